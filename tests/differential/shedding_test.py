@@ -8,11 +8,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from engine.engine import Engine
+from engine.model.batch import Batch, Column
 from engine.model.shed import LEVEL_MAX, Shed
-from engine.model.step import Records, Register, Registration, Step
+from engine.model.source import Stream
+from engine.model.step import Body, CreateSource, Position, Records, Register, Registration, Step
+from engine.model.types import Kind, Type
 from engine.reference import Reference
 from tests.differential.agreement import EngineSubject, assert_same_answers, cut, numbered, outcome, told
 from tests.differential.changes_test import agree
@@ -145,3 +150,29 @@ def test_neither_cuts_nor_restarts_change_what_is_shed(steps: list[Step], cuts: 
 @given(steps=shedding(journeys(any_statement)))
 def test_changes_are_told_as_defined(steps: list[Step]) -> None:
     agree(steps)
+
+
+TICKS = "CREATE STREAM s (v BIGINT, ts TIMESTAMP NOT NULL) WITH (topic = 's', timestamp = 'ts') RETAIN 1 HOUR"
+
+
+@pytest.mark.parametrize("options", [{"max_fn": "1"}, {"max_fn": "1", "maintenance": "none"}])
+@pytest.mark.parametrize("source", ["s", "s SAMPLE(60)"])
+def test_rows_of_table_functions_are_seen_as_those_of_the_stream(
+    source: str, options: dict[str, str]
+) -> None:
+    """Columns that are made stand behind those of the stream, where a table function puts its own."""
+    engine = Engine()
+    engine.create(TICKS)
+    stream = engine.catalogue["s"]
+    assert isinstance(stream, Stream)
+    sql = f"SELECT v, COUNT(*) AS n FROM TUMBLE({source}, INTERVAL '10' MILLISECOND) GROUP BY window_end, v"
+    bodies: list[Body] = [
+        CreateSource(stream, TICKS),
+        Register((Registration("q", sql, options=options),)),
+    ]
+    for begin in range(0, 48, 12):
+        at = np.arange(begin, begin + 12, dtype=np.int64)
+        columns = (Column(Type(Kind.BIGINT), at % 2), Column(Type(Kind.TIMESTAMP), 1_000 + 3 * at))
+        batch = Batch(stream.schema, columns, np.zeros(12, np.int32), at, 1_000 + 3 * at)
+        bodies.append(Records("s", batch, {0: begin + 12}))
+    agree([Step(Position(1, number), 2_000, body) for number, body in enumerate(bodies, 1)])

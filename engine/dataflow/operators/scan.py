@@ -97,21 +97,7 @@ class ScanNode(Node):
         return bool((by_retention(moved.valid_to) & context.interval.among(moved.valid_to)).any())
 
     def read(self, context: EvaluationContext, ids: Int64Array) -> Relation:
-        rows = context.transition.by_source[self.kind.source].at.rows
-        ordinals = ids[:, 0]
-        parts = [part for part, _, _ in rows.ranges(*_span_of(ordinals))]
-        if len(parts) == 1:
-            return rows_at(rows.schema, [(parts[0], ordinals - parts[0].first)])
-        part_of = np.searchsorted([part.first for part in parts], ordinals, side="right").astype(np.int16) - 1
-        order = np.argsort(part_of, kind="stable")
-        borders = np.searchsorted(part_of[order], np.arange(len(parts) + 1))
-        found = [
-            (part, ordinals[order[start:stop]] - part.first)
-            for part, (start, stop) in zip(parts, pairwise(borders.tolist()), strict=True)
-        ]
-        places = np.empty(len(order), np.int64)
-        places[order] = np.arange(len(order))
-        return rows_at(rows.schema, found).take(places)
+        return _stored(context.transition.by_source[self.kind.source].at.rows, ids[:, 0])
 
     def _changed(self, turn: Turn) -> Delta:
         temporal = self.moved(turn.context)
@@ -170,8 +156,11 @@ class ScanNode(Node):
         found: list[tuple[Int64Array, Int32Array]] = [
             (np.arange(n), np.full(n, column, np.int32)) for column in asked.every
         ]
+        seen = temporal.relation
+        if asked.evaluated and self.kind.assignment is not None:
+            seen = _stored(rows, seen.stored_ordinals())  # conditions are of the source's columns
         for column, predicate in asked.evaluated:
-            places = np.flatnonzero(truth(predicate, temporal.relation.columns, n)[0])
+            places = np.flatnonzero(truth(predicate, seen.columns, n)[0])
             found.append((places, np.full(len(places), column, np.int32)))
         if len(asked.slots.slots) and n:
             found.append(asked.by_slot(temporal, rows))
@@ -193,6 +182,23 @@ class ScanNode(Node):
             return ordinals.reshape(-1, 1)
         start, end = relation.columns[-2:]
         return np.stack([end.values, start.values, ordinals], axis=1)
+
+
+def _stored(rows: Rows, ordinals: Int64Array) -> Relation:
+    """Rows of the source, with the columns of the stream."""
+    parts = [part for part, _, _ in rows.ranges(*_span_of(ordinals))]
+    if len(parts) == 1:
+        return rows_at(rows.schema, [(parts[0], ordinals - parts[0].first)])
+    part_of = np.searchsorted([part.first for part in parts], ordinals, side="right").astype(np.int16) - 1
+    order = np.argsort(part_of, kind="stable")
+    borders = np.searchsorted(part_of[order], np.arange(len(parts) + 1))
+    found = [
+        (part, ordinals[order[start:stop]] - part.first)
+        for part, (start, stop) in zip(parts, pairwise(borders.tolist()), strict=True)
+    ]
+    places = np.empty(len(order), np.int64)
+    places[order] = np.arange(len(order))
+    return rows_at(rows.schema, found).take(places)
 
 
 def _span_of(ordinals: Int64Array) -> tuple[int, int]:
