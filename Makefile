@@ -32,7 +32,7 @@ demo-spark: $(DEV_READY) ## flights from files through Spark to the broker, its 
 
 .PHONY: test
 test: $(DEV_READY) ## the tests, with every service they need
-	$(PY) -m pytest --numprocesses 2 --dist loadscope --no-loadscope-reorder $(ARGS)
+	$(PY) -m pytest --numprocesses 3 --dist loadscope --no-loadscope-reorder $(ARGS)
 
 .PHONY: test-spark
 test-spark: $(DEV_READY) ## the tests of the Spark jobs alone, which share one session
