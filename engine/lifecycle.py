@@ -40,6 +40,9 @@ class Lifecycle:
         self._shed = parts.shed
 
     def register(self, body: Register, position: Position, told: PendingOutput) -> StepResult:
+        """Queries come; those that stand already get other options. What is refused of them is in the result.
+        told: takes what their followers are told.
+        """
         asked = sort_out(body.registrations, position, self._queries, self._catalogue, self._parts.limits)
         pausing = [one.query_id for one in asked.changed if self._is_to_pause(one)]
         if pausing and body.takes_back:

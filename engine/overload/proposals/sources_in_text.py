@@ -26,7 +26,7 @@ class Above:
 
     distinct: DISTINCT, or a set operation without ALL. negated: the right of EXCEPT, NOT IN or NOT EXISTS, or
     what an outer join fills up. ranked: LIMIT or ROW_NUMBER. grouped: GROUP BY or an aggregate. joined: a
-    join, IN, EXISTS or INTERSECT, but for one with a table by its key, on the side of the many.
+    join, IN, EXISTS or a set operation, but for a join with a table by its key, on the side of the many.
     unwindowed: a join of which some side may grow for ever.
     """
 
@@ -104,8 +104,7 @@ def _of_query(
 def _of_set(query: nodes.SetQuery, catalogue: Catalogue, above: Above) -> Iterator[SourceInText]:
     steps = query.args["steps"]
     removes = any(not step.args["all"] for step in steps)
-    pairs = any(step.args["kind"] != "union" for step in steps)
-    below = replace(above, distinct=above.distinct or removes, joined=above.joined or pairs)
+    below = replace(above, distinct=above.distinct or removes, joined=True)
     yield from _of_query(query.args["this"], catalogue, below, None)
     for step in steps:
         negated = below.negated or step.args["kind"] == "except"

@@ -84,6 +84,7 @@ def test_sample_goes_to_rows_that_are_each_one_of_the_answer(engine: Engine, sql
         f"SELECT v FROM s {HOUR} ORDER BY v LIMIT 3",
         f"SELECT k FROM s {HOUR} INTERSECT ALL SELECT k FROM t {HOUR}",
         f"SELECT k FROM s {HOUR} UNION SELECT k FROM t {HOUR}",
+        f"SELECT k FROM s {HOUR} UNION ALL SELECT k FROM t {HOUR}",
         f"SELECT v FROM s SAMPLE(20) {HOUR}",
     ],
 )
