@@ -46,7 +46,7 @@ settings.register_profile(
     max_examples=int(os.environ.get("HYPOTHESIS_EXAMPLES", "2000")),
 )
 settings.register_profile(
-    "same", settings.get_profile("default"), max_examples=15, derandomize=True, database=None
+    "same", settings.get_profile("default"), max_examples=12, derandomize=True, database=None
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
