@@ -297,16 +297,12 @@ class Engine(Embedding, Inspection, Persistence):
                 source = self._parts.source(name)
                 with self._parts.watch.on(source.usage):
                     result = source.records(body, step.position, self._parts.clock_ms)
-                self._sets.advance(name)
-                result = self._judged(name, result)
-                self._parts.tag_again(name)
+                result = self._advanced(name, result)
             case Heartbeat(source=name) as body:
                 source = self._parts.source(name)
                 with self._parts.watch.on(source.usage):
                     result = source.heartbeat(body, step.position, self._parts.clock_ms)
-                self._sets.advance(name)
-                result = self._judged(name, result)
-                self._parts.tag_again(name)
+                result = self._advanced(name, result)
             case Register() as body:
                 result = self._lifecycle.register(body, step.position, told)
             case Alter(registrations):
@@ -344,9 +340,13 @@ class Engine(Embedding, Inspection, Persistence):
         changes = self._parts.approximations.put_on(told.changes)
         return replace(result, changes=changes, broken=told.broken)
 
-    def _judged(self, name: SourceName, result: StepResult) -> StepResult:
-        """With the rows of which it is known now that they lack the row that they refer to."""
+    def _advanced(self, name: SourceName, result: StepResult) -> StepResult:
+        """A source has moved: so do the queries over it. The result has the rows as well of which it is known
+        now that they lack the row that they refer to.
+        """
+        self._sets.advance(name)
         lacking = self._parts.references.advance(name, result.position)
+        self._parts.tag_again(name)
         return replace(result, violations=(*result.violations, *lacking)) if lacking else result
 
     def _backfill(self, body: Backfill, position: Position) -> StepResult:

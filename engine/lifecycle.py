@@ -21,10 +21,7 @@ from engine.queries.coming import Coming
 from engine.queries.registrations import bound, sort_out, sort_out_altered
 from engine.queries.subscriptions import PendingOutput
 from engine.standing.query import SetKey, StandingQuery, set_key
-from tureen.errors import (
-    TureenError,
-    UnknownQuery,
-)
+from tureen.errors import TureenError
 
 
 class Lifecycle:
@@ -84,10 +81,7 @@ class Lifecycle:
         failed: dict[str, Exception] = {}
         for query_id, allotment in allotments:
             try:
-                standing = self._queries.get(query_id)
-                if standing is None:
-                    raise UnknownQuery()
-                coming.append(allotted(standing, allotment, position, self._catalogue))
+                coming.append(allotted(self._parts.query(query_id), allotment, position, self._catalogue))
             except TureenError as refusal:
                 failed[query_id] = refusal
         return StepResult(position, failed=failed, continued=self._replace(coming, failed, told))
@@ -141,13 +135,25 @@ class Lifecycle:
 
     def _come(self, coming: Sequence[Coming]) -> list[tuple[StandingQuery, Coming]]:
         """Put queries in their sets."""
+        return self._put(
+            coming,
+            lambda one: set_key(one.meaning.sources),
+            lambda key, queries: self._sets.joined(key).register(queries),
+        )
+
+    def _put(
+        self,
+        coming: Sequence[Coming],
+        key_of: Callable[[Coming], SetKey],
+        put: Callable[[SetKey, list[Coming]], Sequence[StandingQuery]],
+    ) -> list[tuple[StandingQuery, Coming]]:
+        """Have queries stand, those of a set together."""
         by_set: dict[SetKey, list[Coming]] = {}
         for one in coming:
-            by_set.setdefault(set_key(one.meaning.sources), []).append(one)
+            by_set.setdefault(key_of(one), []).append(one)
         came: list[tuple[StandingQuery, Coming]] = []
         for key, queries in by_set.items():
-            registered = self._sets.joined(key).register(queries)
-            for standing, one in zip(registered, queries, strict=True):
+            for standing, one in zip(put(key, queries), queries, strict=True):
                 self._stands(standing)
                 came.append((standing, one))
         self._parts.outdate()
@@ -232,19 +238,13 @@ class Lifecycle:
 
     def _stand_in(self, coming: Sequence[Coming]) -> list[tuple[StandingQuery, Coming]]:
         """The same queries over the same sources, with other shares of them."""
-        by_set: dict[SetKey, list[Coming]] = {}
         for one in coming:
-            standing = self._queries[one.query_id]
-            self._following.gone(standing)
-            by_set.setdefault(standing.set_key, []).append(one)
-        came: list[tuple[StandingQuery, Coming]] = []
-        for key, queries in by_set.items():
-            exchanged = self._sets.seen(key).exchange(queries)
-            for standing, one in zip(exchanged, queries, strict=True):
-                self._stands(standing)
-                came.append((standing, one))
-        self._parts.outdate()
-        return came
+            self._following.gone(self._queries[one.query_id])
+        return self._put(
+            coming,
+            lambda one: self._queries[one.query_id].set_key,
+            lambda key, queries: self._sets.seen(key).exchange(queries),
+        )
 
     def _stands(self, standing: StandingQuery) -> None:
         """A query stands so from now on."""

@@ -32,50 +32,50 @@ class Persistence:
 
         Where commit raises, the same changes come again with the next save. O(what changed).
         """
-        self._parts.catalogue.save(sink)
-        names = [source.stream.name for source in self._parts.sources.values()]
-        if self._parts.stored.unsaved is not None:
-            names = list(self._parts.stored.unsaved) or names[:1]  # the clock is saved with a source
-        saved = {name: self._parts.sources[name].save(sink, self._parts.clock_ms) for name in names}
-        for query_id in self._parts.stored.dropped_queries:
+        parts, stored = self._parts, self._parts.stored
+        parts.catalogue.save(sink)
+        names = [source.stream.name for source in parts.sources.values()]
+        if stored.unsaved is not None:
+            names = list(stored.unsaved) or names[:1]  # the clock is saved with a source
+        saved = {name: parts.sources[name].save(sink, parts.clock_ms) for name in names}
+        for query_id in stored.dropped_queries:
             sink.drop_query(query_id)
         erring = self._erring(saved)
-        for query_id in self._parts.stored.unsaved_queries | erring.keys():
-            sink.put_query(self._state_of(self._parts.queries[query_id]))
-        held = self._parts.following.held_streams()
-        for over, source_name in self._parts.stored.held - held:
+        for query_id in stored.unsaved_queries | erring.keys():
+            sink.put_query(self._state_of(parts.queries[query_id]))
+        held = parts.following.held_streams()
+        for over, source_name in stored.held - held:
             sink.drop_held(over, source_name)
-        for state in self._parts.following.held(set(names)):
+        for state in parts.following.held(set(names)):
             sink.put_held(state)
-        sink.commit(self._parts.position)
-        self._parts.stored.held = held
+        sink.commit(parts.position)
+        stored.held = held
         for name, done in saved.items():
-            self._parts.sources[name].saved(done)
-        for query_id in self._parts.stored.dropped_queries:
-            self._parts.stored.errors.pop(query_id, None)
-        self._parts.stored.errors.update(erring)
-        self._parts.stored.position = self._parts.position
-        self._parts.stored.unsaved = set()
-        self._parts.catalogue.saved()
-        self._parts.stored.dropped_queries.clear()
-        self._parts.stored.unsaved_queries.clear()
+            parts.sources[name].saved(done)
+        for query_id in stored.dropped_queries:
+            stored.errors.pop(query_id, None)
+        stored.errors.update(erring)
+        stored.position = parts.position
+        stored.unsaved = set()
+        parts.catalogue.saved()
+        stored.dropped_queries.clear()
+        stored.unsaved_queries.clear()
 
     def copy(self, sink: StateSink) -> None:
         """Hand over all there is, to a sink that has nothing, and commit it. Later saves know nothing of it.
 
         O(retained rows + queries).
         """
-        for derived in self._parts.catalogue.derived.values():
+        parts = self._parts
+        for derived in parts.catalogue.derived.values():
             sink.put_derived(derived)
-        for source in self._parts.sources.values():
-            source.copy(sink, self._parts.clock_ms)
-        for query in self._parts.queries.values():
+        for source in parts.sources.values():
+            source.copy(sink, parts.clock_ms)
+        for query in parts.queries.values():
             sink.put_query(self._state_of(query))
-        for state in self._parts.following.held(
-            {source.stream.name for source in self._parts.sources.values()}
-        ):
+        for state in parts.following.held({source.stream.name for source in parts.sources.values()}):
             sink.put_held(state)
-        sink.commit(self._parts.position)
+        sink.commit(parts.position)
 
     def _state_of(self, query: StandingQuery) -> QueryState:
         """What is stored of a query."""
