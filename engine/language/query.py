@@ -28,8 +28,10 @@ from typing import Literal
 
 from engine.language.aggregates import AGGREGATES, AggregateFunction
 from engine.language.expressions import Expression
+from engine.language.preference import Preference
 from engine.model.sample import Sample
 from engine.model.source import Derived, SourceName, Stream
+from engine.model.summary import SummaryDefinition, SummaryName
 from engine.model.tolerance import EXACT, Tolerance
 from engine.model.types import Type
 from engine.windows.assignment import Assignment
@@ -317,7 +319,8 @@ class Query:
     """A SELECT. At least one stage gives columns (Project or Aggregate). uses: the views and derived streams
     that its text names, and those that they name. operator: which changes of its answer leave it, None: as
     :func:`engine.changes.operator.operator_of` says; emit: where to. Neither changes the answer. tolerance,
-    weight: what the text says of them; weight None: nothing.
+    weight: what the text says of them; weight None: nothing. preference: which part of the answer is wanted
+    first, where there is no time for all of it; None: all of it, always.
     """
 
     sql: str
@@ -328,6 +331,7 @@ class Query:
     emit: Emit | None = None
     tolerance: Tolerance = EXACT
     weight: float | None = None
+    preference: Preference | None = None
 
     @property
     def has_down_to(self) -> bool:
@@ -442,6 +446,23 @@ class CreateFromQuery:
     sql: str
     replace: bool = False
     if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CreateSummary:
+    """CREATE SUMMARY; ``if_not_exists`` makes an equal definition no error."""
+
+    definition: SummaryDefinition
+    sql: str
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DropSummary:
+    """DROP SUMMARY name."""
+
+    name: SummaryName
+    if_exists: bool = False
 
 
 @dataclass(frozen=True, slots=True)

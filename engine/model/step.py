@@ -18,6 +18,7 @@ from engine.model.batch import Batch
 from engine.model.changes import Changes
 from engine.model.shed import Shed
 from engine.model.source import Derived, SourceName, Stream
+from engine.model.summary import SummaryDefinition, SummaryName, SummarySettings
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -85,6 +86,29 @@ class DropSource:
 
 
 @dataclass(frozen=True, slots=True)
+class CreateSummary:
+    """A summary comes to be, as if it had always been there. ``sql``: the statement, kept for DESCRIBE."""
+
+    definition: SummaryDefinition
+    sql: str
+
+
+@dataclass(frozen=True, slots=True)
+class AlterSummary:
+    """A summary gets other settings; what its zones are made of changes from the next row on."""
+
+    name: SummaryName
+    settings: SummarySettings
+
+
+@dataclass(frozen=True, slots=True)
+class DropSummary:
+    """A summary goes. Refused while a query uses it."""
+
+    name: SummaryName
+
+
+@dataclass(frozen=True, slots=True)
 class Decided:
     """NOW of a source after a step, worked out elsewhere from rows that this engine sees some of only.
 
@@ -110,6 +134,8 @@ class Records:
     none.
     ``shed``: which records queries that allow it do not see, all that the step reads; None: no. Of records
     that were passed over without being read, the batch has the last of each partition.
+    ``grant``: units of work that queries with a preference may spend after the rows entered, all together;
+    a stored row that is visited is one.
     """
 
     source: SourceName
@@ -120,6 +146,7 @@ class Records:
     whole_from_ms: int | None = None
     unreadable: int = 0
     shed: Shed | None = None
+    grant: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +174,7 @@ class Heartbeat:
 
     below: partition -> ms since 1970; a promise that no row of the partition below it follows. It counts as a
     record of the partition, unless its watermark is that far already: then it changes nothing.
+    ``grant``: as in :class:`Records`.
 
     Refused, and nothing changes: see :class:`tureen.errors.HeartbeatRefused` in ``StepResult.failed``.
     """
@@ -154,6 +182,7 @@ class Heartbeat:
     source: SourceName
     lagging: frozenset[int] = frozenset()
     below: Mapping[int, int] = field(default_factory=lambda: _NOTHING_PROMISED)
+    grant: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,6 +306,7 @@ class StepResult:
     late: places in the step's batch of rows at or before NOW; they go to the late-records topic.
     rejected: rows whose timestamp lies too far ahead; they go to the dead letters.
     violations: rows that broke a promise, which may have come in earlier steps; they go to the late records.
+    spent: units of the step's grant that queries with a preference used.
     failed: query id -> why a registration was refused; the others of the step went in.
     changes: of the answers of queries that are followed; several of one query in the order in which they are
     to be read. broken: query id -> why its changes could not be told; it is followed no more.
@@ -297,3 +327,4 @@ class StepResult:
     continued: tuple[str, ...] = ()
     gone: tuple[str, ...] = ()
     violations: tuple[Violations, ...] = ()
+    spent: int = 0
