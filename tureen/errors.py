@@ -76,6 +76,18 @@ class UnknownSource(QueryError):
         super().__init__(f"there is no stream named {name!r}", **facts)
 
 
+class UnknownSummary(UnknownSource):
+    """A statement needs a summary that was not created. ``name``: the missing one, or the stream that has
+    none for what is asked.
+    """
+
+    code = "unknown_summary"
+
+    def __init__(self, name: str, message: str, **facts: Any) -> None:
+        self.name = name
+        QueryError.__init__(self, message, **facts)
+
+
 class UnknownColumn(QueryError):
     """A statement names a column that the stream does not declare."""
 

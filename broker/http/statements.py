@@ -36,11 +36,15 @@ from engine.language.aggregates import AGGREGATES, AggregateFunction
 from engine.language.functions import FUNCTIONS, FunctionCatalogue, ScalarFunction
 from engine.language.query import (
     AlterQuery,
+    AlterSummary,
     Control,
     CreateFromQuery,
     CreateStream,
+    CreateSummary,
     Describe,
+    DescribeSummary,
     DropStream,
+    DropSummary,
     Explain,
     Query,
     Show,
@@ -95,6 +99,8 @@ class Statements:
             case AlterQuery(handle, query):
                 name = opened(self._node, handle)
                 return await self._changes.change(name, ChangeRequest({}, Wording(query.sql)))
+            case CreateSummary() | AlterSummary() | DescribeSummary() | DropSummary():
+                raise NotSupported("summaries cannot be kept by this broker", line=1, column=1)
             case Query():
                 raise NotSupported(
                     "a SELECT is registered as a query, it is not run once",

@@ -15,7 +15,7 @@ from broker.internal import Outcome, State
 from broker.worker.options import merged
 from engine.model.source import Derived, Stream
 from topics.wording import Values, Wording, said
-from tureen.errors import UnknownSource
+from tureen.errors import UnknownSource, UnknownSummary
 
 
 @dataclass(slots=True)
@@ -84,6 +84,10 @@ class ViewEntry:
         return f"CREATE {'STREAM' if self.derived.is_stream else 'VIEW'} {name} AS {self.derived.sql}"
 
 
+_MISSING = (UnknownSource.code, UnknownSummary.code)
+"""Codes of what may still come."""
+
+
 @dataclass(slots=True)
 class WaitingView:
     """A view that cannot stand yet: a stream is missing, or was of another kind when it came."""
@@ -93,4 +97,4 @@ class WaitingView:
 
     @property
     def state(self) -> State:
-        return "PENDING" if self.error.get("code") == UnknownSource.code else "ERROR"
+        return "PENDING" if self.error.get("code") in _MISSING else "ERROR"

@@ -23,7 +23,7 @@ and sorting is stable.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from engine.language.aggregates import AGGREGATES, AggregateFunction
@@ -31,7 +31,7 @@ from engine.language.expressions import Expression
 from engine.language.preference import Preference
 from engine.model.sample import Sample
 from engine.model.source import Derived, SourceName, Stream
-from engine.model.summary import SummaryDefinition, SummaryName
+from engine.model.summary import SummaryDefinition, SummaryName, SummarySettings
 from engine.model.tolerance import EXACT, Tolerance
 from engine.model.types import Type
 from engine.windows.assignment import Assignment
@@ -466,6 +466,30 @@ class DropSummary:
 
 
 @dataclass(frozen=True, slots=True)
+class AlterSummary:
+    """ALTER SUMMARY name SET (...): settings that may change while it stands; None: as it is."""
+
+    name: SummaryName
+    theta: float | None = None
+    zone_rows_min: int | None = None
+
+    def applied(self, settings: SummarySettings) -> SummarySettings:
+        """The settings with these."""
+        return replace(
+            settings,
+            theta=settings.theta if self.theta is None else self.theta,
+            zone_rows_min=settings.zone_rows_min if self.zone_rows_min is None else self.zone_rows_min,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class DescribeSummary:
+    """DESCRIBE SUMMARY name: its definition, and what it knows at present."""
+
+    definition: SummaryDefinition
+
+
+@dataclass(frozen=True, slots=True)
 class DropStream:
     """DROP STREAM name, DROP TABLE name where ``table``, or DROP VIEW name where ``view``.
 
@@ -481,11 +505,11 @@ class DropStream:
 
 @dataclass(frozen=True, slots=True)
 class Show:
-    """SHOW what: queries, streams, tables, sources (streams, tables and views), views, functions.
+    """SHOW what: queries, streams, tables, sources (streams, tables and views), views, functions, summaries.
     ``extended``: of queries, with all that is known of each.
     """
 
-    what: Literal["queries", "streams", "tables", "sources", "views", "functions"]
+    what: Literal["queries", "streams", "tables", "sources", "views", "functions", "summaries"]
     extended: bool = False
 
 
@@ -532,5 +556,17 @@ class AlterQuery:
 
 
 Statement = (
-    Query | CreateStream | CreateFromQuery | DropStream | Show | Describe | Explain | Control | AlterQuery
+    Query
+    | CreateStream
+    | CreateFromQuery
+    | CreateSummary
+    | AlterSummary
+    | DescribeSummary
+    | DropSummary
+    | DropStream
+    | Show
+    | Describe
+    | Explain
+    | Control
+    | AlterQuery
 )

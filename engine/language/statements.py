@@ -17,7 +17,7 @@ from engine.language.bind.commands import (
     bind_explain,
     bind_show,
 )
-from engine.language.bind.environment import Catalogue, Environment
+from engine.language.bind.environment import NO_SUMMARIES, Catalogue, Environment, Summaries
 from engine.language.bind.select import bind_query
 from engine.language.bind.streams import bind_create, bind_drop
 from engine.language.dialect import parse_tree
@@ -36,18 +36,18 @@ def parse(
     limits: Limits,
     trace: Trace | None = None,
     functions: FunctionCatalogue = BUILT_IN,
+    summaries: Summaries = NO_SUMMARIES,
 ) -> Statement:
-    """Parse and bind one statement against the streams, views and functions there are.
+    """Parse and bind one statement against the streams, views, functions and summaries there are.
 
-    Raises SyntaxRefused, UnknownSource, UnknownColumn, TypeMismatch, NotSupported, LimitExceeded, each with
-    the line and
-    the column (from 1) of what is wrong, and mostly with a hint.
+    Raises SyntaxRefused, UnknownSource, UnknownSummary, UnknownColumn, TypeMismatch, NotSupported,
+    LimitExceeded, each with the line and the column (from 1) of what is wrong, and mostly with a hint.
     """
     text = Text(sql, trace)
     _check_size(text, limits)
     try:
         tree = parse_tree(text, limits)
-        return _bind(tree, Environment(text, limits, catalogue, functions=functions))
+        return _bind(tree, Environment(text, limits, catalogue, functions=functions, summaries=summaries))
     except RecursionError:
         # Nesting is bounded, so this is a caller whose own stack was almost full.
         raise text.at(0).exceeded("nesting_max", limits.nesting_max, hint="nest less") from None

@@ -34,6 +34,7 @@ from enum import Enum
 from functools import lru_cache
 from typing import Any, Protocol, TypeVar
 
+from engine.language.bind.environment import NO_SUMMARIES, Summaries
 from engine.language.cutting import Cut, Shape, cut, is_sure
 from engine.language.expressions import Literal
 from engine.language.functions import BUILT_IN, FunctionCatalogue
@@ -251,9 +252,14 @@ class Templates:
     """Statements of texts, against one catalogue."""
 
     def __init__(
-        self, catalogue: Mapping[str, Any], limits: Limits, functions: FunctionCatalogue = BUILT_IN
+        self,
+        catalogue: Mapping[str, Any],
+        limits: Limits,
+        functions: FunctionCatalogue = BUILT_IN,
+        summaries: Summaries = NO_SUMMARIES,
     ) -> None:
         self.catalogue = catalogue
+        self.summaries = summaries
         self._limits = limits
         self._functions = functions
         self._texts: OrderedDict[str, Read] = OrderedDict()
@@ -302,10 +308,14 @@ class Templates:
         return (text.isascii() and len(text) <= self._limits.sql_bytes_max) or _fits(text, self._limits)
 
     def _whole(self, text: str) -> Read:
-        statement = parse(text, self.catalogue, self._limits, functions=self._functions)
+        statement = self._parsed(text)
         read = Read(text, FixedQuery(statement) if isinstance(statement, Query) else None, statement)
         _keep(self._texts, text, read, TEXTS_MAX)
         return read
+
+    def _parsed(self, text: str, trace: Trace | None = None) -> Statement:
+        """The whole way. Raises what :func:`engine.language.statements.parse` raises."""
+        return parse(text, self.catalogue, self._limits, trace, self._functions, self.summaries)
 
     # --- compiling --------------------------------------------------------------------------------
 
@@ -314,7 +324,7 @@ class Templates:
         known.compiled += 1
         trace = Trace(found.places(), found.literals)
         try:
-            traced = parse(found.sql, self.catalogue, self._limits, trace, self._functions)
+            traced = self._parsed(found.sql, trace)
         except TureenError:
             return self._whole(found.sql)
         finally:
@@ -349,7 +359,7 @@ class Templates:
             if query is None:
                 continue
             try:
-                return query == parse(other.sql, self.catalogue, self._limits, functions=self._functions)
+                return query == self._parsed(other.sql)
             except TureenError:
                 return False
         return False

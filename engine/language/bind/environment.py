@@ -11,15 +11,22 @@ from engine.language.functions import BUILT_IN, FunctionCatalogue
 from engine.language.places import Place, Text
 from engine.model.limits import Limits
 from engine.model.source import Derived, SourceName, Stream
+from engine.model.summary import SummaryDefinition, SummaryName
 
 Catalogue = Mapping[str, Stream | Derived]
+Summaries = Mapping[SummaryName, SummaryDefinition]
+"""Of streams of the catalogue; a summary may have the name of a stream or a view."""
+
+NO_SUMMARIES: Summaries = {}
 
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """tables: of WITH, in sight here. derived: views that were bound for this statement, and uses: their
-    names, as they were met. met: streams and tables, and where the statement names them, or the view that
-    does, which is at ``around``. depth: how many views are around this text.
+    """What names stand for in a text.
+
+    tables: of WITH, in sight here. derived: views that were bound for this statement, and uses: their names,
+    as they were met. met: streams and tables, and where the statement names them, or the view that does,
+    which is at ``around``. depth: how many views are around this text. summaries: of the catalogue's streams.
     """
 
     text: Text
@@ -33,6 +40,7 @@ class Environment:
     depth: int = 0
     functions: FunctionCatalogue = BUILT_IN
     sizes: Sizes = field(default_factory=Sizes)
+    summaries: Summaries = field(default_factory=dict)
 
     def scope(self, relation: BoundRelation, name: str | None) -> Scope:
         """The columns of a relation."""
