@@ -1,0 +1,106 @@
+"""What groups found, as readers get it: immutable, and how the evaluation of answers asks for it.
+
+Rows and pairs are ordinals of the sources' rows. They hold what some member's windows held when it was
+found; rows that left since may be among them: whoever evaluates an answer has the rows of its windows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.kernels import promising
+from engine.language.query import Query
+from engine.model.batch import Int64Array
+from engine.operators.relation import Relation
+
+NOTHING: Int64Array = np.empty(0, np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class FoundRows:
+    """Of one stream. rows: int64, ascending ordinals, each once."""
+
+    rows: Int64Array
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class PairRun:
+    """Pairs in order of the left ordinal, then the right one, each once: int64[n] each."""
+
+    left: Int64Array
+    right: Int64Array
+
+    def __len__(self) -> int:
+        return len(self.left)
+
+    @classmethod
+    def sorted(cls, left: Int64Array, right: Int64Array) -> PairRun:
+        """Of distinct pairs in any order. O(n log n)."""
+        order = np.lexsort((right, left))
+        return cls(left[order], right[order])
+
+    @classmethod
+    def merged(cls, runs: Sequence[PairRun]) -> PairRun:
+        """All pairs of runs that have none in common."""
+        if len(runs) == 1:
+            return runs[0]
+        if not runs:
+            return cls(NOTHING, NOTHING)
+        return cls.sorted(
+            np.concatenate([run.left for run in runs]), np.concatenate([run.right for run in runs])
+        )
+
+    def from_floors(self, left: int, right: int) -> PairRun:
+        """Those whose parts are at or above these ordinals."""
+        start = int(self.left.searchsorted(left))
+        kept = self.right[start:] >= right
+        if not start and kept.all():
+            return self
+        return PairRun(self.left[start:][kept], self.right[start:][kept])
+
+
+@dataclass(frozen=True, slots=True)
+class FoundPairs:
+    """Of a join of two inputs; a :class:`engine.operators.chain.CompositeSource` for its queries.
+
+    runs: no pair is in two of them.
+    """
+
+    runs: tuple[PairRun, ...]
+
+    def __len__(self) -> int:
+        return sum(map(len, self.runs))
+
+    def pairs(self) -> PairRun:
+        """All of them in order."""
+        return PairRun.merged(self.runs)
+
+    def rows(self, place: int) -> Int64Array:
+        """int64, ascending, each once: the ordinals of input ``place`` (0 or 1) that have a partner."""
+        parts = [run.right if place else run.left for run in self.runs]
+        return np.unique(np.concatenate(parts)) if parts else NOTHING
+
+    def among(self, left: Int64Array, right: Int64Array) -> tuple[Int64Array, Int64Array]:
+        """Places in both, in order of the left place, then the right one, of the pairs with both parts there.
+
+        left, right: int64, ascending ordinals, each once. O(pairs log rows).
+        """
+        found: list[PairRun] = []
+        if len(left) and len(right):
+            for run in self.runs:
+                places = np.empty((2, len(run)), np.int64)
+                count = promising.places_of_pairs(run.left, run.right, left, right, places[0], places[1])
+                found.append(PairRun(places[0, :count], places[1, :count]))
+        pairs = PairRun.merged(found)
+        return pairs.left, pairs.right
+
+    def places(self, query: Query, relations: Sequence[Relation]) -> Sequence[Int64Array]:
+        """As a CompositeSource: which rows of the first two relations are pairs that were found."""
+        left, right = (relation.stored_ordinals() for relation in relations[:2])
+        return self.among(left, right)
