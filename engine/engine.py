@@ -32,11 +32,14 @@ from engine.model.step import (
     BEGINNING,
     Allocate,
     Alter,
+    AlterSummary,
     Backfill,
     Claim,
     CreateDerived,
     CreateSource,
+    CreateSummary,
     DropSource,
+    DropSummary,
     Heartbeat,
     Position,
     Records,
@@ -63,6 +66,7 @@ from engine.sources.source import Source
 from engine.standing.query import SetKey
 from tureen.errors import (
     BackfillRefused,
+    NotSupported,
     StepOutOfOrder,
     TureenError,
 )
@@ -316,6 +320,9 @@ class Engine(Embedding, Inspection, Persistence):
             case Unregister(query_ids):
                 self._lifecycle.unregister(query_ids, told)
                 result = StepResult(step.position, gone=query_ids)
+            case CreateSummary() | AlterSummary() | DropSummary():
+                refused = NotSupported("this engine keeps no summaries")
+                result = StepResult(step.position, failed={"": refused})
             case CreateSource() | CreateDerived() | DropSource() as body:
                 result = StepResult(step.position, failed=self._define(body))
             case Claim() | Written():

@@ -15,7 +15,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -28,18 +28,23 @@ from engine.model.plain import (
     registration_from_dict,
     stream_as_dict,
     stream_from_dict,
+    summary_as_dict,
+    summary_from_dict,
 )
 from engine.model.shed import Shed
 from engine.model.source import Derived, SourceName, Stream
 from engine.model.step import (
     Allocate,
     Alter,
+    AlterSummary,
     Backfill,
     Body,
     Claim,
     CreateDerived,
     CreateSource,
+    CreateSummary,
     DropSource,
+    DropSummary,
     Heartbeat,
     OutputWritten,
     Position,
@@ -50,20 +55,22 @@ from engine.model.step import (
     Unregister,
     Written,
 )
+from engine.model.summary import SummarySettings
 from topics.admin import Admin
 from topics.consumer import BatchConsumer, OffsetLost, Range
 from topics.keyed import decode_messages
 from topics.settings import KafkaSettings
 from tureen.errors import KafkaUnavailable, TureenError
 
-VERSION = 6
-VERSIONS_READ = (1, 2, 3, 4, 5, 6)
+VERSION = 7
+VERSIONS_READ = (1, 2, 3, 4, 5, 6, 7)
 PAUSES_KEEP_ANSWERS = 6
 """Steps of earlier versions took the answers of followed queries back when these were paused."""
 """Version 1 knew no registrations with parameters, 2 no rows of the archive, 3 not from
 when on rows are whole; 4 took members as columns by exact names only, and timestamps in seconds as rows, and
 knew neither owners, nor output that is written later, nor altered queries; 5 no promises of heartbeats, no
-allotments and no records that were shed, and it took the answers of paused queries back."""
+allotments and no records that were shed, and it took the answers of paused queries back; 6 no summaries and
+no grants of work."""
 READ_TIMEOUT_S = 30.0
 SCANNED_STEPS = 20_000
 """So many steps are read through rather than searched."""
@@ -95,6 +102,7 @@ class RecordsNamed:
     exact: bool = False
     heartbeats: int = 0
     shed: Shed | None = None
+    grant: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +184,9 @@ class StepRecord:
         | CreateSource
         | CreateDerived
         | DropSource
+        | CreateSummary
+        | AlterSummary
+        | DropSummary
         | Heartbeat
         | Register
         | Alter
@@ -212,6 +223,7 @@ class StepRecord:
                 whole_from_ms=named.whole_from_ms,
                 unreadable=sum(one.count for one in named.ranges) - named.rows - named.heartbeats,
                 shed=named.shed,
+                grant=named.grant,
             )
         elif isinstance(self.body, HistoryNamed):
             raise JournalUnreadable(f"step {self.position} takes rows of the archive")
@@ -296,10 +308,17 @@ def _body(body: Body, read: Sequence[Range] | HistoryNamed) -> dict[str, Any]:
                 **({} if body.whole_from_ms is None else {"whole_from_ms": body.whole_from_ms}),
                 **({"heartbeats": heartbeats} if heartbeats else {}),
                 **({} if body.shed is None else {"shed": _shed(body.shed)}),
+                **({"grant": body.grant} if body.grant else {}),
             }
         case Heartbeat():
-            beat = {"kind": "heartbeat", "source": body.source, "lagging": sorted(body.lagging)}
-            return beat | ({"below": sorted(body.below.items())} if body.below else {})
+            beat: dict[str, Any] = {
+                "kind": "heartbeat",
+                "source": body.source,
+                "lagging": sorted(body.lagging),
+            }
+            if body.below:
+                beat["below"] = sorted(body.below.items())
+            return beat | ({"grant": body.grant} if body.grant else {})
         case Register():
             return {
                 "kind": "register",
@@ -325,6 +344,12 @@ def _body(body: Body, read: Sequence[Range] | HistoryNamed) -> dict[str, Any]:
             }
         case DropSource():
             return {"kind": "drop", "source": body.source}
+        case CreateSummary(definition):
+            return {"kind": "create_summary", "sql": body.sql, "summary": summary_as_dict(definition)}
+        case AlterSummary():
+            return {"kind": "alter_summary", "name": body.name, "settings": asdict(body.settings)}
+        case DropSummary():
+            return {"kind": "drop_summary", "name": body.name, "forced": body.forced}
         case Claim():
             return {"kind": "claim", "owner": body.owner}
         case Written():
@@ -378,6 +403,7 @@ def _body_of(facts: dict[str, Any]) -> Any:
                 facts["v"] < 5,
                 facts.get("heartbeats", 0),
                 _shed_of(facts["shed"]) if "shed" in facts else None,
+                facts.get("grant", 0),
             )
         case "backfill":
             return HistoryNamed(
@@ -390,7 +416,8 @@ def _body_of(facts: dict[str, Any]) -> Any:
             )
         case "heartbeat":
             below = dict(facts.get("below", ()))
-            return Heartbeat(SourceName(facts["source"]), frozenset(facts["lagging"]), below)
+            lagging = frozenset(facts["lagging"])
+            return Heartbeat(SourceName(facts["source"]), lagging, below, facts.get("grant", 0))
         case "register":
             registrations = tuple(registration_from_dict(one) for one in facts["registrations"])
             return Register(registrations, takes_back=facts["v"] < PAUSES_KEEP_ANSWERS)
@@ -406,6 +433,12 @@ def _body_of(facts: dict[str, Any]) -> Any:
             return CreateDerived(Derived(SourceName(facts["name"]), facts["sql"], facts["is_stream"]))
         case "drop":
             return DropSource(SourceName(facts["source"]))
+        case "create_summary":
+            return CreateSummary(summary_from_dict(facts["summary"]), facts["sql"])
+        case "alter_summary":
+            return AlterSummary(facts["name"], SummarySettings(**facts["settings"]))
+        case "drop_summary":
+            return DropSummary(facts["name"], facts["forced"])
         case "claim":
             return Claim(facts["owner"])
         case "written":

@@ -216,6 +216,12 @@ class SourceConflict(TureenError):
     code = "source_conflict"
 
 
+class SummaryConflict(TureenError):
+    """A summary of this name exists with another definition, or something needs it as it is."""
+
+    code = "summary_conflict"
+
+
 class InstantOutOfRange(TureenError):
     """An earlier instant was asked for that is after NOW, or before the first that can be answered.
 

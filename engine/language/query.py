@@ -342,6 +342,12 @@ class Query:
         )
 
     @property
+    def summaries(self) -> tuple[SummaryName, ...]:
+        """The summaries that its preference takes estimates from, each once, in order."""
+        priorities = () if self.preference is None else self.preference.priorities
+        return tuple(dict.fromkeys(one.summary for one in priorities))
+
+    @property
     def source(self) -> SourceName:
         """The source of its own scan."""
         return self.scan.source

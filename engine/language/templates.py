@@ -44,6 +44,7 @@ from engine.language.statements import parse
 from engine.language.tracing import Conversion, Trace, Traced
 from engine.model.limits import Limits
 from engine.model.source import SourceName, Stream
+from engine.model.summary import SummaryName
 from engine.model.tolerance import Tolerance
 from engine.model.types import STRING, Type
 from tureen.errors import TureenError
@@ -75,6 +76,9 @@ class Meaning(Protocol):
     def uses(self) -> tuple[str, ...]: ...
 
     @property
+    def summaries(self) -> tuple[SummaryName, ...]: ...
+
+    @property
     def emits(self) -> bool: ...
 
     @property
@@ -104,6 +108,10 @@ class FixedQuery:
         return self.bound.uses
 
     @property
+    def summaries(self) -> tuple[SummaryName, ...]:
+        return self.bound.summaries
+
+    @property
     def emits(self) -> bool:
         return self.bound.emit is not None
 
@@ -128,13 +136,15 @@ class FixedQuery:
 class Template:
     """The meaning of every text of one shape whose literals fulfil the conditions; immutable.
 
-    sources, uses, emits, tolerance, weight, has_down_to: of each of its queries. selection: what they are,
+    sources, uses, summaries, emits, tolerance, weight, has_down_to: of each of its queries. selection: what
+    they are,
     where they are of that form and do not emit. alike, differ: literals (by number, conversions included)
     that must be equal, or all different. differ_from: literals that must not be these constants.
     """
 
     sources: tuple[SourceName, ...]
     uses: tuple[str, ...]
+    summaries: tuple[SummaryName, ...]
     emits: bool
     tolerance: Tolerance
     weight: float | None
@@ -418,6 +428,7 @@ def _template(traced: Statement, found: Cut, trace: Trace) -> Template | None:
     return Template(
         traced.sources,
         traced.uses,
+        traced.summaries,
         traced.emit is not None,
         traced.tolerance,
         traced.weight,

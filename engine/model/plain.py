@@ -1,15 +1,17 @@
-"""Streams and registrations as JSON values and back: what the journal and the store write of them."""
+"""Streams, summaries, registrations as JSON values and back: what the journal and the store write of them."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from dataclasses import asdict
 from functools import lru_cache
 from typing import Any
 
 from engine.model.constraint import constraint_as_dict, constraint_from_dict
 from engine.model.source import Field, Schema, Stream
 from engine.model.step import Parameters, Registration
+from engine.model.summary import SummaryDefinition, SummarySettings
 from engine.model.types import Kind, Type
 
 
@@ -54,6 +56,17 @@ def stream_from_dict(facts: Mapping[str, Any]) -> Stream:
         key=key,
         **given,
     )
+
+
+def summary_as_dict(definition: SummaryDefinition) -> dict[str, Any]:
+    """Everything that a summary declares, as JSON values."""
+    return asdict(definition)
+
+
+def summary_from_dict(facts: Mapping[str, Any]) -> SummaryDefinition:
+    """The inverse of :func:`summary_as_dict`. Raises KeyError, TypeError."""
+    given = dict(facts)
+    return SummaryDefinition(settings=SummarySettings(**given.pop("settings")), **given)
 
 
 def registration_as_dict(registration: Registration) -> dict[str, Any]:

@@ -103,9 +103,12 @@ class AlterSummary:
 
 @dataclass(frozen=True, slots=True)
 class DropSummary:
-    """A summary goes. Refused while a query uses it."""
+    """A summary goes. Refused while a query uses it, unless ``forced``: such queries stand on with what they
+    have found, and find nothing more until a summary of that name comes again, on the same attribute.
+    """
 
     name: SummaryName
+    forced: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,6 +256,9 @@ Body = (
     CreateSource
     | CreateDerived
     | DropSource
+    | CreateSummary
+    | AlterSummary
+    | DropSummary
     | Records
     | Backfill
     | Heartbeat

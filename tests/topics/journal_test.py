@@ -16,11 +16,14 @@ from engine.model.source import Field, Schema, SourceName, Stream
 from engine.model.step import (
     BEGINNING,
     Allocate,
+    AlterSummary,
     Backfill,
     Body,
     Claim,
     CreateSource,
+    CreateSummary,
     DropSource,
+    DropSummary,
     Heartbeat,
     OutputWritten,
     Position,
@@ -32,6 +35,7 @@ from engine.model.step import (
     Unregister,
     Written,
 )
+from engine.model.summary import SummaryDefinition, SummarySettings
 from engine.model.types import INTEGER, STRING, TIMESTAMP, decimal
 from tests.kafka import wait_until
 from tests.topics.consumer_test import settings
@@ -73,6 +77,15 @@ STREAM = Stream(
         References(("d",), SourceName("prices"), ("d",), None, 5_000),
     ),
 )
+SUMMARY = SummaryDefinition(
+    "popular",
+    SOURCE,
+    "k",
+    granularity_ms=10_000,
+    rate=4,
+    depth=3,
+    settings=SummarySettings(kind="histogram", bucket_function="range", zone_length_max_ms=1_500),
+)
 BODIES: list[Body] = [
     CreateSource(STREAM, "CREATE STREAM orders (...)"),
     DropSource(SOURCE),
@@ -86,6 +99,11 @@ BODIES: list[Body] = [
             Registration("s", "SELECT 1", parameters=()),
         )
     ),
+    CreateSummary(SUMMARY, "CREATE SUMMARY popular ON orders (k) ..."),
+    AlterSummary("popular", SummarySettings(theta=0.5, zone_rows_min=32)),
+    DropSummary("popular"),
+    DropSummary("popular", forced=True),
+    Heartbeat(SOURCE, frozenset(), grant=250),
     Unregister(("q", "r")),
     Claim("an owner"),
     Written((OutputWritten(3, "q", 70), OutputWritten(4, "r", 1))),
@@ -134,6 +152,46 @@ def test_records_are_named_not_carried() -> None:
     assert record.step(empty.batch) == step
     with pytest.raises(JournalUnreadable, match="now none"):
         record.step()
+
+
+def test_grants_are_in_the_records_of_steps() -> None:
+    nothing = Batch.empty(STREAM.schema)
+    step = Step(Position(1, 1), 5, Records(SOURCE, nothing, {0: 12}, grant=4_096))
+    value = encode_step(step, StepResult(step.position))[1]
+    assert orjson.loads(value)["grant"] == 4_096
+    assert decode_step(value).step(nothing) == step
+    without = encode_step(replace(step, body=Records(SOURCE, nothing, {0: 12})), StepResult(step.position))[1]
+    assert b"grant" not in without
+    assert decode_step(without).step(nothing).body == Records(SOURCE, nothing, {0: 12})
+
+
+GOLDEN = {
+    "grant": b'{"v":7,"epoch":1,"sequence":2,"clock_ms":5,"now_ms":null,"idle":[],"kind":"heartbeat",'
+    b'"source":"orders","lagging":[1],"grant":250}',
+    "create": b'{"v":7,"epoch":1,"sequence":2,"clock_ms":5,"now_ms":null,"idle":[],"kind":"create_summary",'
+    b'"sql":"CREATE SUMMARY popular","summary":{"name":"popular","stream":"orders","attribute":"k",'
+    b'"granularity_ms":10000,"rate":4,"depth":3,"settings":{"kind":"histogram","sketch_depth":5,'
+    b'"sketch_width":64,"buckets":16,"bucket_function":"range","theta":0.7,"zone_length_max_ms":1500,'
+    b'"zone_rows_min":64}}}',
+    "alter": b'{"v":7,"epoch":1,"sequence":2,"clock_ms":5,"now_ms":null,"idle":[],"kind":"alter_summary",'
+    b'"name":"popular","settings":{"kind":"count_sketch","sketch_depth":5,"sketch_width":64,"buckets":16,'
+    b'"bucket_function":"hash","theta":0.25,"zone_length_max_ms":null,"zone_rows_min":64}}',
+    "drop": b'{"v":7,"epoch":1,"sequence":2,"clock_ms":5,"now_ms":null,"idle":[],"kind":"drop_summary",'
+    b'"name":"popular","forced":true}',
+}
+GOLDEN_BODIES: dict[str, Body] = {
+    "grant": Heartbeat(SOURCE, frozenset({1}), grant=250),
+    "create": CreateSummary(SUMMARY, "CREATE SUMMARY popular"),
+    "alter": AlterSummary("popular", SummarySettings(theta=0.25)),
+    "drop": DropSummary("popular", forced=True),
+}
+
+
+@pytest.mark.parametrize("kind", GOLDEN)
+def test_steps_of_summaries_and_grants_keep_their_bytes(kind: str) -> None:
+    step = Step(Position(1, 2), 5, GOLDEN_BODIES[kind])
+    assert encode_step(step, StepResult(step.position))[1] == GOLDEN[kind]
+    assert decode_step(GOLDEN[kind]).step() == step
 
 
 def test_steps_of_older_versions_are_decoded_as_they_were() -> None:
