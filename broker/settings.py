@@ -127,6 +127,25 @@ class Settings(BaseSettings):
         description="Few records are followed by the next so long after they were taken up, so that one "
         "commit has what came meanwhile; not while more wait, and commands and questions wait for nothing.",
     )
+    preference_step_ms: int = Field(
+        20,
+        ge=1,
+        le=50,
+        description="How long a step may work for queries with a preference: records that come meanwhile "
+        "wait for it.",
+    )
+    preference_share: float = Field(
+        0.1,
+        gt=0,
+        le=0.5,
+        description="Share of the time that queries with a preference have while records wait in the log.",
+    )
+    preference_work_per_s_max: int | None = Field(
+        None,
+        ge=0,
+        description="Units of work a second that each shard may spend for queries with a preference; none: "
+        "what is free. May be changed while it runs (attribute of `shard`).",
+    )
     poll_ms: int = Field(
         25,
         ge=1,
@@ -338,6 +357,7 @@ class Settings(BaseSettings):
         self._check_record_sizes()
         _at_most(self, "poll_ms", "heartbeat_ms")
         _at_most(self, "linger_ms", "heartbeat_ms")
+        _at_most(self, "preference_step_ms", "heartbeat_ms")
         _at_most(self, "retry_ms", "topic_check_ms")
         if self.liveness_timeout_ms < 4 * max(self.heartbeat_ms, self.retry_ms):
             raise ValueError("liveness_timeout_ms must be at least four times heartbeat_ms and retry_ms")

@@ -1,0 +1,124 @@
+"""How much work for queries with a preference a step may do: free time, turned into units.
+
+The engine has no clock. A step carries a grant of units, and the engine spends exactly that, so a replay
+finds the same. Where the units come from:
+
+* nothing came: heartbeats are made one after another, each with the units of ``step_ms``, until no work is
+  left; records that come wait for one of them at most;
+* records came, and none wait behind them: their steps have half of the time that lately passed from one
+  transaction with records to the next without other work, ``step_ms`` at most all together;
+* records wait in the log: their steps have ``share`` of the time that records take; the rest is input's.
+
+Time is turned into units by what they took lately (:class:`broker.worker.work_units.UnitCost`), and a limit
+of units a second stands above all of these. A heartbeat whose grant finds nothing to do is followed by none
+until another step was made, so that an idle shard rests.
+
+Source: Ali, Aref, ElTabakh, *Scalability via Summaries*, section 4.1: a query goes on while no tuple comes.
+
+Pure: clocks are passed in, in nanoseconds. O(1) a call.
+"""
+
+from __future__ import annotations
+
+import math
+
+from broker.worker.work_units import UnitCost, WorkLimit
+
+MS = 1_000_000
+"""In ns."""
+SAVED_STEPS = 4
+"""The share of time that input leaves is saved up for so many full grants."""
+RISE = 0.2
+"""The free time between transactions falls at once to what was seen, and rises so slowly."""
+RECORDS_PART = 0.5
+"""Of the free time what steps of records have; heartbeats have the rest, behind the rows' answers."""
+HEARTBEAT_NS = 2_000_000.0
+"""What a heartbeat takes besides the units of its grant, at most."""
+
+
+class Grants:
+    """Of one shard. step_ms: what a grant may take. share: of the time, while records wait. Used by the
+    shard's thread alone; ``left``, ``granted``, ``spent`` and ``limit`` may be read by others.
+    """
+
+    def __init__(self, step_ms: int, share: float, per_s_max: int | None, now_ns: int) -> None:
+        self.cost = UnitCost()
+        self.limit = WorkLimit(per_s_max, now_ns)
+        self.left = 0
+        """Units of work that were left after the last transaction."""
+        self.granted = 0
+        self.spent = 0
+        """Units, in this life."""
+        self._step_ns = step_ms * MS
+        self._rate = share / (1 - share)
+        self._saved_ns = 0.0
+        """Of the time of records what may be spent while more wait."""
+        self._free_ns = 0.0
+        """Time without other work between two transactions with records, as of late."""
+        self._passing_ns = 0.0
+        """The same since the last of them."""
+        self._turn_ns = 0.0
+        """What steps of the transaction at hand may still take while no records wait."""
+        self._dry = False
+        """Nothing was found to do, and no step was made since."""
+
+    # --- steps of records -------------------------------------------------------------------------
+
+    def records_come(self) -> None:
+        """A transaction with records begins."""
+        passed_ns, self._passing_ns = self._passing_ns, 0.0
+        self._free_ns = min(passed_ns, self._free_ns + RISE * (passed_ns - self._free_ns))
+        self._turn_ns = min(self._step_ns, RECORDS_PART * self._free_ns)
+
+    def for_records(self, now_ns: int, *, lagging: bool) -> int:
+        """The grant of a step of records. lagging: more wait in the log."""
+        free_ns = 0.0 if lagging else self._turn_ns
+        span_ns = min(self._step_ns, max(free_ns, self._saved_ns))
+        return self._within(span_ns, now_ns)
+
+    def records_took(self, took_ns: float, granted: int, spent: int, spent_ns: float) -> None:
+        """A step of records took so long, of it ``spent_ns`` for units of its grant."""
+        self._dry = False
+        self._saved_ns += self._rate * max(0.0, took_ns - spent_ns) - spent_ns
+        self._saved_ns = min(max(self._saved_ns, 0.0), SAVED_STEPS * self._step_ns)
+        self._turn_ns = max(0.0, self._turn_ns - spent_ns)
+        self._done(granted, spent, spent_ns)
+
+    # --- while nothing comes ----------------------------------------------------------------------
+
+    def wait_s(self, now_ns: int) -> float:
+        """How long until a heartbeat with a grant is of use; infinite: until another step was made."""
+        if self._dry or not self.left:
+            return math.inf
+        return self.limit.wait_s(min(self.left, self.cost.units_in(self._step_ns)), now_ns)
+
+    def for_heartbeat(self, now_ns: int, within_s: float = math.inf) -> int:
+        """The grant of a heartbeat; 0: none is to be made for it. within_s: of time that there is."""
+        if self.wait_s(now_ns) > 0:
+            return 0
+        return self._within(min(self._step_ns, within_s * 1e9), now_ns)
+
+    def heartbeat_took(self, took_ns: float, granted: int, spent: int) -> None:
+        """A heartbeat made for its grant took so long."""
+        self._dry = not spent
+        self._passing_ns += took_ns
+        self._done(granted, spent, max(0.0, took_ns - HEARTBEAT_NS))
+
+    def rested(self, ns: float) -> None:
+        """The shard waited so long for something to do."""
+        self._passing_ns += ns
+
+    def stepped(self) -> None:
+        """A step was made that had no grant: there may be other work now."""
+        self._dry = False
+
+    # ----------------------------------------------------------------------------------------------
+
+    def _within(self, span_ns: float, now_ns: int) -> int:
+        return int(min(self.cost.units_in(span_ns), max(0.0, self.limit.left(now_ns))))
+
+    def _done(self, granted: int, spent: int, spent_ns: float) -> None:
+        self.granted += granted
+        self.spent += spent
+        self.limit.spent(spent)
+        self.cost.measured(spent, spent_ns)

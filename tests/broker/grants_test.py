@@ -1,0 +1,167 @@
+"""Grants of work: free time in units, bounded so that input never waits long, none where nothing is left."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import pytest
+
+from broker.worker.grants import HEARTBEAT_NS, MS, Grants
+from broker.worker.work_units import BURST_S, FIRST_NS, UnitCost, WorkLimit
+
+S = 1_000 * MS
+STEP_MS = 20
+
+
+@dataclass
+class Load:
+    """A shard in simulated time: records of every gap take ``step_ns`` each step, units ``unit_ns``."""
+
+    unit_ns: float
+    work: int = 1 << 60
+    share: float = 0.1
+    per_s_max: int | None = None
+    now_ns: int = 0
+    waits_ns: list[float] = field(default_factory=list)
+    heartbeats: int = 0
+
+    def __post_init__(self) -> None:
+        self.grants = Grants(STEP_MS, self.share, self.per_s_max, 0)
+
+    def _spend(self, granted: int) -> tuple[int, int]:
+        spent = min(granted, self.work)
+        self.work -= spent
+        self.grants.left = self.work
+        return spent, int(spent * self.unit_ns)
+
+    def idle_until(self, until_ns: int, rest_ms: int = 250) -> None:
+        """Nothing comes until then."""
+        self.grants.left = self.work
+        while self.now_ns < until_ns:
+            granted = self.grants.for_heartbeat(self.now_ns)
+            if granted:
+                spent, ns = self._spend(granted)
+                self.grants.heartbeat_took(ns + HEARTBEAT_NS, granted, spent)
+                self.now_ns += int(ns + HEARTBEAT_NS)
+                self.heartbeats += 1
+            else:
+                wait_s = min(rest_ms / 1_000, self.grants.wait_s(self.now_ns))
+                rest_ns = max(1_000, min(math.ceil(wait_s * 1e9), until_ns - self.now_ns))
+                self.grants.rested(rest_ns)
+                self.now_ns += rest_ns
+        self.waits_ns.append(self.now_ns - until_ns)
+
+    def records(self, step_ns: int, *, lagging: bool) -> float:
+        """A step of records; what its grant took."""
+        self.grants.records_come()
+        granted = self.grants.for_records(self.now_ns, lagging=lagging)
+        spent, ns = self._spend(granted)
+        self.grants.records_took(step_ns + ns, granted, spent, ns)
+        self.now_ns += step_ns + ns
+        return ns
+
+
+@pytest.mark.parametrize("unit_ns", [50, 2_000, 20_000, 1_500_000])
+def test_no_heartbeat_takes_much_longer_than_it_may_once_the_cost_is_known(unit_ns: int) -> None:
+    load = Load(unit_ns)
+    load.idle_until(S)
+    began, spent = load.now_ns, load.grants.spent
+    for _ in range(20):
+        before = load.now_ns
+        load.idle_until(before + 1)
+        assert load.now_ns - before <= (STEP_MS + 2) * MS + unit_ns
+    done = (load.grants.spent - spent) * unit_ns
+    assert done >= 0.8 * (load.now_ns - began)
+
+
+def test_grants_double_at_most_from_one_to_the_next_and_fall_at_once() -> None:
+    cost = UnitCost()
+    before = cost.units_in(STEP_MS * MS)
+    for _ in range(12):
+        cost.measured(before, before * 10)
+        now = cost.units_in(STEP_MS * MS)
+        assert before <= now <= 2 * before + 1
+        before = now
+    cost.measured(before, before * 100_000)
+    assert cost.ns == 100_000
+
+
+def test_few_units_that_took_little_tell_nothing() -> None:
+    cost = UnitCost()
+    cost.measured(2, 2 * MS)
+    assert cost.ns == FIRST_NS
+    cost.measured(2, 40 * MS)
+    assert cost.ns == 20 * MS
+    assert cost.units_in(5 * MS) == 1
+
+
+def test_input_that_is_behind_keeps_all_but_the_share() -> None:
+    load = Load(200, share=0.1)
+    took = 0.0
+    for _ in range(400):
+        took += load.records(10 * MS, lagging=True)
+    assert 0.08 * load.now_ns <= took <= 0.11 * load.now_ns
+
+
+def test_record_waits_for_one_grant_at_most_while_more_work_is_left_than_time() -> None:
+    load = Load(200)
+    load.idle_until(S)
+    load.waits_ns.clear()
+    for n in range(200):
+        load.idle_until(load.now_ns + (1 + n % 40) * MS)
+        wait = load.waits_ns[-1] + load.records(2 * MS, lagging=False)
+        assert wait <= 2 * (STEP_MS + 3) * MS
+    assert max(load.waits_ns) <= (STEP_MS + 3) * MS
+
+
+def test_free_time_of_late_is_what_steps_of_records_have() -> None:
+    load = Load(200)
+    load.idle_until(S)
+    assert load.records(MS, lagging=False) > 0
+    taken = [load.records(30 * MS, lagging=False) for _ in range(50)]
+    assert sum(taken) <= 0.12 * 50 * 30 * MS
+
+
+def test_shard_without_work_makes_no_heartbeat_and_one_that_finds_none_makes_one() -> None:
+    load = Load(200, work=0)
+    load.idle_until(10 * S)
+    assert (load.heartbeats, load.grants.granted) == (0, 0)
+    grants = load.grants
+    grants.left = 5
+    granted = grants.for_heartbeat(load.now_ns)
+    assert granted > 0
+    grants.heartbeat_took(MS, granted, 0)
+    assert math.isinf(grants.wait_s(load.now_ns))
+    grants.stepped()
+    assert grants.wait_s(load.now_ns) == 0
+
+
+def test_work_that_ends_is_the_last() -> None:
+    load = Load(200, work=1_000_000)
+    load.idle_until(5 * S)
+    assert (load.work, load.grants.spent) == (0, 1_000_000)
+    beats = load.heartbeats
+    load.idle_until(10 * S)
+    assert load.heartbeats == beats
+
+
+@pytest.mark.parametrize("per_s", [0, 3, 1_000, 1_000_000])
+def test_limit_is_kept_with_few_heartbeats(per_s: int) -> None:
+    load = Load(200, per_s_max=per_s)
+    load.idle_until(20 * S)
+    done = load.grants.spent
+    assert done <= per_s * (20 + 2 * BURST_S) + 1
+    assert done >= 0.9 * per_s * 20 - 1
+    assert load.heartbeats <= min(per_s, 1_200) * 20
+
+
+def test_limit_changes_while_it_runs() -> None:
+    limit = WorkLimit(0, 0)
+    assert math.isinf(limit.wait_s(1, S))
+    limit.set(1_000, S)
+    assert limit.left(S) == 0
+    assert limit.wait_s(1_000_000, S) == pytest.approx(BURST_S)
+    assert limit.left(2 * S) == 1_000 * BURST_S
+    limit.set(None, 2 * S)
+    assert limit.wait_s(1_000_000, 2 * S) == 0
