@@ -1,0 +1,189 @@
+"""Lines of a figure over gaps and seeds: their measures, what must hold of them, table and plots.
+
+A line is a way to answer the join; a measure compares its output with the exact one. A figure is the median
+over the seeds. What must hold is said as ratios of two lines, and whether it does is printed with the ratios.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Protocol
+
+from benchmarks.numbers import Numbers
+from benchmarks.report import Figure, Plot, Report, Series, readable
+from benchmarks.stores import flights
+from benchmarks.stores.exact import Output, exact
+from benchmarks.stores.sales import Sales, draw
+
+WINDOW_S = 60
+GAPS = list(range(10, 101, 10))
+DATA = ("sales", *flights.OTHERS)
+
+
+class Line(Protocol):
+    """A way to answer the join with too little time."""
+
+    def run(self, sales: Sales, window_ms: int) -> Output:
+        """What it finds."""
+        ...
+
+
+Measure = Callable[[Output, Output], float]
+"""(what was found, the exact output) -> a figure."""
+
+Points = dict[str, dict[str, dict[int, float]]]
+"""Medians by measure, line and gap (or window, or number of queries)."""
+
+
+def add_arguments(parser: argparse.ArgumentParser, gaps: Sequence[int] = GAPS) -> None:
+    """Options that all figures over the stores have."""
+    parser.add_argument(
+        "--gaps",
+        action=Numbers,
+        nargs="+",
+        default=list(gaps),
+        help="units between two rows of a stream, on average (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--seeds", type=int, default=3, help="how many, from --seed on; medians are told (default: 3)"
+    )
+    parser.add_argument("--seconds", type=float, default=600, help="of each run (default: %(default)s)")
+    parser.add_argument(
+        "--clock",
+        choices=("paper", "wall"),
+        default="paper",
+        help="what an insertion costs beside a visit: the paper's units, or as measured here",
+    )
+    parser.add_argument(
+        "--data",
+        choices=DATA,
+        default="sales",
+        help="two drawn stores, or flights from Newark with LaGuardia's or Kennedy's",
+    )
+    parser.add_argument(
+        "--step-ms",
+        type=int,
+        default=100,
+        help="event time of a step of the engine's parts; SIMPLE lines go row by row (default: %(default)s)",
+    )
+
+
+def seeds(options: argparse.Namespace) -> range:
+    """All of them."""
+    return range(options.seed, options.seed + max(1, options.seeds))
+
+
+def rows_of(options: argparse.Namespace, seed: int, gap: float) -> Sales:
+    """The rows of a run. Raises DataMissing where flights are asked for and not installed."""
+    if options.data == "sales":
+        return draw(seed, options.seconds, gap)
+    return flights.flights(options.data, seed, options.seconds, gap)
+
+
+def sweep(
+    options: argparse.Namespace,
+    lines: Callable[[int], Mapping[str, Line]],
+    measures: Mapping[str, Measure],
+    window_ms: int,
+) -> Points:
+    """Each line at each gap. lines: of a gap, by name."""
+    points: Points = {measure: {} for measure in measures}
+    for gap in options.gaps:
+        found: dict[tuple[str, str], list[float]] = {}
+        selectivity: list[float] = []
+        for seed in seeds(options):
+            rows = rows_of(options, seed, gap)
+            whole = exact(rows, window_ms)
+            selectivity.append(100 * whole.pairs / max(1, whole.compared))
+            for name, line in lines(gap).items():
+                output = line.run(rows, window_ms)
+                for measure, of in measures.items():
+                    found.setdefault((measure, name), []).append(of(output, whole))
+        for (measure, name), values in found.items():
+            points[measure].setdefault(name, {})[gap] = median(values)
+        told = ", ".join(f"{one:.1f}" for one in selectivity)
+        print(f"gap {gap}: join selectivity {told}%")
+    return points
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What must hold: a measure of one line is at least so many times that of another, or at most.
+
+    at: the smallest and the largest gap (or window, or number of queries) of which it is said. most: the
+    first line's measure is to be at most ``times`` the other's.
+    """
+
+    said: str
+    measure: str
+    line: str
+    other: str
+    times: float
+    at: tuple[float, float] = (0, 1e9)
+    most: bool = False
+
+    def judged(self, points: Points) -> str:
+        """A sentence with the ratios."""
+        mine, theirs = points[self.measure].get(self.line, {}), points[self.measure].get(self.other, {})
+        low, high = self.at
+        ratios = {
+            place: value / theirs[place]
+            for place, value in mine.items()
+            if low <= place <= high and theirs.get(place)
+        }
+        if not ratios:
+            return f"not measured: {self.said}"
+        held = [ratio <= self.times if self.most else ratio >= self.times for ratio in ratios.values()]
+        verdict = "holds" if all(held) else "holds in part" if any(held) else "does not hold"
+        listed = ", ".join(f"{ratio:.2f} at {place:g}" for place, ratio in ratios.items())
+        return f"{verdict}: {self.said}; {self.line} to {self.other}: {listed}"
+
+
+def judge(claims: Iterable[Claim], points: Points) -> None:
+    """Print each."""
+    for claim in claims:
+        print(claim.judged(points))
+
+
+def shape(points: Points, axes: Mapping[str, tuple[str, float, float]]) -> None:
+    """Print the range of each measure beside the paper's axis. axes: measure -> (name, low, high)."""
+    for measure, (name, low, high) in axes.items():
+        values = [value for over in points[measure].values() for value in over.values()]
+        if values:
+            print(
+                f"{name}: {readable(min(values))} to {readable(max(values))} here, "
+                f"the paper's axis {low:g} to {high:g}"
+            )
+
+
+def table(points: Points, title: str = "gap") -> None:
+    """Print a table of each measure: a row a line, a column a gap."""
+    for measure, by_line in points.items():
+        places = sorted({place for over in by_line.values() for place in over})
+        print(f"\n{measure:<22}" + "".join(f"{f'{title} {place}':>12}" for place in places))
+        for name, over in by_line.items():
+            print(f"{name:<22}" + "".join(f"{readable(over[p]) if p in over else '':>12}" for p in places))
+
+
+def report(
+    points: Points, labels: Mapping[str, str], x_label: str = "mean gap, units", at: str = "gap"
+) -> Report:
+    """Figures ``<measure>.<line>.<at><place>`` and a plot a measure. labels: of measures."""
+    figures: dict[str, Figure] = {
+        f"{measure}.{name}.{at}{place}": value
+        for measure, by_line in points.items()
+        for name, over in by_line.items()
+        for place, value in over.items()
+    }
+    plots = [
+        Plot(
+            x_label,
+            label,
+            [Series(name, list(over), list(over.values())) for name, over in points[measure].items()],
+        )
+        for measure, label in labels.items()
+    ]
+    return Report(figures, plots)
