@@ -219,6 +219,12 @@ class Engine(Embedding, Inspection, Persistence):
             for one in other.stream.constraints
         )
 
+    def preference_work(self) -> int:
+        """Units of work that grants would be of use for: at least so many can be spent at once, and with 0
+        nothing is left to do. O(groups of queries with a preference).
+        """
+        return 0
+
     def prepare(self, sql: str) -> Statement:
         """What a text means against the streams there are. Raises QueryError or LimitExceeded."""
         return self._catalogue.templates.statement(sql)

@@ -7,6 +7,8 @@ that no name is a prefix of another one's keys, whatever characters it has.
     column family    key                                                     value
     meta             "format"                                                version of these layouts
                      "view/" name, UTF-8                                     view or derived stream
+                     "held/" names, JSON                                     rows that joins hold
+                     "part/" name, UTF-8                                     state of a part, as a tree
     positions        "engine"                                                position of the last commit
                      "first"                                                 number of the oldest link
                      "link/" | commit's number, 8 |                          (empty)
@@ -43,6 +45,7 @@ FIRST_LINK_KEY = b"first"
 LINK_PREFIX = b"link/"
 VIEW_PREFIX = b"view/"
 HELD_PREFIX = b"held/"
+PART_PREFIX = b"part/"
 
 _SIGN = 1 << 63
 _NAME_BYTES_MAX = 0xFFFF
@@ -63,6 +66,11 @@ def name_key(name: str) -> bytes:
 def held_key(over: Iterable[SourceName], source: SourceName) -> bytes:
     """The key of what joins over some streams hold of one of them."""
     return HELD_PREFIX + json.dumps([*over, source]).encode("ascii")
+
+
+def part_key(name: str) -> bytes:
+    """The key of a part whose state is a tree; also what the keys begin with of parts whose names do."""
+    return PART_PREFIX + name_key(name)
 
 
 def number_key(number: int) -> bytes:

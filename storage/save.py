@@ -18,6 +18,7 @@ from collections.abc import Iterable, Mapping
 from engine.model.batch import Batch
 from engine.model.persistence import HeldState, QueryState, SourceState
 from engine.model.source import Derived, SourceName
+from engine.model.state_tree import Tree
 from storage import row_codec
 from storage.database import Changes, Database
 from storage.held_codec import encode_held
@@ -31,11 +32,13 @@ from storage.keys import (
     held_key,
     key_number,
     name_key,
+    part_key,
     rows_key,
     rows_range,
     source_range,
 )
 from storage.state_codec import encode_derived, encode_query, encode_source
+from storage.tree_codec import encode_tree
 
 
 class Save:
@@ -87,6 +90,12 @@ class Save:
 
     def drop_held(self, over: tuple[SourceName, ...], source: SourceName) -> None:
         self.changes.delete(META, held_key(over, source))
+
+    def put_part(self, name: str, tree: Tree) -> None:
+        self.changes.put(META, part_key(name), encode_tree(tree))
+
+    def drop_part(self, name: str) -> None:
+        self.changes.delete(META, part_key(name))
 
     def put_rows(self, source: SourceName, first_ordinal: int, rows: Batch, *, seal: bool) -> None:
         """A piece, or with ``seal`` a segment in place of all that begins among its ordinals."""

@@ -24,6 +24,7 @@ from typing import Self
 from engine.model.batch import Batch
 from engine.model.persistence import HeldState, QueryState, SourceState
 from engine.model.source import Derived, Schema, SourceName
+from engine.model.state_tree import Tree
 from engine.model.step import Position
 from storage import row_codec, state_codec
 from storage.database import Changes, Database, StoreOptions
@@ -33,6 +34,7 @@ from storage.keys import (
     FORMAT_KEY,
     HELD_PREFIX,
     META,
+    PART_PREFIX,
     POSITION_KEY,
     POSITIONS,
     QUERIES,
@@ -42,11 +44,13 @@ from storage.keys import (
     RowKind,
     key_number,
     name_key,
+    part_key,
     rows_range,
 )
 from storage.links import Links
 from storage.owner import Owner
 from storage.save import Save
+from storage.tree_codec import decode_tree
 from tureen.errors import StoreError
 
 
@@ -146,6 +150,14 @@ class Store:
         """Harmless where there is nothing."""
         self._staged.append(lambda save: save.drop_held(over, source))
 
+    def put_part(self, name: str, tree: Tree) -> None:
+        """Create or replace the state of a part."""
+        self._staged.append(lambda save: save.put_part(name, tree))
+
+    def drop_part(self, name: str) -> None:
+        """Harmless where there is none."""
+        self._staged.append(lambda save: save.drop_part(name))
+
     def commit(self, position: Position) -> None:
         """Make all that was put durable, with the position it is true at.
 
@@ -198,6 +210,12 @@ class Store:
             state = decode_held(value, schemas, _named("held rows", key.removeprefix(HELD_PREFIX)))
             if state is not None:
                 yield state
+
+    def state_parts(self, prefix: str) -> Iterator[tuple[str, Tree]]:
+        """Of the parts whose names begin so, by name."""
+        for key, value in self._with_prefix(part_key(prefix)):
+            name = key.removeprefix(PART_PREFIX).decode("utf-8", "surrogatepass")
+            yield name, decode_tree(value, f"state of {name!r}")
 
     def _with_prefix(self, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
         return self._require().scan(META, prefix, prefix[:-1] + bytes([prefix[-1] + 1]))

@@ -14,7 +14,9 @@ from engine.model.batch import Batch
 from engine.model.persistence import HeldState, QueryState, SourceState
 from engine.model.plain import stream_as_dict, stream_from_dict
 from engine.model.source import Derived, SourceName
+from engine.model.state_tree import Tree
 from engine.model.step import Position
+from storage.tree_codec import decode_tree, encode_tree
 from tureen.errors import StoreFull
 
 
@@ -30,6 +32,7 @@ class MemoryState:
         self._queries: dict[str, QueryState] = {}
         self._derived: dict[SourceName, Derived] = {}
         self._held: dict[tuple[tuple[SourceName, ...], SourceName], HeldState] = {}
+        self._parts: dict[str, bytes] = {}
         self._staged: list[Callable[[], None]] = []
 
     # --- sink ---------------------------------------------------------------------------------------
@@ -123,6 +126,13 @@ class MemoryState:
     def drop_held(self, over: tuple[SourceName, ...], source: SourceName) -> None:
         self._staged.append(lambda: self._held.pop((over, source), None) and None)
 
+    def put_part(self, name: str, tree: Tree) -> None:
+        encoded = encode_tree(tree)
+        self._staged.append(lambda: self._parts.update({name: encoded}))
+
+    def drop_part(self, name: str) -> None:
+        self._staged.append(lambda: self._parts.pop(name, None) and None)
+
     def commit(self, position: Position) -> None:
         staged, self._staged = self._staged, []
         if self.full:
@@ -160,3 +170,10 @@ class MemoryState:
 
     def held(self) -> Iterable[HeldState]:
         return list(self._held.values())
+
+    def state_parts(self, prefix: str) -> Iterable[tuple[str, Tree]]:
+        return [
+            (name, decode_tree(value, name))
+            for name, value in sorted(self._parts.items())
+            if name.startswith(prefix)
+        ]

@@ -17,13 +17,16 @@ class Approximation:
 
     kind: ``sample`` (some rows were left out by their hash), ``window`` (a window was shorter than asked),
     ``synopsis`` (a compressed state answered), ``shed`` (rows were dropped under load), ``constraint`` (rows
-    broke a promise of their source). where: the source or the operator. origin: ``declared`` by the text,
+    broke a promise of their source), ``preference`` (there was no time yet for all rows that are due). where:
+    the source or the operator. origin: ``declared`` by the text,
     ``static`` at registration, ``dynamic`` while it ran. amount: what was given, in ``unit`` (percent, ms,
     bytes, rows); asked: what exactness takes. since: the position from which on it holds; None: from the
     beginning. fp, fn: expected shares of wrong rows and of missing ones; error: half the 95 % interval of an
     aggregate, relative to its value; None: not known. contiguous: rows next to each other are missing, so
     that the rest is no fair sample. unscaled: columns of aggregates over a sample that are not estimates of
-    those over all rows: they are what they are over the sample.
+    those over all rows: they are what they are over the sample. entries_left, entries_cut, units_short: of a
+    preference, the entries of its promising set that are left to visit, those that never will be, and the
+    stored rows that are still to be visited; None of other kinds.
     """
 
     kind: str
@@ -38,6 +41,9 @@ class Approximation:
     error: float | None = None
     contiguous: bool = False
     unscaled: tuple[str, ...] = ()
+    entries_left: int | None = None
+    entries_cut: int | None = None
+    units_short: int | None = None
     facts: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
     """The whole message, so that what a newer broker adds is not lost."""
 
@@ -57,6 +63,9 @@ class Approximation:
             error=expected.get("error"),
             contiguous=bool(message.get("contiguous", False)),
             unscaled=tuple(map(str, message.get("unscaled") or ())),
+            entries_left=message.get("entries_left"),
+            entries_cut=message.get("entries_cut"),
+            units_short=message.get("units_short"),
             facts=dict(message),
         )
 
@@ -80,6 +89,10 @@ class Approximation:
             notes.append("rows next to each other are missing")
         if self.unscaled:
             notes.append(f"of the sample alone: {', '.join(self.unscaled)}")
+        if self.entries_left:
+            notes.append(f"{self.entries_left:,} entries left")
+        if self.entries_cut:
+            notes.append(f"{self.entries_cut:,} entries cut")
         return f"{self.kind} of {self.where}: {amount} ({'; '.join(notes)})".replace(".0%", "%")
 
 

@@ -17,6 +17,7 @@ from engine.model.limits import Limits
 from engine.model.maintenance import Costs
 from engine.model.persistence import HeldState, QueryState, SourceState, StateSource
 from engine.model.source import Derived, SourceName, Stream
+from engine.model.state_tree import Tree
 from engine.model.step import Position
 from tureen.errors import LimitExceeded, QueryError
 
@@ -111,6 +112,9 @@ class _Accepted:
 
     def held(self) -> Iterable[HeldState]:
         return self._stored.held()
+
+    def state_parts(self, prefix: str) -> Iterable[tuple[str, Tree]]:
+        return self._stored.state_parts(prefix)
 
     def queries(self) -> Iterable[QueryState]:
         catalogue: dict[str, Stream | Derived] = {state.stream.name: state.stream for state in self.sources()}

@@ -24,6 +24,7 @@ from engine.engine import Engine
 from engine.model.batch import Batch
 from engine.model.persistence import HeldState, QueryState, SourceState, StateSource
 from engine.model.source import Derived, SourceName
+from engine.model.state_tree import Tree
 from engine.model.step import Position
 from tureen.errors import ShardHeld, TureenError
 
@@ -116,6 +117,9 @@ class Rowless:
     def held(self) -> Iterator[HeldState]:
         yield from ()
 
+    def state_parts(self, prefix: str) -> Iterator[tuple[str, Tree]]:
+        yield from ()
+
 
 @dataclass(frozen=True, slots=True)
 class Remaining:
@@ -158,6 +162,9 @@ class Remaining:
         for state in self.stored.held():
             if state.source not in self.removals.sources:
                 yield state
+
+    def state_parts(self, prefix: str) -> Iterator[tuple[str, Tree]]:
+        yield from self.stored.state_parts(prefix)
 
 
 def reason(shard: int, causes: Collection[str]) -> ShardHeld | None:

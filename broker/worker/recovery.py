@@ -32,6 +32,7 @@ from engine.engine import Engine
 from engine.model.batch import Batch
 from engine.model.persistence import HeldState, QueryState, SourceState, StateSource
 from engine.model.source import Derived, SourceName, Stream
+from engine.model.state_tree import Tree
 from engine.model.step import (
     Allocate,
     Alter,
@@ -110,6 +111,9 @@ class _EmptyAt:
     def held(self) -> Iterable[HeldState]:
         return ()
 
+    def state_parts(self, prefix: str) -> Iterable[tuple[str, Tree]]:
+        return ()
+
 
 @dataclass(frozen=True, slots=True)
 class _Checked:
@@ -142,6 +146,9 @@ class _Checked:
 
     def held(self) -> Iterable[HeldState]:
         return self.stored.held()
+
+    def state_parts(self, prefix: str) -> Iterable[tuple[str, Tree]]:
+        return self.stored.state_parts(prefix)
 
 
 def recover(

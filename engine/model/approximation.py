@@ -1,8 +1,8 @@
 """What of an answer is not exact, and why: the tags that every snapshot, feed message and status carries.
 
 An answer without a tag is exact. A tag says what was done (a sample, a shorter window, a compressed synopsis,
-rows shed, a constraint that did not hold), where, on whose word, how much, and from which position on. A join
-and a view have the tags of all that they read.
+rows shed, a constraint that did not hold, rows that a preference left for later), where, on whose word, how
+much, and from which position on. A join and a view have the tags of all that they read.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     from engine.model.step import Position
 
-ApproximationKind = Literal["sample", "window", "synopsis", "shed", "constraint"]
+ApproximationKind = Literal["sample", "window", "synopsis", "shed", "constraint", "preference"]
 Origin = Literal["declared", "static", "dynamic"]
 
 
@@ -40,6 +40,26 @@ NOT_KNOWN = Expected()
 
 
 @dataclass(frozen=True, slots=True)
+class Unfinished:
+    """What a query with a preference lacked time for, as far as it concerns the rows of its windows."""
+
+    # Entries of its promising set that are not, or not wholly, visited.
+    entries_left: int
+    # Entries that never were in the set, since it was full, or went before they were visited.
+    entries_cut: int
+    # Stored rows that are still to be visited, one unit of work each.
+    units_short: int
+
+    def as_dict(self) -> dict[str, int]:
+        """As JSON has it."""
+        return {
+            "entries_left": self.entries_left,
+            "entries_cut": self.entries_cut,
+            "units_short": self.units_short,
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class Approximation:
     """One tag.
 
@@ -61,6 +81,7 @@ class Approximation:
     expected: Expected = NOT_KNOWN
     contiguous: bool = False
     unscaled: tuple[str, ...] = ()
+    unfinished: Unfinished | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """As JSON has it."""
@@ -81,4 +102,6 @@ class Approximation:
             found["contiguous"] = True
         if self.unscaled:
             found["unscaled"] = list(self.unscaled)
+        if self.unfinished is not None:
+            found |= self.unfinished.as_dict()
         return found

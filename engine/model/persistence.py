@@ -18,6 +18,7 @@ from engine.model.batch import Batch, Int64Array
 from engine.model.last_answer import LastAnswer
 from engine.model.shed import ShedRun
 from engine.model.source import Derived, SourceName, Stream
+from engine.model.state_tree import Tree
 from engine.model.step import Position, Registration
 
 UNREAD = -1
@@ -178,6 +179,14 @@ class StateSink(Protocol):
     def drop_held(self, over: tuple[SourceName, ...], source: SourceName) -> None:
         """Nothing of it is held any more."""
 
+    def put_part(self, name: str, tree: Tree) -> None:
+        """State that is a tree, of a part that is found by its name: create or replace. Names are paths,
+        such as ``promising/7``; the tree is not changed afterwards by whoever hands it over.
+        """
+
+    def drop_part(self, name: str) -> None:
+        """A part is no more."""
+
     def commit(self, position: Position) -> None:
         """Make this save durable in one write. Raises StoreFull and leaves the store as it was."""
 
@@ -202,3 +211,6 @@ class StateSource(Protocol):
 
     def held(self) -> Iterable[HeldState]:
         """In any order."""
+
+    def state_parts(self, prefix: str) -> Iterable[tuple[str, Tree]]:
+        """(name, tree) of each part whose name begins so, by name."""

@@ -12,15 +12,18 @@ from engine.model.batch import Batch
 from engine.model.limits import Limits
 from engine.model.persistence import HeldState, QueryState, SourceState
 from engine.model.source import Derived, SourceName
+from engine.model.state_tree import Tree
 from engine.model.step import Position
 from spark_jobs.errors import CheckpointUnreadable
 from spark_jobs.scale_out.shards.entries import BEGIN_ANEW, Entry
 from storage import row_codec, state_codec
 from storage.held_codec import decode_held, encode_held
+from storage.tree_codec import decode_tree, encode_tree
 from tureen.errors import StoreError
 
 SOURCE, ROWS, PENDING, DERIVED, QUERY, POSITION = "source", "rows", "pending", "derived", "query", "position"
 HELD = "held"
+PART = "part"
 
 
 def entries_of(engine: Engine) -> list[Entry]:
@@ -57,6 +60,9 @@ class _Sink:
     def put_held(self, state: HeldState) -> None:
         self.entries.append(Entry(HELD, state.source, 0, encode_held(state)))
 
+    def put_part(self, name: str, tree: Tree) -> None:
+        self.entries.append(Entry(PART, name, 0, encode_tree(tree)))
+
     def commit(self, position: Position) -> None:
         self.entries.append(Entry(POSITION, "", 0, state_codec.encode_position(position, 0)))
 
@@ -81,6 +87,9 @@ class _Sink:
         raise AssertionError("a copy drops nothing")
 
     def drop_held(self, over: tuple[SourceName, ...], source: SourceName) -> None:
+        raise AssertionError("a copy drops nothing")
+
+    def drop_part(self, name: str) -> None:
         raise AssertionError("a copy drops nothing")
 
 
@@ -118,6 +127,11 @@ class Snapshot:
             state = decode_held(entry.value, schemas, self._called(entry))
             if state is not None:
                 yield state
+
+    def state_parts(self, prefix: str) -> Iterator[tuple[str, Tree]]:
+        for entry in sorted(self._of(PART), key=lambda entry: entry.name):
+            if entry.name.startswith(prefix):
+                yield entry.name, decode_tree(entry.value, self._called(entry))
 
     def rows(self, source: SourceName) -> Iterator[tuple[int, Batch]]:
         return self._batches(ROWS, source)
