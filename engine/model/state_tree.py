@@ -57,11 +57,8 @@ def _made(kind: Any, tree: Tree) -> Any:
         return _made(inner[0], tree)
     if kind is np.ndarray or origin is np.ndarray or isinstance(tree, np.ndarray):
         return tree
-    if is_dataclass(kind) or (
-        isinstance(kind, type) and issubclass(kind, tuple) and hasattr(kind, "_fields")
-    ):
-        hints = typing.get_type_hints(kind)
-        return kind(**{name: _made(hints[name], each) for name, each in tree.items()})
+    if is_dataclass(kind) or hasattr(kind, "_fields"):
+        return _with_fields(kind, tree)
     if origin is tuple:
         if len(inner) == 2 and inner[1] is Ellipsis:
             return tuple(_made(inner[0], each) for each in tree)
@@ -72,3 +69,8 @@ def _made(kind: Any, tree: Tree) -> Any:
     if isinstance(origin, type) and issubclass(origin, Sequence):
         return [_made(inner[0], each) for each in tree]
     return float(tree) if kind is float else tree
+
+
+def _with_fields(kind: Any, tree: Tree) -> Any:
+    hints = typing.get_type_hints(kind)
+    return kind(**{name: _made(hints[name], each) for name, each in tree.items()})
