@@ -1,0 +1,48 @@
+"""Memory for the cells of zones: slots of one array, used again."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.summaries.summary_type import Cells
+
+SLOTS_MIN = 8
+
+
+class CellPool:
+    """Slots for the cells of one zone each. A slot is all zeros when it is taken."""
+
+    def __init__(self, buckets: int, size: int) -> None:
+        self._counters = np.zeros((SLOTS_MIN, buckets, size), np.int32)
+        self._rows = np.zeros((SLOTS_MIN, buckets + 1), np.int32)
+        self._free = list(range(SLOTS_MIN))
+
+    @property
+    def cells(self) -> Cells:
+        """Of all slots; not to be kept, since the arrays give way to larger ones."""
+        return Cells(self._counters, self._rows)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays."""
+        return self._counters.nbytes + self._rows.nbytes
+
+    def of(self, slot: int) -> Cells:
+        """The cells in one slot, as those of one zone; written through."""
+        return Cells(self._counters[slot : slot + 1], self._rows[slot : slot + 1])
+
+    def take(self) -> int:
+        """A slot for a zone."""
+        if not self._free:
+            slots = len(self._counters)
+            self._free = list(range(slots, 2 * slots))
+            self._counters = np.concatenate([self._counters, np.zeros_like(self._counters)])
+            self._rows = np.concatenate([self._rows, np.zeros_like(self._rows)])
+        slot = self._free.pop(0)
+        self._counters[slot] = 0
+        self._rows[slot] = 0
+        return slot
+
+    def free(self, slot: int) -> None:
+        """The zone in the slot is gone."""
+        self._free.append(slot)

@@ -1,0 +1,54 @@
+"""Granularities: which one a zone belongs to at an instant, and which zone covers it there.
+
+Zones of granularity 1 are cut by the stream. A zone of granularity i >= 2 is a multiple of its length,
+|Gi| / n = |Gi-1|, and covers zones of granularity i - 1 whole, since those of granularity 1 end at each
+multiple of T1. A zone leaves granularity i when NOW reaches its begin + |G1| + ... + |Gi|; so granularity i,
+i >= 2, is a ring of n zones. From the last one a zone is dropped once its last row is beyond the reach: a
+window as long as the reach loses no row, and that ring has one zone more.
+
+Source: Ali, Aref, ElTabakh, section 3.5.
+"""
+
+from __future__ import annotations
+
+from itertools import accumulate
+
+from engine.model.summary import SummaryDefinition
+from engine.summaries.zones import Zone
+
+GONE = 0
+"""In place of a granularity: beyond the last one."""
+
+
+class Granularities:
+    """The lengths of the granularities of one summary, and what follows from them."""
+
+    def __init__(self, definition: SummaryDefinition) -> None:
+        lengths = definition.lengths_ms
+        self.depth = definition.depth
+        self.reach_ms = definition.reach_ms
+        self._zone_ms = (1, *lengths[:-1])
+        self._behind_ms = tuple(accumulate(lengths))
+
+    def begin_of(self, granularity: int, timestamp: int) -> int:
+        """The begin of the zone of granularity 2..m that covers an instant, ms."""
+        zone_ms = self._zone_ms[granularity - 1]
+        return timestamp // zone_ms * zone_ms
+
+    def leaves_ms(self, zone: Zone) -> int:
+        """The first NOW at which the zone is no more where it is, ms."""
+        if zone.granularity == self.depth:
+            return zone.last_ms + self.reach_ms + 1
+        return self._nominal(zone.granularity, zone.begin_ms) + self._behind_ms[zone.granularity - 1]
+
+    def due(self, zone: Zone, now_ms: int) -> int:
+        """The granularity that the zone belongs to at NOW, or GONE. A jump of NOW may skip some."""
+        granularity = zone.granularity
+        while granularity < self.depth:
+            if now_ms < self._nominal(granularity, zone.begin_ms) + self._behind_ms[granularity - 1]:
+                return granularity
+            granularity += 1
+        return GONE if now_ms > zone.last_ms + self.reach_ms else granularity
+
+    def _nominal(self, granularity: int, begin_ms: int) -> int:
+        return begin_ms if granularity == 1 else self.begin_of(granularity, begin_ms)

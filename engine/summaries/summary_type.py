@@ -1,0 +1,93 @@
+"""What a summarisation technique is to the engine: five functions over counters, and nothing else.
+
+Summarize, Estimate, Confidence, Add and Subtract, as the paper has them (section 3.2). All counters are
+integers, so Add and then Subtract of the same restores the counters to the bit, in any order.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from engine.model.batch import Int32Array, Int64Array
+
+HashArray = npt.NDArray[np.uint64]
+Float64Array = npt.NDArray[np.float64]
+
+
+class ValueKeys(NamedTuple):
+    """What a summary goes by of n values.
+
+    hash: uint64[n], equal for equal values. bucket: int32[n], as rows that enter now have it;
+    ``settings.buckets`` where the value is NULL or NaN. position: float64[n], in the order of the values, for
+    a summary that keeps its buckets or intervals in order; float64[0] for others.
+    """
+
+    hash: HashArray
+    bucket: Int32Array
+    position: Float64Array
+
+
+class Places(NamedTuple):
+    """Where n values are counted in the cells of one layout.
+
+    counters: int32[n, t], see engine.kernels.sketches. bucket: int32[n]. share: int32[n], how many values are
+    counted by the counters of value i.
+    """
+
+    counters: Int32Array
+    bucket: Int32Array
+    share: Int32Array
+
+
+class Cells(NamedTuple):
+    """The cells of some zones. counters: int32[zones, buckets, size]; rows: int32[zones, buckets + 1], the
+    last of rows without a value.
+    """
+
+    counters: Int32Array
+    rows: Int32Array
+
+
+class Tally(NamedTuple):
+    """What the confidence of a zone that grows is told by: squares int64[t], progress float64[2]."""
+
+    squares: Int64Array
+    progress: Float64Array
+
+
+class SummaryType(Protocol):
+    """A technique of summarisation."""
+
+    @property
+    def depth(self) -> int:
+        """Counters that one value meets, t."""
+
+    @property
+    def size(self) -> int:
+        """Counters of a cell."""
+
+    def places(self, keys: ValueKeys) -> Int32Array:
+        """int32[n, t]: the counters of each value."""
+
+    def summarize(
+        self, cells: Cells, tally: Tally, places: Places, rows: slice, theta: float, rows_min: int
+    ) -> int:
+        """Enter rows one by one into the cells of one zone until its confidence falls below theta.
+
+        Returns the row after the one at which it fell, or -1: all rows are in. Raises OverflowError.
+        """
+
+    def estimate(self, cells: Cells, places: Places, slots: Int64Array) -> Int32Array:
+        """int32[n, zones]: of each value, the rows in its cell of the zones in these slots."""
+
+    def confidence(self, tally: Tally, rows_min: int) -> float:
+        """In [0, 1]: how alike the zone is to its own beginning; 1.0 below rows_min rows."""
+
+    def add(self, one: Cells, other: Cells) -> None:
+        """Merge the other's cells into one's. Raises OverflowError, one unchanged."""
+
+    def subtract(self, one: Cells, other: Cells) -> None:
+        """Take the other's cells out of one's, which they were added to."""

@@ -1,0 +1,83 @@
+"""Keys of values: what of a value a summary goes by."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from engine.kernels import value_hashes
+from engine.model.batch import BoolArray, Column, Int64Array
+from engine.model.codes import CodeValues
+from engine.model.string_table import StringTable, buffers_of
+from engine.model.types import Kind
+
+HashArray = npt.NDArray[np.uint64]
+Float64Array = npt.NDArray[np.float64]
+
+
+class ValueHashes:
+    """Hashes of columns of values. What was worked out of tables of strings is kept; one writer."""
+
+    def __init__(self) -> None:
+        self._of_strings = CodeValues()
+
+    def hashes(self, values: Column) -> HashArray:
+        """uint64[n]: equal values of one type have one hash, and so have equal numbers of different types.
+
+        Any hash where a value is NULL or NaN. O(rows + bytes of new strings).
+        """
+        out = np.empty(len(values), np.uint64)
+        kind = values.type.kind
+        if kind is Kind.STRING:
+            value_hashes.integer_hashes(self._numbers_of_strings(values), out)
+        elif kind is Kind.DOUBLE:
+            doubles = np.ascontiguousarray(values.values)
+            value_hashes.double_hashes(doubles, doubles.view(np.int64), out)
+        elif kind is Kind.DECIMAL and values.type.scale:
+            self._decimal_hashes(values, out)
+        elif kind is Kind.BOOLEAN:
+            value_hashes.integer_hashes(values.values.astype(np.int64), out)
+        else:
+            value_hashes.integer_hashes(values.values, out)
+        return out
+
+    def _numbers_of_strings(self, values: Column) -> Int64Array:
+        strings = values.strings
+        if isinstance(strings, StringTable):
+            numbers = np.empty(len(values), np.int64)
+            self._of_strings.take(strings, values.values, numbers, _string_numbers)
+            return numbers
+        short = values.short()
+        assert isinstance(short.dictionary, pa.StringArray)
+        if not len(short.dictionary):
+            return np.zeros(len(values), np.int64)
+        of_rows: Int64Array = _string_numbers(short.dictionary)[short.values]
+        return of_rows
+
+    @staticmethod
+    def _decimal_hashes(values: Column, out: HashArray) -> None:
+        """As integers where they are whole, else as the doubles nearest to them."""
+        power = 10**values.type.scale
+        whole, rest = np.divmod(values.values, power)
+        doubles = values.values / float(power)
+        value_hashes.double_hashes(doubles, doubles.view(np.int64), out)
+        as_integers = np.empty(len(values), np.uint64)
+        value_hashes.integer_hashes(whole, as_integers)
+        np.copyto(out, as_integers, where=rest == 0)
+
+
+def _string_numbers(strings: pa.StringArray) -> Int64Array:
+    numbers = np.empty(len(strings), np.int64)
+    value_hashes.string_numbers(*buffers_of(strings), numbers)
+    return numbers
+
+
+def without_value(values: Column) -> BoolArray | None:
+    """bool[n]: which rows are NULL or NaN; None: no row is."""
+    missing = None if values.valid is None else ~values.valid
+    if values.type.kind is Kind.DOUBLE:
+        is_nan = np.isnan(values.values)
+        if is_nan.any():
+            missing = is_nan if missing is None else missing | is_nan
+    return missing if missing is not None and missing.any() else None
