@@ -11,7 +11,7 @@ from engine.eddy.eddy import Timer
 from engine.language.parameters import text_of
 from engine.language.query import Query
 from engine.model.allotment import Allotment
-from engine.model.attributes import Attribute, AttributeValue, version_of
+from engine.model.attributes import Attribute, AttributeValue, edits
 from engine.model.source import SourceName
 from engine.overload.proposals.proposal import Proposal
 from engine.parts import Parts
@@ -21,12 +21,7 @@ from engine.queries.entities import Report, report
 from engine.queries.explain import Plan
 from engine.queries.footprint import Footprint, Heavy, footprint, heaviest
 from engine.standing.query import set_key
-from tureen.errors import (
-    AttributeRefused,
-    EditConflict,
-    NotSupported,
-    UnknownEntity,
-)
+from tureen.errors import NotSupported, UnknownEntity
 
 SCHEDULER = "scheduler"
 
@@ -183,21 +178,7 @@ class Inspection(ABC):
         attributes = self._attributes_of(module)
         if attributes is None:
             raise UnknownEntity(module)
-        now = version_of(attributes)
-        if version is not None and version != now:
-            raise EditConflict(module, now)
-        known = {attribute.name: attribute for attribute in attributes}
-        settable = [one.name for one in attributes if one.settable]
-        read: dict[str, AttributeValue] = {}
-        for name, value in values.items():
-            attribute = known.get(name)
-            if attribute is None:
-                raise AttributeRefused(module, name, value, settable)
-            read[name] = attribute.read(value)
-            refusal = attribute.refusal(read[name])
-            if refusal is not None:
-                raise AttributeRefused(module, name, value, settable, refusal)
-        for name, value in read.items():
+        for name, value in edits(module, attributes, values, version).items():
             self._set(module, name, value)
 
     def set_attribute(self, module: str, name: str, value: AttributeValue) -> None:

@@ -25,6 +25,7 @@ from broker.worker import options as query_options
 from broker.worker.allotments import allotment_attributes, edited
 from broker.worker.entries import QueryEntry
 from broker.worker.node import Node
+from broker.worker.shard import MODULE as SHARD
 from broker.worker.shard import Shard
 from broker.worker.shard_command import ShardCommand
 from engine.dataflow.buffers import settings as buffers
@@ -244,7 +245,10 @@ class Entities:
             raise UnknownEntity(id_)
 
         def edit(engine: Engine) -> None:
-            engine.edit(name, values, version)
+            if name == SHARD:
+                self._node.shards[number].edit(values, version)
+            else:
+                engine.edit(name, values, version)
 
         try:
             await self._node.shards.ask(number, edit)
@@ -466,15 +470,10 @@ def query_attributes(
 
 def _parts_of(shard: Shard) -> tuple[Part, ...]:
     """What a shard has besides its engine."""
-    counts = shard.counts
     return (
         Part(
-            "shard",
-            (
-                Attribute("state", shard.state, "whether it makes progress"),
-                Attribute("steps", counts.steps, "steps that it made"),
-                Attribute("transactions", counts.transactions, "transactions that they were written in"),
-            ),
+            SHARD,
+            shard.attributes(),
             Measured(),
             0,
             0,

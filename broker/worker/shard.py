@@ -38,6 +38,7 @@ from broker.worker.counts import STEP_SECONDS, Counts
 from broker.worker.emission import Emission
 from broker.worker.engines import Engines
 from broker.worker.execution import Execution
+from broker.worker.grants import Grants
 from broker.worker.held import Removals, carried_out
 from broker.worker.inbox import Inbox
 from broker.worker.ingestion import Ingestion
@@ -55,6 +56,7 @@ from broker.worker.streams import Streams
 from broker.worker.troubles import Interrupted, Trouble, Troubles
 from broker.worker.turns import StreamQueue
 from engine.engine import Engine
+from engine.model.attributes import Attribute, AttributeValue, Bounds, edits
 from engine.model.source import Derived, SourceName, Stream
 from engine.model.step import BEGINNING, Position
 from engine.results.view import View
@@ -73,6 +75,13 @@ from tureen.errors import (
 )
 
 State = Literal["recovering", "held", "live", "failed", "fenced", "stopped"]
+
+MODULE = "shard"
+"""Its id as an entity, behind its number."""
+PREFERENCE_WORK = "preference_work_per_s_max"
+"""The attribute, and the setting that it begins with."""
+
+UNITS_PER_S_MAX = 1_000_000_000_000
 
 COUNT_S = 1.0
 COUNT_AGAIN_S = 10.0
@@ -111,6 +120,13 @@ class Shard(threading.Thread):
         self.held = held
         """Why it does not come back by itself, while that is so."""
         self.counts = Counts()
+        self.grants = Grants(
+            settings.preference_step_ms,
+            settings.preference_share,
+            settings.preference_work_per_s_max,
+            time.perf_counter_ns(),
+        )
+        """What steps may work for queries with a preference."""
         self.asked = Asked(settings.revise_interval_ms / 1_000)
         self.recovered: Future[None] = Future()
         self.life = ""
@@ -256,6 +272,37 @@ class Shard(threading.Thread):
         """Finish the step at hand, save, end."""
         self._troubles.stop()
         self._inbox.wake()
+
+    # --- attributes -------------------------------------------------------------------------------
+
+    def attributes(self) -> tuple[Attribute, ...]:
+        """What the shard tells of itself besides its engine; from any thread."""
+        grants = self.grants
+        return (
+            Attribute("state", self.state, "whether it makes progress"),
+            Attribute("steps", self.counts.steps, "steps that it made"),
+            Attribute("transactions", self.counts.transactions, "transactions that they were written in"),
+            Attribute(
+                PREFERENCE_WORK,
+                grants.limit.per_s_max,
+                "units of work a second for queries with a preference; NULL: what is free, 0: nothing",
+                unit="units/s",
+                bounds=Bounds(0, UNITS_PER_S_MAX),
+                kind="integer",
+                clearable=True,
+            ),
+            Attribute("preference_left", grants.left, "units of work for them that are left", unit="units"),
+            Attribute("preference_granted", grants.granted, "units that steps were granted", unit="units"),
+            Attribute("preference_spent", grants.spent, "units of these that were spent", unit="units"),
+            Attribute("preference_unit_ns", round(grants.cost.ns), "what a unit took lately"),
+        )
+
+    def edit(self, values: Mapping[str, AttributeValue], version: int | None) -> None:
+        """Set attributes, all or none; in the shard's own thread. Raises AttributeRefused, EditConflict."""
+        for name, value in edits(f"{self.number}/{MODULE}", self.attributes(), values, version).items():
+            assert name == PREFERENCE_WORK
+            assert not isinstance(value, str)
+            self.grants.limit.set(None if value is None else int(value), time.perf_counter_ns())
 
     # --- life -------------------------------------------------------------------------------------
 

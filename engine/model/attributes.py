@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
+
+from tureen.errors import AttributeRefused, EditConflict
 
 AttributeValue = int | float | str | bool | None
 AttributeType = Literal["integer", "number", "text", "boolean"]
@@ -55,6 +57,7 @@ class Attribute:
     choices: what it may be set to; accepts: the same in words, bounds: as numbers, where these are too many.
     None of them: it can only be read. unit, kind: of the value, where name and value do not show them.
     changes_answers: setting it changes answers, or what is told of them, so it takes a journalled step.
+    clearable: it may be set to NULL, which means what ``about`` says.
     """
 
     name: str
@@ -66,6 +69,7 @@ class Attribute:
     unit: str | None = None
     kind: AttributeType | None = None
     changes_answers: bool = False
+    clearable: bool = False
 
     @property
     def settable(self) -> bool:
@@ -116,6 +120,8 @@ class Attribute:
         """Why it cannot be set to a value, as a hint: what it accepts; None where it can."""
         if not self.settable:
             return "it can only be read"
+        if value is None and self.clearable:
+            return None
         if self.choices:
             return None if value in self.choices else f"one of {', '.join(self.choices)}"
         right = {
@@ -126,7 +132,10 @@ class Attribute:
         }[self.type]
         if right and self.bounds is not None and isinstance(value, int | float):
             right = self.bounds.holds(value)
-        return None if right else self.accepts or f"{self.type} {self._within()}".rstrip()
+        if right:
+            return None
+        told = self.accepts or f"{self.type} {self._within()}".rstrip()
+        return f"{told}, or NULL" if self.clearable else told
 
     def _within(self) -> str:
         bounds = self.bounds
@@ -160,3 +169,33 @@ def version_of(attributes: Iterable[Attribute]) -> int:
     """Of what can be set: another one as soon as any of it has another value."""
     settable = [(one.name, one.value) for one in attributes if one.settable]
     return zlib.crc32(repr(sorted(settable)).encode())
+
+
+def edits(
+    module: str,
+    attributes: Iterable[Attribute],
+    values: Mapping[str, AttributeValue],
+    version: int | None,
+) -> dict[str, AttributeValue]:
+    """The values that some attributes of a module are to be set to, read as their types have them.
+
+    version: that the attributes must still have (:func:`version_of`); None: whatever they are.
+
+    Raises AttributeRefused, EditConflict.
+    """
+    attributes = tuple(attributes)
+    now = version_of(attributes)
+    if version is not None and version != now:
+        raise EditConflict(module, now)
+    known = {attribute.name: attribute for attribute in attributes}
+    settable = [one.name for one in attributes if one.settable]
+    read: dict[str, AttributeValue] = {}
+    for name, value in values.items():
+        attribute = known.get(name)
+        if attribute is None:
+            raise AttributeRefused(module, name, value, settable)
+        read[name] = attribute.read(value)
+        refusal = attribute.refusal(read[name])
+        if refusal is not None:
+            raise AttributeRefused(module, name, value, settable, refusal)
+    return read
