@@ -13,7 +13,7 @@ step or in several changes no answer, only when it is seen.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 from engine.eddy.eddy import Timer
@@ -103,6 +103,7 @@ class Engine(Embedding, Inspection, Persistence):
         """Whether no step was applied since: sources may hold rows for queries that did not come back."""
         self._queue: deque[Step] = deque()
         self._enqueued = BEGINNING
+        self._work_ns = 0.0
         self._to_revise: list[str] = []
         self._candidates = Candidates(parts.sources)
         self._demands: dict[SourceName, Demand] = {}
@@ -224,6 +225,17 @@ class Engine(Embedding, Inspection, Persistence):
         nothing is left to do. O(groups of queries with a preference).
         """
         return 0
+
+    def preferring(self) -> Collection[SourceName]:
+        """The streams that running queries with a preference read: steps that carry grants are of one of
+        them. O(sets of sources).
+        """
+        return ()
+
+    @property
+    def work_ns(self) -> float:
+        """How long the units of all grants took, by the engine's timer; 0 without one."""
+        return self._work_ns
 
     def prepare(self, sql: str) -> Statement:
         """What a text means against the streams there are. Raises QueryError or LimitExceeded."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from confluent_kafka import Message
@@ -25,6 +25,7 @@ from broker.archive.backfill import Backfills
 from broker.archive.notes import HistoryNotes
 from broker.settings import Settings
 from broker.worker.counts import Counts
+from broker.worker.grants import Grants
 from broker.worker.linger import Linger
 from broker.worker.memory import Level, Memory
 from broker.worker.outbox import Letter, Outgoing
@@ -38,10 +39,11 @@ from broker.worker.taken import Taken
 from broker.worker.troubles import Troubles
 from broker.worker.turns import StreamQueue, Turns
 from engine.model.source import SourceName, Stream
-from engine.model.step import Heartbeat
+from engine.model.step import Heartbeat, Records, StepResult
 from engine.overload.shed_order import ShedOrder
 from engine.results.view import View
 from engine.sources.promise import check_promise
+from topics.consumer import Range
 from topics.letters import forwarded
 from tureen.errors import HeartbeatRefused, KafkaUnavailable
 
@@ -66,8 +68,11 @@ class Ingestion:
         backfills: Backfills | None,
         history: HistoryNotes,
         memory: Memory,
+        grants: Grants,
     ) -> None:
-        """backfills: reads history, where there is an archive. history: keeps which steps brought some."""
+        """backfills: reads history, where there is an archive. history: keeps which steps brought some.
+        grants: what steps may work for queries with a preference.
+        """
         self._number = number
         self._settings = settings
         self._streams = streams
@@ -78,6 +83,7 @@ class Ingestion:
         self._backfills = backfills
         self._history = history
         self._memory = memory
+        self._grants = grants
         self._turns = Turns()
         self.shedder = Shedder(number, ShedOrder(settings.shed_queue_bytes))
         self._step_size = StepSize(settings.step_rows_max)
@@ -126,6 +132,7 @@ class Ingestion:
             return
         self._turns.begin(self._steps.engine, [one.stream.name for one in ready])
         ready = self._streams.in_step(ready, view.now_of, self._steps.engine.joined_with)
+        self._grants.records_come()
         began_s = time.monotonic()
         share = max(self._settings.step_rows_max, self._settings.transaction_rows_max // max(1, len(ready)))
         rows = self._from_all(ready, share, outgoing)
@@ -174,6 +181,37 @@ class Ingestion:
     def queues(self) -> list[tuple[SourceName, StreamQueue]]:
         """What waits of each stream that had records. Any thread."""
         return [(SourceName(name), one) for name, one in self._turns.queues(self._steps.engine.scheduler)]
+
+    def work_wait_s(self) -> float:
+        """How long until a heartbeat may bring queries with a preference further; infinite: none can."""
+        return self._grants.wait_s(time.perf_counter_ns())
+
+    def work(self, within_s: float, outgoing: Outgoing) -> None:
+        """While nothing comes: make a heartbeat with a grant, where work is left for queries with a
+        preference. within_s: of so much time.
+        """
+        granted = self._grants.for_heartbeat(time.perf_counter_ns(), within_s)
+        if not granted:
+            return
+        by_name = self._streams.by_name
+        for name in self._steps.engine.preferring():
+            stream = by_name.get(name)
+            if stream is not None and stream.intake is not None:
+                began_ns = time.perf_counter_ns()
+                spent = self._beat(stream, stream.intake.lagging, outgoing, granted)
+                self._grants.heartbeat_took(time.perf_counter_ns() - began_ns, granted, spent)
+                if spent:
+                    self._saving.changed()
+                return
+        self._grants.heartbeat_took(0.0, 0, 0)  # none can be made at present
+
+    def worked(self, *, alone: bool) -> None:
+        """A transaction was written: see what work is left for queries with a preference. alone: it had
+        a heartbeat for that, and no other step.
+        """
+        self._grants.left = self._steps.engine.preference_work()
+        if not alone:
+            self._grants.stepped()
 
     def bring_back(self, outgoing: Outgoing) -> None:
         """Make steps of history that was read from the archive."""
@@ -228,14 +266,16 @@ class Ingestion:
             if stream.pace.is_due(clock_ms, lagging):
                 self._beat(stream, lagging, outgoing)
 
-    def _beat(self, stream: ReadStream, lagging: frozenset[int], outgoing: Outgoing) -> None:
+    def _beat(self, stream: ReadStream, lagging: frozenset[int], outgoing: Outgoing, granted: int = 0) -> int:
+        """Make a heartbeat; the units of its grant that were spent."""
         name = stream.stream.name
-        result = self._steps.make(Heartbeat(name, lagging), outgoing)
+        result = self._steps.make(Heartbeat(name, lagging, grant=granted), outgoing)
         stream.pace.stepped(self._steps.clock_ms, (), lagging)
         if self._is_home(name):
             self._counts.entered[name] += result.entered
         if result.entered:
             self._saving.changed()
+        return result.spent
 
     def _is_home(self, name: str) -> bool:
         """Whether a stream that is read here is no guest."""
@@ -246,7 +286,7 @@ class Ingestion:
         caused = outgoing.caused
         below, refused = self._promised(stream.stream, taken) if taken.promises else ({}, [])
         body = replace(taken.body, unreadable=taken.body.unreadable + len(refused)) if refused else taken.body
-        result = self._steps.make(body, outgoing, taken.ranges)
+        result = self._granted(body, outgoing, taken.ranges)
         self._step_size.stepped(len(taken.messages), outgoing.caused - caused, self._steps.size.records)
         stream.pace.stepped(self._steps.clock_ms, taken.body.batch.partitions(), taken.body.lagging)
         self._saving.changed(len(taken.messages))
@@ -275,6 +315,17 @@ class Ingestion:
         counts.late[name] += len(result.late)
         counts.dead_letters[name] += len(taken.bad) + len(refused) + len(result.rejected)
         counts.heartbeats[name] += len(taken.promises) - len(refused)
+
+    def _granted(self, body: Records, outgoing: Outgoing, read: Sequence[Range]) -> StepResult:
+        """Make a step of records, with a grant where there are queries with a preference."""
+        engine, began_ns = self._steps.engine, time.perf_counter_ns()
+        if not engine.preferring():
+            return self._steps.make(body, outgoing, read)
+        granted, before_ns = self._grants.for_records(began_ns, lagging=bool(body.lagging)), engine.work_ns
+        result = self._steps.make(replace(body, grant=granted), outgoing, read)
+        took_ns, spent_ns = time.perf_counter_ns() - began_ns, engine.work_ns - before_ns
+        self._grants.records_took(took_ns, granted, result.spent, spent_ns)
+        return result
 
     def _promised(self, stream: Stream, taken: Taken) -> tuple[dict[int, int], list[tuple[int, str]]]:
         """What heartbeats among records promise, by partition, and (place, reason) of those that the stream

@@ -19,6 +19,7 @@ store that cannot be read ends this shard alone (``failed``).
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -40,7 +41,7 @@ from broker.worker.engines import Engines
 from broker.worker.execution import Execution
 from broker.worker.grants import Grants
 from broker.worker.held import Removals, carried_out
-from broker.worker.inbox import Inbox
+from broker.worker.inbox import Inbox, Job
 from broker.worker.ingestion import Ingestion
 from broker.worker.listener import Listener
 from broker.worker.memory import Level, Memory, trim
@@ -55,8 +56,9 @@ from broker.worker.steps import Steps
 from broker.worker.streams import Streams
 from broker.worker.troubles import Interrupted, Trouble, Troubles
 from broker.worker.turns import StreamQueue
+from broker.worker.work_attributes import limit_work, work_attributes
 from engine.engine import Engine
-from engine.model.attributes import Attribute, AttributeValue, Bounds, edits
+from engine.model.attributes import Attribute, AttributeValue, edits
 from engine.model.source import Derived, SourceName, Stream
 from engine.model.step import BEGINNING, Position
 from engine.results.view import View
@@ -86,6 +88,8 @@ UNITS_PER_S_MAX = 1_000_000_000_000
 COUNT_S = 1.0
 COUNT_AGAIN_S = 10.0
 """Where no step was made since, what the state takes is counted as often."""
+WORK_S_MIN = 0.005
+"""Where records wait for others to come, less time than this is not used for anything else."""
 HELD_S = 1.0
 """A shard that is held tries to come back when nothing more was removed for so long."""
 
@@ -181,6 +185,7 @@ class Shard(threading.Thread):
             self._backfills,
             self.history,
             memory,
+            self.grants,
         )
         self._view = self._steps.engine.view()
 
@@ -277,32 +282,17 @@ class Shard(threading.Thread):
 
     def attributes(self) -> tuple[Attribute, ...]:
         """What the shard tells of itself besides its engine; from any thread."""
-        grants = self.grants
         return (
             Attribute("state", self.state, "whether it makes progress"),
             Attribute("steps", self.counts.steps, "steps that it made"),
             Attribute("transactions", self.counts.transactions, "transactions that they were written in"),
-            Attribute(
-                PREFERENCE_WORK,
-                grants.limit.per_s_max,
-                "units of work a second for queries with a preference; NULL: what is free, 0: nothing",
-                unit="units/s",
-                bounds=Bounds(0, UNITS_PER_S_MAX),
-                kind="integer",
-                clearable=True,
-            ),
-            Attribute("preference_left", grants.left, "units of work for them that are left", unit="units"),
-            Attribute("preference_granted", grants.granted, "units that steps were granted", unit="units"),
-            Attribute("preference_spent", grants.spent, "units of these that were spent", unit="units"),
-            Attribute("preference_unit_ns", round(grants.cost.ns), "what a unit took lately"),
+            *work_attributes(self.grants),
         )
 
     def edit(self, values: Mapping[str, AttributeValue], version: int | None) -> None:
         """Set attributes, all or none; in the shard's own thread. Raises AttributeRefused, EditConflict."""
-        for name, value in edits(f"{self.number}/{MODULE}", self.attributes(), values, version).items():
-            assert name == PREFERENCE_WORK
-            assert not isinstance(value, str)
-            self.grants.limit.set(None if value is None else int(value), time.perf_counter_ns())
+        for value in edits(f"{self.number}/{MODULE}", self.attributes(), values, version).values():
+            limit_work(self.grants, value, time.perf_counter_ns())
 
     # --- life -------------------------------------------------------------------------------------
 
@@ -505,15 +495,17 @@ class Shard(threading.Thread):
             self._steps.give_up(self._lost_output, outgoing)
             self._steps.commit(outgoing)
             self._view = self._steps.engine.view()
-        busy = False
+        self._ingestion.worked(alone=False)
+        busy, has_room = False, True
         while not self._troubles.stopping:
             pending = self._steps.pending
             waiting = bool(pending)
-            rest_s = 0.0 if waiting or busy else self._ingestion.rest_s()
             linger_s = 0.0 if waiting else self._ingestion.linger_s()
-            self._pulse.rest(max(rest_s, linger_s))
-            jobs = [] if self._steps.is_full else self._inbox.take(max(rest_s, linger_s), linger_s)
-            self._pulse.beat()
+            may_work = has_room and not (waiting or busy)
+            work_s = self._ingestion.work_wait_s() if may_work else math.inf
+            lingers = work_s + WORK_S_MIN < linger_s  # records wait meanwhile
+            rest_s = 0.0 if waiting or busy or lingers else self._ingestion.rest_s()
+            jobs = self._rest(min(work_s, max(rest_s, linger_s)), linger_s)
             self._inbox.answer(self._steps.engine)
             outgoing = Outgoing()
             began_s = time.perf_counter()
@@ -524,10 +516,15 @@ class Shard(threading.Thread):
                 job.outcomes = self._execution.carry_out(job.commands, outgoing)
             if jobs:
                 self._ingestion.commanded()
-            if not self._saving.full and not self._steps.is_full and self._memory.look() < Level.HOLD:
-                self._ingestion.take_up(self._view, outgoing)
+            has_room = not self._saving.full and not self._steps.is_full and self._memory.look() < Level.HOLD
+            if has_room:
+                if not lingers:
+                    self._ingestion.take_up(self._view, outgoing)
                 self._ingestion.bring_back(outgoing)
             self._ingestion.beat(outgoing)
+            works = has_room and may_work and outgoing.last is None
+            if works:
+                self._ingestion.work(linger_s - WORK_S_MIN if lingers else math.inf, outgoing)
             if waiting:  # a step that has just caused them took its time: it is shown first
                 self._steps.write_later(outgoing)
             if outgoing.last is not None:
@@ -535,8 +532,9 @@ class Shard(threading.Thread):
                 self._steps.commit(outgoing)
                 self._view = self._steps.engine.view()
                 self._listener.committed(self.number, self._view, outgoing.results, outgoing.touched)
+                self._ingestion.worked(alone=works)
             self._inbox.done()
-            busy = outgoing.last is None and self._steps.engine.idle()
+            busy = (works or outgoing.last is None) and self._steps.engine.idle()
             if busy:
                 self._view = self._steps.engine.view()
             self._revise_if_due()
@@ -545,6 +543,17 @@ class Shard(threading.Thread):
             self._count_if_due()
         self._pulse.beat()
         self._saving.save_last(self._steps.engine, self._steps.pending)
+
+    def _rest(self, wait_s: float, linger_s: float) -> Sequence[Job]:
+        """Wait for something to do, as :meth:`broker.worker.inbox.Inbox.take` has it."""
+        if self._steps.is_full:
+            return []
+        began_ns = time.perf_counter_ns()
+        self._pulse.rest(wait_s)
+        jobs = self._inbox.take(wait_s, linger_s)
+        self._pulse.beat()
+        self.grants.rested(time.perf_counter_ns() - began_ns)
+        return jobs
 
     def _count_if_due(self) -> None:
         """Count what the state takes, in a hundredth of the time at most."""
