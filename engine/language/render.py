@@ -28,6 +28,7 @@ from engine.language.expressions import (
 )
 from engine.language.grammar.words import RESERVED
 from engine.language.instants import date_text, timestamp_text
+from engine.language.preference import ATTRIBUTE, COUNT, Preference, Priority
 from engine.language.query import (
     Aggregate,
     AggregateCall,
@@ -66,6 +67,8 @@ def render_query(query: Query) -> str:
         lines += ["  " + line for line in render_stage(stage)]
     if query.operator is not None:
         lines.append(f"  {query.operator}")
+    if query.preference is not None:
+        lines += ["  " + line for line in render_preference(query.preference)]
     if query.tolerance.named():
         lines.append(f"  allows {render_amounts(query.tolerance.named())}")
     if query.weight is not None:
@@ -73,6 +76,34 @@ def render_query(query: Query) -> str:
     if query.emit is not None:
         lines.append(f"  {render_emit(query.emit)}")
     return "\n".join(lines)
+
+
+def render_preference(preference: Preference) -> list[str]:
+    """What is wanted first, as lines: a priority for each scan, in the order of the scans. The window is
+    that of the scans.
+    """
+    form = "" if preference.form == "count" else f", by {preference.form}"
+    fade = "" if preference.fade == 1.0 else f", fade {preference.fade:g}"
+    return [
+        f"preference {preference.order}{form}{fade}",
+        *(
+            f"  {render_name(each.source)} by {render_expression(_with_estimates(each))}"
+            for each in preference.priorities
+        ),
+    ]
+
+
+def _with_estimates(priority: Priority) -> Expression:
+    """The expression of a priority, its estimates shown as a text has them."""
+
+    def estimate(node: Expression) -> Expression:
+        if not isinstance(node, Column) or node.index == ATTRIBUTE:
+            return node
+        which = "Count" if node.index == COUNT else "Frequency"
+        text = f"{render_name(priority.summary)}.Estimate.{which}"
+        return _InnerColumn(node.index, node.name, node.type, text)
+
+    return transform(priority.expression, estimate)
 
 
 def render_emit(emit: Emit) -> str:

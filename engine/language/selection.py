@@ -27,8 +27,8 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Queries of one scan that emit nothing, whose predicate is TRUE where all of these comparisons are;
-    without any, everywhere.
+    """Queries of one scan that emit and prefer nothing, whose predicate is TRUE where all of these
+    comparisons are; without any, everywhere.
 
     like: one of them. The others have other constants and all else the same: source, windows, stages.
     """
@@ -41,7 +41,7 @@ def comparisons_of(traced: Query) -> tuple[Comparison, ...] | None:
     """The comparisons of the predicate of a query whose literals were traced; None for other queries."""
     scan, *inner = traced.scans()
     predicates = tuple(scan.predicates())
-    if inner or traced.emit is not None or len(predicates) > 1:
+    if inner or traced.emit is not None or traced.preference is not None or len(predicates) > 1:
         return None
     if scan.predicate is None:
         return None if predicates else ()

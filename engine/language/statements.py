@@ -20,6 +20,12 @@ from engine.language.bind.commands import (
 from engine.language.bind.environment import NO_SUMMARIES, Catalogue, Environment, Summaries
 from engine.language.bind.select import bind_query
 from engine.language.bind.streams import bind_create, bind_drop
+from engine.language.bind.summaries import (
+    bind_alter_summary,
+    bind_create_summary,
+    bind_describe_summary,
+    bind_drop_summary,
+)
 from engine.language.dialect import parse_tree
 from engine.language.functions import BUILT_IN, FunctionCatalogue
 from engine.language.grammar import nodes
@@ -61,12 +67,17 @@ def _bind(tree: exp.Expr, env: Environment) -> Statement:
             return bind_create(tree, env)
         case nodes.CreateDerivedNode():
             return bind_derived(tree, env)
+        case nodes.CreateSummaryNode():
+            return bind_create_summary(tree, env)
+        case nodes.AlterSummaryNode():
+            return bind_alter_summary(tree, env)
         case nodes.DropNode():
-            return bind_drop(tree)
+            return bind_drop_summary(tree) if tree.args["what"] == "SUMMARY" else bind_drop(tree)
         case nodes.ShowNode():
             return bind_show(tree)
         case nodes.DescribeNode():
-            return bind_describe(tree, env)
+            is_summary = tree.args.get("summary")
+            return bind_describe_summary(tree, env) if is_summary else bind_describe(tree, env)
         case nodes.ExplainNode():
             return bind_explain(tree, env)
         case nodes.AlterNode():

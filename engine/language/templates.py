@@ -38,6 +38,7 @@ from engine.language.bind.environment import NO_SUMMARIES, Summaries
 from engine.language.cutting import Cut, Shape, cut, is_sure
 from engine.language.expressions import Literal
 from engine.language.functions import BUILT_IN, FunctionCatalogue
+from engine.language.preference import Preference
 from engine.language.query import Query, Statement
 from engine.language.selection import Selection, comparisons_of
 from engine.language.statements import parse
@@ -90,6 +91,9 @@ class Meaning(Protocol):
     @property
     def has_down_to(self) -> bool: ...
 
+    @property
+    def preference(self) -> Preference | None: ...
+
     def query(self, text: str) -> Query: ...
 
 
@@ -127,6 +131,10 @@ class FixedQuery:
     def has_down_to(self) -> bool:
         return self.bound.has_down_to
 
+    @property
+    def preference(self) -> Preference | None:
+        return self.bound.preference
+
     def query(self, text: str) -> Query:
         """``text``: the one that was bound."""
         return self.bound
@@ -136,10 +144,10 @@ class FixedQuery:
 class Template:
     """The meaning of every text of one shape whose literals fulfil the conditions; immutable.
 
-    sources, uses, summaries, emits, tolerance, weight, has_down_to: of each of its queries. selection: what
-    they are,
-    where they are of that form and do not emit. alike, differ: literals (by number, conversions included)
-    that must be equal, or all different. differ_from: literals that must not be these constants.
+    sources, uses, summaries, emits, tolerance, weight, has_down_to, preference: of each of its queries.
+    selection: what they are, where they are of that form and do not emit. alike, differ: literals (by number,
+    conversions included) that must be equal, or all different. differ_from: literals that must not be these
+    constants.
     """
 
     sources: tuple[SourceName, ...]
@@ -149,6 +157,7 @@ class Template:
     tolerance: Tolerance
     weight: float | None
     has_down_to: bool
+    preference: Preference | None
     selection: Selection | None
     conversions: tuple[Conversion, ...]
     alike: tuple[tuple[int, int], ...]
@@ -433,6 +442,7 @@ def _template(traced: Statement, found: Cut, trace: Trace) -> Template | None:
         traced.tolerance,
         traced.weight,
         traced.has_down_to,
+        traced.preference,
         None,
         tuple(trace.conversions),
         tuple(sorted(trace.alike)),

@@ -7,11 +7,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from engine.language.query import CreateStream, Output, Project, Query, Statement
+from engine.language.query import CreateStream, CreateSummary, Output, Project, Query, Statement
 from engine.language.statements import parse
 from engine.model.batch import Column
 from engine.model.limits import Limits
 from engine.model.source import Derived, SourceName, Stream
+from engine.model.summary import SummaryDefinition
 
 FLIGHTS = """CREATE STREAM flights (carrier STRING NOT NULL, flight INTEGER, dest STRING, delay DOUBLE,
 distance BIGINT, price DECIMAL(10, 2), cancelled BOOLEAN, day DATE,
@@ -26,6 +27,15 @@ PRIMARY KEY (carrier, dest)) WITH (timestamp = 'since') NON RETROACTIVE"""
 
 AIRPORTS = """CREATE STREAM airports (code STRING NOT NULL, city STRING, runways INTEGER,
 ts TIMESTAMP NOT NULL, CONSTRAINT UNIQUE (code), CONSTRAINT UNIQUE (city, runways)) WITH (timestamp = 'ts')"""
+STORES = """CREATE STREAM store1 (itemno INTEGER NOT NULL, price DOUBLE,
+timestamp TIMESTAMP NOT NULL) WITH (timestamp = 'timestamp')"""
+SUMMARIES_SQL = (
+    "CREATE SUMMARY items1 ON store1 (itemno) WITH GRANULARITY 10 SECONDS AND COLLAPSE(4, 3)",
+    "CREATE SUMMARY items2 ON store2 (itemno) WITH GRANULARITY 10 SECONDS AND COLLAPSE(4, 3)",
+    "CREATE SUMMARY prices ON store1 (price) WITH GRANULARITY 1 MINUTE AND COLLAPSE(2, 1)",
+    "CREATE SUMMARY prices_long ON store1 (price) WITH GRANULARITY 1 HOUR AND COLLAPSE(2, 2)",
+    "CREATE SUMMARY numbers ON store3 (itemno) WITH GRANULARITY 10 SECONDS AND COLLAPSE(4, 3)",
+)
 VIEWS = (
     Derived(SourceName("late"), "SELECT carrier, delay * 2 AS twice, ts FROM flights WHERE delay > 10", True),
     Derived(
@@ -39,18 +49,26 @@ VIEWS = (
 
 def catalogue() -> dict[str, Stream | Derived]:
     found: dict[str, Stream | Derived] = {view.name: view for view in VIEWS}
-    for text in (FLIGHTS, ODD, WEATHER, PLANES, FARES, AIRPORTS):
+    stores = [STORES, STORES.replace("store1", "store2")]
+    stores.append(STORES.replace("store1", "store3").replace("INTEGER", "BIGINT"))
+    for text in (FLIGHTS, ODD, WEATHER, PLANES, FARES, AIRPORTS, *stores):
         statement = parse(text, {}, Limits())
         assert isinstance(statement, CreateStream)
         found[statement.stream.name] = statement.stream
     return found
 
 
+def summaries() -> dict[str, SummaryDefinition]:
+    made = [parse(text, CATALOGUE, Limits()) for text in SUMMARIES_SQL]
+    return {one.definition.name: one.definition for one in made if isinstance(one, CreateSummary)}
+
+
 CATALOGUE: Mapping[str, Stream | Derived] = catalogue()
+SUMMARIES: Mapping[str, SummaryDefinition] = summaries()
 
 
 def bind(sql: str) -> Statement:
-    return parse(sql, CATALOGUE, Limits())
+    return parse(sql, CATALOGUE, Limits(), summaries=SUMMARIES)
 
 
 def outputs(sql: str, streams: Mapping[str, Stream | Derived] = CATALOGUE) -> tuple[Output, ...]:

@@ -11,9 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.language.statements import parse
-from engine.model.limits import Limits
-from tests.language.fixtures import CATALOGUE
+from tests.language.fixtures import bind
 from tests.language.rendering import render_statement
 from tureen.carets import render
 from tureen.errors import TureenError
@@ -26,7 +24,7 @@ UPDATE = os.environ.get("TUREEN_UPDATE_GOLDEN") == "1"
 def test_golden(path: Path) -> None:
     sql = path.read_text(encoding="utf-8").removesuffix("\n")
     try:
-        text, kind = render_statement(parse(sql, CATALOGUE, Limits())), ".plan"
+        text, kind = render_statement(bind(sql)), ".plan"
     except TureenError as error:
         text, kind = f"{error.code}\n{render(sql, error)}", ".error"
     wanted = path.with_suffix(kind)

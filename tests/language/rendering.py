@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from engine.language.query import (
     AlterQuery,
+    AlterSummary,
     Control,
     CreateFromQuery,
     CreateStream,
+    CreateSummary,
     Describe,
+    DescribeSummary,
     DropStream,
+    DropSummary,
     Explain,
     Query,
     Show,
@@ -16,6 +20,7 @@ from engine.language.query import (
 )
 from engine.language.render import render_name, render_names, render_query, render_span
 from engine.model.constraint import text_of
+from engine.model.summary import SummaryDefinition
 
 
 def render_statement(statement: Statement) -> str:
@@ -31,6 +36,15 @@ def render_statement(statement: Statement) -> str:
             what = "view" if view else "table" if table else "stream"
             missing = " if it exists" if if_exists else ""
             return f"drop {what} {render_name(name)}{missing}" + (" and what reads it" if cascade else "")
+        case CreateSummary(definition, _, if_not_exists):
+            missing = " if it does not exist" if if_not_exists else ""
+            return "\n".join([f"create summary{missing}", *_summary(definition)])
+        case AlterSummary(name, theta, zone_rows_min):
+            return f"alter summary {render_name(name)}: theta {theta}, zone rows min {zone_rows_min}"
+        case DescribeSummary(definition):
+            return "\n".join(["describe summary", *_summary(definition)])
+        case DropSummary(name, if_exists):
+            return f"drop summary {render_name(name)}" + (" if it exists" if if_exists else "")
         case Show(what, extended):
             return f"show {what}" + (" with all that is known" if extended else "")
         case Describe(name, columns):
@@ -44,6 +58,19 @@ def render_statement(statement: Statement) -> str:
             return f"{action} a standing query" + (" and release its rows" if release else "")
         case AlterQuery(_, query):
             return "alter a standing query\n" + _indented(render_query(query))
+
+
+def _summary(definition: SummaryDefinition) -> list[str]:
+    settings = definition.settings
+    lengths = ", ".join(map(render_span, definition.lengths_ms))
+    sketch = f"{settings.kind} {settings.sketch_depth} x {settings.sketch_width}"
+    longest = render_span(definition.zone_length_max_ms)
+    return [
+        f"  {render_name(definition.name)} of {definition.stream} ({render_name(definition.attribute)})",
+        f"  granularities {lengths}, reach {render_span(definition.reach_ms)}",
+        f"  {sketch}, {settings.buckets} buckets by {settings.bucket_function}",
+        f"  theta {settings.theta:g} from {settings.zone_rows_min} rows, zones of at most {longest}",
+    ]
 
 
 def _indented(text: str) -> str:

@@ -9,6 +9,7 @@ from sqlglot import exp
 from engine.language.bind.emit import OPTIONS
 from engine.language.bind.environment import Environment
 from engine.language.bind.options import WithOptions
+from engine.language.bind.preferred import check_options
 from engine.language.query import Query
 from engine.model.tolerance import AMOUNTS, Tolerance
 
@@ -26,4 +27,6 @@ def with_allowed(query: Query, tree: exp.Expr, env: Environment) -> Query:
     options = WithOptions(clause.args["options"], tuple(AMOUNTS), env.text, _OF_CHANGES)
     given = {name: options.amount(name) for name in AMOUNTS if name in options}
     weight = given.pop("weight", None)
+    if query.preference is not None:
+        check_options(given, env.text.of_node(clause))
     return replace(query, tolerance=Tolerance(**given), weight=weight)

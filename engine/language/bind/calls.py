@@ -119,6 +119,7 @@ def _misplaced(name: str, node: exp.Expr, scope: Scope) -> QueryError:
             hint="aggregate in a subquery first: SELECT MAX(n) FROM (SELECT k, COUNT(*) AS n ... GROUP BY k)",
         )
     hint = {
+        "WITH PREFERENCE": "write SUMMARY.Estimate.Count(column): priorities are known before rows are read",
         "WHERE": f"WHERE looks at single rows; write HAVING {name}(...) ...",
         "GROUP BY": "group in a subquery first: FROM (SELECT ..., COUNT(*) AS n ... GROUP BY ...)",
     }.get(scope.clause, "aggregates are allowed in SELECT, HAVING and ORDER BY")

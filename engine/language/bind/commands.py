@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from engine.language.bind.allowed import with_allowed
-from engine.language.bind.emit import with_changes
 from engine.language.bind.environment import Environment
-from engine.language.bind.select import bind_select, whole_query
+from engine.language.bind.select import bind_select, whole_query, with_behind
 from engine.language.bind.sources import as_stream, named, uses_of, with_operator
 from engine.language.expressions import Column
 from engine.language.places import shown
@@ -134,7 +132,7 @@ def _query_in(tree: exp.Expr, env: Environment) -> Query:
     """The query that a command carries."""
     sql = env.text.sql[tree.args["begin"] : tree.args["end"]]
     query = whole_query(bind_select(tree.args["query"], env), sql, env)
-    return with_allowed(with_changes(query, tree.args["query"], env), tree.args["query"], env)
+    return with_behind(query, tree.args["query"], env)
 
 
 def _handle(node: exp.Expr, env: Environment) -> str:

@@ -133,6 +133,19 @@ class WithOptions:
             raise self.wrong(name, f"write a number from 1 to {most:,}")
         return count
 
+    def share(self, name: str, default: float) -> float:
+        """A number from 0 to 1."""
+        if name not in self._nodes:
+            return default
+        value, kind = self._value(name)
+        try:
+            share = float(value) if kind in ("number", "string") and len(value) <= 40 else None
+        except ValueError:
+            share = None
+        if share is None or not 0.0 <= share <= 1.0:  # NaN is neither
+            raise self.wrong(name, "write a number from 0 to 1, as 0.7")
+        return share
+
     def amount(self, name: str) -> float:
         """A value of :data:`engine.model.tolerance.AMOUNTS`."""
         value, kind = self._value(name)

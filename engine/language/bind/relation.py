@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 from engine.language.bind.joined import Joined
 from engine.language.expressions import Column, Compare, Expression, Literal, columns_of, conjunction
+from engine.language.preference import Preference
 from engine.language.query import (
     Aggregate,
     Distinct,
@@ -51,6 +52,7 @@ class BoundRelation:
     a scan. joins: behind the stages. sample: as of a scan; its comparison is in ``where``, or in the window.
     window_down_to_ms: as of a scan.
     operator: which of its changes its text says it is, where it is a query by itself that somebody names.
+    preference: what is wanted first of it, where it is a query by itself.
     """
 
     stream: Stream
@@ -66,6 +68,7 @@ class BoundRelation:
     sample: Sample | None = None
     window_down_to_ms: int | None = None
     operator: StreamOperator | None = None
+    preference: Preference | None = None
 
     @property
     def is_open(self) -> bool:
@@ -364,7 +367,7 @@ class BoundRelation:
             relation.sample,
             relation.window_down_to_ms,
         )
-        return Query(sql, scan, relation.stages, uses)
+        return Query(sql, scan, relation.stages, uses, preference=relation.preference)
 
 
 def _with_inner(

@@ -114,6 +114,16 @@ def _row_number(node: exp.Expr, scope: Scope) -> Expression:
     return scope.numbering.column(node, scope)
 
 
+def _estimate(node: exp.Expr, scope: Scope) -> Expression:
+    if scope.estimates is None:
+        raise scope.place(node).refuse(
+            NotSupported,
+            f"an estimate of a summary is not allowed in {scope.clause}",
+            hint="write it behind the query: WITH PREFERENCE desc SUMMARY.Estimate.Count(column)",
+        )
+    return scope.estimates.bind(node, scope)
+
+
 def _window_call(node: exp.Expr, scope: Scope) -> Expression:
     """``TUMBLE_START(...)``: of the window in GROUP BY."""
     name, part, window = node.args["name"], node.args.get("part"), scope.window
@@ -461,6 +471,7 @@ _BINDERS: dict[type[Any], Callable[[Any, Scope], Expression]] = {
     exp.TryCast: _cast,
     nodes.RowNumberOver: _row_number,
     nodes.WindowCall: _window_call,
+    nodes.EstimateCall: _estimate,
     nodes.InQuery: _subquery,
     nodes.ExistsQuery: _subquery,
     nodes.Call: lambda node, scope: bind_call(node, scope, bind_scalar),

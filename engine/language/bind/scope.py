@@ -22,10 +22,13 @@ from tureen.errors import NotSupported, SyntaxRefused, UnknownColumn
 if TYPE_CHECKING:
     from engine.language.bind.grouping import Grouping
     from engine.language.bind.numbering import Numbering
+    from engine.language.bind.preferences import Estimates
 
 NODES_MAX = 50_000
 OUTER = -2_000_000
 """Columns around a subquery count down from here in its conditions."""
+ESTIMATES = -1_000_000_000
+"""Estimates in a priority count down from here while it is bound."""
 
 
 @dataclass(slots=True)
@@ -65,8 +68,8 @@ class Scope:
     is, for refusals. aliases: outputs by name, for where columns have no such name. selected: names that only
     come later. grouping: set where aggregates may stand: columns are then those of its groups. numbering: set
     where ROW_NUMBER() may stand. outer: around a subquery; is_mixed: its columns may stand here too, as those
-    of OUTER. window: of GROUP BY, which TUMBLE_START(...) and
-    the like are about. memo: what nodes were bound to; set where they are bound again.
+    of OUTER. window: of GROUP BY, which TUMBLE_START(...) and the like are about. estimates: set where
+    estimates of summaries may stand. memo: what nodes were bound to; set where they are bound again.
     """
 
     text: Text
@@ -89,6 +92,7 @@ class Scope:
     memo: dict[int, Expression] | None = None
     functions: FunctionCatalogue = BUILT_IN
     sizes: Sizes = field(default_factory=Sizes)
+    estimates: Estimates | None = None
 
     def at(self, clause: str) -> Scope:
         """The same in another clause."""

@@ -34,6 +34,7 @@ from engine.language.bind.joins import bind_from
 from engine.language.bind.numbering import FIRST, Numbering
 from engine.language.bind.ordering import sort_key
 from engine.language.bind.outputs import WrittenOutput, unique, written_outputs
+from engine.language.bind.preferences import bind_preference, with_preference
 from engine.language.bind.relation import BoundRelation
 from engine.language.bind.scalar import bind_scalar, bind_value
 from engine.language.bind.scope import NODES_MAX, Scope
@@ -55,8 +56,14 @@ STAGES_MAX = 256
 
 def bind_query(tree: exp.Expr, env: Environment) -> Query:
     """A whole query. Raises QueryError and LimitExceeded with a place."""
-    query = whole_query(bind_select(tree, env), env.text.sql, env)
-    return with_allowed(with_changes(query, tree, env), tree, env)
+    return with_behind(whole_query(bind_select(tree, env), env.text.sql, env), tree, env)
+
+
+def with_behind(query: Query, tree: exp.Expr, env: Environment) -> Query:
+    """The query of a SELECT that nothing is around, with all that stands behind it: what is wanted first,
+    what becomes of its changes, what its answer allows. Raises QueryError and LimitExceeded with a place.
+    """
+    return with_allowed(with_changes(with_preference(query, tree, env), tree, env), tree, env)
 
 
 def whole_query(relation: BoundRelation, sql: str, env: Environment) -> Query:
@@ -150,6 +157,8 @@ class _Select:
     def bind(self) -> BoundRelation:
         tree, env = self.tree, self.env
         rows = replace(self.rows, clause="WHERE", selected=self.aliases)
+        preference = bind_preference(tree, self.relation, self.rows, env)
+        self.relation = replace(self.relation, preference=preference)
         where = bind_conditions(tree.args.get("where"), rows, env, bind_select, self.correlation)
         items = [self._key(self._meant(item, "GROUP BY")) for item in tree.args.get("group") or ()]
         window = window_call(items, self.rows)

@@ -1,4 +1,4 @@
-"""Statements about what is registered: SHOW, DESCRIBE, EXPLAIN, PAUSE, RESUME, TERMINATE, ALTER QUERY."""
+"""Statements about what is registered: SHOW, DESCRIBE, EXPLAIN, PAUSE, RESUME, TERMINATE, ALTER."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from engine.language.grammar.cursor import Cursor
 from engine.language.grammar.scalar import string
 from engine.language.grammar.select import parse_query
 from engine.language.grammar.subqueries import starts_query
+from engine.language.grammar.summaries import parse_alter_summary, parse_summary_name
 
-_SHOWN = ("QUERIES", "STREAMS", "TABLES", "SOURCES", "VIEWS", "FUNCTIONS")
-_SHOW_HINT = "write SHOW QUERIES [EXTENDED], STREAMS, TABLES, SOURCES, VIEWS or FUNCTIONS"
+_SHOWN = ("QUERIES", "STREAMS", "TABLES", "SOURCES", "VIEWS", "FUNCTIONS", "SUMMARIES")
+_SHOW_HINT = "write SHOW QUERIES [EXTENDED], STREAMS, TABLES, SOURCES, VIEWS, FUNCTIONS or SUMMARIES"
 
 
 def parse_show(cursor: Cursor) -> exp.Expr:
@@ -23,7 +24,7 @@ def parse_show(cursor: Cursor) -> exp.Expr:
         if what in ("TOPICS", "DATABASES", "SCHEMAS", "COLUMNS", "VARIABLES"):
             hint = "write DESCRIBE name" if what == "COLUMNS" else _SHOW_HINT
             raise cursor.not_supported(f"SHOW {what} is not supported", hint)
-        raise cursor.expected(", ".join(_SHOWN[:-1]) + " or FUNCTIONS", _SHOW_HINT)
+        raise cursor.expected(", ".join(_SHOWN[:-1]) + " or SUMMARIES", _SHOW_HINT)
     cursor.advance()
     extended = cursor.word == "EXTENDED"
     if extended and what != "QUERIES":
@@ -34,9 +35,12 @@ def parse_show(cursor: Cursor) -> exp.Expr:
 
 
 def parse_describe(cursor: Cursor) -> exp.Expr:
-    """DESCRIBE | DESC [STREAM | TABLE | VIEW] name."""
+    """DESCRIBE | DESC [STREAM | TABLE | VIEW | SUMMARY] name."""
     token = cursor.advance()
     names = (TokenType.VAR, TokenType.IDENTIFIER)
+    if cursor.word == "SUMMARY" and cursor.peek().token_type in names:
+        cursor.advance()
+        return cursor.node(nodes.DescribeNode(this=parse_summary_name(cursor), summary=True), token)
     if cursor.word in ("STREAM", "TABLE", "VIEW") and cursor.peek().token_type in names:
         cursor.advance()
     if cursor.word == "EXTENDED" and cursor.peek().token_type in names:
@@ -86,14 +90,16 @@ def parse_control(cursor: Cursor) -> exp.Expr:
 
 
 def parse_alter(cursor: Cursor) -> exp.Expr:
-    """ALTER QUERY 'handle' AS query."""
+    """ALTER QUERY 'handle' AS query, ALTER SUMMARY name SET (settings)."""
     hint = "write ALTER QUERY 'handle' AS SELECT ..."
     token = cursor.advance()
+    if cursor.word == "SUMMARY":
+        return parse_alter_summary(cursor, token)
     if cursor.word != "QUERY":
         raise cursor.not_supported(
             f"ALTER {cursor.word or 'of this'} is not supported",
-            "only a query's text can be altered: ALTER QUERY 'handle' AS SELECT ...; "
-            "drop a stream, a table or a view and create it anew",
+            "a query's text can be altered, ALTER QUERY 'handle' AS SELECT ..., and a summary's theta, "
+            "ALTER SUMMARY name SET (theta = 0.5); drop a stream, a table or a view and create it anew",
         )
     cursor.advance()
     if not cursor.at(TokenType.STRING):

@@ -72,6 +72,12 @@ def parse_emit(cursor: Cursor) -> nodes.EmitClause | None:
         elif word == "ON" or (word == "EMIT" and cursor.word_ahead() == "ON"):
             _check_once(cursor, clause.args["on_close"] is not None)
             clause.set("on_close", _on_close(cursor))
+        elif word == "WITH" and cursor.word_ahead() == "PREFERENCE":
+            raise cursor.refuse(
+                SyntaxRefused,
+                "WITH PREFERENCE must come before EMIT CHANGES",
+                hint="write SELECT ... WITH PREFERENCE desc ... EMIT CHANGES",
+            )
         elif word == "WITH":
             _check_once(cursor, bool(clause.args["options"]))
             clause.set("options", parse_options(cursor, "format = 'upsert'"))
@@ -137,7 +143,12 @@ def refuse_changes(cursor: Cursor, query: exp.Expr, what: str, hint: str, *, is_
     what: of what it is part. hint: what to write instead, with {} for what it says. is_stream: a stream may
     stand there, so that a stream operator is none of it.
     """
-    for name, word in (("operator", ""), ("allowed", "WITH (...)"), ("emit", "EMIT CHANGES")):
+    for name, word in (
+        ("operator", ""),
+        ("preference", "WITH PREFERENCE"),
+        ("allowed", "WITH (...)"),
+        ("emit", "EMIT CHANGES"),
+    ):
         node = query.args.get(name)
         if node is None or (name == "operator" and is_stream):
             continue

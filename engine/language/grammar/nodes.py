@@ -142,6 +142,29 @@ class AllowedClause(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"options": True}
 
 
+class PreferenceClause(exp.Expression):
+    """``WITH PREFERENCE order priorities FADE FACTOR fade WINDOW window``: a word in lower case or None,
+    expressions, FadeFactor or None, Duration or None.
+    """
+
+    arg_types: ClassVar[dict[str, bool]] = {
+        "order": False,
+        "priorities": True,
+        "fade": False,
+        "window": False,
+    }
+
+
+class FadeFactor(exp.Expression):
+    """``this``: a float in (0, 1]."""
+
+
+class EstimateCall(exp.Expression):
+    """``summary.Estimate.property(column)``: Identifier, ``count`` or ``frequency``, a Column."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"summary": True, "property": True, "column": True}
+
+
 class EmitClause(exp.Expression):
     """``EMIT CHANGES INTO into on_close WITH (options)``: Identifier or None, OnWindowClose or None."""
 
@@ -150,10 +173,11 @@ class EmitClause(exp.Expression):
 
 class SelectQuery(exp.Expression):
     """WITH tables SELECT [DISTINCT] expressions FROM source WHERE where GROUP BY group HAVING having BEGIN
-    .. END .. ORDER BY order LIMIT limit OFFSET offset WITH (allowed) EMIT ...
+    .. END .. ORDER BY order LIMIT limit OFFSET offset WITH PREFERENCE preference WITH (allowed) EMIT ...
 
     source: FromItem or FromList. ends: BeginEnd or None. limit, offset: int or None. operator:
-    StreamOperatorWord or None. allowed: AllowedClause or None. emit: EmitClause or None.
+    StreamOperatorWord or None. preference: PreferenceClause or None. allowed: AllowedClause or None. emit:
+    EmitClause or None.
     """
 
     arg_types: ClassVar[dict[str, bool]] = {
@@ -169,6 +193,7 @@ class SelectQuery(exp.Expression):
         "limit": False,
         "offset": False,
         "operator": False,
+        "preference": False,
         "allowed": False,
         "emit": False,
     }
@@ -308,8 +333,31 @@ class CreateStreamNode(exp.Expression):
     }
 
 
+class CreateSummaryNode(exp.Expression):
+    """CREATE SUMMARY this ON stream (attribute) WITH GRANULARITY granularity AND COLLAPSE (rate, depth)
+    SETTINGS (settings): Identifiers, a Duration, Literals with their sign, OptionSettings.
+    """
+
+    arg_types: ClassVar[dict[str, bool]] = {
+        "this": True,
+        "stream": True,
+        "attribute": True,
+        "granularity": True,
+        "rate": True,
+        "depth": True,
+        "settings": False,
+        "if_not_exists": False,
+    }
+
+
+class AlterSummaryNode(exp.Expression):
+    """ALTER SUMMARY this SET (settings)."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "settings": True}
+
+
 class DropNode(exp.Expression):
-    """DROP STREAM, DROP TABLE or DROP VIEW; ``what`` is the word."""
+    """DROP STREAM, DROP TABLE, DROP VIEW or DROP SUMMARY; ``what`` is the word."""
 
     arg_types: ClassVar[dict[str, bool]] = {
         "this": True,
@@ -337,13 +385,15 @@ class CreateDerivedNode(exp.Expression):
 
 
 class ShowNode(exp.Expression):
-    """SHOW what: QUERIES, STREAMS, TABLES, SOURCES, VIEWS or FUNCTIONS."""
+    """SHOW what: QUERIES, STREAMS, TABLES, SOURCES, VIEWS, FUNCTIONS or SUMMARIES."""
 
     arg_types: ClassVar[dict[str, bool]] = {"what": True, "extended": False}
 
 
 class DescribeNode(exp.Expression):
-    """DESCRIBE this."""
+    """DESCRIBE this; ``summary``: whether that is one."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "summary": False}
 
 
 class ExplainNode(exp.Expression):

@@ -12,10 +12,12 @@ from tureen.errors import SyntaxRefused
 
 
 def parse_options(cursor: Cursor, example: str) -> list[nodes.OptionSetting]:
-    """The next token is WITH; ``example``: how such a setting is written."""
-    cursor.advance()
-    usage = f"write WITH ({example})"
-    cursor.expect(TokenType.L_PAREN, "( after WITH", usage)
+    """The next token is the word before the bracket: WITH, SETTINGS or SET. ``example``: how such a setting
+    is written.
+    """
+    word = cursor.advance().text.upper()
+    usage = f"write {word} ({example})"
+    cursor.expect(TokenType.L_PAREN, f"( after {word}", usage)
     options = cursor.listed(lambda: _option(cursor, usage))
     cursor.expect(TokenType.R_PAREN, ") or a comma")
     return options

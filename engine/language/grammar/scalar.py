@@ -16,6 +16,7 @@ from engine.language.grammar import nodes
 from engine.language.grammar.calls import parse_call
 from engine.language.grammar.cursor import Cursor
 from engine.language.grammar.durations import parse_duration
+from engine.language.grammar.preferences import parse_estimate, starts_estimate
 from engine.language.grammar.subqueries import parse_subquery, refuse_scalar_subquery, starts_query
 from engine.language.grammar.typenames import parse_type_name, starts_typed_literal
 from engine.language.grammar.words import CLOCKS, FUNCTIONS_REFUSED, RESERVED
@@ -413,6 +414,8 @@ def _column(cursor: Cursor) -> exp.Expr:
             SyntaxRefused, "* is allowed only directly after SELECT, where it means all columns"
         )
     second = cursor.field("a column after the dot")
+    if cursor.at(TokenType.DOT) and starts_estimate(cursor, second):
+        return parse_estimate(cursor, token, first)
     if cursor.at(TokenType.DOT):
         end = cursor.word_ahead().lower()
         if end not in ("start", "end") or cursor.peek(2).token_type is TokenType.DOT:

@@ -1,5 +1,5 @@
 """``WITH .. SELECT outputs FROM sources WHERE .. GROUP BY .. HAVING .. BEGIN e END e UNION .. ORDER BY ..
-LIMIT n OFFSET m WITH (..) EMIT ..``.
+LIMIT n OFFSET m WITH PREFERENCE .. WITH (..) EMIT ..``.
 
 What stands behind several SELECTs with set operations between them is about their rows together:
 ``SELECT * FROM (them) ORDER BY ..``, which is how it is read.
@@ -17,6 +17,8 @@ from engine.language.grammar.allowed import EXAMPLE, parse_allowed
 from engine.language.grammar.cursor import Cursor
 from engine.language.grammar.emit import OPERATORS, parse_emit, parse_operator, starts_operator
 from engine.language.grammar.ordering import parse_limits, parse_order
+from engine.language.grammar.preferences import EXAMPLE as PREFERENCE
+from engine.language.grammar.preferences import parse_preference, starts_preference
 from engine.language.grammar.scalar import parse_expression
 from engine.language.grammar.set_operations import parse_sets, refuse_early_order
 from engine.language.grammar.sources import parse_from, parse_names, refuse_clause
@@ -32,7 +34,14 @@ def parse_query(cursor: Cursor) -> nodes.SelectQuery:
     is next.
     """
     query = _within_operator(cursor) if cursor.word in OPERATORS else _query(cursor)
-    query.set("allowed", parse_allowed(cursor))
+    allowed = None if starts_preference(cursor) else parse_allowed(cursor)
+    preference = parse_preference(cursor, parse_expression)
+    query.set("preference", preference)
+    if cursor.word == "WITH" and allowed is not None:
+        raise cursor.refuse(SyntaxRefused, "WITH is given twice", hint="write all options into one")
+    query.set("allowed", parse_allowed(cursor) if allowed is None else allowed)
+    if preference is not None and starts_preference(cursor):
+        raise cursor.refuse(SyntaxRefused, "WITH PREFERENCE is given twice", hint="leave one of them out")
     query.set("emit", parse_emit(cursor))
     return query
 
@@ -47,6 +56,8 @@ def _within_operator(cursor: Cursor) -> nodes.SelectQuery:
         query = _query(cursor)
         if cursor.word in ("WITH", "EMIT"):
             word, rest = cursor.word, "EMIT CHANGES" if cursor.word == "EMIT" else f"WITH ({EXAMPLE})"
+            if starts_preference(cursor):
+                word, rest = "WITH PREFERENCE", PREFERENCE
             raise cursor.refuse(
                 SyntaxRefused, f"{word} must come after the closing bracket", hint=f"{usage} {rest}"
             )

@@ -25,8 +25,11 @@ from engine.language.places import near
 from tureen.errors import NotSupported, SyntaxRefused
 
 _CLAUSES = ("WHERE", "GROUP", "HAVING", "BEGIN", "ORDER", "LIMIT", "OFFSET", "EMIT", "JOIN", "ON")
-_IN_ORDER = "clauses come in this order: FROM, JOIN, WHERE, GROUP BY, HAVING, UNION, ORDER BY, LIMIT, EMIT"
-_STATEMENTS = "SELECT, CREATE, DROP, SHOW, DESCRIBE, EXPLAIN, PAUSE, RESUME, TERMINATE or ALTER QUERY"
+_IN_ORDER = (
+    "clauses come in this order: FROM, JOIN, WHERE, GROUP BY, HAVING, UNION, ORDER BY, LIMIT, "
+    "WITH PREFERENCE, EMIT"
+)
+_STATEMENTS = "SELECT, CREATE, DROP, SHOW, DESCRIBE, EXPLAIN, PAUSE, RESUME, TERMINATE or ALTER"
 
 
 _PARSERS: dict[str, Callable[[Cursor], exp.Expr]] = {

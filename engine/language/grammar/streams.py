@@ -1,4 +1,4 @@
-"""CREATE and DROP of streams, tables and views."""
+"""CREATE and DROP of streams, tables, views and summaries."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from engine.language.grammar.emit import refuse_changes
 from engine.language.grammar.options import parse_options
 from engine.language.grammar.select import parse_query
 from engine.language.grammar.subqueries import starts_query, starts_sets
+from engine.language.grammar.summaries import parse_create_summary
 from engine.language.grammar.typenames import parse_type_name
 from engine.language.places import shown
 from tureen.errors import NotSupported, SyntaxRefused
 
 _OTHERS = (
-    "SUMMARY",
     "SOURCE",
     "INDEX",
     "TYPE",
@@ -26,7 +26,8 @@ _OTHERS = (
     "SCHEMA",
     "DATABASE",
 )
-_KINDS = ("STREAM", "TABLE", "VIEW")
+_KINDS = ("STREAM", "TABLE", "VIEW", "SUMMARY")
+_KINDS_TEXT = "STREAM, TABLE, VIEW or SUMMARY"
 _OF_COLUMNS = {
     "KEY": "leave it out; a TABLE has a PRIMARY KEY",
     "HEADER": "headers of records are not read; declare members of the JSON object",
@@ -52,7 +53,7 @@ _BEHIND = {
 
 
 def parse_create(cursor: Cursor) -> exp.Expr:
-    """CREATE STREAM | TABLE with columns, or CREATE [OR REPLACE] VIEW | STREAM name AS query."""
+    """CREATE STREAM | TABLE with columns, CREATE [OR REPLACE] VIEW | STREAM name AS query, CREATE SUMMARY."""
     token = cursor.advance()
     replace = cursor.take_words("OR", "REPLACE")
     if cursor.word == "MATERIALIZED":
@@ -62,7 +63,8 @@ def parse_create(cursor: Cursor) -> exp.Expr:
         )
     if cursor.word in _OTHERS:
         raise cursor.not_supported(
-            f"CREATE {cursor.word} is not supported", "write CREATE STREAM, CREATE TABLE or CREATE VIEW"
+            f"CREATE {cursor.word} is not supported",
+            "write CREATE STREAM, CREATE TABLE, CREATE VIEW or CREATE SUMMARY",
         )
     if cursor.word == "SINK":
         raise cursor.not_supported(
@@ -73,7 +75,7 @@ def parse_create(cursor: Cursor) -> exp.Expr:
         raise cursor.not_supported(f"CREATE {cursor.word} is not supported", f"leave {cursor.word} out")
     what = cursor.word
     if what not in _KINDS:
-        raise cursor.expected("STREAM, TABLE or VIEW", "write CREATE STREAM name (column TYPE, ...)")
+        raise cursor.expected(_KINDS_TEXT, "write CREATE STREAM name (column TYPE, ...)")
     cursor.advance()
     if_not_exists = _existence(cursor, "NOT")
     name = cursor.name(f"the {what.lower()}'s name")
@@ -81,6 +83,14 @@ def parse_create(cursor: Cursor) -> exp.Expr:
         raise cursor.not_supported(
             f"a {what.lower()}'s name with a dot is not supported", "leave out the part before the dot"
         )
+    if what == "SUMMARY":
+        if replace:
+            raise cursor.text.of_token(token).refuse(
+                NotSupported,
+                "CREATE OR REPLACE SUMMARY is not supported",
+                hint="DROP SUMMARY, then CREATE SUMMARY; ALTER SUMMARY name SET (theta = 0.5) changes theta",
+            )
+        return parse_create_summary(cursor, token, name, if_not_exists)
     if what == "TABLE" and cursor.word == "AS":
         raise cursor.not_supported(
             "CREATE TABLE ... AS is not supported", "write CREATE VIEW name AS SELECT ..."
@@ -230,14 +240,18 @@ def _retroactive(cursor: Cursor, what: str) -> nodes.Retroactive:
 
 
 def parse_drop(cursor: Cursor) -> nodes.DropNode:
-    """DROP STREAM | TABLE | VIEW [IF EXISTS] name [CASCADE | RESTRICT]."""
+    """DROP STREAM | TABLE | VIEW | SUMMARY [IF EXISTS] name [CASCADE | RESTRICT]."""
     token = cursor.advance()
     if cursor.word in (*_OTHERS, "MATERIALIZED", "QUERY"):
-        hint = "write TERMINATE 'handle'" if cursor.word == "QUERY" else "write DROP STREAM, TABLE or VIEW"
+        hint = (
+            "write TERMINATE 'handle'"
+            if cursor.word == "QUERY"
+            else "write DROP STREAM, TABLE, VIEW or SUMMARY"
+        )
         raise cursor.not_supported(f"DROP {cursor.word} is not supported", hint)
     what = cursor.word
     if what not in _KINDS:
-        raise cursor.expected("STREAM, TABLE or VIEW", "write DROP STREAM name")
+        raise cursor.expected(_KINDS_TEXT, "write DROP STREAM name")
     cursor.advance()
     if_exists = _existence(cursor, None)
     name = cursor.name(f"the {what.lower()}'s name")
@@ -246,6 +260,10 @@ def parse_drop(cursor: Cursor) -> nodes.DropNode:
             f"a {what.lower()}'s name with a dot is not supported", "leave out the part before the dot"
         )
     cascade = cursor.word == "CASCADE"
+    if cascade and what == "SUMMARY":
+        raise cursor.not_supported(
+            "DROP SUMMARY ... CASCADE is not supported", "end the queries that use it, then drop it"
+        )
     if cascade or cursor.word == "RESTRICT":
         cursor.advance()
     if cursor.word == "DELETE" or cursor.at(TokenType.COMMA):

@@ -1,0 +1,252 @@
+"""What a query with a preference may be: refusals of all else.
+
+What it finds must be part of its exact answer, however little of its streams was looked at. So joins are
+inner and by equality, and nothing in it drops, numbers or changes rows by what other rows there are: rows
+that were not found would decide. Aggregates are estimates, which a condition must not build upon.
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from engine.language.bind.environment import Environment
+from engine.language.bind.relation import BoundRelation
+from engine.language.expressions import Column
+from engine.language.grammar import nodes
+from engine.language.places import Place, Text, shown
+from engine.language.preference import Preference
+from engine.language.query import (
+    Aggregate,
+    Distinct,
+    Filter,
+    Join,
+    Limit,
+    Project,
+    Query,
+    RowNumber,
+    Scan,
+    SemiJoin,
+    SetOperation,
+    Sort,
+    Stage,
+    Streamed,
+)
+from engine.model.source import Stream
+from engine.windows.clauses import UNBOUNDED
+from tureen.errors import NotSupported, SyntaxRefused
+
+WITH = "beside WITH PREFERENCE"
+_OR = "or leave WITH PREFERENCE out"
+
+
+def check_from(tree: exp.Expr, text: Text) -> None:
+    """Raise NotSupported for joins that are written otherwise than a query with a preference has them, at
+    their place, and for a subquery in FROM that does more than select.
+    """
+    source = tree.args["source"]
+    if not isinstance(source, nodes.FromList):
+        return
+    for join in source.args["joins"]:
+        kind = str(join.args["kind"]).upper()
+        kind = "ASOF" if join.args.get("asof") else "INNER" if kind == "CROSS" else kind
+        if kind != "INNER":
+            raise text.of_node(join).refuse(
+                NotSupported,
+                f"{kind} JOIN {WITH} is not supported: rows that were not found would decide what it gives",
+                hint=f"write JOIN ... ON a.key = b.key, {_OR}",
+            )
+    for item in (source.this, *(join.this for join in source.args["joins"])):
+        if isinstance(item.this, nodes.FromList):
+            raise text.of_node(item).refuse(
+                NotSupported,
+                f"joins in brackets {WITH} are not supported",
+                hint="write the joins one after another, without brackets",
+            )
+
+
+def check_relation(relation: BoundRelation, place: Place) -> None:
+    """Raise NotSupported unless FROM is streams that are only selected from. place: of the clause."""
+    relations = [relation, *(join.inner for join in relation.joins)]
+    for each in relations:
+        if each.stages or (each is not relation and each.joins):
+            what = _stage_name(each.stages[0]) if each.stages else "a join"
+            raise place.refuse(
+                NotSupported,
+                f"a subquery or view with {what} {WITH} is not supported",
+                hint=f"select from streams, or from views that only select from one, {_OR}",
+            )
+        if each.stream.is_table or each.history:
+            raise place.refuse(
+                NotSupported,
+                f"{shown(each.stream.name)} is a table: a preference is about streams, which have summaries",
+                hint=f"leave the table out, {_OR}",
+            )
+    for join in relation.joins:
+        if join.kind != "inner" or join.latest is not None or not join.is_flat:
+            raise place.refuse(
+                NotSupported,
+                f"a view with such a join {WITH} is not supported",
+                hint=f"join the streams themselves: FROM a JOIN b ON a.key = b.key, {_OR}",
+            )
+
+
+def check_windows(query: Query, tree: exp.Expr, text: Text) -> None:
+    """Raise NotSupported for windows and samples of FROM: WINDOW is the window of every source."""
+    place = text.of_node(tree.args["preference"])
+    written = _written_windows(tree)
+    for scan in query.scans():
+        if scan.sample is not None:
+            raise (text.of_node(written["sample"]) if "sample" in written else place).refuse(
+                NotSupported,
+                f"SAMPLE {WITH} is not supported: one drops rows at random, the other says which are wanted",
+                hint="leave one of them out",
+            )
+        if scan.window != UNBOUNDED or scan.assignment is not None:
+            node = written.get("window")
+            hint = "write WINDOW 1 MINUTE behind the preference, which is [RANGE 1 MINUTE] of every source"
+            has_window = tree.args["preference"].args.get("window") is not None
+            raise (place if node is None else text.of_node(node)).refuse(
+                NotSupported,
+                "WINDOW is the window of every source: there is no other beside it"
+                if has_window
+                else f"windows in FROM {WITH} are not supported",
+                hint="leave this one out" if has_window and node is not None else hint,
+            )
+
+
+def _written_windows(tree: exp.Expr) -> dict[str, exp.Expr]:
+    """The first window and the first sample that stand in the text of this SELECT."""
+    source = tree.args["source"]
+    items = (
+        [source.this, *(join.this for join in source.args["joins"])]
+        if isinstance(source, nodes.FromList)
+        else [source]
+    )
+    found: dict[str, exp.Expr] = {}
+    for item in items:
+        if isinstance(item.this, nodes.TableFunction):
+            found.setdefault("window", item.this)
+        for part in ("window", "sample"):
+            if item.args.get(part) is not None:
+                found.setdefault(part, item.args[part])
+    if tree.args.get("ends") is not None:
+        found.setdefault("window", tree.args["ends"])
+    return found
+
+
+def check_query(query: Query, preference: Preference, tree: exp.Expr, env: Environment) -> None:
+    """Raise NotSupported for stages that would make of what was found what is not in the exact answer."""
+    place = env.text.of_node(tree.args["preference"])
+    for stage in query.stages:
+        match stage:
+            case Project() | Aggregate() | Distinct() | Sort():
+                continue
+            case Join(inner, keys=keys) if _only_selects(inner):
+                if not keys:
+                    raise place.refuse(
+                        NotSupported,
+                        f"a join without an equality {WITH} is not supported",
+                        hint="join the streams by equal columns: WHERE a.key = b.key",
+                    )
+            case Filter():
+                having = tree.args.get("having")
+                raise (place if having is None else env.text.of_node(having)).refuse(
+                    NotSupported,
+                    f"HAVING {WITH} is not supported: aggregates of what was found are estimates",
+                    hint=f"leave HAVING out, {_OR}",
+                )
+            case _:
+                raise place.refuse(
+                    NotSupported,
+                    f"{_stage_name(stage)} {WITH} is not supported: rows that were not found would decide "
+                    "what it gives",
+                    hint=f"leave it out, {_OR}",
+                )
+    _check_keys(query, preference, place, env)
+
+
+def _only_selects(inner: Query) -> bool:
+    """Whether the inner query of a join gives columns of its scan as they are."""
+    return len(inner.stages) == 1 and isinstance(inner.stages[0], Project)
+
+
+def _check_keys(query: Query, preference: Preference, place: Place, env: Environment) -> None:
+    """Raise NotSupported where a join does not compare the column that a summary is of."""
+    joins = [stage for stage in query.stages if isinstance(stage, Join)]
+    if not joins:
+        return
+    firsts, width = [0], _width(query.scan, env)
+    compared: set[int] = set()
+    for join in joins:
+        firsts.append(width)
+        for left, right in join.keys:
+            if isinstance(left, Column) and isinstance(right, Column):
+                compared |= {left.index, width + right.index}
+        width += len(join.inner.columns)
+    for priority in preference.priorities:
+        if firsts[priority.scan] + priority.column not in compared:
+            definition = env.summaries[priority.summary]
+            raise place.refuse(
+                NotSupported,
+                f"{shown(definition.attribute)} of {shown(priority.source)} is not compared by the join: its "
+                "estimates do not say how many partners there are",
+                hint="take the summary of a column that the join compares, a.key = b.key, both of one type",
+            )
+
+
+def _width(scan: Scan, env: Environment) -> int:
+    stream = env.catalogue[scan.source]
+    assert isinstance(stream, Stream)
+    return len(stream.schema)
+
+
+def check_changes(tree: exp.Expr, text: Text) -> None:
+    """Raise NotSupported for changes that are about instants: a row is found at another one than the exact
+    answer has it.
+    """
+    operator, emit = tree.args.get("operator"), tree.args.get("emit")
+    if operator is not None and str(operator.this) != "ISTREAM":
+        raise text.of_node(operator).refuse(
+            NotSupported,
+            f"{operator.this} {WITH} is not supported: rows are in the answer from when they are found",
+            hint=f"write ISTREAM, whose rows are what is found, {_OR}",
+        )
+    if emit is not None and emit.args.get("on_close") is not None:
+        raise text.of_node(emit.args["on_close"]).refuse(
+            NotSupported,
+            f"ON WINDOW CLOSE {WITH} is not supported: rows may be found after their window closed",
+            hint="write EMIT CHANGES",
+        )
+
+
+def check_options(given: dict[str, float], place: Place) -> None:
+    """Raise SyntaxRefused for what a text allows besides: a preference already says what is left out."""
+    if given:
+        raise place.refuse(
+            SyntaxRefused,
+            f"{', '.join(given)} beside WITH PREFERENCE: it gives what there is time for",
+            hint="leave one of them out; weight may stand beside it",
+        )
+
+
+def _stage_name(stage: Stage) -> str:
+    """What a text has for a stage."""
+    match stage:
+        case Aggregate():
+            return "GROUP BY"
+        case Distinct():
+            return "DISTINCT"
+        case Limit():
+            return "LIMIT"
+        case RowNumber():
+            return "ROW_NUMBER()"
+        case SemiJoin(negated=negated):
+            return "NOT IN or NOT EXISTS" if negated else "IN or EXISTS (SELECT ...)"
+        case SetOperation(kind):
+            return kind.upper()
+        case Streamed(operator):
+            return operator.upper()
+        case Join():
+            return "a join"
+        case _:
+            return "other stages"
