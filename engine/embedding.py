@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 
 from engine.language.query import CreateFromQuery as DerivedStatement
 from engine.language.query import CreateStream, Statement
+from engine.language.query import CreateSummary as SummaryStatement
 from engine.model.batch import Batch
 from engine.model.source import SourceName
 from engine.model.step import (
@@ -14,6 +15,7 @@ from engine.model.step import (
     Body,
     CreateDerived,
     CreateSource,
+    CreateSummary,
     Position,
     Records,
     Register,
@@ -48,13 +50,15 @@ class Embedding(ABC):
     def _source(self, name: str) -> Source: ...
 
     def create(self, sql: str, clock_ms: int = 0) -> StepResult:
-        """Make and apply the step of a CREATE STREAM or CREATE VIEW text. Raises its refusal."""
+        """Make and apply the step of a text that creates a stream, view or summary. Raises its refusal."""
         statement = self.prepare(sql)
         match statement:
             case CreateStream(stream):
                 return self._now(CreateSource(stream, sql), clock_ms)
             case DerivedStatement(derived):
                 return self._now(CreateDerived(derived), clock_ms)
+            case SummaryStatement(definition):
+                return self._now(CreateSummary(definition, sql), clock_ms)
             case _:
                 hint = "CREATE STREAM name (column TYPE, ...), or CREATE VIEW name AS SELECT ..."
                 raise NotSupported("this is not a CREATE statement", hint=hint, line=1, column=1)

@@ -19,6 +19,7 @@ from dataclasses import replace
 from engine.eddy.eddy import Timer
 from engine.embedding import Embedding
 from engine.inspection import Inspection
+from engine.language.bind.environment import Summaries
 from engine.language.functions import BUILT_IN, FunctionCatalogue
 from engine.language.query import Statement
 from engine.language.templates import Read
@@ -50,6 +51,7 @@ from engine.model.step import (
     Unregister,
     Written,
 )
+from engine.model.summary import SummaryDefinition, SummaryName
 from engine.model.usage import Clock
 from engine.overload.scheduler import Scheduler
 from engine.parts import Parts
@@ -63,10 +65,9 @@ from engine.queries.subscriptions import PendingOutput
 from engine.results.view import View
 from engine.sources.backfill import Wanted, wanted
 from engine.sources.source import Source
-from engine.standing.query import SetKey
+from engine.standing.query import SetKey, StandingQuery
 from tureen.errors import (
     BackfillRefused,
-    NotSupported,
     StepOutOfOrder,
     TureenError,
 )
@@ -241,12 +242,18 @@ class Engine(Embedding, Inspection, Persistence):
         """What a text means against the streams there are. Raises QueryError or LimitExceeded."""
         return self._catalogue.templates.statement(sql)
 
-    def learn(self, texts: Iterable[tuple[Read, Mapping[str, Stream | Derived]]]) -> None:
+    @property
+    def summaries(self) -> Mapping[SummaryName, SummaryDefinition]:
+        """Those that stand, by name."""
+        standing = self._catalogue.summaries.standing
+        return {name: one.definition for name, one in standing.items()}
+
+    def learn(self, texts: Iterable[tuple[Read, Mapping[str, Stream | Derived], Summaries]]) -> None:
         """Take over what the texts of the next steps mean, so that these need not bind them; what was taken
         over before is forgotten.
 
-        Each comes with the catalogue that it was bound against. Where what the query reads is defined in
-        another way here, it is passed over. O(texts).
+        Each comes with the catalogue, and its summaries, that it was bound against. Where what the query
+        reads or uses is defined in another way here, it is passed over. O(texts).
         """
         self._catalogue.learn(texts)
 
@@ -338,13 +345,16 @@ class Engine(Embedding, Inspection, Persistence):
             case Unregister(query_ids):
                 self._lifecycle.unregister(query_ids, told)
                 result = StepResult(step.position, gone=query_ids)
-            case CreateSummary() | AlterSummary() | DropSummary():
-                refused = NotSupported("this engine keeps no summaries")
-                result = StepResult(step.position, failed={"": refused})
+            case CreateSummary() | AlterSummary() | DropSummary() as body:
+                result = StepResult(step.position, failed=self._summarise(body, told))
             case CreateSource() | CreateDerived() | DropSource() as body:
                 result = StepResult(step.position, failed=self._define(body))
             case Claim() | Written():
                 result = StepResult(step.position)
+        if touched is None:
+            used = {name for one in self._without_summary() for name in one.meaning.summaries}
+            if self._catalogue.summaries.forget_absent(used):
+                self._catalogue.changed()
         self._parts.position = step.position
         if not self._sources:  # the clock is saved with them
             self._parts.clock_ms = 0
@@ -418,6 +428,37 @@ class Engine(Embedding, Inspection, Persistence):
         except TureenError as refusal:
             return {name: refusal}
         return {}
+
+    def _summarise(
+        self, body: CreateSummary | AlterSummary | DropSummary, told: PendingOutput
+    ) -> Mapping[str, Exception]:
+        """Change the summaries; what refused it, by name."""
+        summaries = self._catalogue.summaries
+        name = body.definition.name if isinstance(body, CreateSummary) else body.name
+        try:
+            match body:
+                case CreateSummary(definition, sql):
+                    lost = self._without_summary()
+                    if summaries.create(definition, sql):
+                        self._catalogue.changed()
+                        self._lifecycle.revive(lost, told)
+                case AlterSummary(_, settings):
+                    summaries.alter(name, settings)
+                    self._catalogue.changed()
+                case DropSummary(_, forced):
+                    users = sum(name in one.meaning.summaries for one in self._queries.values())
+                    summaries.drop(name, users, forced=forced)
+                    self._catalogue.changed()
+        except TureenError as refusal:
+            return {name: refusal}
+        return {}
+
+    def _without_summary(self) -> list[StandingQuery]:
+        """The queries that use a summary which was dropped. O(queries) where there is such a summary."""
+        absent = self._catalogue.summaries.absent
+        if not absent:
+            return []
+        return [one for one in self._queries.values() if not absent.keys().isdisjoint(one.meaning.summaries)]
 
     def _source(self, name: str) -> Source:
         return self._parts.source(name)

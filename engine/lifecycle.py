@@ -18,7 +18,7 @@ from engine.overload.tolerated import levels_of
 from engine.parts import Parts
 from engine.queries.allotting import allotted, tolerates
 from engine.queries.coming import Coming
-from engine.queries.registrations import bound, sort_out, sort_out_altered
+from engine.queries.registrations import admitted, bound, sort_out, sort_out_altered
 from engine.queries.subscriptions import PendingOutput
 from engine.standing.query import SetKey, StandingQuery, set_key
 from tureen.errors import TureenError
@@ -110,6 +110,19 @@ class Lifecycle:
         self._tell_end(query_ids, told)
         for query_id in query_ids:
             self._gone(query_id)
+
+    def revive(self, lost: Iterable[StandingQuery], told: PendingOutput) -> None:
+        """A summary has come: queries that lost the one they used stand anew, with nothing found yet, where
+        their texts can be bound to what there is now. The others stay as they are.
+        """
+        coming: list[Coming] = []
+        for standing in lost:
+            try:
+                read = admitted(standing.registration, self._catalogue)
+            except TureenError:
+                continue
+            coming.append(Coming.of(standing.registration, read, standing.born))
+        self._replace(coming, told.broken, told)
 
     def _gone(self, query_id: str) -> None:
         query = self._queries.pop(query_id, None)

@@ -38,6 +38,7 @@ class Persistence:
         if stored.unsaved is not None:
             names = list(stored.unsaved) or names[:1]  # the clock is saved with a source
         saved = {name: parts.sources[name].save(sink, parts.clock_ms) for name in names}
+        parts.catalogue.summaries.save(sink, names)
         for query_id in stored.dropped_queries:
             sink.drop_query(query_id)
         erring = self._erring(saved)
@@ -71,6 +72,7 @@ class Persistence:
             sink.put_derived(derived)
         for source in parts.sources.values():
             source.copy(sink, parts.clock_ms)
+        parts.catalogue.summaries.copy(sink)
         for query in parts.queries.values():
             sink.put_query(self._state_of(query))
         for state in parts.following.held({source.stream.name for source in parts.sources.values()}):
@@ -109,6 +111,7 @@ def restore(parts: Parts, store: StateSource, position: Position) -> None:
         parts.sources[state.stream.name] = source
         parts.clock_ms = max(parts.clock_ms, state.clock_ms)
     parts.catalogue.derived.update({derived.name: derived for derived in store.derived()})
+    parts.catalogue.summaries.read(store)
     parts.catalogue.changed()
     emitting: list[Coming] = []
     told_last: dict[str, LastAnswer] = {}
@@ -132,6 +135,7 @@ def restore(parts: Parts, store: StateSource, position: Position) -> None:
     for state in states:
         name = state.stream.name
         parts.sources[name].restore(store.rows(name), store.pending(name), state.end, state.promises)
+    parts.catalogue.summaries.restore()
     parts.references.changed()
     for over in parts.sets:
         erring = parts.stored.errors

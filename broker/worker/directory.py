@@ -90,7 +90,7 @@ class Directory:
         :meth:`parse`. Any thread.
         """
         parsed = self._parsed
-        return Bound(parsed.read(sql, parameters), parsed.catalogue)
+        return Bound(parsed.read(sql, parameters), parsed.catalogue, parsed.summaries)
 
     def admitted(self, options: Mapping[str, Any], sql: str, parameters: Values | None = None) -> Bound:
         """As :meth:`bound`, with options that the query can have. Raises OptionRefused too. Any thread."""

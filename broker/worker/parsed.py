@@ -12,6 +12,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Mapping
 
+from engine.language.bind.environment import NO_SUMMARIES, Summaries
 from engine.language.functions import BUILT_IN, FunctionCatalogue
 from engine.language.parameters import refused_at, written
 from engine.language.query import Statement
@@ -34,10 +35,12 @@ class Parsed:
         catalogue: Mapping[str, Stream | Derived],
         limits: Limits,
         functions: FunctionCatalogue = BUILT_IN,
+        summaries: Summaries = NO_SUMMARIES,
     ) -> None:
         self.catalogue = catalogue
+        self.summaries = summaries
         self._lock = threading.Lock()
-        self._templates = Templates(catalogue, limits, functions)
+        self._templates = Templates(catalogue, limits, functions, summaries)
         self._reads: OrderedDict[str, Read] = OrderedDict()
 
     def statement(self, sql: str, parameters: Values | Parameters | None = None) -> Statement:

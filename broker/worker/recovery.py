@@ -36,12 +36,15 @@ from engine.model.state_tree import Tree
 from engine.model.step import (
     Allocate,
     Alter,
+    AlterSummary,
     Backfill,
     Body,
     Claim,
     CreateDerived,
     CreateSource,
+    CreateSummary,
     DropSource,
+    DropSummary,
     Position,
     Register,
     Step,
@@ -62,7 +65,18 @@ from tureen.errors import TopicMissing, TureenError
 
 log = logs.get()
 
-_STANDS = Register | Alter | Allocate | Unregister | CreateSource | CreateDerived | DropSource
+_STANDS = (
+    Register
+    | Alter
+    | Allocate
+    | Unregister
+    | CreateSource
+    | CreateDerived
+    | DropSource
+    | CreateSummary
+    | AlterSummary
+    | DropSummary
+)
 """Steps that say what stands."""
 
 

@@ -27,6 +27,7 @@ from engine.model.step import (
     Registration,
     Unregister,
 )
+from engine.model.summary import SummaryDefinition, SummaryName
 from topics.wording import Values, said
 from tureen.errors import TureenError
 
@@ -44,10 +45,11 @@ Standing = tuple[str, Mapping[str, str]]
 
 
 class Bound(NamedTuple):
-    """A text that was bound, and the catalogue that it was bound against."""
+    """A text that was bound, and the catalogue and the summaries that it was bound against."""
 
     read: Read
     catalogue: Mapping[str, Stream | Derived]
+    summaries: Mapping[SummaryName, SummaryDefinition]
 
 
 @dataclass(frozen=True, slots=True)

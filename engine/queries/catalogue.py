@@ -1,4 +1,4 @@
-"""Streams and views by name, how they come and go, and what texts mean against them."""
+"""Streams, views and summaries by name, how they come and go, and what texts mean against them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 
 from engine.eddy.eddy import Timer
+from engine.language.bind.environment import Summaries as SummaryDefinitions
 from engine.language.functions import FunctionCatalogue
 from engine.language.query import Query
 from engine.language.statements import parse
@@ -14,6 +15,7 @@ from engine.model.limits import Limits
 from engine.model.persistence import StateSink
 from engine.model.source import Derived, SourceName, Stream
 from engine.model.usage import Stopwatch
+from engine.queries.summaries import Summaries
 from engine.sources.source import Source
 from engine.standing.query import StandingQuery
 from tureen.errors import SourceConflict, TureenError, UnknownSource
@@ -36,6 +38,7 @@ class Catalogue:
         self._watch = watch or Stopwatch()
         self.sources: dict[str, Source] = {}
         self.derived: dict[str, Derived] = {}
+        self.summaries = Summaries(self.sources)
         self.functions = functions
         self._timer = timer
         self._limits = limits
@@ -50,25 +53,29 @@ class Catalogue:
 
     def changed(self) -> None:
         """Something came or went: texts may mean something else."""
-        self.templates = Templates(self.definitions, self._limits, self.functions)
+        summaries = self.summaries.definitions
+        self.templates = Templates(self.definitions, self._limits, self.functions, summaries)
         self._learnt: dict[str, Read] = {}
 
     def read(self, text: str) -> Read:
         """What a text means. Raises QueryError, LimitExceeded. O(1) for one that was learnt."""
         return self._learnt.get(text) or self.templates.read(text)
 
-    def learn(self, texts: Iterable[tuple[Read, Mapping[str, Stream | Derived]]]) -> None:
-        """Take over queries that were bound elsewhere, each against a catalogue, in the place of those that
-        were learnt before. Those that read what is defined in another way here are passed over.
+    def learn(self, texts: Iterable[tuple[Read, Mapping[str, Stream | Derived], SummaryDefinitions]]) -> None:
+        """Take over queries that were bound elsewhere, each against a catalogue and its summaries, in the
+        place of those that were learnt before. Those that read or use what is defined in another way here are
+        passed over.
         """
         self._learnt = {}
-        known = self.definitions
+        known, summarised = self.definitions, self.templates.summaries
         of: Mapping[str, Stream | Derived] | None = None
         same: dict[str, bool] = {}
-        for read, against in texts:
+        for read, against, summaries in texts:
+            assert read.meaning is not None
+            if any(summarised.get(name) != summaries.get(name) for name in read.meaning.summaries):
+                continue
             if against is not of:
                 of, same = against, {}
-            assert read.meaning is not None
             for name in (*read.meaning.sources, *read.meaning.uses):
                 if name not in same:
                     same[name] = known.get(name) == against.get(name)
@@ -118,6 +125,7 @@ class Catalogue:
         if name not in self.sources and name not in self.derived:
             raise UnknownSource(name)
         self._refuse_if_read(name, queries)
+        self.summaries.refuse_if_summarised(name)
         if self.derived.pop(name, None) is not None:
             self._unsaved.add(name)
         else:
@@ -157,5 +165,6 @@ class Catalogue:
 
     def saved(self) -> None:
         """The last save is durable."""
+        self.summaries.saved()
         self._dropped.clear()
         self._unsaved.clear()

@@ -78,11 +78,13 @@ def sort_out_altered(
 
 
 def admitted(registration: Registration, catalogue: Catalogue) -> Read:
-    """The query that a registration means, with options that it can have. Raises QueryError, LimitExceeded,
-    OptionRefused.
+    """The query that a registration means, with options that it can have, over summaries that stand. Raises
+    QueryError, LimitExceeded, OptionRefused.
     """
     QueryOptions.of(registration.options)
     read = bound(registration, catalogue)
+    assert read.meaning is not None
+    catalogue.summaries.require(read.meaning.summaries)
     require_possible(registration.options, lambda: read.query, catalogue.definitions)
     return read
 

@@ -16,7 +16,9 @@ from engine.model.limits import Limits
 from engine.model.persistence import PromiseState, SourceState, StateSink
 from engine.model.shed import Shed, Sheds
 from engine.model.source import Stream
+from engine.model.state_tree import Tree
 from engine.model.step import Backfill, Heartbeat, Position, Records, Refusal, StepResult, Violations
+from engine.model.summary import SummaryDefinition, SummaryName
 from engine.model.usage import Stopwatch, Usage
 from engine.results.segment_bits import Matrix
 from engine.results.source_view import SourceView
@@ -25,6 +27,7 @@ from engine.sources.enforcement import Enforcement
 from engine.sources.meter import Meter
 from engine.sources.monitor import Monitor
 from engine.sources.promise import check_promise
+from engine.sources.summarising import SummarisedRows
 from engine.stems.cohorts import SELECTIVE
 from engine.stems.data_stem import RAISED, DataStem, Rows
 from engine.stems.entering import EnteringRows
@@ -34,6 +37,7 @@ from engine.stems.new_queries import NewQueries
 from engine.stems.pending import PendingRows, Piece
 from engine.stems.query_stem import QueryStem
 from engine.stems.table_stem import TableStem
+from engine.summaries.summary import Summary
 from engine.windows.retention import Hold
 from engine.windows.source_clock import LATE, REJECTED, TAKEN, Passage, SourceClock
 from tureen.errors import HeartbeatRefused, LimitExceeded, StepOutOfOrder
@@ -67,6 +71,7 @@ class Source:
             TableStem(stream, self.queries, base) if stream.is_table else DataStem(schema, self.queries, base)
         )
         self.monitor = Monitor(stream)
+        self.summarised = SummarisedRows(stream)
         self.promises = Enforcement(stream) if stream.constraints else None
         self.retained_from_ms: int | None = None
         self.late = 0
@@ -206,6 +211,7 @@ class Source:
         self.retained_from_ms = from_ms
         self._unsaved_below = max(changed, self._unsaved_below or changed)
         self._saved_base = self.rows.base
+        self.summarised.begin_anew(self._data_rows(), self.clock.now_ms)
         self._view = None
         return StepResult(position, self.clock.now_ms, entered=len(step.batch))
 
@@ -228,12 +234,34 @@ class Source:
                     self.monitor.enter(entering.batches if whole else (entering.batch(),))
             with self._watch.on(self.rows.usage):
                 self.rows.enter(entering)
+        if self.summarised.at_work:
+            rows = self._data_rows()
+            self.summarised.enter(rows, rows.end - len(entering), self.clock.now_ms)
         if len(self.pending) > self.limits.pending_rows_max:
             hint = "a partition is not read or a timestamp runs ahead; see NOW of the stream's partitions"
             raise LimitExceeded(
                 "pending_rows_max", self.limits.pending_rows_max, len(self.pending), hint=hint
             )
         return len(entering), violations
+
+    # --- summaries --------------------------------------------------------------------------------
+
+    @property
+    def summaries(self) -> Mapping[SummaryName, Summary]:
+        """At work, by name."""
+        return self.summarised.at_work
+
+    def summarise(self, definition: SummaryDefinition) -> None:
+        """A summary comes, as if it had always been there. O(retained rows)."""
+        self.summarised.create(definition, self._data_rows(), self.clock.now_ms)
+
+    def restore_summary(self, definition: SummaryDefinition, counts: Tree) -> None:
+        """A summary comes back as the store had it; the rows are there."""
+        self.summarised.restore(definition, counts, self._data_rows(), self.clock.now_ms)
+
+    def _data_rows(self) -> Rows:
+        assert not isinstance(self.rows, TableStem)  # a table has no summaries
+        return self.rows.rows()
 
     # --- queries ----------------------------------------------------------------------------------
 
@@ -329,6 +357,7 @@ class Source:
         if base <= rows.base:
             return False
         self.rows.drop_below(base)
+        self.summarised.drop_below(base)
         self._view = None
         return True
 

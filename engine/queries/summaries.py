@@ -1,0 +1,217 @@
+"""Summaries by name: how they come, change and go, and which of them texts may name.
+
+A summary has a name of its own, whatever streams and views are called. It belongs to one stream. While a
+query uses it, it goes only where that is forced: its definition is then *absent*, so that the texts of such
+queries can still be bound when they come back from the store, but nothing that comes anew may use it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from engine.model.persistence import StateSink, StateSource
+from engine.model.source import SourceName, Stream
+from engine.model.state_tree import Tree, as_tree, of_tree
+from engine.model.summary import SummaryDefinition, SummaryName, SummarySettings
+from engine.model.types import Type
+from engine.sources.source import Source
+from tureen.errors import NotSupported, SummaryConflict, UnknownColumn, UnknownSource, UnknownSummary
+
+PARTS = "summary/"
+"""What the names of their parts in the store begin with."""
+USED_HINT = "end them first: SHOW QUERIES EXTENDED lists what each reads"
+"""Of the refusal to drop what queries use."""
+
+
+@dataclass(frozen=True, slots=True)
+class NamedSummary:
+    """A summary that stands, or is absent. sql: the statement that it was made by."""
+
+    definition: SummaryDefinition
+    sql: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    """As the store has one. counts: a tree; None: to be counted anew, from the retained rows."""
+
+    definition: SummaryDefinition
+    sql: str
+    counts: Any = None
+    is_absent: bool = False
+
+
+class Summaries:
+    """standing: by name. absent: dropped while queries used them, by name; a name is in one of the two."""
+
+    def __init__(self, sources: Mapping[str, Source]) -> None:
+        """sources: of the catalogue; each has its summaries at work."""
+        self.standing: dict[SummaryName, NamedSummary] = {}
+        self.absent: dict[SummaryName, NamedSummary] = {}
+        self._sources = sources
+        self._changed: set[SummaryName] = set()
+        """Since the last save."""
+        self._stored: dict[SummaryName, _Stored] = {}
+        """What was read of a store, until the rows are back."""
+
+    @property
+    def definitions(self) -> Mapping[SummaryName, SummaryDefinition]:
+        """What texts of queries that stand may name: absent ones too, but for those whose attribute another
+        one summarises now.
+        """
+        named = {name: one.definition for name, one in self.standing.items()}
+        taken = {(one.stream, one.attribute) for one in named.values()}
+        for name, one in self.absent.items():
+            if (one.definition.stream, one.definition.attribute) not in taken:
+                named[name] = one.definition
+        return named
+
+    def on(self, stream: str) -> list[SummaryName]:
+        """The names of those of a stream that stand, sorted."""
+        return sorted(name for name, one in self.standing.items() if one.definition.stream == stream)
+
+    def require(self, names: Iterable[SummaryName]) -> None:
+        """Raise UnknownSummary for the first that does not stand."""
+        for name in names:
+            if name not in self.standing:
+                hint = "make it with CREATE SUMMARY first"
+                raise UnknownSummary(name, f"there is no summary named {name!r}", hint=hint)
+
+    def create(self, definition: SummaryDefinition, sql: str) -> bool:
+        """A summary comes, as if it had always been there; whether it was not there. One of this very
+        definition may be.
+
+        Raises UnknownSource, UnknownColumn, NotSupported, SummaryConflict. O(retained rows).
+        """
+        name = definition.name
+        there = self.standing.get(name)
+        if there is not None:
+            if there.definition == definition:
+                return False
+            raise conflict(name)
+        source = self._sources.get(definition.stream)
+        if source is None:
+            raise UnknownSource(definition.stream, hint="make it with CREATE STREAM first")
+        check_summarised(definition, source.stream)
+        source.summarise(definition)
+        self.absent.pop(name, None)
+        self.standing[name] = NamedSummary(definition, sql)
+        self._changed.add(name)
+        return True
+
+    def alter(self, name: SummaryName, settings: SummarySettings) -> None:
+        """Give a summary other settings. Raises UnknownSummary, NotSupported."""
+        self.require([name])
+        there = self.standing[name]
+        check_alterable(there.definition.settings, settings)
+        definition = replace(there.definition, settings=settings)
+        self._sources[definition.stream].summarised.alter(definition)
+        self.standing[name] = replace(there, definition=definition)
+        self._changed.add(name)
+
+    def drop(self, name: SummaryName, users: int, *, forced: bool) -> None:
+        """A summary goes. users: how many queries use it. Raises UnknownSummary, SummaryConflict."""
+        self.require([name])
+        if users and not forced:
+            raise SummaryConflict(f"{users} queries use the summary {name}", hint=USED_HINT)
+        there = self.standing.pop(name)
+        self._sources[there.definition.stream].summarised.forget(name)
+        if users:
+            self.absent[name] = there
+        self._changed.add(name)
+
+    def refuse_if_summarised(self, stream: str) -> None:
+        """Raise SummaryConflict while a stream has summaries. O(summaries)."""
+        names = self.on(stream)
+        if names:
+            raise SummaryConflict(
+                f"{stream} is summarised by {', '.join(names)}", hint=f"DROP SUMMARY {names[0]} first"
+            )
+
+    def forget_absent(self, used: Collection[SummaryName]) -> bool:
+        """Forget the absent summaries that no query uses; whether there were any. O(absent)."""
+        gone = [name for name in self.absent if name not in used]
+        for name in gone:
+            del self.absent[name]
+        self._changed.update(gone)
+        return bool(gone)
+
+    # --- the store's side -------------------------------------------------------------------------
+
+    def save(self, sink: StateSink, moved: Iterable[SourceName]) -> None:
+        """Hand over what changed since the last save, and the summaries of sources that moved."""
+        names = self._changed.union(*(self.on(source) for source in moved))
+        for name in sorted(names):
+            if name in self.standing or name in self.absent:
+                sink.put_part(PARTS + name, self._tree(name))
+            else:
+                sink.drop_part(PARTS + name)
+
+    def copy(self, sink: StateSink) -> None:
+        """Hand over all there are."""
+        for name in (*self.standing, *self.absent):
+            sink.put_part(PARTS + name, self._tree(name))
+
+    def saved(self) -> None:
+        """The last save is durable."""
+        self._changed.clear()
+
+    def read(self, store: StateSource) -> None:
+        """Those that a store has, by name; the sources are there, without their rows."""
+        self._stored = {
+            state.definition.name: state
+            for _, tree in store.state_parts(PARTS)
+            for state in [of_tree(_Stored, tree)]
+        }
+        for name, state in self._stored.items():
+            into = self.absent if state.is_absent else self.standing
+            into[name] = NamedSummary(state.definition, state.sql)
+
+    def restore(self) -> None:
+        """The rows of the sources are back: so are the summaries that were read."""
+        for name, state in self._stored.items():
+            if name in self.standing:
+                source = self._sources[state.definition.stream]
+                source.restore_summary(state.definition, state.counts)
+        self._stored = {}
+
+    def _tree(self, name: SummaryName) -> Tree:
+        there = self.standing.get(name)
+        if there is None:
+            absent = self.absent[name]
+            return as_tree(_Stored(absent.definition, absent.sql, is_absent=True))
+        return as_tree(_Stored(there.definition, there.sql))
+
+
+def conflict(name: SummaryName) -> SummaryConflict:
+    """The refusal of a definition under the name of a summary that stands with another."""
+    return SummaryConflict(
+        f"a summary named {name!r} exists with another definition",
+        hint=f"DROP SUMMARY {name} first, or choose another name; ALTER SUMMARY {name} SET (...) changes "
+        "theta and zone_rows_min",
+    )
+
+
+def check_summarised(definition: SummaryDefinition, stream: Stream) -> Type:
+    """The type of the column that a definition summarises, of the stream that is there.
+
+    Raises NotSupported for a table, UnknownColumn, where the definition was bound against another stream of
+    this name.
+    """
+    if stream.is_table:
+        raise NotSupported(f"{stream.name} is a table", hint="a summary is of a stream")
+    place = stream.schema.index(definition.attribute)
+    if place is None:
+        raise UnknownColumn(definition.attribute, hint=f"DESCRIBE {stream.name} lists its columns")
+    return stream.schema.field(place).type
+
+
+def check_alterable(before: SummarySettings, after: SummarySettings) -> None:
+    """Raise NotSupported where settings differ in what is for life."""
+    if replace(before, theta=after.theta, zone_rows_min=after.zone_rows_min) != after:
+        raise NotSupported(
+            "only theta and zone_rows_min of a summary change while it stands",
+            hint="DROP SUMMARY, and create it again with the other settings",
+        )

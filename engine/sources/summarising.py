@@ -1,0 +1,77 @@
+"""Summaries of one source at work: made from its rows, kept up with them, and brought back.
+
+A summary takes rows in as they enter the source, in the order of their ordinals, and is at NOW of the source
+after that. One that comes later is built from the retained rows, as if it had always been there; so is every
+one where rows get other ordinals (history comes back). Cost: O(rows) to build one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from engine.model.source import Stream
+from engine.model.state_tree import Tree
+from engine.model.summary import SummaryDefinition, SummaryName
+from engine.stems.data_stem import Rows
+from engine.summaries.summary import Summary
+
+
+class SummarisedRows:
+    """The summaries of a source, by name; ``at_work`` is theirs to read."""
+
+    def __init__(self, stream: Stream) -> None:
+        self.at_work: dict[SummaryName, Summary] = {}
+        self._stream = stream
+
+    def create(self, definition: SummaryDefinition, rows: Rows, now_ms: int | None) -> None:
+        """As if it had always been there. O(retained rows)."""
+        place = self._place(definition)
+        summary = Summary(definition, self._stream.schema.field(place).type)
+        self.at_work[definition.name] = summary
+        _enter([(summary, place)], rows, rows.base, rows.end)
+        if now_ms is not None:
+            summary.advance(now_ms)
+
+    def alter(self, definition: SummaryDefinition) -> None:
+        """Other settings for the rows to come."""
+        self.at_work[definition.name].definition = definition
+
+    def forget(self, name: SummaryName) -> None:
+        del self.at_work[name]
+
+    def restore(self, definition: SummaryDefinition, counts: Tree, rows: Rows, now_ms: int | None) -> None:
+        """As saved, but for rows that are gone since; counts: None where they are to be made anew."""
+        assert counts is None
+        self.create(definition, rows, now_ms)
+
+    def enter(self, rows: Rows, first: int, now_ms: int | None) -> None:
+        """The rows from this ordinal on are new, and NOW may be. O(new rows) a summary."""
+        if first < rows.end:
+            _enter(
+                ((one, self._place(one.definition)) for one in self.at_work.values()), rows, first, rows.end
+            )
+        if now_ms is not None:
+            for summary in self.at_work.values():
+                summary.advance(now_ms)
+
+    def begin_anew(self, rows: Rows, now_ms: int | None) -> None:
+        """Rows have other ordinals: every summary is made again. O(retained rows) a summary."""
+        for summary in list(self.at_work.values()):
+            self.create(summary.definition, rows, now_ms)
+
+    def drop_below(self, ordinal: int) -> None:
+        """The source let go of the rows below."""
+        for summary in self.at_work.values():
+            summary.drop_below(ordinal)
+
+    def _place(self, definition: SummaryDefinition) -> int:
+        place = self._stream.schema.index(definition.attribute)
+        assert place is not None
+        return place
+
+
+def _enter(summaries: Iterable[tuple[Summary, int]], rows: Rows, first: int, end: int) -> None:
+    taking = list(summaries)
+    for ordinal, batch in rows.slices(first, end) if taking else ():
+        for summary, place in taking:
+            summary.enter(batch.columns[place], batch.timestamp, ordinal)

@@ -1,0 +1,134 @@
+"""Summaries come, change and go by steps, and come back from the store."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from engine.engine import Engine
+from engine.model.source import SourceName
+from engine.model.step import AlterSummary, CreateSummary, DropSource, DropSummary
+from engine.model.summary import SummaryDefinition, SummarySettings
+from engine.summaries.summary import Summary
+from tests.engine.steps_test import CREATE, rows
+from tests.memory_state import MemoryState
+from tureen.errors import NotSupported, SummaryConflict, UnknownColumn, UnknownSource, UnknownSummary
+
+POPULAR = SummaryDefinition("popular", SourceName("s"), "v", granularity_ms=1_000, rate=2, depth=4)
+SQL = "CREATE SUMMARY popular ON s (v) WITH GRANULARITY 1 SECOND AND COLLAPSE (2, 4)"
+
+
+def made() -> Engine:
+    engine = Engine()
+    engine.create(CREATE)
+    return engine
+
+
+def fill(engine: Engine, first: int, count: int) -> None:
+    engine.ingest("s", rows(engine, first, *((n % 7, 97 * n) for n in range(first, first + count))))
+
+
+def summary_of(engine: Engine) -> Summary:
+    return engine._sources["s"].summaries["popular"]
+
+
+def facts(summary: Summary) -> list[object]:
+    """What a summary tells: its zones, and how often it has seen each value in each."""
+    zones, places = summary.zones, np.arange(len(summary.zones.first))
+    return [each.tolist() for each in zones[:6]] + [summary.cell_rows(places).tolist()]
+
+
+def test_a_summary_that_comes_later_is_as_if_it_had_always_been_there() -> None:
+    early, late = made(), made()
+    early._now(CreateSummary(POPULAR, SQL), 0)
+    for engine in (early, late):
+        fill(engine, 0, 60)
+    late._now(CreateSummary(POPULAR, SQL), 0)
+    assert facts(summary_of(early)) == facts(summary_of(late))
+    for engine in (early, late):
+        fill(engine, 60, 40)
+    assert facts(summary_of(early)) == facts(summary_of(late))
+    assert early.summaries == {"popular": POPULAR}
+
+
+def test_a_summary_of_the_same_definition_may_come_again() -> None:
+    engine = made()
+    engine._now(CreateSummary(POPULAR, SQL), 0)
+    before = summary_of(engine)
+    engine._now(CreateSummary(POPULAR, "CREATE SUMMARY IF NOT EXISTS ..."), 0)
+    assert summary_of(engine) is before
+
+
+@pytest.mark.parametrize(
+    ("definition", "refusal"),
+    [
+        (replace(POPULAR, depth=2), SummaryConflict),
+        (replace(POPULAR, name="other", stream=SourceName("t")), UnknownSource),
+        (replace(POPULAR, name="other", attribute="w"), UnknownColumn),
+    ],
+    ids=["another_definition", "no_stream", "no_column"],
+)
+def test_summaries_that_cannot_be_are_refused(definition: SummaryDefinition, refusal: type) -> None:
+    engine = made()
+    engine._now(CreateSummary(POPULAR, SQL), 0)
+    with pytest.raises(refusal):
+        engine._now(CreateSummary(definition, SQL), 0)
+    assert engine.summaries == {"popular": POPULAR}
+
+
+def test_a_table_has_no_summary() -> None:
+    engine = Engine()
+    engine.create("CREATE TABLE s (v BIGINT PRIMARY KEY, ts TIMESTAMP) WITH (timestamp = 'ts')")
+    with pytest.raises(NotSupported):
+        engine._now(CreateSummary(POPULAR, SQL), 0)
+
+
+def test_theta_changes_and_what_is_for_life_does_not() -> None:
+    engine = made()
+    engine._now(CreateSummary(POPULAR, SQL), 0)
+    engine._now(AlterSummary("popular", SummarySettings(theta=0.25)), 0)
+    assert engine.summaries["popular"].settings.theta == 0.25
+    assert summary_of(engine).definition.settings.theta == 0.25
+    with pytest.raises(NotSupported):
+        engine._now(AlterSummary("popular", SummarySettings(buckets=3)), 0)
+    with pytest.raises(UnknownSummary):
+        engine._now(AlterSummary("other", SummarySettings()), 0)
+
+
+def test_a_stream_stays_while_it_is_summarised() -> None:
+    engine = made()
+    engine._now(CreateSummary(POPULAR, SQL), 0)
+    with pytest.raises(SummaryConflict, match="popular"):
+        engine._now(DropSource(SourceName("s")), 0)
+    engine._now(DropSummary("popular"), 0)
+    with pytest.raises(UnknownSummary):
+        engine._now(DropSummary("popular"), 0)
+    engine._now(DropSource(SourceName("s")), 0)
+    assert not engine.catalogue
+    assert not engine.summaries
+
+
+def test_summaries_come_back_from_the_store() -> None:
+    engine, store = made(), MemoryState()
+    engine._now(CreateSummary(POPULAR, SQL), 0)
+    fill(engine, 0, 50)
+    engine.save(store)
+    fill(engine, 50, 50)
+    engine._now(AlterSummary("popular", SummarySettings(theta=0.5)), 0)
+    engine.save(store)
+    for other in (Engine.restore(store), copied(engine)):
+        assert other.summaries == engine.summaries
+        assert facts(summary_of(other)) == facts(summary_of(engine))
+        fill(other, 100, 30)
+    fill(engine, 100, 30)
+    engine._now(DropSummary("popular"), 0)
+    engine.save(store)
+    assert not Engine.restore(store).summaries
+
+
+def copied(engine: Engine) -> Engine:
+    store = MemoryState()
+    engine.copy(store)
+    return Engine.restore(store)
