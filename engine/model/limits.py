@@ -20,7 +20,8 @@ class Limits:
     beyond its own retention for queries whose other sources lag behind. superseded_rows_max: versions of a
     table's rows that nobody may ask for any more and that stay all the same (or as many as are needed, if
     that is more). join_candidates_max: pairs of rows that the condition of one join is looked at for.
-    composites_max: combinations of rows that are kept of one join. changes_max: changes of one answer in one
+    composites_max: combinations of rows that are kept of one join. promising_entries_max: entries of
+    the promising set that queries with a preference share. changes_max: changes of one answer in one
     step, and rows on the way to them. archive_rows_max: rows of history that one answer from scratch takes
     in.
     """
@@ -42,5 +43,6 @@ class Limits:
     superseded_rows_max: int = 4_096
     join_candidates_max: int = 100_000_000
     composites_max: int = 20_000_000
+    promising_entries_max: int = 1_000_000
     changes_max: int = 1_000_000
     archive_rows_max: int = 20_000_000

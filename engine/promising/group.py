@@ -206,4 +206,5 @@ def ordinals_among(wanted: Int64Array, ordinals: Int64Array) -> Int64Array:
     places = ordinals.searchsorted(wanted)
     inside = places < len(ordinals)
     places = places[inside]
-    return places[ordinals[places] == wanted[inside]]
+    there: Int64Array = places[ordinals[places] == wanted[inside]]
+    return there

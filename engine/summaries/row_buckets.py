@@ -88,13 +88,13 @@ class RowBuckets:
         ends = np.full(self._buckets, end, np.int64)
         return np.diff(self.lists(every, np.full(self._buckets, first, np.int64), ends).offsets)
 
-    def buckets_of(self, first: int, end: int) -> npt.NDArray[np.uint16]:
-        """uint16[end - first]: the bucket of each row of a range that is held."""
-        found = np.empty(end - first, np.uint16)
-        for bucket in range(self._buckets):
-            one = np.array([bucket], np.int32)
-            rows = self.lists(one, np.array([first], np.int64), np.array([end], np.int64)).rows
-            found[rows - first] = bucket
+    def buckets_of(self, first: int, end: int) -> Int32Array:
+        """int32[end - first]: the bucket of each row of a range; of rows that are not held the last."""
+        every = np.arange(self._buckets, dtype=np.int32)
+        ranges = (np.full(self._buckets, number, np.int64) for number in (first, end))
+        offsets, rows = self.lists(every, *ranges)
+        found = np.full(end - first, self._buckets - 1, np.int32)
+        found[rows - first] = np.repeat(every, np.diff(offsets))
         return found
 
     def _lay_out(self, block: int) -> None:

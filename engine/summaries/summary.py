@@ -152,6 +152,10 @@ class Summary:
         """As :meth:`rows_of`, for n buckets and ranges at once."""
         return self._rows.lists(bucket, first, end)
 
+    def buckets_of(self, first: int, end: int) -> Int32Array:
+        """int32[end - first]: the bucket of each row; of rows that it doesn't hold the last."""
+        return self._rows.buckets_of(first, end)
+
     def cell_rows(self, zones: Int64Array) -> Int32Array:
         """int32[zones, buckets + 1]: retained rows of each cell; the last, those without a value."""
         return self._pool.cells.rows[self.zones.slot[zones]]

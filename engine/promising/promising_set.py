@@ -1,0 +1,200 @@
+"""A promising set: entries (value, cell, priority), kept as columns, in the order in which they came.
+
+An entry names its cell by a range of rows, so it stays valid when zones collapse, and advances through it
+from the newest row to the oldest. Entries of one value that came together share a list of the rows that look
+for partners. The set is bounded: where more come, the least promising ones are cut, and counted. An entry
+goes when it has no row left, or when its rows, or all that look for them, left the windows.
+
+Memory: 50 bytes an entry. Cost: O(1) an entry that comes; O(entries) now and then for those that go.
+
+Source: Ali, Aref, ElTabakh, *Scalability via Summaries*, section 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from engine.kernels.promising import ProbingLists, VisitedEntries
+from engine.language.preference import PreferenceOrder
+from engine.model.batch import BoolArray, Int32Array, Int64Array
+from engine.promising import picking
+from engine.promising.picking import Float64Array, Int8Array
+
+ROOM_MIN = 1_024
+
+
+@dataclass(slots=True)
+class PromisingEntries:
+    """n entries, each column of n."""
+
+    # The place of the list of rows that look for partners.
+    lists: Int32Array
+    # The oldest row that it leads to, an ordinal of the probed input.
+    first: Int64Array
+    # The next row to visit.
+    cursor: Int64Array
+    # How many rows it led to at first.
+    rows: Int32Array
+    # How many of them are to be visited.
+    left: Int32Array
+    # How many of its rows are estimated to be partners of each row of its list.
+    estimate: Int32Array
+    # PROMISING, EMPTY, UNRANKED or PRUNED.
+    rank: Int8Array
+    # Before fading.
+    priority: Float64Array
+
+    def __len__(self) -> int:
+        return len(self.lists)
+
+    @classmethod
+    def joined(cls, parts: Sequence[PromisingEntries]) -> PromisingEntries:
+        """The entries of all parts, at least one, one part after another."""
+        return cls(*(np.concatenate([getattr(part, each.name) for part in parts]) for each in fields(cls)))
+
+    @classmethod
+    def none(cls) -> PromisingEntries:
+        """No entries."""
+        return cls(
+            np.empty(0, np.int32),
+            np.empty(0, np.int64),
+            np.empty(0, np.int64),
+            np.empty(0, np.int32),
+            np.empty(0, np.int32),
+            np.empty(0, np.int32),
+            np.empty(0, np.int8),
+            np.empty(0, np.float64),
+        )
+
+    def take(self, places: Int64Array | BoolArray | slice) -> PromisingEntries:
+        """Some of them, in that order."""
+        return PromisingEntries(*(getattr(self, each.name)[places] for each in fields(self)))
+
+
+class PromisingSet:
+    """Entries over the rows of one probed input, and the lists of the other's rows."""
+
+    def __init__(self) -> None:
+        self._held = PromisingEntries.none()
+        self._count = 0
+        self._list_starts = np.empty(0, np.int64)
+        self._list_counts = np.empty(0, np.int64)
+        self._list_codes = np.empty(0, np.int64)
+        self._list_rows = np.empty(0, np.int64)
+
+    def __len__(self) -> int:
+        return self._count
+
+    @property
+    def entries(self) -> PromisingEntries:
+        """Those that are held, without a copy: finished ones until :meth:`sweep`."""
+        return self._held.take(slice(0, self._count))
+
+    def visited_entries(self) -> VisitedEntries:
+        """As the kernel advances them, in place."""
+        held = self.entries
+        return VisitedEntries(held.lists, held.first, held.cursor, held.left)
+
+    def lists(self) -> ProbingLists:
+        """The rows that look for partners."""
+        return ProbingLists(self._list_starts, self._list_counts, self._list_codes, self._list_rows)
+
+    def newest_probing(self) -> Int64Array:
+        """int64[entries]: the newest row of each entry's list."""
+        ends = self._list_starts + self._list_counts - 1
+        newest: Int64Array = self._list_rows[ends[self.entries.lists]]
+        return newest
+
+    def estimates_left(self) -> Float64Array:
+        """float64[entries]: pairs that each is estimated to lead to."""
+        held = self.entries
+        share = held.left / np.maximum(held.rows, 1)
+        pairs: Float64Array = share * held.estimate * self._list_counts[held.lists]
+        return pairs
+
+    def add_lists(self, counts: Int64Array, codes: Int64Array, rows: Int64Array) -> int:
+        """Lists come; returns the place of the first. rows: of all of them, one after another."""
+        begin = len(self._list_counts)
+        starts = len(self._list_rows) + np.cumsum(counts) - counts
+        self._list_starts = np.concatenate([self._list_starts, starts])
+        self._list_counts = np.concatenate([self._list_counts, counts])
+        self._list_codes = np.concatenate([self._list_codes, codes])
+        self._list_rows = np.concatenate([self._list_rows, rows])
+        return begin
+
+    def add(self, coming: PromisingEntries) -> None:
+        """Entries come behind those that are held."""
+        stop = self._count + len(coming)
+        if stop > len(self._held):
+            room = max(ROOM_MIN, 2 * stop)
+            for each in fields(PromisingEntries):
+                before = getattr(self._held, each.name)
+                array = np.empty(room, before.dtype)
+                array[: self._count] = before[: self._count]
+                setattr(self._held, each.name, array)
+        for each in fields(PromisingEntries):
+            getattr(self._held, each.name)[self._count : stop] = getattr(coming, each.name)
+        self._count = stop
+
+    def keep(self, kept: BoolArray) -> None:
+        """Let go of the other entries, and of lists that no entry has. O(entries + rows of lists)."""
+        held = self.entries.take(kept)
+        used = np.zeros(len(self._list_counts), np.bool_)
+        used[held.lists] = True
+        if 2 * np.count_nonzero(used) <= len(used):
+            numbers = np.cumsum(used) - 1
+            held.lists = numbers[held.lists].astype(np.int32)
+            rows = np.repeat(used, self._list_counts)
+            self._list_rows = self._list_rows[rows]
+            self._list_counts, self._list_codes = self._list_counts[used], self._list_codes[used]
+            self._list_starts = np.cumsum(self._list_counts) - self._list_counts
+        self._held, self._count = held, len(held)
+
+    def sweep(self, *, always: bool = False) -> None:
+        """Let go of finished entries, where they are many."""
+        left = self.entries.left
+        alive = np.count_nonzero(left)
+        if always or 4 * alive < 3 * len(left):
+            self.keep(left > 0)
+
+    def recode(self, codes: Int64Array) -> None:
+        """The keys of the lists have these numbers from now on."""
+        self._list_codes = codes
+
+    @property
+    def nbytes(self) -> int:
+        entries = sum(getattr(self._held, each.name).nbytes for each in fields(PromisingEntries))
+        lists = 3 * self._list_counts.nbytes
+        return int(entries + lists + self._list_rows.nbytes)
+
+    def _check(self) -> None:
+        held = self.entries
+        assert (held.left >= 0).all()
+        assert (held.left <= held.rows).all()
+        assert ((held.left > 0) == (held.cursor >= held.first)).all()
+        assert (held.lists < len(self._list_counts)).all()
+        assert (self._list_counts > 0).all()
+        assert int(self._list_counts.sum()) == len(self._list_rows)
+
+
+def least_promising(
+    order: PreferenceOrder, entries: PromisingEntries, priority: Float64Array, count: int
+) -> BoolArray:
+    """bool[n]: the ``count`` entries that would be visited last; of equals the older ones.
+
+    priority: faded.
+    """
+    cut = np.zeros(len(entries), np.bool_)
+    if order == "asc":
+        key = -priority
+    elif order == "desc":
+        key = priority
+    else:
+        key = priority * entries.left / np.maximum(entries.rows, 1)
+    key = np.where(entries.rank >= picking.UNRANKED, 0.0, key)
+    places = np.lexsort((key, -entries.rank))
+    cut[places[:count]] = True
+    return cut
