@@ -20,6 +20,7 @@ from engine.queries.allotting import allotted, require_tolerated
 from engine.queries.entities import Report, report
 from engine.queries.explain import Plan
 from engine.queries.footprint import Footprint, Heavy, footprint, heaviest
+from engine.queries.summary_attributes import summary_attributes
 from engine.standing.query import set_key
 from tureen.errors import NotSupported, UnknownEntity
 
@@ -54,6 +55,8 @@ class Inspection(ABC):
             if not source.stream.is_table:
                 modules[f"monitor/{name}"] = source.monitor.attributes()
             modules |= source.constraints()
+            for summary, at_work in source.summaries.items():
+                modules[f"summary/{summary}"] = summary_attributes(at_work)
             modules[f"queue/pending/{name}"] = source.pending.attributes(source.clock.clock_ms)
         now_ns = 0 if self._parts.timer is None else self._parts.timer()
         for module in self._parts.scheduler:
@@ -199,6 +202,9 @@ class Inspection(ABC):
                 self._parts.sources[of].monitor.set_mode(str(value))
             case "join":
                 self._parts.sets.groups()[of].set_attribute(name, str(value))
+            case "summary":
+                hint = f"ALTER SUMMARY {of} SET ({name} = ...)"
+                raise NotSupported(f"{name} of a summary is set by a step", hint=hint)
             case _:
                 raise AssertionError(f"{module}.{name} says that it can be set")
 

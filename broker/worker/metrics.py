@@ -120,6 +120,7 @@ class _FromShards:
         yield from _of_results(self._node)
         yield from _of_shards(self._node)
         yield from _of_queries(self._node)
+        yield from _of_preferences(self._node)
         yield from _of_requests(self._in_flight)
         yield from _of_rows(self._node)
         yield from _of_archive(self._node, self._archive_rows)
@@ -241,6 +242,23 @@ def _of_queries(node: Node) -> Iterator[Metric]:
         maintained.add_metric([mode], modes.get(mode, 0))
     yield maintained
     yield from _of_strategies(node)
+
+
+def _of_preferences(node: Node) -> Iterator[Metric]:
+    for name, attribute, text in (
+        ("tureen_preference_units_granted", "granted", "Units of work that steps were granted."),
+        ("tureen_preference_units_spent", "spent", "Units of these that queries with a preference used."),
+    ):
+        family = CounterMetricFamily(name, text, labels=["shard"])
+        for shard in node.shards:
+            family.add_metric([str(shard.number)], getattr(shard.grants, attribute))
+        yield family
+    left = GaugeMetricFamily(
+        "tureen_preference_units_left", "Units of work that are left for them, at least.", labels=["shard"]
+    )
+    for shard in node.shards:
+        left.add_metric([str(shard.number)], float(shard.grants.left))
+    yield left
 
 
 def _of_strategies(node: Node) -> Iterator[Metric]:

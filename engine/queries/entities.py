@@ -36,6 +36,7 @@ KINDS = {
     "index": "synopsis",
     "query-stem": "operator",
     "join": "operator",
+    "summary": "synopsis",
     "operator": "operator",
     "sink": "sink",
     "queries": "operator",
@@ -274,6 +275,9 @@ def report(
             id_ = f"monitor/{name}"
             usages[id_], readers[id_] = source.monitor.usage, reading[name]
             nbytes[id_], reads[id_] = source.monitor.nbytes, (f"queue/pending/{name}",)
+        for summary, at_work in source.summaries.items():
+            id_ = f"summary/{summary}"
+            nbytes[id_], reads[id_] = at_work.nbytes, (f"data-stem/{name}",)
         held = held_by(source)
         queue = f"queue/pending/{name}"
         nbytes[queue], readers[queue] = held.pending, reading[name]
