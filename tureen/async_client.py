@@ -288,6 +288,8 @@ class AsyncClient:
         strategy: str | None = None,
         structure: str | None = None,
         partitions: int | str | None = None,
+        fade: float | None = None,
+        priority: str | None = None,
     ) -> QueryStatus:
         """Change options of a query while it runs; what is None stays. Raises UnknownQuery, OptionRefused."""
         return await self._http.run(
@@ -304,6 +306,8 @@ class AsyncClient:
                 strategy=strategy,
                 structure=structure,
                 partitions=partitions,
+                fade=fade,
+                priority=priority,
             )
         )
 

@@ -369,6 +369,8 @@ class Client:
         strategy: str | None = None,
         structure: str | None = None,
         partitions: int | str | None = None,
+        fade: float | None = None,
+        priority: str | None = None,
     ) -> QueryStatus:
         """Change options of a query while it runs, by HTTP; what is None stays. Returns how it stands then.
 
@@ -388,6 +390,8 @@ class Client:
                 strategy=strategy,
                 structure=structure,
                 partitions=partitions,
+                fade=fade,
+                priority=priority,
             )
         )
 

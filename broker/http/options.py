@@ -39,11 +39,13 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "strategy": (str,),
     "structure": (str,),
     "partitions": (int, str),
+    "fade": (int, float),
+    "priority": (str,),
 }
 CHANGEABLE = tuple(name for name in _TYPES if name != "active")
 """Options that can be changed while a query runs; ``active`` is the opposite of ``paused``."""
 _HINT = 'for example {"paused": true}, {"maintenance": "eager"}, {"weight": 2} or {"sql": "SELECT ..."}'
-_OF_OPERATORS = {"strategy", "structure", "partitions"}
+_OF_OPERATORS = {"strategy", "structure", "partitions", "fade", "priority", "max_fp", "max_fn", "max_error"}
 """Whether a query can have these depends on what it does."""
 
 

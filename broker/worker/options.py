@@ -10,11 +10,14 @@
 | `max_fn`         | a share from 0 to 1       | the engine: missing rows it allows   |
 | `max_error`      | above 0, up to 1          | the engine: error of its aggregates  |
 | `weight`         | a number in (0, 1000]     | the broker: a registration's weight  |
+| `fade`           | a number in (0, 1]        | the engine: of a preference          |
+| `priority`       | count, density            | the engine: of a preference          |
 
-The last four may stand in the text too, `WITH (max_fn = 0.1)`: an option counts while it is set. `strategy`,
-`structure` and `partitions` are read by the engine too (:class:`QueryOptions`). `paused_because` is set by
-the broker, where it has paused the query itself. Others are kept and passed over: they belong to whoever
-registered. A name that is so near to one of these that it may be a slip of it is refused.
+`max_fp`, `max_fn`, `max_error` and `weight` may stand in the text too, `WITH (max_fn = 0.1)`: an option
+counts while it is set; `fade` counts in the place of FADE FACTOR. `strategy`, `structure` and `partitions`
+are read by the engine too (:class:`QueryOptions`). `paused_because` is set by the broker, where it has paused
+the query itself. Others are kept and passed over: they belong to whoever registered. A name that is so near
+to one of these that it may be a slip of it is refused.
 """
 
 from __future__ import annotations

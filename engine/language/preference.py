@@ -5,15 +5,19 @@ Source: Ali, Aref, ElTabakh, *Scalability via Summaries*, sections 2 and 4.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
 
 from engine.language.expressions import Expression
+from engine.model.maintenance import PriorityForm as PriorityForm
+from engine.model.maintenance import QueryOptions
 from engine.model.source import SourceName
 from engine.model.summary import SummaryName
 
+if TYPE_CHECKING:
+    from engine.language.query import Query
+
 PreferenceOrder = Literal["desc", "asc", "weighted"]
-PriorityForm = Literal["count", "density"]
 
 ATTRIBUTE, COUNT, FREQUENCY = 0, 1, 2
 """Columns of a priority's expression: the value of the summarised attribute (its type), the estimate of its
@@ -51,3 +55,17 @@ class Preference:
     form: PriorityForm = "count"
     # None: the whole stream so far, as far as the summaries and retention reach.
     window_ms: int | None = None
+
+
+def preference_of(query: Query, options: QueryOptions) -> Preference | None:
+    """What counts for a query with these options: what they say, and where they say nothing its text. None
+    for a query without a preference.
+    """
+    preference = query.preference
+    if preference is None:
+        return None
+    return replace(
+        preference,
+        fade=preference.fade if options.fade is None else options.fade,
+        form=preference.form if options.priority is None else options.priority,
+    )

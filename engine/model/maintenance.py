@@ -25,9 +25,9 @@ UNAFFORDABLE = (
     "applying its condition to the rows that are retained would hold up other queries, so the condition is "
     "evaluated when the answer is asked for; IN lists and joins with a table are faster than long ORs"
 )
-_TOLERANCES = ("max_fp", "max_fn", "max_error")
 Wanted = Literal["auto", "none", "lazy", "eager"]
 Strategy = Literal["nt", "direct", "upa"]
+PriorityForm = Literal["count", "density"]
 Structure = Literal["partitioned", "negative", "indexed"]
 PARTITIONS_MAX = 65_536
 LATENCY_MS_MAX = 3_600_000
@@ -40,7 +40,9 @@ class QueryOptions:
     from keep rows until they leave (:mod:`engine.dataflow.policy`); None: the cost model chooses, of
     partitions the setting holds.
     latency_ms_max: how long a row may wait before it is in the answer, where the scheduling policy goes by
-    that. max_fp, max_fn, max_error: of its tolerance, before what its text says. None: nothing is said.
+    that. max_fp, max_fn, max_error: of its tolerance, before what its text says. fade, priority: of its
+    preference, in the same way: the factor in (0, 1] by which older parts of a stream count less, and the
+    form of the priority (:mod:`engine.language.preference`). None: nothing is said.
     """
 
     maintenance: Wanted = "auto"
@@ -53,6 +55,8 @@ class QueryOptions:
     max_fp: float | None = None
     max_fn: float | None = None
     max_error: float | None = None
+    fade: float | None = None
+    priority: PriorityForm | None = None
 
     @property
     def tolerance(self) -> Tolerance:
@@ -67,6 +71,7 @@ class QueryOptions:
         release = _one_of(options, "release", _TRUTHS, "false")
         strategy = _one_of(options, "strategy", ("auto", *get_args(Strategy)), "auto")
         structure = _one_of(options, "structure", ("auto", *get_args(Structure)), "auto")
+        priority = _one_of(options, "priority", get_args(PriorityForm), "count")
         return cls(
             _one_of(options, "maintenance", get_args(Wanted), "auto"),  # type: ignore[arg-type]
             _paused(options),
@@ -75,7 +80,11 @@ class QueryOptions:
             None if structure == "auto" else structure,  # type: ignore[arg-type]
             _partitions(options.get("partitions")),
             _latency_ms(options.get("latency_ms_max")),
-            *(amount(name, options[name]) if name in options else None for name in _TOLERANCES),
+            max_fp=_amount("max_fp", options),
+            max_fn=_amount("max_fn", options),
+            max_error=_amount("max_error", options),
+            fade=_fade(options.get("fade")),
+            priority=priority if "priority" in options else None,  # type: ignore[arg-type]
         )
 
 
@@ -121,6 +130,22 @@ def _latency_ms(text: str | None) -> int | None:
             f"latency_ms_max cannot be {text!r}", hint=f"a number of ms from 1 to {LATENCY_MS_MAX:,}"
         )
     return int(text)
+
+
+def _amount(name: str, options: Mapping[str, str]) -> float | None:
+    return amount(name, options[name]) if name in options else None
+
+
+def _fade(text: str | None) -> float | None:
+    if text is None:
+        return None
+    try:
+        fade = float(text)
+    except ValueError:
+        fade = 0.0
+    if not 0.0 < fade <= 1.0:  # NaN is neither
+        raise OptionRefused(f"fade cannot be {text[:40]!r}", hint="a number above 0 and up to 1, as 0.8")
+    return fade
 
 
 _DEFAULT = QueryOptions()

@@ -2,8 +2,8 @@
 
 An operator has columns with names, and expressions name those of the operator below. The names of columns are
 those that the plan's text gives them, so that the text binds to the query again. What version 1 has no
-operators for (all versions of a table, the latest of several rows) gives no plan: the query is then exported
-as its text, whole.
+operators for (all versions of a table, the latest of several rows, a preference) gives no plan: the query is
+then exported as its text, whole.
 """
 
 from __future__ import annotations
@@ -55,6 +55,8 @@ class NoPlan(Exception):
 
 def plan_of(query: Query, streams: Mapping[SourceName, Stream]) -> dict[str, Any]:
     """The plan of a query. streams: those that it reads. Raises NoPlan. O(size)."""
+    if query.preference is not None:
+        raise NoPlan("a preference")
     writer = _Writer(streams)
     output, _ = writer.query(query)
     plan: dict[str, Any] = {"version": PLAN_VERSION, "nodes": writer.nodes, "output": output}

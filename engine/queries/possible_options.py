@@ -1,4 +1,5 @@
-"""Whether the operators of a query can keep rows in the way that its options ask for.
+"""Whether a query can have the options of its registration: whether its operators can keep rows in the way
+that these ask for, and whether it has what they are about.
 
 ``direct`` finds each exit by an instant that is known when the row enters, so no operator below the answer
 may lose rows at others. What the engine does not foretell, as rows of a closed window, is no reason to
@@ -26,6 +27,7 @@ def require_possible(
     matters alone. Raises OptionRefused. O(1) for most options, else O(sources + size of the query).
     """
     options = QueryOptions.of(given)
+    _require_preference(options, query)
     if options.strategy == "direct":
         tables = {one.name for one in catalogue.values() if isinstance(one, Stream) and one.is_table}
         told = next(exits(query(), tables, Pattern.WK), None)
@@ -37,6 +39,23 @@ def require_possible(
             )
     if options.partitions is not None:
         _require_wide(options.partitions, query())
+
+
+def _require_preference(options: QueryOptions, query: Callable[[], Query]) -> None:
+    """``fade`` and ``priority`` are about a preference, and there is no tolerance beside one."""
+    of_preference = [name for name in ("fade", "priority") if getattr(options, name) is not None]
+    tolerated = options.tolerance.named()
+    if of_preference and query().preference is None:
+        raise OptionRefused(
+            f"{of_preference[0]} is an option of queries with a preference, this one has none",
+            hint="leave it out, or end the query in WITH PREFERENCE desc SUMMARY.Estimate.Count(column)",
+        )
+    if tolerated and query().preference is not None:
+        raise OptionRefused(
+            f"{next(iter(tolerated))} is no option of a query with a preference, which gives what there is "
+            "time for",
+            hint="leave it out; weight is its share where queries compete",
+        )
 
 
 def _require_wide(partitions: int, query: Query) -> None:

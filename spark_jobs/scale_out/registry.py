@@ -18,7 +18,7 @@ from confluent_kafka import Message
 from engine.changes.output import output_of
 from engine.language.functions import BUILT_IN
 from engine.language.query import CreateFromQuery as DerivedStatement
-from engine.language.query import CreateStream, Query
+from engine.language.query import CreateStream, CreateSummary, Query
 from engine.language.statements import parse
 from engine.model.limits import Limits
 from engine.model.maintenance import QueryOptions
@@ -42,6 +42,7 @@ from tureen.errors import (
     SourceConflict,
     TureenError,
     UnknownSource,
+    UnknownSummary,
 )
 from tureen.protocol import TopicNames
 
@@ -311,6 +312,8 @@ class Registry:
                         raise SourceConflict(f"queries read {name}")
                     self.catalogue.derive(derived, ())
                     changes.definitions.append(CreateDerived(derived))
+                case CreateSummary():
+                    raise _no_summaries()
                 case _:
                     raise NotSupported("write CREATE STREAM, CREATE TABLE or CREATE VIEW")
         except UnknownSource:
@@ -396,6 +399,9 @@ class Registry:
             self._outputs.agree(registration.query_id, to)
             columns = schema_of(query.columns)
             ready.check(to, columns)
+        except UnknownSummary as missing:  # it will not come: a scale-out has none
+            entry.state, entry.error = "ERROR", _no_summaries(missing).as_dict()
+            self._outputs.release(registration.query_id)
         except (UnknownSource, *AWAITED) as missing:
             entry.state, entry.error = "PENDING", missing.as_dict()
         except TureenError as refused:
@@ -423,6 +429,17 @@ class Registry:
         if changes:
             self.version += 1
         return changes
+
+
+def _no_summaries(missing: UnknownSummary | None = None) -> NotSupported:
+    """The refusal of a summary, and of a query with a preference, where it needs one."""
+    return NotSupported(
+        "a scale-out has no summaries and no queries with a preference: it has all the rows and no free time "
+        "to measure",
+        hint="register it with a broker, or leave WITH PREFERENCE out",
+        line=None if missing is None else missing.line,
+        column=None if missing is None else missing.column,
+    )
 
 
 def _registration(command: Command) -> Registration:
