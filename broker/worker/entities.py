@@ -16,23 +16,21 @@ import time
 import zlib
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, get_args
+from typing import Any
 
 import orjson
 
 from broker import logs
-from broker.worker import options as query_options
 from broker.worker.allotments import allotment_attributes, edited
 from broker.worker.entries import QueryEntry
 from broker.worker.node import Node
+from broker.worker.query_attributes import query_attributes
 from broker.worker.shard import MODULE as SHARD
 from broker.worker.shard import Shard
 from broker.worker.shard_command import ShardCommand
 from engine.dataflow.buffers import settings as buffers
 from engine.engine import Engine
-from engine.model.attributes import Attribute, AttributeValue, Bounds, version_of
-from engine.model.maintenance import LATENCY_MS_MAX, PARTITIONS_MAX, QueryOptions, Strategy, Structure, Wanted
-from engine.model.tolerance import EXACT, WEIGHT_DEFAULT, WEIGHT_MAX
+from engine.model.attributes import Attribute, AttributeValue, version_of
 from engine.queries.entities import (
     Measured,
     Part,
@@ -46,7 +44,6 @@ from tureen.errors import (
     AllotmentRefused,
     BrokerUnavailable,
     EditConflict,
-    OptionRefused,
     UnknownEntity,
     UnknownQuery,
 )
@@ -54,9 +51,6 @@ from tureen.errors import (
 FRESH_S = 0.25
 """A report is taken again after so long at the earliest, however many ask."""
 QUERY = "query/"
-AUTO = "auto"
-TOLERANCES = ("max_", "paused")
-"""Options that begin so decide what an answer is."""
 
 log = logs.get()
 
@@ -360,112 +354,6 @@ def query_statistics(
         "queued_rows": paid.queued_rows,
         "lag_ms": paid.lag_ms,
     }
-
-
-def query_attributes(
-    entry: QueryEntry, standing: StandingQuery | None, changeable: Collection[str]
-) -> tuple[Attribute, ...]:
-    """What of a query can be set, as its registration has it. standing: None where it does not stand.
-    changeable: its options that can be.
-    """
-    options = query_options.as_text(entry.options)
-    meaning = None if standing is None else standing.meaning
-    weight, tolerance = (None, EXACT) if meaning is None else (meaning.weight, meaning.tolerance)
-    with contextlib.suppress(OptionRefused):  # a refused registration may have any
-        asked = query_options.weight_of(entry.options)
-        weight = weight if asked is None else asked
-        tolerance = tolerance.under(QueryOptions.of(options).tolerance)
-    found = (
-        Attribute("state", entry.state, "whether it runs"),
-        Attribute(
-            "paused",
-            entry.state == "PAUSED",
-            "it stands, and has no answer",
-            accepts="true or false",
-            changes_answers=True,
-        ),
-        Attribute(
-            "release",
-            options.get("release", "false") == "true",
-            "while it is paused no rows are kept for its windows",
-            accepts="true or false",
-            changes_answers=True,
-        ),
-        Attribute(
-            "weight",
-            WEIGHT_DEFAULT if weight is None else weight,
-            "how much it counts when resources are short",
-            bounds=Bounds(0, WEIGHT_MAX, low_excluded=True),
-            kind="number",
-        ),
-        Attribute(
-            "max_fp",
-            tolerance.max_fp,
-            "the share of wrong rows that it allows",
-            bounds=Bounds(0, 1),
-            kind="number",
-            changes_answers=True,
-        ),
-        Attribute(
-            "max_fn",
-            tolerance.max_fn,
-            "the share of missing rows that it allows",
-            bounds=Bounds(0, 1),
-            kind="number",
-            changes_answers=True,
-        ),
-        Attribute(
-            "max_error",
-            tolerance.max_error,
-            "the relative error of its aggregates that it allows",
-            bounds=Bounds(0, 1, low_excluded=True),
-            kind="number",
-            changes_answers=True,
-        ),
-        Attribute(
-            "latency_ms_max",
-            int(options["latency_ms_max"]) if "latency_ms_max" in options else None,
-            "how long records of its streams may wait",
-            unit="ms",
-            bounds=Bounds(1, LATENCY_MS_MAX),
-            kind="integer",
-        ),
-        Attribute(
-            "maintenance",
-            options.get("maintenance", AUTO),
-            "how the answer is to be maintained",
-            choices=get_args(Wanted),
-        ),
-        Attribute(
-            "strategy",
-            options.get("strategy", AUTO),
-            "how operators of its changes keep rows",
-            choices=(AUTO, *get_args(Strategy)),
-        ),
-        Attribute(
-            "structure",
-            options.get("structure", AUTO),
-            "what a negation's rows are kept in",
-            choices=(AUTO, *get_args(Structure)),
-        ),
-        Attribute(
-            "partitions",
-            options.get("partitions", AUTO),
-            "partitions of its calendars of exits",
-            accepts=f"auto, or a whole number from 1 to {PARTITIONS_MAX:,}",
-        ),
-    )
-    more = [name for name in changeable if name not in {attribute.name for attribute in found}]
-    return found + tuple(
-        Attribute(
-            name,
-            entry.options.get(name),
-            "an option of its registration",
-            accepts="as at the registration",
-            changes_answers=name.startswith(TOLERANCES),
-        )
-        for name in more
-    )
 
 
 def _parts_of(shard: Shard) -> tuple[Part, ...]:
