@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from engine.language.bind.environment import Environment
 from engine.language.bind.relation import BoundRelation
-from engine.language.expressions import Column
+from engine.language.expressions import Cast, Column, Expression
 from engine.language.grammar import nodes
 from engine.language.places import Place, Text, shown
 from engine.language.preference import Preference
@@ -24,17 +24,20 @@ from engine.language.query import (
     Project,
     Query,
     RowNumber,
-    Scan,
     SemiJoin,
     SetOperation,
     Sort,
     Stage,
     Streamed,
 )
+from engine.language.render import render_expression
 from engine.model.source import Stream
+from engine.model.types import BIGINT
 from engine.windows.clauses import UNBOUNDED
 from tureen.errors import NotSupported, SyntaxRefused
 
+SOURCES_MAX = 2
+"""Streams that such a query may join."""
 WITH = "beside WITH PREFERENCE"
 _OR = "or leave WITH PREFERENCE out"
 
@@ -69,7 +72,8 @@ def check_relation(relation: BoundRelation, place: Place) -> None:
     relations = [relation, *(join.inner for join in relation.joins)]
     for each in relations:
         if each.stages or (each is not relation and each.joins):
-            what = _stage_name(each.stages[0]) if each.stages else "a join"
+            telling = [stage for stage in each.stages if not isinstance(stage, Project)]
+            what = _stage_name(telling[0]) if telling else "a join"
             raise place.refuse(
                 NotSupported,
                 f"a subquery or view with {what} {WITH} is not supported",
@@ -156,10 +160,12 @@ def check_query(query: Query, preference: Preference, tree: exp.Expr, env: Envir
                     hint=f"leave HAVING out, {_OR}",
                 )
             case _:
+                why = "rows that were not found would decide what it gives"
+                if isinstance(stage, SemiJoin) and not stage.negated:
+                    why = "nothing says which rows of the inner query are wanted first"
                 raise place.refuse(
                     NotSupported,
-                    f"{_stage_name(stage)} {WITH} is not supported: rows that were not found would decide "
-                    "what it gives",
+                    f"{_stage_name(stage)} {WITH} is not supported: {why}",
                     hint=f"leave it out, {_OR}",
                 )
     _check_keys(query, preference, place, env)
@@ -171,33 +177,48 @@ def _only_selects(inner: Query) -> bool:
 
 
 def _check_keys(query: Query, preference: Preference, place: Place, env: Environment) -> None:
-    """Raise NotSupported where a join does not compare the column that a summary is of."""
+    """Raise NotSupported where a join is not of two streams by equal columns, those of the summaries among
+    them: an estimate of a value is how many partners a row with it has.
+    """
     joins = [stage for stage in query.stages if isinstance(stage, Join)]
     if not joins:
         return
-    firsts, width = [0], _width(query.scan, env)
-    compared: set[int] = set()
-    for join in joins:
-        firsts.append(width)
-        for left, right in join.keys:
-            if isinstance(left, Column) and isinstance(right, Column):
-                compared |= {left.index, width + right.index}
-        width += len(join.inner.columns)
+    if len(joins) >= SOURCES_MAX:
+        raise place.refuse(
+            NotSupported,
+            f"a join of {len(joins) + 1} streams {WITH} is not supported",
+            hint=f"join two streams, {_OR}",
+        )
+    (join,) = joins
+    stream = env.catalogue[query.source]
+    assert isinstance(stream, Stream)
+    compared: tuple[set[int], set[int]] = (set(), set())
+    for pair in join.keys:
+        for side, key in enumerate(pair):
+            column = _key_column(key)
+            if column is None:
+                raise place.refuse(
+                    NotSupported,
+                    f"a join by {shown(render_expression(key))} {WITH} is not supported",
+                    hint="join by columns of the same type: WHERE a.key = b.key",
+                )
+            compared[side].add(column)
     for priority in preference.priorities:
-        if firsts[priority.scan] + priority.column not in compared:
+        if priority.column not in compared[priority.scan]:
             definition = env.summaries[priority.summary]
             raise place.refuse(
                 NotSupported,
                 f"{shown(definition.attribute)} of {shown(priority.source)} is not compared by the join: its "
                 "estimates do not say how many partners there are",
-                hint="take the summary of a column that the join compares, a.key = b.key, both of one type",
+                hint="take the summary of a column that the join compares: WHERE a.key = b.key",
             )
 
 
-def _width(scan: Scan, env: Environment) -> int:
-    stream = env.catalogue[scan.source]
-    assert isinstance(stream, Stream)
-    return len(stream.schema)
+def _key_column(key: Expression) -> int | None:
+    """The place of the column that a key of a join is; a wider whole number is the same. None: it is none."""
+    if isinstance(key, Cast) and key.type == BIGINT and key.operand.type.is_integer:
+        key = key.operand
+    return key.index if isinstance(key, Column) else None
 
 
 def check_changes(tree: exp.Expr, text: Text) -> None:

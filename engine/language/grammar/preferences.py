@@ -74,6 +74,8 @@ def _refuse_behind(cursor: Cursor) -> None:
             f"{cursor.word} must come before the priorities",
             hint=f"write WITH PREFERENCE {cursor.word.lower()} and one priority for each source",
         )
+    if cursor.at(TokenType.L_PAREN):
+        raise cursor.expected("a comma, FADE FACTOR, WINDOW or the end of the query", _ESTIMATES)
     hint = near(cursor.word, ["FADE", "WINDOW"]) if cursor.word not in ("", "WITH", "EMIT") else None
     if hint is not None:
         raise cursor.expected("FADE FACTOR, WINDOW or the end of the query", hint)

@@ -1,0 +1,1 @@
+SELECT * FROM store1 WITH (weight = 2) WITH PREFERENCE SUMMARY.Estimate.Count(itemno) EMIT CHANGES

@@ -1,0 +1,1 @@
+WITH fade AS (SELECT itemno AS "window", price AS factor, price AS weighted FROM store1) SELECT summary."window", summary.factor, weighted FROM fade AS summary WITH PREFERENCE SUMMARY.Estimate.Count(summary."window")

@@ -1,0 +1,1 @@
+SELECT DISTINCT price FROM store1 WITH PREFERENCE SUMMARY.Estimate.Count(itemno)

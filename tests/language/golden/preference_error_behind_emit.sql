@@ -1,0 +1,1 @@
+SELECT * FROM store1 EMIT CHANGES WITH PREFERENCE SUMMARY.Estimate.Count(itemno)

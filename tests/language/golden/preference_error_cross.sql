@@ -1,0 +1,1 @@
+SELECT * FROM store1 a, store2 b WHERE a.itemno < b.itemno WITH PREFERENCE SUMMARY.Estimate.Count(a.itemno), SUMMARY.Estimate.Count(b.itemno)

@@ -1,0 +1,1 @@
+SELECT * FROM store1 WHERE SUMMARY.Estimate.Count(itemno) > 5

@@ -1,0 +1,1 @@
+SELECT * FROM store1 WITH PREFERENCE SUMMARY.Estimate.Count(itemno) FADE 0.5

@@ -1,0 +1,1 @@
+SELECT itemno FROM store1 GROUP BY itemno HAVING COUNT(*) > 3 WITH PREFERENCE SUMMARY.Estimate.Count(itemno)

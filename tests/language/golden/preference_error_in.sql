@@ -1,0 +1,1 @@
+SELECT * FROM store1 WHERE itemno IN (SELECT itemno FROM store2) WITH PREFERENCE SUMMARY.Estimate.Count(itemno)

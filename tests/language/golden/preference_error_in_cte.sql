@@ -1,0 +1,1 @@
+WITH t AS (SELECT * FROM store1 WITH PREFERENCE SUMMARY.Estimate.Count(itemno)) SELECT * FROM t

@@ -1,0 +1,1 @@
+SELECT * FROM store1 WITH PREFERENCE CASE WHEN itemno IN (SELECT itemno FROM store2) THEN 1 ELSE SUMMARY.Estimate.Count(itemno) END

@@ -1,0 +1,1 @@
+SELECT * FROM (SELECT * FROM store1 WITH PREFERENCE SUMMARY.Estimate.Count(itemno)) s

@@ -1,0 +1,1 @@
+CREATE VIEW v AS SELECT * FROM store1 WITH PREFERENCE SUMMARY.Estimate.Count(itemno)

@@ -1,0 +1,1 @@
+ISTREAM (SELECT * FROM store1 WITH PREFERENCE SUMMARY.Estimate.Count(itemno))

@@ -1,0 +1,1 @@
+SELECT * FROM store1 ORDER BY price LIMIT 3 WITH PREFERENCE SUMMARY.Estimate.Count(itemno)

@@ -1,0 +1,1 @@
+SELECT * FROM store2 WITH PREFERENCE SUMMARY.Estimate.Count(price)

@@ -1,0 +1,1 @@
+SELECT * FROM store1 WITH PREFERENCE items2.Estimate.Count(itemno)

@@ -1,0 +1,1 @@
+SELECT * FROM store1 [RANGE 1 MINUTE] WITH PREFERENCE SUMMARY.Estimate.Count(itemno)

@@ -1,0 +1,1 @@
+SELECT ROW_NUMBER() OVER (ORDER BY price) AS n FROM store1 WITH PREFERENCE SUMMARY.Estimate.Count(itemno)

@@ -1,0 +1,1 @@
+SELECT * FROM store1 [ROWS 10] WITH PREFERENCE SUMMARY.Estimate.Count(itemno)

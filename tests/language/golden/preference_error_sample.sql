@@ -1,0 +1,1 @@
+SELECT * FROM store1 SAMPLE(10) WITH PREFERENCE SUMMARY.Estimate.Count(itemno)

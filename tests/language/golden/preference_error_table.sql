@@ -1,0 +1,1 @@
+SELECT * FROM planes WITH PREFERENCE SUMMARY.Estimate.Count(flight)

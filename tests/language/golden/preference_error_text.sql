@@ -1,0 +1,1 @@
+SELECT * FROM store1 WITH PREFERENCE 'a' || SUMMARY.Estimate.Count(itemno)

@@ -1,0 +1,1 @@
+SELECT a.price FROM store1 a, store2 b, store3 c WHERE a.itemno = b.itemno AND b.itemno = c.itemno WITH PREFERENCE SUMMARY.Estimate.Count(a.itemno), SUMMARY.Estimate.Count(b.itemno), SUMMARY.Estimate.Count(c.itemno)

@@ -1,0 +1,1 @@
+SELECT * FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY itemno ORDER BY price) AS n FROM store1) s WHERE n <= 3 WITH PREFERENCE SUMMARY.Estimate.Count(itemno)

@@ -1,0 +1,1 @@
+SELECT * FROM store9 WITH PREFERENCE SUMMARY.Estimate.Count(itemno)

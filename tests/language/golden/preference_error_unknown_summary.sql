@@ -1,0 +1,1 @@
+SELECT * FROM store1 WITH PREFERENCE item1.Estimate.Count(itemno)

@@ -1,0 +1,1 @@
+SELECT * FROM carriers WITH PREFERENCE SUMMARY.Estimate.Count(carrier)

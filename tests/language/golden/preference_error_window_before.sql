@@ -1,0 +1,1 @@
+SELECT * FROM store1 WINDOW w AS (PARTITION BY itemno) WITH PREFERENCE SUMMARY.Estimate.Count(itemno)

@@ -1,0 +1,1 @@
+SELECT a.price, b.price FROM store1 a JOIN store2 b USING (itemno) WHERE a.price < b.price WITH PREFERENCE SUMMARY.Estimate.Frequency(b.itemno), SUMMARY.Estimate.Count(a.itemno) WINDOW 1 MINUTE FADE FACTOR .5

@@ -1,0 +1,1 @@
+SELECT * FROM ISTREAM (SELECT itemno FROM store1) s WITH PREFERENCE SUMMARY.Estimate.Count(itemno)

@@ -1,0 +1,1 @@
+ALTER SUMMARY items1 SET ()

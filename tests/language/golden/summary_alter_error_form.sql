@@ -1,0 +1,1 @@
+ALTER SUMMARY items1 theta = 0.5

@@ -1,0 +1,1 @@
+ALTER SUMMARY item SET (theta = 0.5)

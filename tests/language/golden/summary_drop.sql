@@ -1,0 +1,1 @@
+DROP SUMMARY items1

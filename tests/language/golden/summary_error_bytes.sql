@@ -1,0 +1,1 @@
+CREATE SUMMARY x ON store1 (itemno) WITH GRANULARITY 10 SECONDS AND COLLAPSE(4, 3) SETTINGS (buckets = 4096, sketch_width = 65536)

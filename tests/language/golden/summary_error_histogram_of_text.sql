@@ -1,0 +1,1 @@
+CREATE SUMMARY x ON flights (carrier) WITH GRANULARITY 1 MINUTE AND COLLAPSE(2, 2) SETTINGS (kind = 'histogram')

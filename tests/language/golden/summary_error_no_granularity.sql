@@ -1,0 +1,1 @@
+CREATE SUMMARY x ON store1 (itemno)

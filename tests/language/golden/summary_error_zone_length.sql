@@ -1,0 +1,1 @@
+CREATE SUMMARY x ON store1 (itemno) WITH GRANULARITY 10 SECONDS AND COLLAPSE(4, 3) SETTINGS (zone_length_max = '11 seconds')

@@ -1,0 +1,1 @@
+CREATE SUMMARY x ON store1 (itemno) WITH GRANULARITY 10 SECONDS AND COLLAPSE(4, 3) SETTINGS (kind = 'count_sketch', sketch_depth = 7, sketch_width = 128, buckets = 32, bucket_function = 'hash', theta = 1, zone_length_max = 5 SECONDS, zone_rows_min = 10)
