@@ -225,7 +225,7 @@ class Engine(Embedding, Inspection, Persistence):
         """Units of work that grants would be of use for: at least so many can be spent at once, and with 0
         nothing is left to do. O(groups of queries with a preference).
         """
-        return 0
+        return self._parts.grants.work()
 
     def preferring(self) -> Collection[SourceName]:
         """The streams that running queries with a preference read: steps that carry grants are of one of
@@ -311,6 +311,8 @@ class Engine(Embedding, Inspection, Persistence):
         if isinstance(step.body, Backfill):
             return self._backfill(step.body, step.position)
         told = PendingOutput()
+        if self._parts.tells:
+            self._following.before_finds(self._parts.view)
         touched = None if self._restored else self._parts.touched(step.body)
         self._restored = False
         self._parts.outdate(touched)
@@ -326,12 +328,12 @@ class Engine(Embedding, Inspection, Persistence):
                 source = self._parts.source(name)
                 with self._parts.watch.on(source.usage):
                     result = source.records(body, step.position, self._parts.clock_ms)
-                result = self._advanced(name, result)
+                result = self._advanced(name, result, body.grant)
             case Heartbeat(source=name) as body:
                 source = self._parts.source(name)
                 with self._parts.watch.on(source.usage):
                     result = source.heartbeat(body, step.position, self._parts.clock_ms)
-                result = self._advanced(name, result)
+                result = self._advanced(name, result, body.grant)
             case Register() as body:
                 result = self._lifecycle.register(body, step.position, told)
             case Alter(registrations):
@@ -367,19 +369,31 @@ class Engine(Embedding, Inspection, Persistence):
             self._following.tell_whole(told.began, self._parts.view(), "snapshot", told)
         if told.resumed:
             self._following.tell_resumed(told.resumed, self._parts.view(), told)
+        self._tell_finds(told)
         for query_id in told.broken:
             self._following.gone(self._queries[query_id])
         for name in {one.source for one in result.violations}:
             broken = [one for one in result.violations if one.source == name]
             self._parts.look_at_readers(name, broken)
+        self._parts.tag_finds()
         changes = self._parts.approximations.put_on(told.changes)
         return replace(result, changes=changes, broken=told.broken)
 
-    def _advanced(self, name: SourceName, result: StepResult) -> StepResult:
-        """A source has moved: so do the queries over it. The result has the rows as well of which it is known
-        now that they lack the row that they refer to.
+    def _tell_finds(self, told: PendingOutput) -> None:
+        """The step is over: what it found for queries with a preference is told."""
+        if self._parts.tells:
+            self._following.tell_finds(self._sets, self._parts.view, told)
+        else:
+            self._following.forget_finds()
+
+    def _advanced(self, name: SourceName, result: StepResult, grant: int) -> StepResult:
+        """A source has moved: so do the queries over it, then queries with a preference use what the step
+        grants. The result has the rows as well of which it is known now that they lack the row that they
+        refer to.
         """
         self._sets.advance(name)
+        if grant:
+            result = replace(result, spent=self._parts.spend(grant))
         lacking = self._parts.references.advance(name, result.position)
         self._parts.tag_again(name)
         return replace(result, violations=(*result.violations, *lacking)) if lacking else result
@@ -392,6 +406,8 @@ class Engine(Embedding, Inspection, Persistence):
         name = body.source
         source = self._parts.source(name)
         told = PendingOutput()
+        if self._parts.tells:
+            self._following.before_finds(self._parts.view)
         before = self._following.answers(name, self._sets, self._parts.view()) if self._parts.tells else {}
         self._parts.outdate()
         self._parts.stored.unsaved, self._parts.may_owe = None, True
@@ -404,8 +420,10 @@ class Engine(Embedding, Inspection, Persistence):
         for query in self._sets.renumbered(name):
             self._queries[query.query_id] = query
         self._following.tell_history(name, before, self._parts.view(), told)
+        self._tell_finds(told)
         for query_id in told.broken:
             self._following.gone(self._queries[query_id])
+        self._parts.tag_finds()
         changes = self._parts.approximations.put_on(told.changes)
         return replace(result, changes=changes, broken=told.broken)
 

@@ -26,6 +26,7 @@ from engine.model.usage import Clock, Stopwatch, Usage
 from engine.overload.scheduler import Scheduler
 from engine.queries.approximations import Approximations, allotments, declared_samples
 from engine.queries.catalogue import Catalogue
+from engine.queries.grants import Grants
 from engine.queries.planner import Planner
 from engine.queries.shed_readers import ShedReaders
 from engine.queries.source_sets import SourceSets
@@ -87,11 +88,13 @@ class Parts:
         self.references = ReferenceChecks(self.sources)
         self.sets = SourceSets(self.sources, limits, self.planner, timer, self.watch)
         units = None if costs is None else costs.units
+        self.grants = Grants(self.sets)
+        """What steps grant to queries with a preference."""
         self.following = Subscriptions(self.sources, limits, units, self.watch)
         self.queries = StandingQueries()
         self.shed = ShedReaders(self.sources)
         self.approximations = Approximations(
-            (declared_samples, allotments, self._broken_promises, self.shed.tags)
+            (declared_samples, allotments, self._broken_promises, self.shed.tags, self.sets.unfinished)
         )
         """What of answers is not exact."""
         self.scheduler = Scheduler()
@@ -123,6 +126,7 @@ class Parts:
             self._unshown = set()
             sources, sets = self._shown.copy(), self._shown_sets.copy()
             queries, strategy_of = self.queries.shown(), self.following.strategy_of
+            self.tag_finds()
             tags = self.approximations.shown()
             self._view = View(self.position, self.limits, sources, sets, queries, strategy_of, tags)
         return self._view
@@ -160,6 +164,25 @@ class Parts:
         """The same of queries that lack more or less of a source by what was shed."""
         for query_id in self.shed.moved(name):
             self.approximations.look(self.queries[query_id])
+
+    def tag_finds(self) -> None:
+        """The same of queries with a preference for which something was found, or is left, since the last
+        time. O(queries of groups that moved).
+        """
+        for over in self.sets.preferring():
+            if over.promising.moved:
+                over.promising.moved = False
+                for query_id in over.promising.queries():
+                    self.approximations.look(over.standing[query_id])
+
+    def spend(self, grant: int) -> int:
+        """Groups of queries with a preference take turns; returns the units that they used, of those that
+        are granted. What was seen of their sets is no more as it was.
+        """
+        spent, moved = self.grants.spend(grant)
+        for over in moved:
+            self.outdate(over.sources)
+        return spent
 
     def promises_of(self, standing: StandingQuery) -> Iterator[tuple[Enforcement, int | None]]:
         """Of the sources of a query that have some, with the instant from which each retains its rows."""

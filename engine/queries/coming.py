@@ -30,7 +30,7 @@ class Coming:
     def of(cls, registration: Registration, read: Read, born: Position) -> Coming:
         meaning = read.meaning
         assert meaning is not None
-        if meaning.emits:  # whoever tells its changes holds the query all the time
+        if meaning.emits or meaning.summaries:  # whoever tells its changes, or finds its rows, holds it
             meaning = FixedQuery(read.query)
         return cls(registration, read, meaning, born)
 
@@ -50,6 +50,11 @@ class Coming:
         return self.registration.query_id
 
     @property
+    def prefers(self) -> bool:
+        """Whether it has a preference. O(1)."""
+        return bool(self.meaning.summaries)
+
+    @property
     def query(self) -> Query:
         """The tree. O(its size) where nobody asked for it yet."""
         return self.read.query
@@ -63,7 +68,11 @@ class Coming:
         return self.query
 
     def predicates(self) -> tuple[tuple[SourceName, Expression | Factors], ...]:
-        """As :meth:`engine.language.query.Query.predicates`, taken apart where no tree is needed for that."""
+        """As :meth:`engine.language.query.Query.predicates`, taken apart where no tree is needed for that;
+        none of a query with a preference, of which no matches are kept.
+        """
+        if self.prefers:
+            return ()
         meaning, values = self.meaning, self.read.values
         if isinstance(meaning, Template) and meaning.selection is not None and values is not None:
             if not meaning.selection.comparisons:

@@ -2,12 +2,13 @@
 
 Matches of their predicates are kept by each source's Query SteM, shared with all queries that read it. Kept
 here are the answers of eager queries, trees of partial aggregates for those over one stream, and the
-combinations of rows that queries which join by the same keys have in common (:mod:`engine.joins`).
+combinations of rows that queries which join by the same keys have in common (:mod:`engine.joins`). Of queries
+with a preference none of that is kept, but what their groups found (:mod:`engine.queries.promising`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sortedcontainers import SortedList
@@ -40,7 +41,9 @@ from engine.queries.allowance import Allowance
 from engine.queries.coming import Coming
 from engine.queries.explain import Plan, estimated_rows, explain
 from engine.queries.planner import Planner, Setting
+from engine.queries.promising import GroupMaker, Numbered, SetGroups
 from engine.queries.proposing import proposals_for
+from engine.results.found_answers import kept_found
 from engine.results.kept import KeptAnswers
 from engine.results.row_counts import RowCounts
 from engine.results.source_view import SourceView, now_of, sources_at, timeless
@@ -76,9 +79,11 @@ class SourceSet:
         indexes: KeyIndexes,
         timer: Timer | None,
         watch: Stopwatch,
+        makers: Mapping[str, GroupMaker],
+        numbers: Iterator[int],
     ) -> None:
         """indexes: by keys of joins, those of the engine. timer: see :mod:`engine.queries.allowance`. watch:
-        the engine's.
+        the engine's. makers, numbers: see :class:`engine.queries.promising.SetGroups`.
         """
         self.usage = Usage()
         self._watch = watch
@@ -102,6 +107,7 @@ class SourceSet:
             limits.composites_max,
             watch,
         )
+        self.promising = SetGroups(self.sources, makers, numbers)
         self._reaches: dict[SourceName, SortedList] = {name: SortedList() for name in self.sources}
         self._row_counts: dict[SourceName, SortedList] = {name: SortedList() for name in self.sources}
         self._earlier_counts: dict[SourceName, SortedList] = {
@@ -143,6 +149,8 @@ class SourceSet:
         ]
         if apply and any(shared):
             self._advance_joins()
+        if apply:
+            self._prefer(put)
         return put
 
     def _modes(
@@ -158,13 +166,15 @@ class SourceSet:
         for one, predicates in zip(coming, wanted, strict=True):
             options = QueryOptions.of(one.registration.options)
             mode = options.maintenance
-            if mode == "auto":
+            if mode == "auto" and one.prefers:
+                mode = "lazy"
+            elif mode == "auto":
                 like = one.like
                 mode = chosen.get(id(like)) or self._planner.first(like, setting).maintenance
                 chosen[id(like)] = mode
             query_id = one.registration.query_id
             self._unaffordable.discard(query_id)
-            is_free = all(isinstance(predicate, Factors) for _, predicate in predicates)
+            is_free = one.prefers or all(isinstance(predicate, Factors) for _, predicate in predicates)
             if not (mode == "none" or options.paused or is_free or allowance.takes(one.query, self.sources)):
                 mode = "none"
                 self._unaffordable.add(query_id)
@@ -177,7 +187,7 @@ class SourceSet:
         eager = {  # their trees are read at every step
             one.query_id: replace(one, meaning=FixedQuery(like.query))
             for one, like in zip(standing, coming, strict=True)
-            if one.keeps_answer
+            if one.keeps_answer and not one.prefers
         }
         if eager and self._lone is not None:
             self._trees.add(
@@ -197,6 +207,13 @@ class SourceSet:
             self.standing[query_id] = query
             put.append(query)
         return put
+
+    def _prefer(self, standing: Iterable[StandingQuery]) -> None:
+        """Queries with a preference come, or have other options."""
+        for one in standing:
+            if one.prefers:
+                seen = self._seen()
+                self.promising.put(one, seen.at, seen.now_ms)
 
     def _catch_up(self, standing: Sequence[StandingQuery]) -> None:
         """All matches of these are needed at once."""
@@ -242,6 +259,8 @@ class SourceSet:
         self, before: StandingQuery, answers_per_s: float, allowance: Allowance, *, followed: bool
     ) -> StandingQuery:
         """Let the planner choose again for a query that leaves it open."""
+        if before.prefers:
+            return before
         choice = self._planner.again(before, self._setting(), answers_per_s, followed=followed)
         if choice.maintenance == before.maintenance:
             return before
@@ -270,6 +289,7 @@ class SourceSet:
         elif before.keeps_matches and not after.keeps_matches:
             self._part(before.query_id, coming.query)
         (after,) = self._put([after], [coming])
+        self._prefer([after])
         return after
 
     def unregister(self, query_id: str) -> None:
@@ -278,6 +298,7 @@ class SourceSet:
         self._unaffordable.discard(query_id)
         self._view = None
         self._eager.pop(query_id, None)
+        self.promising.remove(query_id)
         self._trees.remove([query_id])
         if self._counts is not None:
             self._counts.forget(query_id)
@@ -313,6 +334,20 @@ class SourceSet:
                 self._trees.advance(self._lone.rows.rows())
         if len(self._joins):
             self._advance_joins()
+        if len(self.promising):
+            seen = self._seen()
+            self.promising.arrive(seen.at, seen.now_ms)
+
+    def spent(self, group: Numbered) -> None:
+        """A group of this set has used units of a grant."""
+        self._view = None
+        self.promising.spent(group)
+
+    def prefer_anew(self) -> None:
+        """Summaries came or went that groups of this set use: these begin anew."""
+        self._view = None
+        seen = self._seen()
+        self.promising.begin_anew(seen.at, seen.now_ms)
 
     def _advance_joins(self) -> None:
         seen = self._seen()
@@ -325,6 +360,7 @@ class SourceSet:
         if self._lone is not None:
             self._trees.drop_below(self._lone.rows.base)
         self._joins.drop_below(name, self.sources[name].rows.base)
+        self.promising.drop_below(name)
         if self.sources[name].stream.is_table and len(self._joins):
             self._advance_joins()  # rows that stayed have other ordinals now
 
@@ -345,6 +381,8 @@ class SourceSet:
             self._trees.add({query.query_id: (query.query, query.scan_slot) for query in anew}, rows)
         for query in anew:
             self.standing[query.query_id] = replace(query, partials=self._trees.reader(query.query_id))
+        if len(self.promising):
+            self.prefer_anew()
         self.advance()
         return [self.standing[query.query_id] for query in anew]
 
@@ -418,9 +456,14 @@ class SourceSet:
         seen = self._seen()
         if self._view is None or self._view.sources is not seen.sources:
             joins = self._joins.view() if len(self._joins) else None
+            found = self.promising.found()
             with self._watch.on(self.usage):
-                kept = self._kept.refresh(self._eager.values(), seen.at, joins)
-            self._view = SetView(seen.sources, seen.now_ms, seen.at, joins, kept, self._counts)
+                plain = [query for query in self._eager.values() if not query.prefers]
+                kept = self._kept.refresh(plain, seen.at, joins)
+                if len(plain) < len(self._eager):
+                    eager = [query for query in self._eager.values() if query.query_id in found]
+                    kept = {**kept, **kept_found(eager, seen.at, found, self._limits)}
+            self._view = SetView(seen.sources, seen.now_ms, seen.at, joins, kept, self._counts, found)
         return self._view
 
     def stands(self) -> Mapping[SourceName, ScanAt]:

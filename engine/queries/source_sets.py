@@ -7,10 +7,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from engine.eddy.eddy import Timer
 from engine.joins.group import JoinGroup
 from engine.joins.key_index import KeyIndex, KeyIndexes
+from engine.model.approximation import Approximation
 from engine.model.limits import Limits
 from engine.model.source import SourceName
 from engine.model.usage import Stopwatch
 from engine.queries.planner import Planner
+from engine.queries.promising import GROUP_MAKERS, Numbers
 from engine.queries.source_set import SourceSet
 from engine.results.view import SetView
 from engine.sources.source import Source
@@ -36,12 +38,22 @@ class SourceSets:
         self._planner = planner
         self._timer = timer
         self._indexes = KeyIndexes()
+        self.group_numbers = Numbers()
         self._sets: dict[SetKey, SourceSet] = {}
         self._readers: dict[SourceName, dict[SetKey, SourceSet]] = {}
         """By source, the sets that read it: a step looks at those alone."""
 
     def __iter__(self) -> Iterator[SourceSet]:
         return iter(self._sets.values())
+
+    def preferring(self) -> list[SourceSet]:
+        """Those with a query that has a preference and is not paused. O(sets)."""
+        return [over for over in self._sets.values() if len(over.promising)]
+
+    def unfinished(self, standing: StandingQuery) -> Iterator[Approximation]:
+        """A tag for a query with a preference of which something is left to be found, or was cut."""
+        if standing.prefers:
+            yield from self._sets[standing.set_key].promising.tags(standing)
 
     def keys(self) -> tuple[SetKey, ...]:
         """Of the sets there are."""
@@ -66,7 +78,16 @@ class SourceSets:
 
     def _new(self, key: SetKey) -> SourceSet:
         sources = [self._sources[name] for name in key]
-        return SourceSet(sources, self._limits, self._planner, self._indexes, self._timer, self._watch)
+        return SourceSet(
+            sources,
+            self._limits,
+            self._planner,
+            self._indexes,
+            self._timer,
+            self._watch,
+            GROUP_MAKERS,
+            self.group_numbers,
+        )
 
     def unregister(self, query: StandingQuery) -> None:
         """A query goes, and its set with the last."""

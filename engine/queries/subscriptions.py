@@ -35,7 +35,7 @@ from engine.model.source import SourceName
 from engine.model.usage import Stopwatch, Usage
 from engine.queries.source_sets import SourceSets
 from engine.queries.strategist import Strategist, Way
-from engine.results.view import View
+from engine.results.view import SetView, View
 from engine.sources.source import Source
 from engine.standing.query import SetKey, StandingQuery, set_key
 from engine.stems.data_stem import Rows
@@ -123,6 +123,10 @@ class Subscriptions:
         self._last: dict[str, LastAnswer] = {}
         """Of followed queries that are paused, what was told last."""
         self._graphs: dict[SetKey, Graph] = {}
+        self._preferring: dict[str, StandingQuery] = {}
+        """Those with a preference that are followed and not paused: graphs know nothing of them."""
+        self._found: dict[str, tuple[SetView | None, Whole | TureenError]] = {}
+        """Of these, the answer that was told last, and the view that it is of."""
         self._since: dict[str, int] = {}
         """The steps in which queries began to be followed that were there before."""
         self.step = 0
@@ -203,6 +207,9 @@ class Subscriptions:
             return
         self._since.pop(standing.query_id, None)
         self._ways.pop(standing.query_id, None)
+        if self._preferring.pop(standing.query_id, None) is not None:
+            self._found.pop(standing.query_id, None)
+            return
         graph = self._graphs.get(standing.set_key)
         if graph is None:  # the others that are followed are paused
             return
@@ -346,6 +353,12 @@ class Subscriptions:
         for name, (slot, _) in standing.places():
             self._sources[name].catch_up([slot])
         self._subscribers[query_id] = subscriber
+        self._found.pop(query_id, None)
+        self._preferring.pop(query_id, None)
+        if standing.prefers:
+            if not standing.paused:
+                self._preferring[query_id] = standing
+            return
         if key not in self._graphs:
             self._graphs[key] = self._empty(key)
         self._graphs[key].remove(query_id)
@@ -445,6 +458,36 @@ class Subscriptions:
                 with self._watch.on(Usage()):  # the graph divides its time itself
                     told.changes += graph.advance(transition, self._limits, sources.now_ms, told.broken)
 
+    # --- queries with a preference ----------------------------------------------------------------
+
+    def before_finds(self, view: Callable[[], View]) -> None:
+        """A step is about to come: of queries with a preference that are followed it must be known what was
+        told. view: before the step, which is asked for where a query was followed since the last.
+        """
+        for query_id in self._preferring:
+            if query_id not in self._found:
+                self._found[query_id] = None, self._answer(view(), query_id)
+
+    def tell_finds(self, sets: SourceSets, view: Callable[[], View], told: PendingOutput) -> None:
+        """A step is over: how answers of queries with a preference differ from what was told of them. Rows
+        that were found enter at NOW, whenever they came to their stream; rows leave with their windows.
+
+        view: after the step. O(rows of both answers), of those that may differ.
+        """
+        for query_id, standing in list(self._preferring.items()):
+            before = self._found.get(query_id)
+            over = sets.of(standing).view()
+            if before is None:  # it came in this step, or has another text: what it begins with is told
+                self._found[query_id] = over, self._answer(view(), query_id)
+            elif before[0] is not over:
+                answer = self._answer(view(), query_id)
+                self._found[query_id] = over, answer
+                self._tell_differing(query_id, before[1], answer, told)
+
+    def forget_finds(self) -> None:
+        """A step told nothing: what was told of queries with a preference is to be taken from a view."""
+        self._found.clear()
+
     # --- rows that joins hold ---------------------------------------------------------------------
 
     def before_retention(self, names: Collection[SourceName] | None) -> BeforeRetention:
@@ -497,7 +540,9 @@ class Subscriptions:
             standing = sets.seen(key).standing
             for query_id, query in standing.items():
                 subscriber = self._subscribers.get(query_id)
-                if subscriber is not None and subscriber.operator != "istream" and not query.paused:
+                if query_id in self._preferring or subscriber is None or query.paused:
+                    continue
+                if subscriber.operator != "istream":
                     found[query_id] = self._answer(view, query_id)
         return found
 

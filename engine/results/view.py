@@ -28,6 +28,7 @@ from engine.operators.chain import CompositeSource
 from engine.operators.earlier import can_answer, require_answer, require_versions
 from engine.operators.pipeline import Evaluated, evaluate
 from engine.operators.scan import ScanAt
+from engine.results.found_answers import NOTHING_YET, Found, evaluate_found
 from engine.results.kept import Kept
 from engine.results.measured import with_measured_error
 from engine.results.row_counts import RowCounts
@@ -37,7 +38,7 @@ from engine.standing.query import SetKey, StandingQuery
 from engine.stems.data_stem import Rows
 from engine.views.recompute import History, answer_afresh, seam_ms
 from engine.windows.clauses import UNBOUNDED
-from tureen.errors import InstantOutOfRange, QueryPaused, UnknownQuery, UnknownSource
+from tureen.errors import InstantOutOfRange, NotSupported, QueryPaused, UnknownQuery, UnknownSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ class SetView:
 
     now_ms: their NOW. at: how the sources stand at it. joins: what is kept of joins. kept: answers that are
     kept. read: answers of eager aggregates that were asked for, each read from its tree once. counts: of a
-    lone stream what counts are made from.
+    lone stream what counts are made from. found: for queries with a preference.
     """
 
     sources: Mapping[SourceName, SourceView]
@@ -55,6 +56,7 @@ class SetView:
     joins: CompositeSource | None
     kept: Mapping[str, Kept]
     counts: RowCounts | None
+    found: Mapping[str, Found] = field(default_factory=dict)
     read: dict[str, tuple[StandingQuery, Evaluated]] = field(default_factory=dict)
 
 
@@ -84,6 +86,9 @@ class View:
         if query.paused:
             raise QueryPaused()
         over = self._sets[query.set_key]
+        if at_ms is not None and query.prefers:
+            _require_now(at_ms, over.now_ms)
+            at_ms = None
         limit = rows_max or self.limits.snapshot_rows_max
         kept = over.kept.get(query_id) if at_ms is None else None
         if kept is not None:
@@ -111,11 +116,17 @@ class View:
     ) -> Answer:
         """The same over history besides the rows that are there (:mod:`engine.views.recompute`).
 
-        Raises UnknownQuery, QueryPaused, InstantOutOfRange, LimitExceeded, BackfillRefused.
+        Raises UnknownQuery, QueryPaused, InstantOutOfRange, LimitExceeded, BackfillRefused; NotSupported: the
+        query has a preference.
         """
         query = self._standing(query_id)
         if query.paused:
             raise QueryPaused()
+        if query.prefers:
+            raise NotSupported(
+                "an answer with a preference is made of what was found so far, not from scratch",
+                hint="ask without history, or register the query without WITH PREFERENCE",
+            )
         limit = rows_max or self.limits.snapshot_rows_max
         over = self._sets[query.set_key]
         now_ms, result = answer_afresh(query.query, over.sources, histories, at_ms, limit, self.limits)
@@ -160,6 +171,9 @@ class View:
 
     def _evaluated(self, query: StandingQuery, over: SetView, at_ms: int | None, limit: int) -> Evaluated:
         """What the answer's rows are. That of an eager aggregate is read from its tree once in a view."""
+        if query.prefers:
+            found = over.found.get(query.query_id, NOTHING_YET)
+            return evaluate_found(query, query.at(over.at), found, limit, self.limits)
         remembers = query.partials is not None and at_ms is None
         if remembers:
             known = over.read.get(query.query_id)
@@ -207,6 +221,11 @@ class View:
             raise QueryPaused()
         over = self._sets[query.set_key]
         now_ms = over.now_ms
+        if query.prefers:
+            hint = (
+                "changes of a preference are told as they are found; follow it, or fetch the current answer"
+            )
+            raise InstantOutOfRange(since_ms or 0, now_ms, now_ms or 0, hint=hint)
         streams = {name: source.stream for name, source in over.sources.items()}
         operator = operator_over(query.query, streams)
         since = NEVER if since_ms is None else since_ms
@@ -312,6 +331,13 @@ class View:
             )
             for source in self._sources.values()
         ]
+
+
+def _require_now(at_ms: int, now_ms: int | None) -> None:
+    """Raises InstantOutOfRange unless the instant is NOW: what was found is of the windows at NOW."""
+    if at_ms != now_ms:
+        hint = "an answer with a preference is of NOW; leave AT out, or ask without WITH PREFERENCE"
+        raise InstantOutOfRange(at_ms, now_ms, now_ms or at_ms, hint=hint)
 
 
 def _require_slots(query: StandingQuery, over: SetView) -> None:

@@ -125,8 +125,16 @@ class StandingQuery:
         return not (self.paused and QueryOptions.of(self.registration.options).release)
 
     @property
+    def prefers(self) -> bool:
+        """Whether it has a preference: its answer is made of what its group found (:mod:`engine.promising`).
+        O(1).
+        """
+        return bool(self.meaning.summaries)
+
+    @property
     def keeps_matches(self) -> bool:
-        return self.maintenance != "none" and not self.paused
+        """Whether matches of its predicates are kept: never of one with a preference."""
+        return self.maintenance != "none" and not self.paused and not self.prefers
 
     @property
     def keeps_answer(self) -> bool:

@@ -1,0 +1,326 @@
+"""Promising groups over one set of sources: which query is in which, and what steps do with them.
+
+A query with a preference keeps no matches and joins no ordinary group: what its answer is made of is found by
+its group (:mod:`engine.promising`), in the units of work that steps grant. A query that is paused is in none;
+when it runs again it begins anew, as one that comes. Groups begin anew as well where the rows of a source get
+other ordinals, and where a summary comes that was dropped; while a summary of theirs is absent they keep what
+they found, and look for nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from engine.joins.shape import shape_of
+from engine.language.query import Query
+from engine.model.approximation import Approximation, Expected, Unfinished
+from engine.model.source import SourceName
+from engine.model.state_tree import Tree, as_tree
+from engine.operators.scan import ScanAt
+from engine.promising.group import GroupKey, Member, PromisingGroup, expected_precision
+from engine.results.found_answers import Found
+from engine.sources.source import Source
+from engine.standing.query import StandingQuery
+from engine.summaries.summary import Summary
+
+NOTHING_FOUND: Mapping[str, Found] = {}
+
+
+class Numbers:
+    """Of groups, ascending in the order in which these come."""
+
+    def __init__(self) -> None:
+        self.given = 0
+
+    def __iter__(self) -> Numbers:
+        return self
+
+    def __next__(self) -> int:
+        self.given += 1
+        return self.given
+
+
+class GroupMaker(Protocol):
+    """Makes the groups of a kind. The first is new, the second goes on from what ``state`` gave."""
+
+    def new(self, key: GroupKey, summaries: Sequence[Summary]) -> PromisingGroup:
+        """summaries: of each of the key's priorities."""
+        ...
+
+    def restored(
+        self, key: GroupKey, summaries: Sequence[Summary], members: Iterable[Member], tree: Tree
+    ) -> PromisingGroup: ...
+
+
+@dataclass(slots=True)
+class Numbered:
+    """A group, and the number that says when it came among those of all sets: its turn goes by that.
+
+    group: None while a summary is absent. found: what was found until then.
+    """
+
+    number: int
+    key: GroupKey
+    group: PromisingGroup | None
+    members: dict[str, Member]
+    found: Mapping[str, Found]
+    bases: dict[SourceName, int]
+    """Below which rows are gone, as the group was told."""
+
+
+class SetGroups:
+    """Of one set of sources."""
+
+    def __init__(
+        self,
+        sources: Mapping[SourceName, Source],
+        makers: Mapping[str, GroupMaker],
+        numbers: Iterator[int],
+    ) -> None:
+        """makers: by the kind of a key. numbers: of the engine, ascending."""
+        self._sources = sources
+        self._makers = makers
+        self._numbers = numbers
+        self._widths = {name: len(source.stream.schema) for name, source in sources.items()}
+        self._groups: dict[GroupKey, Numbered] = {}
+        self._key_of: dict[str, GroupKey] = {}
+        self._found: Mapping[str, Found] | None = None
+        self.moved = False
+        """Whether something was found, or is left, that was not when somebody looked last."""
+        self.unsaved: set[int] = set()
+        """Numbers of groups that the store has in another state, or not at all."""
+
+    def __len__(self) -> int:
+        return len(self._groups)
+
+    def __iter__(self) -> Iterator[Numbered]:
+        return iter(self._groups.values())
+
+    def __contains__(self, query_id: object) -> bool:
+        return query_id in self._key_of
+
+    # --- queries ----------------------------------------------------------------------------------
+
+    def put(self, standing: StandingQuery, at: Mapping[SourceName, ScanAt], now_ms: int | None) -> None:
+        """A query comes, or has other options, weight or text. What was found stays where it goes on in the
+        same group with the same text.
+        """
+        query_id, member = standing.query_id, member_of(standing)
+        before = self._key_of.get(query_id)
+        key = None if standing.paused else self.key_of(member.query)
+        if before is not None:
+            there = self._groups[before].members[query_id]
+            if before == key and there.query == member.query:
+                self._reweigh(self._groups[before], member)
+                return
+            self.remove(query_id)
+        if key is None:
+            return
+        numbered = self._groups.get(key)
+        if numbered is None:
+            numbered = self._groups[key] = Numbered(next(self._numbers), key, None, {}, NOTHING_FOUND, {})
+            numbered.group = self._made(key)
+        self._key_of[query_id] = key
+        numbered.members[query_id] = member
+        self._touch(numbered)
+        if numbered.group is not None:
+            numbered.group.add(member, at)
+            numbered.group.arrive(at, now_ms)
+
+    def _reweigh(self, numbered: Numbered, member: Member) -> None:
+        if numbered.members[member.query_id].weight != member.weight:
+            numbered.members[member.query_id] = member
+            if numbered.group is not None:
+                numbered.group.reweigh(member.query_id, member.weight)
+            self._touch(numbered)
+
+    def remove(self, query_id: str) -> None:
+        """A query goes, or is paused; those that are in no group are passed over."""
+        key = self._key_of.pop(query_id, None)
+        if key is None:
+            return
+        numbered = self._groups[key]
+        del numbered.members[query_id]
+        self._touch(numbered)
+        if not numbered.members:
+            del self._groups[key]
+        elif numbered.group is not None:
+            numbered.group.remove(query_id)
+
+    def key_of(self, query: Query) -> GroupKey:
+        """What a query shares with those in its group."""
+        preference = query.preference
+        assert preference is not None
+        shape = shape_of(query, self._widths)
+        sources = tuple(scan.source for scan in query.scans())
+        if shape is None:
+            return GroupKey.of("selection", sources, None, preference)
+        return GroupKey.of("join", sources, shape.edges[0], preference)
+
+    def _made(self, key: GroupKey) -> PromisingGroup | None:
+        """A new group; None where a summary is absent."""
+        summaries = self._summaries(key)
+        return None if summaries is None else self._makers[key.kind].new(key, summaries)
+
+    def _summaries(self, key: GroupKey) -> list[Summary] | None:
+        found = [self._sources[one.source].summaries.get(one.summary) for one in key.priorities]
+        there = [one for one in found if one is not None]
+        return there if len(there) == len(found) else None
+
+    # --- what steps do ----------------------------------------------------------------------------
+
+    def arrive(self, at: Mapping[SourceName, ScanAt], now_ms: int | None) -> None:
+        """One of the sources took a step, and its summaries with it."""
+        for numbered in self._groups.values():
+            if numbered.group is not None:
+                numbered.group.arrive(at, now_ms)
+                self._touch(numbered)
+
+    def begin_anew(self, at: Mapping[SourceName, ScanAt], now_ms: int | None) -> None:
+        """Rows of a source have other ordinals, or summaries came or went: what was found is found again,
+        but where a summary is absent.
+        """
+        for numbered in self._groups.values():
+            before, numbered.group = numbered.group, self._made(numbered.key)
+            numbered.bases.clear()
+            if numbered.group is None:
+                if before is not None:
+                    numbered.found = {name: before.found(name) for name in numbered.members}
+            else:
+                numbered.found = NOTHING_FOUND
+                for member in numbered.members.values():
+                    numbered.group.add(member, at)
+                numbered.group.arrive(at, now_ms)
+            self._touch(numbered)
+
+    def uses(self, summary: str) -> bool:
+        """Whether a group takes estimates from a summary."""
+        return any(one.summary == summary for key in self._groups for one in key.priorities)
+
+    def spent(self, numbered: Numbered) -> None:
+        """A group has used units."""
+        self._touch(numbered)
+
+    def drop_below(self, name: SourceName) -> None:
+        """A source may have let go of rows."""
+        base = self._sources[name].rows.base
+        for numbered in self._groups.values():
+            if numbered.bases.get(name) != base and name in numbered.key.sources:
+                numbered.bases[name] = base
+                if numbered.group is not None:
+                    numbered.group.drop_below(name, base)
+                self._touch(numbered)
+
+    def _touch(self, numbered: Numbered) -> None:
+        self._found = None
+        self.moved = True
+        self.unsaved.add(numbered.number)
+
+    # --- readers ----------------------------------------------------------------------------------
+
+    def found(self) -> Mapping[str, Found]:
+        """For each query what was found; immutable, and the same object until something changes."""
+        if self._found is None:
+            self._found = {
+                name: one.found[name] if one.group is None else one.group.found(name)
+                for one in self._groups.values()
+                for name in one.members
+                if one.group is not None or name in one.found
+            }
+        return self._found
+
+    def queries(self) -> list[str]:
+        """Ids of those in groups."""
+        return list(self._key_of)
+
+    def work(self) -> int:
+        """How many units there is work for at least; 0: for none."""
+        left = (one.group.counts.short for one in self if one.group is not None and one.group.left)
+        return sum(max(1, short) for short in left)
+
+    def group_of(self, query_id: str) -> Numbered | None:
+        """The group of a query; None of one that is paused."""
+        key = self._key_of.get(query_id)
+        return None if key is None else self._groups[key]
+
+    def tags(self, standing: StandingQuery) -> Iterator[Approximation]:
+        """What of the answer of a query is not found yet, or never will be; nothing where it is exact."""
+        numbered = self.group_of(standing.query_id)
+        if numbered is None:
+            return
+        where = " JOIN ".join(numbered.key.sources)
+        group = numbered.group
+        if group is None:
+            unknown = Unfinished(0, 0, 0)
+            yield Approximation("preference", where, "declared", 0.0, "percent", 100.0, unfinished=unknown)
+        elif not group.is_whole(standing.query_id):
+            counts = group.counts
+            found, left = len(group.found(standing.query_id)), group.estimate_left(standing.query_id)
+            share = expected_precision(found, left)
+            unfinished = Unfinished(counts.entries_left, counts.cut + counts.lapsed, counts.short)
+            yield Approximation(
+                "preference",
+                where,
+                "declared",
+                round(100.0 * share, 3),
+                "percent",
+                100.0,
+                expected=Expected(0.0, 1.0 - share),
+                unfinished=unfinished,
+            )
+
+    @property
+    def nbytes(self) -> int:
+        """Of sets and what was found."""
+        return sum(one.group.nbytes for one in self if one.group is not None)
+
+    # --- the store's side -------------------------------------------------------------------------
+
+    def state(self, numbered: Numbered) -> Tree:
+        """Of a group, as :meth:`restore` takes it."""
+        return {
+            "over": list(self._sources),
+            "members": list(numbered.members),
+            "state": None if numbered.group is None else as_tree(numbered.group.state()),
+            "bases": dict(numbered.bases),
+        }
+
+    def restore(self, number: int, tree: Tree, standing: Mapping[str, StandingQuery]) -> bool:
+        """A group comes back; returns whether it does: not where its members are others now, or its summary
+        is absent.
+        """
+        names = tree["members"]
+        if tree["state"] is None or any(name not in standing for name in names):
+            return False
+        members = {name: member_of(standing[name]) for name in names}
+        keys = {self.key_of(member.query) for member in members.values()}
+        if len(keys) != 1 or any(standing[name].paused for name in names):
+            return False
+        (key,) = keys
+        summaries = self._summaries(key)
+        if summaries is None:
+            return False
+        group = self._makers[key.kind].restored(key, summaries, members.values(), tree["state"])
+        bases = {SourceName(name): base for name, base in tree["bases"].items()}
+        self._groups[key] = Numbered(number, key, group, members, NOTHING_FOUND, bases)
+        self._key_of |= dict.fromkeys(members, key)
+        self._found, self.moved = None, True
+        return True
+
+    def _check(self) -> None:
+        for key, numbered in self._groups.items():
+            assert numbered.members
+            assert numbered.group is None or set(numbered.group.members) == set(numbered.members)
+            assert all(self._key_of[name] == key for name in numbered.members)
+        assert len(self._key_of) == sum(len(one.members) for one in self)
+
+
+def member_of(standing: StandingQuery) -> Member:
+    """A query as its group takes it: its options take the place of what its text says."""
+    return Member(standing.query_id, standing.query, standing.weight)
+
+
+GROUP_MAKERS: dict[str, GroupMaker] = {}
+"""By kind of group."""

@@ -1,0 +1,71 @@
+"""Answers of queries with a preference: the ordinary evaluation, over what was found for them alone.
+
+Windows and operators are those of exact queries, so that each answer, but for aggregates, is part of the
+exact one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from engine.dataflow.graph import STREAMS
+from engine.model.limits import Limits
+from engine.model.source import SourceName
+from engine.operators.found_scan import FoundAt
+from engine.operators.pipeline import Evaluated, evaluate
+from engine.operators.scan import ScanAt
+from engine.promising.found import NOTHING, FoundPairs, FoundRows
+from engine.results.kept import Kept
+from engine.standing.query import StandingQuery
+from tureen.errors import LimitExceeded
+
+Found = FoundRows | FoundPairs
+"""For one query."""
+
+NOTHING_YET = FoundRows(NOTHING)
+"""For a query that is in no group."""
+
+
+def found_at(
+    query: StandingQuery, at: Mapping[SourceName, ScanAt], found: Found
+) -> Mapping[SourceName, ScanAt]:
+    """The sources of a query as it sees them: of those that a visit chooses rows of, found rows alone."""
+    if isinstance(found, FoundRows):
+        return {name: FoundAt.of(one, found.rows, satisfied=False) for name, one in at.items()}
+    seen = dict(at)
+    first, second = [scan.source for scan in query.query.scans()][:2]
+    left, right = found.rows(0), found.rows(1)
+    if first == second:
+        left = right = np.union1d(left, right)
+    for name, rows in ((first, left), (second, right)):
+        seen[name] = FoundAt.of(at[name], rows, satisfied=False)
+    return seen
+
+
+def evaluate_found(
+    query: StandingQuery, at: Mapping[SourceName, ScanAt], found: Found, rows_max: int, limits: Limits
+) -> Evaluated:
+    """The answer of a query. at: how its sources stand. Raises LimitExceeded."""
+    composites = found if isinstance(found, FoundPairs) else None
+    seen = found_at(query, at, found)
+    return evaluate(query.query, seen, rows_max, limits, composites=composites, streams=STREAMS)
+
+
+def kept_found(
+    queries: Iterable[StandingQuery],
+    at: Mapping[SourceName, ScanAt],
+    found: Mapping[str, Found],
+    limits: Limits,
+) -> dict[str, Kept]:
+    """The answers of eager queries, by id. at: without slots. O(what was found for these)."""
+    kept: dict[str, Kept] = {}
+    for query in queries:
+        name = query.query_id
+        try:
+            answer = evaluate_found(query, query.at(at), found[name], limits.snapshot_rows_max, limits)
+            kept[name] = Kept(answer)
+        except LimitExceeded as refused:
+            kept[name] = Kept(refused)
+    return kept
