@@ -459,6 +459,7 @@ class Engine(Embedding, Inspection, Persistence):
                     lost = self._without_summary()
                     if summaries.create(definition, sql):
                         self._catalogue.changed()
+                        self._sets.prefer_anew(name)
                         self._lifecycle.revive(lost, told)
                 case AlterSummary(_, settings):
                     summaries.alter(name, settings)
@@ -467,6 +468,7 @@ class Engine(Embedding, Inspection, Persistence):
                     users = sum(name in one.meaning.summaries for one in self._queries.values())
                     summaries.drop(name, users, forced=forced)
                     self._catalogue.changed()
+                    self._sets.prefer_anew(name)
         except TureenError as refusal:
             return {name: refusal}
         return {}

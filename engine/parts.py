@@ -58,6 +58,8 @@ class Stored:
     errors: dict[str, tuple[int, ...]] = field(default_factory=dict)
     held: set[tuple[SetKey, SourceName]] = field(default_factory=set)
     """Of which streams, for queries over which, the store has rows that joins hold."""
+    groups: set[int] = field(default_factory=set)
+    """Numbers of the groups of queries with a preference that the store has."""
 
 
 class Parts:

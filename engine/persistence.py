@@ -18,6 +18,8 @@ from engine.queries.registrations import bound
 from engine.sources.source import Source
 from engine.standing.query import SetKey, StandingQuery, set_key
 
+GROUPS = "promising/"
+"""What the names of the parts begin with that are groups of queries with a preference."""
 RESTORED_MAX = 4_096
 """Queries that come back together: what is known of a text for that is let go of before the next come."""
 
@@ -49,8 +51,13 @@ class Persistence:
             sink.drop_held(over, source_name)
         for state in parts.following.held(set(names)):
             sink.put_held(state)
+        groups = self._put_groups(sink, all_of_them=False)
+        for number in stored.groups - groups:
+            sink.drop_part(GROUPS + str(number))
         sink.commit(parts.position)
-        stored.held = held
+        stored.held, stored.groups = held, groups
+        for one in parts.sets:
+            one.promising.unsaved.clear()
         for name, done in saved.items():
             parts.sources[name].saved(done)
         for query_id in stored.dropped_queries:
@@ -77,7 +84,19 @@ class Persistence:
             sink.put_query(self._state_of(query))
         for state in parts.following.held({source.stream.name for source in parts.sources.values()}):
             sink.put_held(state)
+        self._put_groups(sink, all_of_them=True)
         sink.commit(parts.position)
+
+    def _put_groups(self, sink: StateSink, *, all_of_them: bool) -> set[int]:
+        """Hand over the groups of queries with a preference, and whose turn it is. Returns the numbers of all
+        there are. all_of_them: else those that are not as the store has them.
+        """
+        numbers = set[int]()
+        for over, one in self._parts.grants.groups():
+            numbers.add(one.number)
+            if all_of_them or one.number in over.promising.unsaved:
+                sink.put_part(GROUPS + str(one.number), over.promising.state(one))
+        return numbers
 
     def _state_of(self, query: StandingQuery) -> QueryState:
         """What is stored of a query."""
@@ -140,6 +159,9 @@ def restore(parts: Parts, store: StateSource, position: Position) -> None:
     for over in parts.sets:
         erring = parts.stored.errors
         over.restored({query_id: erring[query_id] for query_id in erring if query_id in over.standing})
+    _restore_groups(parts, store)
+    for over in parts.sets:
+        over.prefer_restored()
         parts.queries.update(over.standing)
         for standing in over.standing.values():
             parts.tag(standing)
@@ -150,3 +172,13 @@ def restore(parts: Parts, store: StateSource, position: Position) -> None:
     held = list(store.held())
     parts.stored.held = {(state.over, state.source) for state in held}
     parts.following.restore_held(held)
+
+
+def _restore_groups(parts: Parts, store: StateSource) -> None:
+    """Groups of queries with a preference, whose queries, rows and summaries are back."""
+    for name, tree in store.state_parts(GROUPS):
+        number = int(name.removeprefix(GROUPS))
+        over = parts.sets.seen(tuple(map(SourceName, tree["over"])))
+        parts.stored.groups.add(number)
+        parts.sets.group_numbers.given = max(parts.sets.group_numbers.given, number)
+        over.promising.restore(number, tree, over.standing)

@@ -3,7 +3,7 @@ that these ask for, and whether it has what they are about.
 
 ``direct`` finds each exit by an instant that is known when the row enters, so no operator below the answer
 may lose rows at others. What the engine does not foretell, as rows of a closed window, is no reason to
-refuse: there all strategies do the same.
+refuse: there all strategies do the same. And whether a query with a preference can have its options.
 """
 
 from __future__ import annotations
@@ -39,6 +39,21 @@ def require_possible(
             )
     if options.partitions is not None:
         _require_wide(options.partitions, query())
+    if (options.maintenance == "none" or options.tolerance) and query().preference is not None:
+        _refuse_beside_preference(options)
+
+
+def _refuse_beside_preference(options: QueryOptions) -> None:
+    """What a query with a preference cannot have."""
+    if options.maintenance == "none":
+        raise OptionRefused(
+            "maintenance cannot be 'none' for a query with a preference: its rows are found as steps grant work",
+            hint="lazy, eager or auto",
+        )
+    raise OptionRefused(
+        "max_fp, max_fn and max_error are not for a query with a preference: it gives what there is time for",
+        hint="leave them out; fade, priority and weight say which rows are found first",
+    )
 
 
 def _require_preference(options: QueryOptions, query: Callable[[], Query]) -> None:

@@ -338,6 +338,10 @@ class SourceSet:
             seen = self._seen()
             self.promising.arrive(seen.at, seen.now_ms)
 
+    def prefer_restored(self) -> None:
+        """The groups that the store had are back: queries with a preference that are in none come to one."""
+        self._prefer(one for one in self.standing.values() if one.query_id not in self.promising)
+
     def spent(self, group: Numbered) -> None:
         """A group of this set has used units of a grant."""
         self._view = None

@@ -50,6 +50,12 @@ class SourceSets:
         """Those with a query that has a preference and is not paused. O(sets)."""
         return [over for over in self._sets.values() if len(over.promising)]
 
+    def prefer_anew(self, summary: str) -> None:
+        """A summary came, or went: groups that use it begin anew, or wait for it."""
+        for over in self.preferring():
+            if over.promising.uses(summary):
+                over.prefer_anew()
+
     def unfinished(self, standing: StandingQuery) -> Iterator[Approximation]:
         """A tag for a query with a preference of which something is left to be found, or was cut."""
         if standing.prefers:
