@@ -181,4 +181,4 @@ def _restore_groups(parts: Parts, store: StateSource) -> None:
         over = parts.sets.seen(tuple(map(SourceName, tree["over"])))
         parts.stored.groups.add(number)
         parts.sets.group_numbers.given = max(parts.sets.group_numbers.given, number)
-        over.promising.restore(number, tree, over.standing)
+        over.promising.restore(number, tree, over.standing, over.stands())

@@ -47,7 +47,7 @@ def _refuse_beside_preference(options: QueryOptions) -> None:
     """What a query with a preference cannot have."""
     if options.maintenance == "none":
         raise OptionRefused(
-            "maintenance cannot be 'none' for a query with a preference: its rows are found as steps grant work",
+            "maintenance cannot be 'none' for a query with a preference: rows are found as steps grant work",
             hint="lazy, eager or auto",
         )
     raise OptionRefused(

@@ -9,21 +9,24 @@ they found, and look for nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from engine.joins.shape import shape_of
 from engine.language.query import Query
 from engine.model.approximation import Approximation, Expected, Unfinished
-from engine.model.source import SourceName
+from engine.model.limits import Limits
+from engine.model.source import Derived, SourceName, Stream
 from engine.model.state_tree import Tree, as_tree
+from engine.model.summary import SummaryName
 from engine.operators.scan import ScanAt
 from engine.promising.group import GroupKey, Member, PromisingGroup, expected_precision
+from engine.promising.joins import PromisingJoin, join_key
 from engine.results.found_answers import Found
 from engine.sources.source import Source
 from engine.standing.query import StandingQuery
 from engine.summaries.summary import Summary
+from tureen.errors import NotSupported
 
 NOTHING_FOUND: Mapping[str, Found] = {}
 
@@ -45,13 +48,21 @@ class Numbers:
 class GroupMaker(Protocol):
     """Makes the groups of a kind. The first is new, the second goes on from what ``state`` gave."""
 
-    def new(self, key: GroupKey, summaries: Sequence[Summary]) -> PromisingGroup:
-        """summaries: of each of the key's priorities."""
+    def new(self, key: GroupKey, summaries: Mapping[SummaryName, Summary], limits: Limits) -> PromisingGroup:
+        """summaries: those of the key's priorities."""
         ...
 
     def restored(
-        self, key: GroupKey, summaries: Sequence[Summary], members: Iterable[Member], tree: Tree
-    ) -> PromisingGroup: ...
+        self,
+        key: GroupKey,
+        summaries: Mapping[SummaryName, Summary],
+        limits: Limits,
+        members: Sequence[Member],
+        at: Mapping[SourceName, ScanAt],
+        tree: Tree,
+    ) -> PromisingGroup:
+        """at: how the sources stand, as when the state was taken."""
+        ...
 
 
 @dataclass(slots=True)
@@ -76,11 +87,13 @@ class SetGroups:
     def __init__(
         self,
         sources: Mapping[SourceName, Source],
+        limits: Limits,
         makers: Mapping[str, GroupMaker],
         numbers: Iterator[int],
     ) -> None:
         """makers: by the kind of a key. numbers: of the engine, ascending."""
         self._sources = sources
+        self._limits = limits
         self._makers = makers
         self._numbers = numbers
         self._widths = {name: len(source.stream.schema) for name, source in sources.items()}
@@ -151,23 +164,22 @@ class SetGroups:
 
     def key_of(self, query: Query) -> GroupKey:
         """What a query shares with those in its group."""
-        preference = query.preference
-        assert preference is not None
-        shape = shape_of(query, self._widths)
-        sources = tuple(scan.source for scan in query.scans())
-        if shape is None:
-            return GroupKey.of("selection", sources, None, preference)
-        return GroupKey.of("join", sources, shape.edges[0], preference)
+        return _key_of(query, self._widths)
 
     def _made(self, key: GroupKey) -> PromisingGroup | None:
         """A new group; None where a summary is absent."""
         summaries = self._summaries(key)
-        return None if summaries is None else self._makers[key.kind].new(key, summaries)
+        return None if summaries is None else self._makers[key.kind].new(key, summaries, self._limits)
 
-    def _summaries(self, key: GroupKey) -> list[Summary] | None:
-        found = [self._sources[one.source].summaries.get(one.summary) for one in key.priorities]
-        there = [one for one in found if one is not None]
-        return there if len(there) == len(found) else None
+    def _summaries(self, key: GroupKey) -> dict[SummaryName, Summary] | None:
+        """By name; None where one is absent."""
+        found: dict[SummaryName, Summary] = {}
+        for one in key.priorities:
+            summary = self._sources[one.source].summaries.get(one.summary)
+            if summary is None:
+                return None
+            found[one.summary] = summary
+        return found
 
     # --- what steps do ----------------------------------------------------------------------------
 
@@ -287,7 +299,13 @@ class SetGroups:
             "bases": dict(numbered.bases),
         }
 
-    def restore(self, number: int, tree: Tree, standing: Mapping[str, StandingQuery]) -> bool:
+    def restore(
+        self,
+        number: int,
+        tree: Tree,
+        standing: Mapping[str, StandingQuery],
+        at: Mapping[SourceName, ScanAt],
+    ) -> bool:
         """A group comes back; returns whether it does: not where its members are others now, or its summary
         is absent.
         """
@@ -302,7 +320,9 @@ class SetGroups:
         summaries = self._summaries(key)
         if summaries is None:
             return False
-        group = self._makers[key.kind].restored(key, summaries, members.values(), tree["state"])
+        group = self._makers[key.kind].restored(
+            key, summaries, self._limits, list(members.values()), at, tree["state"]
+        )
         bases = {SourceName(name): base for name, base in tree["bases"].items()}
         self._groups[key] = Numbered(number, key, group, members, NOTHING_FOUND, bases)
         self._key_of |= dict.fromkeys(members, key)
@@ -317,10 +337,47 @@ class SetGroups:
         assert len(self._key_of) == sum(len(one.members) for one in self)
 
 
+def _key_of(query: Query, widths: Mapping[SourceName, int]) -> GroupKey:
+    """widths: how many columns each source has. Raises NotSupported: no group finds rows for it."""
+    preference, sources = query.preference, tuple(scan.source for scan in query.scans())
+    assert preference is not None
+    if len(sources) > 1:
+        return join_key(query, widths)
+    return GroupKey.of("selection", sources, None, preference)
+
+
+def require_group(query: Query, catalogue: Mapping[str, Stream | Derived]) -> None:
+    """Raise NotSupported for a query with a preference that no group finds rows for."""
+    streams = {name: catalogue[name] for name in query.sources}
+    widths = {SourceName(name): len(one.schema) for name, one in streams.items() if isinstance(one, Stream)}
+    if _key_of(query, widths).kind not in GROUP_MAKERS:
+        raise NotSupported(
+            "a preference is for a join of two streams", hint="join two streams by equal columns"
+        )
+
+
 def member_of(standing: StandingQuery) -> Member:
     """A query as its group takes it: its options take the place of what its text says."""
     return Member(standing.query_id, standing.query, standing.weight)
 
 
-GROUP_MAKERS: dict[str, GroupMaker] = {}
+class _Joins:
+    """Of joins of two streams."""
+
+    def new(self, key: GroupKey, summaries: Mapping[SummaryName, Summary], limits: Limits) -> PromisingGroup:
+        return PromisingJoin(key, summaries, limits.promising_entries_max)
+
+    def restored(
+        self,
+        key: GroupKey,
+        summaries: Mapping[SummaryName, Summary],
+        limits: Limits,
+        members: Sequence[Member],
+        at: Mapping[SourceName, ScanAt],
+        tree: Tree,
+    ) -> PromisingGroup:
+        raise NotSupported("a promising join begins anew")
+
+
+GROUP_MAKERS: Mapping[str, GroupMaker] = {"join": _Joins()}
 """By kind of group."""

@@ -14,6 +14,7 @@ from engine.overload.tolerated import unseen_if_shed
 from engine.queries.catalogue import Catalogue
 from engine.queries.coming import Coming
 from engine.queries.possible_options import require_possible
+from engine.queries.promising import require_group
 from engine.standing.query import StandingQuery
 from tureen.errors import HandleInUse, LimitExceeded, NotSupported, TureenError, UnknownQuery
 
@@ -85,6 +86,8 @@ def admitted(registration: Registration, catalogue: Catalogue) -> Read:
     read = bound(registration, catalogue)
     assert read.meaning is not None
     catalogue.summaries.require(read.meaning.summaries)
+    if read.meaning.summaries:
+        require_group(read.query, catalogue.definitions)
     require_possible(registration.options, lambda: read.query, catalogue.definitions)
     return read
 

@@ -107,7 +107,7 @@ class SourceSet:
             limits.composites_max,
             watch,
         )
-        self.promising = SetGroups(self.sources, makers, numbers)
+        self.promising = SetGroups(self.sources, limits, makers, numbers)
         self._reaches: dict[SourceName, SortedList] = {name: SortedList() for name in self.sources}
         self._row_counts: dict[SourceName, SortedList] = {name: SortedList() for name in self.sources}
         self._earlier_counts: dict[SourceName, SortedList] = {
