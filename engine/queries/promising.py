@@ -10,12 +10,14 @@ they found, and look for nothing.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, replace
+from typing import Protocol, cast
 
+from engine.language.preference import preference_of
 from engine.language.query import Query
 from engine.model.approximation import Approximation, Expected, Unfinished
 from engine.model.limits import Limits
+from engine.model.maintenance import QueryOptions
 from engine.model.source import Derived, SourceName, Stream
 from engine.model.state_tree import Tree, as_tree
 from engine.model.summary import SummaryName
@@ -292,10 +294,11 @@ class SetGroups:
 
     def state(self, numbered: Numbered) -> Tree:
         """Of a group, as :meth:`restore` takes it."""
+        group = numbered.group
         return {
             "over": list(self._sources),
             "members": list(numbered.members),
-            "state": None if numbered.group is None else as_tree(numbered.group.state()),
+            "state": None if group is None or not hasattr(group, "state") else as_tree(group.state()),
             "bases": dict(numbered.bases),
         }
 
@@ -358,14 +361,20 @@ def require_group(query: Query, catalogue: Mapping[str, Stream | Derived]) -> No
 
 def member_of(standing: StandingQuery) -> Member:
     """A query as its group takes it: its options take the place of what its text says."""
-    return Member(standing.query_id, standing.query, standing.weight)
+    query, options = standing.query, QueryOptions.of(standing.registration.options)
+    meant = preference_of(query, options)
+    return Member(
+        standing.query_id,
+        query if meant == query.preference else replace(query, preference=meant),
+        standing.weight,
+    )
 
 
 class _Joins:
     """Of joins of two streams."""
 
     def new(self, key: GroupKey, summaries: Mapping[SummaryName, Summary], limits: Limits) -> PromisingGroup:
-        return PromisingJoin(key, summaries, limits.promising_entries_max)
+        return cast("PromisingGroup", PromisingJoin(key, summaries, limits.promising_entries_max))
 
     def restored(
         self,
