@@ -1,0 +1,227 @@
+"""How promising the cells of a stream are for the members of a group over it.
+
+The priority is an expression over a value, its estimated rows in the cell, and that count over the rows of
+the zone. The values of a cell are, for a member whose predicate names values of the attribute, those that lie
+in the cell's bucket; for any other member the cell is one value, that of the entry's first row, whose count
+is the rows of the cell times the share that the member took of such rows so far. A cell that is visited
+serves all of them, so it has the sum of their priorities, each times its member's weight; with ``asc`` the
+least of them, those of named values summed over all zones.
+
+Source: Ali, Aref, ElTabakh, *Scalability via Summaries*, sections 4.1.1 and 4.2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from engine.kernels import selections
+from engine.kernels.selections import Cells, Constants, Promise
+from engine.language.preference import Priority
+from engine.model.batch import Column, Int32Array, Int64Array
+from engine.promising.conditions import column_of
+from engine.promising.group import GroupKey
+from engine.promising.picking import EMPTY, PROMISING, PRUNED, UNRANKED
+from engine.promising.priorities import CellEstimates, rank_cells
+from engine.promising.row_entries import RowEntries
+from engine.promising.selection_members import SelectionMembers, mask_of
+from engine.stems.regions import Key
+from engine.summaries.summary import Summary
+from engine.summaries.summary_type import ValueKeys
+
+Float64Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class NamedValues:
+    """The values of the attribute that members name."""
+
+    # Each value once.
+    values: Column
+    keys: ValueKeys
+    constants: Constants
+    # bool[members]: which members name values, and nothing but values.
+    naming: npt.NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, members: SelectionMembers, summary: Summary) -> NamedValues:
+        """O(values)."""
+        places: dict[Key, int] = {}
+        member: list[int] = []
+        key: list[int] = []
+        naming = np.zeros(members.size, np.bool_)
+        for number, condition in sorted(members.conditions.items()):
+            if condition.points is not None:
+                naming[number] = True
+                for point in condition.points:
+                    member.append(number)
+                    key.append(places.setdefault(point, len(places)))
+        values = column_of(list(places), members.type)
+        keys = summary.keys(values)
+        of, whose = np.array(key, np.int32), np.array(member, np.int32)
+        bucket = keys.bucket[of]
+        order = np.argsort(bucket, kind="stable")
+        starts = np.searchsorted(bucket[order], np.arange(members.buckets + 2)).astype(np.int32)
+        return cls(values, keys, Constants(starts, whose[order], of[order]), naming)
+
+    def wanted_buckets(self, members: SelectionMembers) -> npt.NDArray[np.bool_]:
+        """bool[members, buckets + 1]: where rows may be that a member takes. The last is of rows without a
+        value.
+        """
+        wanted = np.zeros((members.size, members.buckets + 1), np.bool_)
+        numbers = np.array(sorted(members.conditions), np.int64)
+        wanted[numbers, :-1] = ~self.naming[numbers, None]
+        bucket = np.repeat(np.arange(len(self.constants.starts) - 1), np.diff(self.constants.starts))
+        wanted[self.constants.member, bucket] = True
+        for number, condition in members.conditions.items():
+            wanted[number, -1] = condition.unvalued
+        return wanted
+
+
+@dataclass(frozen=True, slots=True)
+class CellPlaces:
+    """Where entries lie among the zones of a summary now."""
+
+    # int64[n]: places in the summary's zones.
+    zone: Int64Array
+    # int32[n]: 1..m.
+    granularity: Int32Array
+    # int64[n]: retained rows of the cell, and of the zone.
+    cell_rows: Int64Array
+    zone_rows: Int64Array
+
+    @classmethod
+    def of(cls, entries: RowEntries, summary: Summary) -> CellPlaces:
+        """Of entries whose cursors are in some zone."""
+        zones = summary.zones
+        zone = zones.first.searchsorted(entries.cursor, "right") - 1
+        rows = summary.cell_rows(np.arange(len(zones.first)))
+        return cls(
+            zone, zones.granularity[zone], rows[zone, entries.bucket].astype(np.int64), zones.rows[zone]
+        )
+
+
+def ranked(
+    key: GroupKey,
+    entries: RowEntries,
+    values: Column,
+    members: SelectionMembers,
+    named: NamedValues,
+    summary: Summary,
+) -> RowEntries:
+    """The same entries with their priorities. values: of the attribute, one an entry: that of its first row.
+
+    O(entries * members that name no values + sum over entries of the named values of their buckets).
+    """
+    n = len(entries)
+    places = CellPlaces.of(entries, summary)
+    weights = members.weights()
+    zones, zone = np.unique(places.zone, return_inverse=True)
+    cells = Cells(entries.bucket, zone.astype(np.int32), entries.wanted)
+    promise = Promise(np.zeros(n), np.zeros(n), np.full(n, np.inf), np.zeros(n, np.int64))
+    if len(named.values):
+        estimate = summary.estimate(named.keys, zones)
+        if key.order == "asc":
+            every = np.arange(len(summary.zones.first))
+            summed = np.nansum(_of_values(key.priorities[0], named, summary, every), axis=1, keepdims=True)
+            priority = np.broadcast_to(summed, estimate.shape).copy()
+        else:
+            priority = _of_values(key.priorities[0], named, summary, zones)
+        selections.promise_of_constants(cells, named.constants, estimate, priority, weights, promise)
+    _promise_of_others(key.priorities[0], entries, places, values, members, named, promise)
+    standing = np.full(n, PROMISING, np.int8)
+    standing[promise.ranked == 0] = UNRANKED
+    standing[promise.rows <= 0.0] = EMPTY
+    total = promise.least if key.order == "asc" else promise.priority
+    if key.form == "density":
+        total = total / np.maximum(places.cell_rows, 1)
+    if key.order == "weighted":
+        with np.errstate(divide="ignore", invalid="ignore"):
+            total = total / promise.rows
+        standing[(standing == PROMISING) & ~(np.isfinite(total) & (total > 0.0))] = UNRANKED
+    standing[np.isnan(total) & (standing == PROMISING)] = UNRANKED
+    standing[entries.bucket == members.buckets] = PRUNED
+    return replace(entries, priority=np.where(standing == PROMISING, total, 0.0), standing=standing)
+
+
+def _of_values(priority: Priority, named: NamedValues, summary: Summary, zones: Int64Array) -> Float64Array:
+    """float64[values, zones]: the priority of each named value; NaN where it is NULL, NaN or an error."""
+    estimate = summary.estimate(named.keys, zones)
+    values, width = estimate.shape
+    every = np.arange(values, dtype=np.int32)
+    cells = CellEstimates(
+        np.repeat(every, width),
+        estimate.reshape(-1),
+        np.ones(estimate.size, np.int32),
+        np.tile(summary.zones.rows[zones], values),
+        np.zeros(estimate.size, np.bool_),
+    )
+    found = rank_cells(priority, "desc", "count", named.values, cells)
+    return np.where(found.rank == UNRANKED, np.nan, found.priority).reshape(estimate.shape)
+
+
+def _promise_of_others(
+    priority: Priority,
+    entries: RowEntries,
+    places: CellPlaces,
+    values: Column,
+    members: SelectionMembers,
+    named: NamedValues,
+    promise: Promise,
+) -> None:
+    """Add what the cells promise to members that name no values."""
+    entry, member = np.nonzero(mask_of(entries.wanted) & ~named.naming)
+    if not len(entry):
+        return
+    rate = members.rates()[member, entries.bucket[entry]]
+    count = np.ceil(places.cell_rows[entry] * rate).astype(np.int32)
+    cells = CellEstimates(
+        entry.astype(np.int32),
+        count,
+        places.cell_rows[entry].astype(np.int32),
+        places.zone_rows[entry],
+        np.zeros(len(entry), np.bool_),
+    )
+    found = rank_cells(priority, "desc", "count", values, cells)
+    weight = members.weights()[member]
+    n = len(entries)
+    promise.rows[:] += np.bincount(entry, weight * count, n)
+    some = found.rank != UNRANKED
+    promise.priority[:] += np.bincount(entry[some], (weight * found.priority)[some], n)
+    np.minimum.at(promise.least, entry[some], found.priority[some])
+    promise.ranked[:] += np.bincount(entry[some], minlength=n)
+
+
+def matches_left(
+    entries: RowEntries, members: SelectionMembers, named: NamedValues, summary: Summary
+) -> Float64Array:
+    """float64[members]: how many rows each is estimated to take of those that are left.
+
+    O(entries * members that name no values + sum over entries of the named values of their buckets).
+    """
+    found = np.zeros(members.size)
+    if not len(entries):
+        return found
+    rates = members.rates()
+    if len(named.values):
+        add_estimates(entries, entries.left, named, summary, found)
+        found *= rates[:, 0]
+    entry, member = np.nonzero(mask_of(entries.wanted) & ~named.naming)
+    expected = entries.left[entry] * rates[member, entries.bucket[entry]]
+    return found + np.bincount(member, expected, members.size)
+
+
+def add_estimates(
+    entries: RowEntries, rows: Int64Array, named: NamedValues, summary: Summary, out: Float64Array
+) -> None:
+    """Add to out, float64[members], how many rows with a value that each names are estimated among the rows
+    of entries, so many of each.
+    """
+    places = CellPlaces.of(entries, summary)
+    share = np.minimum(1.0, rows / np.maximum(places.cell_rows, 1))
+    zones, zone = np.unique(places.zone, return_inverse=True)
+    estimate = summary.estimate(named.keys, zones)
+    cells = Cells(entries.bucket, zone.astype(np.int32), entries.wanted)
+    selections.estimates_of_constants(cells, named.constants, estimate, share, out)
