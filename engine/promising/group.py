@@ -111,6 +111,10 @@ class GroupCounts:
     # Units that were spent.
     spent: int = 0
 
+    def plus(self, **more: int) -> GroupCounts:
+        """The same with some of them increased."""
+        return replace(self, **{name: getattr(self, name) + by for name, by in more.items()})
+
     def with_left(self, entries_left: int, short: int, estimate_left: float) -> GroupCounts:
         """The same with what is before the group now."""
         return replace(self, entries_left=entries_left, short=short, estimate_left=estimate_left)

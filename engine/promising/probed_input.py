@@ -6,21 +6,22 @@ summary. A row may have a partner if no part of its key is NULL and some query's
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from engine.joins.bounds import Reach
 from engine.joins.key_codes import KeyCodes
+from engine.kernels import promising
 from engine.language.evaluate import truth
 from engine.language.expressions import Column as ColumnOf
 from engine.language.expressions import Expression
-from engine.language.preference import Priority
+from engine.language.preference import PreferenceOrder, Priority
 from engine.model.batch import Batch, BoolArray, Column, Int64Array, concatenate_columns
 from engine.model.source import SourceName
 from engine.operators.relation import Relation
-from engine.promising.promising_set import PromisingSet
+from engine.promising.picking import Float64Array, faded
+from engine.promising.promising_set import PromisingEntries, PromisingSet
 from engine.promising.row_chains import RowChains
 from engine.stems.data_stem import Rows
 from engine.summaries.summary import Summary
@@ -28,8 +29,34 @@ from engine.summaries.summary import Summary
 PREDICATES_MAX = 64
 """Distinct predicates that rows are looked at for; where there are more, all rows may have partners."""
 
+PAIRS_MIN = 4_096
+"""Pairs that there is room for at first."""
+
+NEVER = -1
+
 Predicates = frozenset[Expression] | None
 """Of which a row has to satisfy one; None: it need not."""
+
+
+@dataclass(frozen=True, slots=True)
+class InputState:
+    """What is saved of one input: ordinals, and the entries that lead to its rows."""
+
+    floor: int
+    seen: int
+    # Entries that lead to rows below this were looked at already.
+    lapsed_below: int
+    # bool, of the rows from the floor on: which may have partners.
+    wanted: BoolArray
+    entries: PromisingEntries
+    # How many rows each list of probing rows has, and all of these.
+    list_counts: Int64Array
+    list_rows: Int64Array
+    # Of the predicates in the order of their text: rows looked at, and rows that satisfied it.
+    passed: tuple[tuple[int, int], ...]
+    # Pairs that will not be found: rows that probe up to the first, stored rows up to the second.
+    missed_probing: int
+    missed_stored: int
 
 
 @dataclass(slots=True)
@@ -48,14 +75,19 @@ class ProbedInput:
     chains: RowChains = field(init=False)
     # Entries that lead to rows of this input.
     entries: PromisingSet = field(init=False)
-    # What of the stored rows some query's window may hold, and which predicates they were looked at for.
-    reach: Reach | None = None
+    # Of which a row has to satisfy one to have a partner.
     predicates: Predicates = None
-    # Rows below are in no window; rows below ``seen`` have probed.
+    # Rows below are in no window.
     floor: int = 0
+    # Rows below have probed.
     seen: int = 0
+    # Entries that lead to rows below this were looked at already.
+    lapsed_below: int = 0
     # How many rows were looked at for each predicate, and how many satisfied it.
     passed: dict[Expression, tuple[int, int]] = field(default_factory=dict)
+    # Of pairs that will not be found the newest row that looked for partners, and the newest partner.
+    missed_probing: int = NEVER
+    missed_stored: int = NEVER
     # The values of ``lookup`` of the rows that just came, by the ordinal of the first of each piece.
     _fresh: list[tuple[int, Column]] = field(default_factory=list)
 
@@ -64,10 +96,34 @@ class ProbedInput:
 
     def restart(self, ordinal: int) -> None:
         """There is nothing; the next row has this ordinal."""
-        self.chains = RowChains(self.summary.definition.settings.buckets + 1, ordinal)
+        self.chains = self._new_chains(ordinal)
         self.entries = PromisingSet()
-        self.floor = self.seen = ordinal
+        self.floor = self.seen = self.lapsed_below = ordinal
+        self.missed_probing = self.missed_stored = NEVER
         self._fresh = []
+
+    def _new_chains(self, ordinal: int) -> RowChains:
+        return RowChains(self.summary.definition.settings.buckets + 1, ordinal)
+
+    def look_for(self, predicates: Predicates) -> None:
+        """Rows that come may have partners if they satisfy one of these."""
+        self.predicates = predicates
+        kept = predicates or ()
+        self.passed = {one: passed for one, passed in self.passed.items() if one in kept}
+
+    @property
+    def low(self) -> int:
+        """The first row that entries may lead to: in a window, and in reach of the summary."""
+        first = self.summary.zones.first
+        return max(self.floor, int(first[0])) if len(first) else max(self.floor, self.chains.end)
+
+    def zone_bounds(self) -> list[int]:
+        """Ordinals at which zones begin and end."""
+        zones = self.summary.zones
+        bounds: list[int] = np.concatenate([zones.first, zones.end[-1:]]).tolist()
+        return bounds
+
+    # --- rows -------------------------------------------------------------------------------------
 
     def append(self, rows: Rows, end: int, codes: KeyCodes, flags: BoolArray | None = None) -> None:
         """Take in the rows that are not in and lie below ``end``. flags: which of them may have a partner, as
@@ -75,9 +131,8 @@ class ProbedInput:
         """
         self._fresh = []
         if rows.base > self.chains.end:
-            self.chains = RowChains(self.summary.definition.settings.buckets + 1, rows.base)
-        zones = self.summary.zones
-        cuts = np.concatenate([zones.first, zones.end]).tolist()
+            self.chains = self._new_chains(rows.base)
+        cuts = self.zone_bounds()
         begun = self.chains.end
         for ordinal, batch in rows.slices(begun, end):
             relation = Relation(batch.columns, len(batch))
@@ -123,9 +178,137 @@ class ProbedInput:
                 pieces.append(column.take(ordinals[start:stop] - first))
         return pieces[0] if len(pieces) == 1 else concatenate_columns(self.lookup.type, pieces)
 
+    # --- entries ----------------------------------------------------------------------------------
+
+    def raise_floor(self, floor: int) -> bool:
+        """Rows below this ordinal are in no window any more; returns whether that is new."""
+        if floor <= self.floor:
+            return False
+        self.floor = floor
+        self.chains.drop_below(floor)
+        return True
+
+    def lapse(self, low: int, probing_floor: int) -> tuple[int, int]:
+        """Entries go all of whose rows are below ``low``, or all of whose probing rows below that floor.
+        Returns how many they were, and the rows that they led to. O(entries).
+        """
+        self.lapsed_below = low
+        held, newest = self.entries.entries, self.entries.newest_probing()
+        left = held.left > 0
+        gone = (held.cursor < low) | (newest < probing_floor)
+        if low > self.floor:  # what is out of reach is lost, though windows hold it
+            lost = left & (held.first < low) & (newest >= probing_floor)
+            if lost.any():
+                self.miss(int(newest[lost].max()), int(np.minimum(held.cursor[lost], low - 1).max()))
+        lapsed = gone & left
+        if not lapsed.any():
+            return 0, 0
+        rows = int(held.left[lapsed].sum())
+        self.entries.keep(left & ~gone)
+        return int(np.count_nonzero(lapsed)), rows
+
+    def miss(self, probing: int, stored: int) -> None:
+        """Some pairs of rows up to these ordinals will not be found."""
+        self.missed_probing = max(self.missed_probing, probing)
+        self.missed_stored = max(self.missed_stored, stored)
+
+    def lacks(self, stored_floor: int, probing_floor: int) -> bool:
+        """Whether pairs of rows at or above these ordinals may be missing for good."""
+        return self.missed_probing >= probing_floor and self.missed_stored >= stored_floor
+
+    def cut(self, gone: BoolArray) -> None:
+        """These entries, bool[entries], are dropped because there are too many."""
+        if gone.any():
+            held, newest = self.entries.entries, self.entries.newest_probing()
+            self.miss(int(newest[gone].max()), int(held.cursor[gone].max()))
+            self.entries.keep(~gone)
+
+    def faded(self, order: PreferenceOrder, fade: float) -> Float64Array:
+        """float64[entries]: their priorities, by the granularities that they lead to now."""
+        held, zones = self.entries.entries, self.summary.zones
+        if fade == 1.0 or not len(zones.end):
+            return held.priority
+        zone = np.minimum(zones.end.searchsorted(held.first, "right"), len(zones.end) - 1)
+        return faded(order, held.priority, fade, zones.granularity[zone])
+
+    def visit(
+        self, places: Int64Array, units: Int64Array, probing_floor: int, tally: Int64Array
+    ) -> Iterator[tuple[Int64Array, Int64Array]]:
+        """Visit rows of entries, of each so many or fewer, in the order of the rows; yields (stored rows,
+        probing rows) of pairs. tally: as :func:`engine.kernels.promising.visit` counts.
+        """
+        order = np.argsort(self.entries.entries.cursor[places], kind="stable")
+        places, units = places[order], units[order]
+        entries, lists, rows = self.entries.visited_entries(), self.entries.lists(), self.chains.rows()
+        begin, room, low = 0, PAIRS_MIN, self.low
+        while begin < len(places):
+            probing, stored = np.empty(room, np.int64), np.empty(room, np.int64)
+            begin, count = promising.visit(
+                places,
+                units,
+                begin,
+                entries,
+                rows,
+                self.chains.first,
+                lists,
+                low,
+                probing_floor,
+                probing,
+                stored,
+                tally,
+            )
+            if count:
+                yield stored[:count], probing[:count]
+            room *= 2
+
+    def recode_lists(self, probing: ProbedInput) -> None:
+        """Tell the keys of the lists anew, by their newest rows, which are the other input's."""
+        lists = self.entries.lists()
+        newest = lists.rows[lists.starts + lists.counts - 1]
+        alive = newest >= probing.floor
+        codes = np.full(len(newest), NEVER, np.int64)
+        codes[alive] = probing.chains.keys_of(newest[alive])
+        self.entries.recode(codes)
+
     @property
     def nbytes(self) -> int:
         return self.chains.nbytes + self.entries.nbytes
+
+    # --- what is saved ----------------------------------------------------------------------------
+
+    def state(self) -> InputState:
+        """All but the rows and the summary."""
+        self.entries.sweep(always=True)
+        lists = self.entries.lists()
+        predicates = sorted(self.predicates or (), key=repr)
+        return InputState(
+            self.floor,
+            self.seen,
+            self.lapsed_below,
+            self.chains.wanted_flags(self.floor).copy(),
+            self.entries.entries.take(slice(None)).copy(),
+            lists.counts,
+            lists.rows,
+            tuple(self.passed.get(one, (0, 0)) for one in predicates),
+            self.missed_probing,
+            self.missed_stored,
+        )
+
+    def restore(self, state: InputState, rows: Rows, codes: KeyCodes) -> None:
+        """As it was, over the same rows."""
+        self.restart(state.floor)
+        self.append(rows, state.seen, codes, state.wanted)
+        self.seen, self.lapsed_below = state.seen, state.lapsed_below
+        self.entries.restore(state.entries, state.list_counts, state.list_rows)
+        predicates = sorted(self.predicates or (), key=repr)
+        self.passed = dict(zip(predicates, state.passed, strict=False))
+        self.missed_probing, self.missed_stored = state.missed_probing, state.missed_stored
+
+    def _check(self) -> None:
+        self.chains._check()
+        self.entries._check()
+        held = self.entries.entries
+        assert (held.cursor[held.left > 0] >= self.floor).all()
 
 
 def lookup_of(own: Sequence[Expression], others: Sequence[Expression], column: int) -> Expression | None:

@@ -69,6 +69,10 @@ class PromisingEntries:
             np.empty(0, np.float64),
         )
 
+    def copy(self) -> PromisingEntries:
+        """The same in other arrays."""
+        return PromisingEntries(*(getattr(self, each.name).copy() for each in fields(self)))
+
     def take(self, places: Int64Array | BoolArray | slice) -> PromisingEntries:
         """Some of them, in that order."""
         return PromisingEntries(*(getattr(self, each.name)[places] for each in fields(self)))
@@ -108,12 +112,14 @@ class PromisingSet:
         newest: Int64Array = self._list_rows[ends[self.entries.lists]]
         return newest
 
-    def estimates_left(self) -> Float64Array:
-        """float64[entries]: pairs that each is estimated to lead to."""
+    def estimate_left(self, among: BoolArray | None = None) -> float:
+        """How many pairs these entries, bool[entries], are estimated to lead to; None: all. Finished ones do
+        not count, so that it is the same to the bit whether they were swept.
+        """
         held = self.entries
-        share = held.left / np.maximum(held.rows, 1)
-        pairs: Float64Array = share * held.estimate * self._list_counts[held.lists]
-        return pairs
+        places = np.flatnonzero(held.left > 0 if among is None else among & (held.left > 0))
+        held = held.take(places)
+        return float((held.left / held.rows * held.estimate * self._list_counts[held.lists]).sum())
 
     def add_lists(self, counts: Int64Array, codes: Int64Array, rows: Int64Array) -> int:
         """Lists come; returns the place of the first. rows: of all of them, one after another."""
@@ -153,12 +159,28 @@ class PromisingSet:
             self._list_starts = np.cumsum(self._list_counts) - self._list_counts
         self._held, self._count = held, len(held)
 
-    def sweep(self, *, always: bool = False) -> None:
-        """Let go of finished entries, where they are many."""
+    def sweep(self, *, always: bool = False) -> bool:
+        """Let go of finished entries, where they are many. Returns whether any went."""
         left = self.entries.left
         alive = np.count_nonzero(left)
-        if always or 4 * alive < 3 * len(left):
-            self.keep(left > 0)
+        if alive == len(left) or (not always and 4 * alive >= 3 * len(left)):
+            return False
+        self.keep(left > 0)
+        return True
+
+    def open(self, stored: int, probing: int) -> BoolArray:
+        """bool[entries]: which may lead to pairs of rows at or above these ordinals."""
+        held = self.entries
+        return (self.newest_probing() >= probing) & (held.left > 0) & (held.cursor >= stored)
+
+    def restore(self, entries: PromisingEntries, counts: Int64Array, rows: Int64Array) -> None:
+        """As it was saved: entries, how long their lists are, and these. The keys of the lists are told by
+        :meth:`recode`.
+        """
+        self._held, self._count = entries, len(entries)
+        self._list_counts, self._list_rows = counts, rows
+        self._list_starts = np.cumsum(counts) - counts
+        self._list_codes = np.zeros(len(counts), np.int64)
 
     def recode(self, codes: Int64Array) -> None:
         """The keys of the lists have these numbers from now on."""

@@ -58,7 +58,9 @@ class Streams:
     granularity_ms: int = 8
     rate: int = 2
     depth: int = 4
-    settings: SummarySettings = SummarySettings(zone_rows_min=2, sketch_width=8, buckets=4)
+    settings: SummarySettings = field(
+        default_factory=lambda: SummarySettings(zone_rows_min=2, sketch_width=8, buckets=4)
+    )
     now_ms: int | None = None
     sources: Sources = field(default_factory=lambda: Sources(("a", "b")))
     summaries: dict[str, Summary] = field(init=False)
