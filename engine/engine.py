@@ -457,6 +457,7 @@ class Engine(Embedding, Inspection, Persistence):
             match body:
                 case CreateSummary(definition, sql):
                     lost = self._without_summary()
+                    self._catalogue.refuse_if_unclear(definition, self._queries.values())
                     if summaries.create(definition, sql):
                         self._catalogue.changed()
                         self._sets.prefer_anew(name)

@@ -8,17 +8,19 @@ from collections.abc import Collection, Iterable, Mapping
 from engine.eddy.eddy import Timer
 from engine.language.bind.environment import Summaries as SummaryDefinitions
 from engine.language.functions import FunctionCatalogue
+from engine.language.parameters import text_of
 from engine.language.query import Query
 from engine.language.statements import parse
 from engine.language.templates import Read, Templates
 from engine.model.limits import Limits
 from engine.model.persistence import StateSink
 from engine.model.source import Derived, SourceName, Stream
+from engine.model.summary import SummaryDefinition
 from engine.model.usage import Stopwatch
 from engine.queries.summaries import Summaries
 from engine.sources.source import Source
 from engine.standing.query import StandingQuery
-from tureen.errors import SourceConflict, TureenError, UnknownSource
+from tureen.errors import SourceConflict, SummaryConflict, TureenError, UnknownSource
 
 READ_HINT = "unregister them first: SHOW QUERIES EXTENDED lists what each reads"
 """Of the refusal to drop or replace what queries read."""
@@ -83,6 +85,36 @@ class Catalogue:
                     break
             else:
                 self._learnt[read.text] = read
+
+    def refuse_if_unclear(self, definition: SummaryDefinition, queries: Iterable[StandingQuery]) -> None:
+        """Raise SummaryConflict where a second summary of a column would leave it open which of the two a
+        standing query means by SUMMARY: its text could not be bound again. O(queries).
+        """
+        summaries = self.summaries.definitions
+        beside = {
+            name
+            for name, one in summaries.items()
+            if name != definition.name
+            and (one.stream, one.attribute) == (definition.stream, definition.attribute)
+        }
+        users = [query for query in queries if beside and not beside.isdisjoint(query.meaning.summaries)]
+        if not users:
+            return
+        templates = Templates(
+            self.definitions, self._limits, self.functions, {**summaries, definition.name: definition}
+        )
+        unclear = 0
+        for query in users:
+            try:
+                templates.read(text_of(query.registration))
+            except TureenError:
+                unclear += 1
+        if unclear:
+            raise SummaryConflict(
+                f"{unclear} queries say SUMMARY of {definition.stream} ({definition.attribute}), which would "
+                f"then be {' or '.join(sorted((definition.name, *beside)))}",
+                hint=f"write {min(beside)} in place of SUMMARY in their texts first, by ALTER QUERY",
+            )
 
     def create(self, stream: Stream, sql: str, clock_ms: int | None = None) -> None:
         """A stream comes; one of this very definition may be there. clock_ms: of the step, where it is known.

@@ -14,7 +14,14 @@ from engine.model.summary import SummaryDefinition, SummarySettings
 from engine.summaries.summary import Summary
 from tests.engine.steps_test import CREATE, rows
 from tests.memory_state import MemoryState
-from tureen.errors import NotSupported, SummaryConflict, UnknownColumn, UnknownSource, UnknownSummary
+from tureen.errors import (
+    NotSupported,
+    SummaryConflict,
+    SyntaxRefused,
+    UnknownColumn,
+    UnknownSource,
+    UnknownSummary,
+)
 
 POPULAR = SummaryDefinition("popular", SourceName("s"), "v", granularity_ms=1_000, rate=2, depth=4)
 SQL = "CREATE SUMMARY popular ON s (v) WITH GRANULARITY 1 SECOND AND COLLAPSE (2, 4)"
@@ -132,3 +139,26 @@ def copied(engine: Engine) -> Engine:
     store = MemoryState()
     engine.copy(store)
     return Engine.restore(store)
+
+
+PREFERRING = (
+    "SELECT a.v FROM s a JOIN s b ON a.v = b.v "
+    "WITH PREFERENCE SUMMARY.Estimate.Count(a.v), SUMMARY.Estimate.Count(b.v)"
+)
+ANOTHER = replace(POPULAR, name="another", depth=2)
+
+
+def test_second_summary_that_would_leave_open_what_standing_queries_mean_is_refused() -> None:
+    engine = made()
+    engine._now(CreateSummary(POPULAR, SQL), 0)
+    engine.register("q", PREFERRING)
+    with pytest.raises(SummaryConflict, match=r"1 queries say SUMMARY of s \(v\)"):
+        engine._now(CreateSummary(ANOTHER, SQL), 0)
+    elsewhere = replace(ANOTHER, attribute="ts")
+    engine._now(CreateSummary(elsewhere, SQL), 0)
+    engine.unregister("q")
+    engine.register("q", PREFERRING.replace("SUMMARY", "popular"))
+    engine._now(CreateSummary(replace(ANOTHER, name="third"), SQL), 0)
+    assert list(engine.summaries) == ["popular", "another", "third"]
+    with pytest.raises(SyntaxRefused, match="several summaries"):
+        engine.prepare(PREFERRING)
