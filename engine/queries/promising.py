@@ -19,11 +19,12 @@ from engine.model.approximation import Approximation, Expected, Unfinished
 from engine.model.limits import Limits
 from engine.model.maintenance import QueryOptions
 from engine.model.source import Derived, SourceName, Stream
-from engine.model.state_tree import Tree, as_tree
+from engine.model.state_tree import Tree, as_tree, of_tree
 from engine.model.summary import SummaryName
 from engine.operators.scan import ScanAt
 from engine.promising.group import GroupKey, Member, PromisingGroup, expected_precision
 from engine.promising.joins import PromisingJoin, join_key
+from engine.promising.selections import PromisingSelection, SelectionState
 from engine.results.found_answers import Found
 from engine.sources.source import Source
 from engine.standing.query import StandingQuery
@@ -388,5 +389,24 @@ class _Joins:
         raise NotSupported("a promising join begins anew")
 
 
-GROUP_MAKERS: Mapping[str, GroupMaker] = {"join": _Joins()}
+class _Selections:
+    """Of selections, and aggregates, over one stream."""
+
+    def new(self, key: GroupKey, summaries: Mapping[SummaryName, Summary], limits: Limits) -> PromisingGroup:
+        return PromisingSelection(key, summaries, limits.promising_entries_max)
+
+    def restored(
+        self,
+        key: GroupKey,
+        summaries: Mapping[SummaryName, Summary],
+        limits: Limits,
+        members: Sequence[Member],
+        at: Mapping[SourceName, ScanAt],
+        tree: Tree,
+    ) -> PromisingGroup:
+        state = of_tree(SelectionState, tree)
+        return PromisingSelection.restored(key, summaries, members, state, limits.promising_entries_max)
+
+
+GROUP_MAKERS: Mapping[str, GroupMaker] = {"join": _Joins(), "selection": _Selections()}
 """By kind of group."""

@@ -33,7 +33,7 @@ def found_at(
 ) -> Mapping[SourceName, ScanAt]:
     """The sources of a query as it sees them: of those that a visit chooses rows of, found rows alone."""
     if isinstance(found, FoundRows):
-        return {name: FoundAt.of(one, found.rows, satisfied=False) for name, one in at.items()}
+        return {name: FoundAt.of(one, found.rows, satisfied=True) for name, one in at.items()}
     seen = dict(at)
     first, second = [scan.source for scan in query.query.scans()][:2]
     left, right = found.rows(0), found.rows(1)
