@@ -25,18 +25,18 @@ NOWHERE = np.uint16(0xFFFF)
 def sort_block(bucket: UInt16Array, order: UInt16Array, starts: Int32Array) -> None:
     """Lay out one block. bucket, order: uint16[BLOCK]; starts: int32[buckets + 1]. O(BLOCK)."""
     buckets = starts.shape[0] - 1
-    starts[:] = 0
+    next_free = np.zeros(buckets + 1, np.int64)  # the last is for places without a row
     for place in range(BLOCK):
-        if bucket[place] != NOWHERE:
-            starts[bucket[place] + 1] += 1
+        next_free[min(np.int64(bucket[place]), buckets)] += 1
+    at = 0
     for one in range(buckets):
-        starts[one + 1] += starts[one]
-    next_free = starts[:buckets].copy()
+        starts[one] = at
+        at, next_free[one] = at + next_free[one], at
+    starts[buckets] = next_free[buckets] = at
     for place in range(BLOCK):
-        one = bucket[place]
-        if one != NOWHERE:
-            order[next_free[one]] = place
-            next_free[one] += 1
+        one = min(np.int64(bucket[place]), buckets)
+        order[next_free[one]] = place
+        next_free[one] += 1
 
 
 @step

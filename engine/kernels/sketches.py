@@ -13,12 +13,14 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from engine.kernels.compiled import kernel, step
+from engine.kernels.compiled import borrowing, kernel, step
 from engine.kernels.sampling import GAMMA, mixed
 from engine.kernels.strings import HashArray, Int32Array, Int64Array
 
 Float64Array = npt.NDArray[np.float64]
 
+ROWS_MAX = 2**31 - 1
+"""Of a zone: no counter of it is beyond its rows, so none overflows."""
 ROWS, REFERENCE = 0, 1
 """Of a zone's progress, float64[2]: rows that were entered, and v0, negative before there is one."""
 
@@ -49,8 +51,16 @@ def hash_buckets(hashes: HashArray, buckets: int, out: Int32Array) -> None:
 
 @step
 def median_of(numbers: Int64Array) -> int:
-    """The median of a few numbers, the mean rounded down of the middle two of an even number; sorts them."""
+    """The median of a few numbers, of an even number the mean, rounded down, of the middle two.
+
+    Five are left as they are, others are sorted.
+    """
     n = numbers.shape[0]
+    if n == 5:
+        first, second, third, fourth = numbers[0], numbers[1], numbers[2], numbers[3]
+        low = max(min(first, second), min(third, fourth))
+        high = min(max(first, second), max(third, fourth))
+        return max(min(low, high), min(max(low, high), numbers[4]))  # type: ignore[no-any-return]
     for i in range(1, n):
         number, j = numbers[i], i - 1
         while j >= 0 and numbers[j] > number:
@@ -62,7 +72,23 @@ def median_of(numbers: Int64Array) -> int:
     return int((numbers[(n >> 1) - 1] + numbers[n >> 1]) >> 1)
 
 
-@kernel
+@step
+def estimate_at(cell: Int32Array, places: Int32Array, share: int, rows: int, counts: Int64Array) -> int:
+    """The estimated rows of a value in a cell, int32[size], that has so many rows: 0..rows.
+
+    The median over the t counters that it meets. counts: int64[t], room for them.
+    """
+    for r in range(counts.shape[0]):
+        place = np.int64(places[r])
+        down = place & 1
+        counts[r] = (np.int64(cell[place >> 1]) ^ -down) + down
+    about = median_of(counts)
+    if share > 1 and about > 0:
+        about = max(1, about // share)
+    return min(max(about, 0), rows)
+
+
+@borrowing
 def summarise(
     counters: Int32Array,
     cell_rows: Int32Array,
@@ -70,56 +96,58 @@ def summarise(
     progress: Float64Array,
     places: Int32Array,
     bucket: Int32Array,
-    first: int,
-    stop: int,
+    rows: tuple[int, int],
     theta: float,
     rows_min: int,
+    scratch: Int64Array,
 ) -> int:
     """Enter rows of one zone one by one, until its confidence is below theta.
 
     counters: int32[buckets, size], cell_rows: int32[buckets + 1], of the zone; the last bucket is of rows
     without a value. squares: int64[t], of each sketch row the sum of its counters' squares over all cells.
-    progress: float64[2], see ROWS, REFERENCE. places: int32[n, t]; bucket: int32[n].
-    theta: 0 or less: the zone is never ended. rows_min: at least 2.
-    Returns the row after the one that ended the zone, or -1 where none did and all up to ``stop`` are in.
+    progress: float64[2], see ROWS, REFERENCE. places: int32[n, t]; bucket: int32[n]. rows: the first and the
+    end of those that are entered. theta: 0 or less: the zone is never ended. rows_min: at least 2.
+    scratch: int64[t].
+    Returns the row after the one that ended the zone, or -1 where none did and all are in.
 
     Confidence = min(v / v0, v0 / v), v = (median of squares - n) / (n (n - 1)): what is expected of two rows
     of the zone being of one value, without bias by n. A v below 1 / rows_min counts as that, since so few
     rows cannot tell it from none. O(t) a row.
     """
-    t = places.shape[1]
+    t = squares.shape[0]
     without = cell_rows.shape[0] - 1
     least = 1.0 / rows_min
-    sorted_squares = np.empty(t, np.int64)
-    rows, reference = progress[ROWS], progress[REFERENCE]
+    entered, reference = progress[ROWS], progress[REFERENCE]
     ended = -1
-    for i in range(first, stop):
+    for i in range(rows[0], rows[1]):
         cell = bucket[i]
         cell_rows[cell] += 1
         if cell == without:
             continue
         for r in range(t):
-            place = places[i, r]
+            place = np.int64(places[i, r])
             sign = 1 - 2 * (place & 1)
-            before = counters[cell, place >> 1]
+            before = np.int64(counters[cell, place >> 1])
             counters[cell, place >> 1] = before + sign
-            squares[r] += 2 * sign * np.int64(before) + 1
-        rows += 1.0
-        if rows < rows_min or (theta <= 0.0 and reference >= 0.0):
+            squares[r] += 2 * sign * before + 1
+        entered += 1.0
+        if entered < rows_min or (theta <= 0.0 and reference >= 0.0):
             continue
-        sorted_squares[:] = squares
-        pairs = rows * (rows - 1.0)
-        v = max((median_of(sorted_squares) - rows) / pairs, least)
+        for r in range(t):
+            scratch[r] = squares[r]
+        pairs = entered * (entered - 1.0)
+        above = max(np.float64(median_of(scratch)) - entered, least * pairs)
         if reference < 0.0:
-            reference = v
-        if v < theta * reference or theta * v > reference:
+            reference = above / pairs
+        expected = reference * pairs
+        if above < theta * expected or theta * above > expected:
             ended = i + 1
             break
-    progress[ROWS], progress[REFERENCE] = rows, reference
+    progress[ROWS], progress[REFERENCE] = entered, reference
     return ended
 
 
-@kernel
+@borrowing
 def estimates(
     counters: Int32Array,
     cell_rows: Int32Array,
@@ -127,28 +155,72 @@ def estimates(
     bucket: Int32Array,
     share: Int32Array,
     slots: Int64Array,
+    scratch: Int64Array,
     out: Int32Array,
 ) -> None:
     """out[i, j]: the estimated rows of value i in its cell of the zone in slot slots[j], 0..rows of the cell.
 
     counters: int32[slots, buckets, size]; cell_rows: int32[slots, buckets + 1]. share: int32[n], by how many
-    values the counters of value i are shared. The median over the t rows of the sketch. O(t) each.
+    values the counters of value i are shared. scratch: int64[t]. O(t) each.
     """
-    t = places.shape[1]
-    found = np.empty(t, np.int64)
     for i in range(places.shape[0]):
-        cell = bucket[i]
+        cell = np.int64(bucket[i])
+        is_missing = cell == cell_rows.shape[1] - 1
         for j in range(slots.shape[0]):
             slot = slots[j]
-            most = cell_rows[slot, cell]
-            if most == 0 or cell == cell_rows.shape[1] - 1:
+            rows = int(cell_rows[slot, cell])
+            if rows == 0 or is_missing:
                 out[i, j] = 0
-                continue
+            else:
+                out[i, j] = estimate_at(counters[slot, cell], places[i], share[i], rows, scratch)
+
+
+@borrowing
+def fold(
+    one: Int32Array, one_rows: Int32Array, other: Int32Array, other_rows: Int32Array, shift: int, sign: int
+) -> bool:
+    """Add (sign 1) or subtract (-1) the cells of the other zone: its bucket b is the one's b >> shift.
+
+    one, other: int32[buckets, size]; their rows: int32[buckets + 1]; the last, of rows without a value, stays
+    the last. No counter is beyond the rows of its cell. Returns whether all fits; if not, nothing is changed.
+    O(buckets size).
+    """
+    buckets, size = other.shape
+    total = np.int64(0)
+    for bucket in range(buckets + 1):
+        total += np.int64(one_rows[bucket]) + sign * np.int64(other_rows[bucket])
+    if total > ROWS_MAX:
+        return False
+    for bucket in range(buckets):
+        if other_rows[bucket] == 0:
+            continue
+        into = bucket >> shift
+        one_rows[into] += sign * other_rows[bucket]
+        target, source = one[into], other[bucket]
+        if sign > 0:
+            for place in range(size):
+                target[place] += source[place]
+        else:
+            for place in range(size):
+                target[place] -= source[place]
+    one_rows[buckets] += sign * other_rows[buckets]
+    return True
+
+
+@kernel
+def squared(counters: Int32Array, t: int, out: Int64Array) -> None:
+    """out[s, b]: F2 of bucket b in slot s, the median over the t sketch rows of the sum of squared counters.
+
+    counters: int32[slots, buckets, t * width]. O(counters).
+    """
+    width = counters.shape[2] // t
+    sums = np.empty(t, np.int64)
+    for slot in range(counters.shape[0]):
+        for bucket in range(counters.shape[1]):
             for r in range(t):
-                place = places[i, r]
-                count = np.int64(counters[slot, cell, place >> 1])
-                found[r] = -count if place & 1 else count
-            about = median_of(found)
-            if share[i] > 1 and about > 0:
-                about = max(1, about // share[i])
-            out[i, j] = min(max(about, 0), most)
+                total = np.int64(0)
+                for place in range(r * width, (r + 1) * width):
+                    count = np.int64(counters[slot, bucket, place])
+                    total += count * count
+                sums[r] = total
+            out[slot, bucket] = median_of(sums)

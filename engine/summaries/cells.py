@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import deque
+
 import numpy as np
 
 from engine.summaries.summary_type import Cells
@@ -15,7 +17,7 @@ class CellPool:
     def __init__(self, buckets: int, size: int) -> None:
         self._counters = np.zeros((SLOTS_MIN, buckets, size), np.int32)
         self._rows = np.zeros((SLOTS_MIN, buckets + 1), np.int32)
-        self._free = list(range(SLOTS_MIN))
+        self._free = deque(range(SLOTS_MIN))
 
     @property
     def cells(self) -> Cells:
@@ -35,14 +37,18 @@ class CellPool:
         """A slot for a zone."""
         if not self._free:
             slots = len(self._counters)
-            self._free = list(range(slots, 2 * slots))
+            self._free.extend(range(slots, 2 * slots))
             self._counters = np.concatenate([self._counters, np.zeros_like(self._counters)])
             self._rows = np.concatenate([self._rows, np.zeros_like(self._rows)])
-        slot = self._free.pop(0)
-        self._counters[slot] = 0
-        self._rows[slot] = 0
+        slot = self._free.pop()
+        self.clear(slot)
         return slot
 
+    def clear(self, slot: int) -> None:
+        """All zeros."""
+        self._counters[slot] = 0
+        self._rows[slot] = 0
+
     def free(self, slot: int) -> None:
-        """The zone in the slot is gone."""
+        """Whoever took the slot needs it no more."""
         self._free.append(slot)

@@ -14,6 +14,7 @@ from __future__ import annotations
 from itertools import accumulate
 
 from engine.model.summary import SummaryDefinition
+from engine.summaries.pyramid import HEIGHT_MAX
 from engine.summaries.zones import Zone
 
 GONE = 0
@@ -26,9 +27,16 @@ class Granularities:
     def __init__(self, definition: SummaryDefinition) -> None:
         lengths = definition.lengths_ms
         self.depth = definition.depth
+        self._rate = definition.rate
         self.reach_ms = definition.reach_ms
         self._zone_ms = (1, *lengths[:-1])
         self._behind_ms = tuple(accumulate(lengths))
+
+    def height(self, granularity: int) -> int:
+        """Levels of the pyramid above its zones."""
+        if granularity == 1:
+            return HEIGHT_MAX
+        return min(HEIGHT_MAX, (self._rate - 1).bit_length())
 
     def begin_of(self, granularity: int, timestamp: int) -> int:
         """The begin of the zone of granularity 2..m that covers an instant, ms."""

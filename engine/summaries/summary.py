@@ -9,25 +9,33 @@ Source: Ali, Aref, ElTabakh, *Scalability via Summaries*, section 3.
 
 from __future__ import annotations
 
-from collections import deque
+from dataclasses import replace
 from itertools import chain
 
 import numpy as np
 
 from engine.kernels import sketches
-from engine.model.batch import Column, Int32Array, Int64Array
+from engine.kernels.descents import CandidateRoom
+from engine.model.attributes import Attribute
+from engine.model.batch import BoolArray, Column, Int32Array, Int64Array
 from engine.model.summary import SummaryDefinition
 from engine.model.types import Type
+from engine.summaries import top_lists
 from engine.summaries.cells import CellPool
-from engine.summaries.count_sketch import CountSketch
+from engine.summaries.counters import CountSketch, Histogram
+from engine.summaries.description import attributes_of
+from engine.summaries.forests import Trees, forest_of
 from engine.summaries.granularities import GONE, Granularities
+from engine.summaries.growing_zone import GrowingZone
+from engine.summaries.layouts import Layout, Learning
+from engine.summaries.pyramid import Pyramid
 from engine.summaries.row_buckets import RowBuckets, RowLists
-from engine.summaries.summary_type import Places, SummaryType, Tally, ValueKeys
+from engine.summaries.summary_type import Float64Array, Places, SummaryType, ValueKeys
+from engine.summaries.top_lists import TopValues
 from engine.summaries.value_keys import ValueHashes, without_value
 from engine.summaries.zones import CUTS, Candidates, Cut, Zone, Zones
 
-ESTIMATE_MIN = 0.5
-"""A cell whose estimate is below is not looked into first."""
+NEVER = 2**63 - 1
 
 
 class Summary:
@@ -38,19 +46,32 @@ class Summary:
         self.definition = definition
         self.type = type_
         settings = definition.settings
-        self._technique: SummaryType = CountSketch(settings.sketch_depth, settings.sketch_width)
+        self._technique: SummaryType = (
+            CountSketch(settings.sketch_depth, settings.sketch_width)
+            if settings.kind == "count_sketch"
+            else Histogram(settings.sketch_width)
+        )
         self._granularities = Granularities(definition)
         self._hashes = ValueHashes()
         self._pool = CellPool(settings.buckets, self._technique.size)
         self._rows = RowBuckets(settings.buckets + 1)
-        # By granularity, the first one in front; each oldest first.
-        self._held: list[deque[Zone]] = [deque() for _ in range(definition.depth)]
-        self._open: Zone | None = None
-        self._tally = self._new_tally()
+        # By granularity, the first one in front.
+        self._pyramids = [
+            Pyramid(self._pool, self._technique, self._granularities.height(granularity))
+            for granularity in range(1, definition.depth + 1)
+        ]
+        self._growing = GrowingZone(definition, self._technique, self._pool)
+        # By hash, then, where one is learned, that which rows have since.
+        self._layouts = [Layout(settings.buckets)]
+        learns = settings.kind == "histogram" or settings.bucket_function == "range"
+        self._learning = Learning(definition.granularity_ms) if learns else None
+        self._has_positions = learns
+        # The first NOW at which a zone leaves its granularity; None: not known.
         self._leaves_ms: int | None = None
-        self._now_ms: int | None = None
+        self.now_ms: int | None = None
         self._zones: Zones | None = None
-        # Zones that ended, by reason.
+        self._trees: Trees | None = None
+        # Zones of granularity 1 that ended, by reason.
         self.ended: dict[Cut, int] = dict.fromkeys(CUTS[1:], 0)
 
     # -- what comes and goes
@@ -66,41 +87,42 @@ class Summary:
             self._rows.begin(first)
         if first != self._rows.next:
             raise ValueError(f"row {self._rows.next} is next, not {first}")
-        self._zones = None
-        places = self._places(self.keys(values))
-        self._rows.append(places.bucket)
-        self._leaves_ms = None
+        self._zones = self._leaves_ms = None
         at = 0
         while at < len(values):
-            at = self._enter_zone(places, timestamp, first, at)
+            stop = len(values) if self._learning is None else self._learned_from(timestamp, at)
+            self._enter(values.slice(at, stop), timestamp[at:stop], first + at)
+            at = stop
 
     def advance(self, now_ms: int) -> None:
         """NOW is this instant: zones move to the granularities they belong to, or are gone. O(what moves)."""
-        self._now_ms = now_ms
+        self.now_ms = now_ms
         if self._leaves_ms is None:
-            leave = (self._granularities.leaves_ms(zones[0]) for zones in self._held if zones)
-            self._leaves_ms = min(leave, default=2**63 - 1)
+            leave = (self._granularities.leaves_ms(one.zones[0]) for one in self._pyramids if one.zones)
+            self._leaves_ms = min(leave, default=NEVER)
         if now_ms < self._leaves_ms:
             return
-        self._zones = self._leaves_ms = None
-        for zones in reversed(self._held):
-            while zones:
-                to = self._granularities.due(zones[0], now_ms)
-                if to == zones[0].granularity:
+        self._changed()
+        for pyramid in reversed(self._pyramids):
+            while pyramid.zones:
+                to = self._granularities.due(pyramid.zones[0], now_ms)
+                if to == pyramid.zones[0].granularity:
                     break
-                self._leave(zones.popleft(), to)
+                self._move(pyramid, to)
         self._rows.drop_below(self._first())
 
     def drop_below(self, ordinal: int) -> None:
         """Retention let go the rows before this ordinal. Counters of a zone that has others stay."""
         if ordinal <= self._rows.first:
             return
-        self._zones = self._leaves_ms = None
-        for zones in reversed(self._held):
-            while zones and zones[0].end <= ordinal and zones[0] is not self._open:
-                self._free(zones.popleft())
+        self._changed()
+        for pyramid in reversed(self._pyramids):
+            while pyramid.zones and pyramid.zones[0].end <= ordinal:
+                if pyramid.zones[0] is self._growing.zone:
+                    break
+                self._pool.free(pyramid.leave().slot)
         self._rows.drop_below(ordinal)
-        for zone in chain.from_iterable(reversed(self._held)):
+        for zone in self._held():
             if zone.first >= ordinal:
                 break
             zone.first = min(ordinal, zone.end)
@@ -111,12 +133,12 @@ class Summary:
     def keys(self, values: Column) -> ValueKeys:
         """Of values of the attribute, or of what is compared with it. O(n)."""
         hashes = self._hashes.hashes(values)
-        bucket = np.empty(len(values), np.int32)
-        sketches.hash_buckets(hashes, self.definition.settings.buckets, bucket)
+        positions = self._hashes.positions(values) if self._has_positions else np.empty(0)
+        bucket = self._layouts[-1].bucket_of(hashes, positions)
         missing = without_value(values)
         if missing is not None:
             bucket[missing] = self.definition.settings.buckets
-        return ValueKeys(hashes, bucket, np.empty(0))
+        return ValueKeys(hashes, bucket, positions)
 
     @property
     def zones(self) -> Zones:
@@ -130,23 +152,34 @@ class Summary:
 
         zones: places in ``zones``. O(keys zones t).
         """
-        return self._technique.estimate(self._pool.cells, self._places(keys), self.zones.slot[zones])
+        slots, ordered = self.zones.slot[zones], self.zones.layout[zones]
+        if len(self._layouts) == 1 or ordered.all():
+            return self._technique.estimate(self._pool.cells, self._places(keys, -1), slots)
+        found = np.zeros((len(keys.hash), len(zones)), np.int32)
+        for layout in range(len(self._layouts)):
+            of_it = np.flatnonzero(ordered == layout)
+            places = self._places(keys, layout)
+            found[:, of_it] = self._technique.estimate(self._pool.cells, places, slots[of_it])
+        return found
 
     def candidates(self, keys: ValueKeys, from_ms: int) -> Candidates:
-        """Where each value may be found in zones that meet [from_ms, NOW]."""
-        there = np.flatnonzero(self.zones.end_ms > from_ms)
-        rows = self._pool.cells.rows[self.zones.slot[there]].copy()
-        rows[:, -1] = 0
-        key, zone = np.nonzero(rows[:, keys.bucket].T)
-        estimate = self.estimate(keys, there)[key, zone]
-        return Candidates(
-            key.astype(np.int32), there[zone].astype(np.int32), keys.bucket[key], estimate, estimate == 0
+        """Where each value may be found in zones that meet [from_ms, NOW]. O(candidates t)."""
+        zones = self.zones
+        wanted = zones.end_ms > from_ms
+        parts = [self._candidates(keys, layout, wanted) for layout in range(len(self._layouts))]
+        parts = [part for part in parts if len(part.key)] or parts[-1:]
+        if len(parts) == 1:
+            return parts[0]
+        by_key = np.argsort(np.concatenate([part.key for part in parts]), kind="stable")
+        key, zone, bucket, estimate, pruned = (
+            np.concatenate(columns)[by_key] for columns in zip(*parts, strict=True)
         )
+        return Candidates(key, zone, bucket, estimate, pruned.astype(np.bool_))
 
     def rows_of(self, bucket: int, first: int, end: int) -> Int64Array:
         """Ordinals of the bucket's rows in first <= ordinal < end, ascending."""
-        one = (np.array([number], np.int64) for number in (first, end))
-        return self._rows.lists(np.array([bucket], np.int32), *one).rows
+        ends = np.array([[first], [end]], np.int64)
+        return self._rows.lists(np.array([bucket], np.int32), ends[0], ends[1]).rows
 
     def rows_of_many(self, bucket: Int32Array, first: Int64Array, end: Int64Array) -> RowLists:
         """As :meth:`rows_of`, for n buckets and ranges at once."""
@@ -160,86 +193,159 @@ class Summary:
         """int32[zones, buckets + 1]: retained rows of each cell; the last, those without a value."""
         return self._pool.cells.rows[self.zones.slot[zones]]
 
+    def top(self, zone: int, bucket: int) -> TopValues:
+        """The values of a cell with the largest estimates, up to 32. zone: place in ``zones``."""
+        held = next(one for one in self._held() if one.slot == self.zones.slot[zone])
+        return top_lists.listed(self._growing.shown() if held is self._growing.zone else held.top, bucket)
+
+    def cuts(self) -> Float64Array | None:
+        """float64[buckets - 1], ascending: in zones whose ``layout`` is 1 a value is in bucket i where i of
+        them are at or below its position. None: buckets are by hash.
+        """
+        return self._layouts[-1].cuts
+
+    def error_bounds(self) -> Float64Array:
+        """float64[zones]: sqrt(F2 / b) of the zone's cell in which it is largest, in rows: the standard
+        deviation of one sketch row's estimate is at most that.
+        """
+        cells = self._pool.cells.counters[self.zones.slot]
+        squares = np.zeros(cells.shape[:2], np.int64)
+        sketches.squared(cells, self._technique.depth, squares)
+        width = self._technique.size // self._technique.depth
+        bounds: Float64Array = np.sqrt(squares.max(axis=1, initial=0) / width)
+        return bounds
+
     @property
     def nbytes(self) -> int:
         """Bytes of its arrays."""
-        return self._pool.nbytes + self._rows.nbytes
+        tops = sum(array.nbytes for zone in self._held() for array in zone.top)
+        return self._pool.nbytes + self._rows.nbytes + tops + self._growing.chunk.nbytes
+
+    def attributes(self) -> tuple[Attribute, ...]:
+        """What it tells of itself; theta and zone_rows_min may be set, see :meth:`alter`."""
+        return attributes_of(self)
+
+    def alter(self, *, theta: float | None = None, zone_rows_min: int | None = None) -> None:
+        """For the rows that follow. Raises ValueError: not a theta in [0, 1], or less than 2 rows."""
+        settings = self.definition.settings
+        theta = settings.theta if theta is None else theta
+        rows_min = settings.zone_rows_min if zone_rows_min is None else zone_rows_min
+        if not 0 <= theta <= 1 or rows_min < 2:
+            raise ValueError(f"theta {theta}, zone_rows_min {rows_min}")
+        settings = replace(settings, theta=theta, zone_rows_min=rows_min)
+        self.definition = self._growing.definition = replace(self.definition, settings=settings)
 
     # -- how it works
 
-    def _places(self, keys: ValueKeys) -> Places:
-        return Places(self._technique.places(keys), keys.bucket, np.ones(len(keys.bucket), np.int32))
+    def _held(self) -> list[Zone]:
+        """All zones, oldest first."""
+        return list(chain.from_iterable(one.zones for one in reversed(self._pyramids)))
 
-    def _new_tally(self) -> Tally:
-        return Tally(np.zeros(self._technique.depth, np.int64), np.array([0.0, -1.0]))
+    def _changed(self) -> None:
+        self._zones = self._trees = self._leaves_ms = None
 
-    def _enter_zone(self, places: Places, timestamp: Int64Array, first: int, at: int) -> int:
-        """Enter rows ``at`` and on of a batch into one zone; returns the first that it does not take."""
-        t1, settings = self.definition.granularity_ms, self.definition.settings
-        zone = self._open
-        if zone is not None:
-            stop = int(timestamp.searchsorted(self._limit_ms(zone)))
-            if stop <= at:
-                begin = int(timestamp[at])
-                self._seal("granularity" if begin // t1 != zone.begin_ms // t1 else "length")
-                zone = None
-        if zone is None:
-            begin = int(timestamp[at])
-            zone = self._open = Zone(1, begin, begin, first + at, first + at, self._pool.take(), 0)
-            self._held[0].append(zone)
-            stop = int(timestamp.searchsorted(self._limit_ms(zone)))
-        cells = self._pool.of(zone.slot)
-        rows_min = max(2, settings.zone_rows_min)
-        ended = self._technique.summarize(
-            cells, self._tally, places, slice(at, stop), settings.theta, rows_min
-        )
-        upto = stop if ended < 0 else ended
-        zone.end, zone.last_ms = first + upto, int(timestamp[upto - 1])
-        if ended >= 0:
-            self._seal("change")
-        return upto
+    def _learned_from(self, timestamp: Int64Array, at: int) -> int:
+        """The end of rows ``at`` and on that have the same layout; one is learned when its time is over."""
+        learning = self._learning
+        if learning is None:
+            return len(timestamp)
+        if learning.until_ms is not None and timestamp[at] >= learning.until_ms:
+            if learning.seen:
+                settings = self.definition.settings
+                self._layouts.append(
+                    learning.learned(
+                        settings.buckets,
+                        is_range=settings.bucket_function == "range",
+                        intervals=settings.sketch_width if settings.kind == "histogram" else 0,
+                    )
+                )
+                self._learning = None
+                return len(timestamp)
+            learning.until_ms = None
+        if learning.until_ms is None:
+            learning.until_ms = learning.end_of(int(timestamp[at]))
+        return int(timestamp.searchsorted(learning.until_ms))
 
-    def _limit_ms(self, zone: Zone) -> int:
-        """The first instant that the zone may not have rows of."""
-        t1 = self.definition.granularity_ms
-        multiple: int = (zone.begin_ms // t1 + 1) * t1
-        return min(zone.begin_ms + self.definition.zone_length_max_ms, multiple)
+    def _enter(self, values: Column, timestamp: Int64Array, first: int) -> None:
+        """Rows of one layout."""
+        keys = self.keys(values)
+        if self._learning is not None:
+            there = keys.bucket < self.definition.settings.buckets
+            self._learning.take(keys.position, keys.hash, there)
+        self._rows.append(keys.bucket)
+        places = self._places(keys, -1)
+        at = 0
+        while at < len(values):
+            growing, begin_ms = self._growing, int(timestamp[at])
+            if growing.zone is not None and not growing.takes(begin_ms):
+                self._end(growing.reason(begin_ms))
+            if growing.zone is None:
+                self._trees = None
+                self._pyramids[0].append(growing.begin(begin_ms, first + at, len(self._layouts) - 1))
+            at, fell = growing.enter(keys.hash, places, timestamp, first, at)
+            if fell:
+                self._end("change")
 
-    def _seal(self, cut: Cut) -> None:
-        assert self._open is not None
-        self._open.cut = cut
-        rows_min = max(2, self.definition.settings.zone_rows_min)
-        self._open.confidence = self._technique.confidence(self._tally, rows_min)
+    def _end(self, cut: Cut) -> None:
+        """The open zone ends."""
+        self._pyramids[0].index(self._growing.end(cut))
         self.ended[cut] += 1
-        self._open, self._tally = None, self._new_tally()
+        self._trees = None
 
-    def _leave(self, zone: Zone, to: int) -> None:
-        """A zone, which is in no granularity now, comes to another one, or is gone."""
-        if zone is self._open:
-            self._seal("granularity")
+    def _move(self, pyramid: Pyramid, to: int) -> None:
+        """The oldest zone of a granularity comes to another one, or is gone."""
+        if pyramid.zones[0] is self._growing.zone:
+            self._end("granularity")
+        zone = pyramid.leave()
         if to == GONE:
-            self._free(zone)
+            self._pool.free(zone.slot)
             return
-        covers, begin = self._held[to - 1], self._granularities.begin_of(to, zone.begin_ms)
-        into = covers[-1] if covers else None
-        if into is None or self._granularities.begin_of(to, into.begin_ms) != begin:
-            zone.granularity, zone.cut = to, "granularity"
-            covers.append(zone)
+        covering, begin = self._pyramids[to - 1], self._granularities.begin_of(to, zone.begin_ms)
+        into = covering.zones[-1] if covering.zones else None
+        if (
+            into is None
+            or into.layout != zone.layout
+            or self._granularities.begin_of(to, into.begin_ms) != begin
+        ):
+            zone.granularity = to
+            covering.append(zone)
+            covering.index(zone)
             return
-        self._technique.add(self._pool.of(into.slot), self._pool.of(zone.slot))
+        covering.join(into, zone.slot)
+        top_lists.join(self._pool.of(into.slot), into.top, zone.top)
         into.end, into.last_ms = zone.end, zone.last_ms
         into.confidence = min(into.confidence, zone.confidence)
-        self._free(zone)
-
-    def _free(self, zone: Zone) -> None:
         self._pool.free(zone.slot)
 
     def _first(self) -> int:
         """The ordinal of the first row of a zone, or of the next row."""
-        return next((zones[0].first for zones in reversed(self._held) if zones), self._rows.next)
+        return next((one.zones[0].first for one in reversed(self._pyramids) if one.zones), self._rows.next)
+
+    def _places(self, keys: ValueKeys, layout: int) -> Places:
+        """layout: place of one; -1: the last, by which the keys' buckets are."""
+        by = self._layouts[layout]
+        if by is self._layouts[-1]:
+            return self._technique.places(keys, keys.bucket, by)
+        missing = keys.bucket == self.definition.settings.buckets
+        bucket = np.where(missing, keys.bucket, by.bucket_of(keys.hash, keys.position))
+        return self._technique.places(keys, bucket, by)
+
+    def _candidates(self, keys: ValueKeys, layout: int, wanted: BoolArray) -> Candidates:
+        """Those in zones of one layout. wanted: bool[zones]."""
+        if self._trees is None:
+            self._trees = Trees.of(self._pyramids)
+        forest, slots = forest_of(self._trees, layout, self.zones, wanted)
+        places = self._places(keys, layout)
+        filled = np.zeros(self.definition.settings.buckets + 1, np.int64)
+        filled[:-1] = (self._pool.cells.rows[slots, :-1] > 0).sum(axis=0)
+        room = int(filled[places.bucket].sum())
+        out = CandidateRoom(*(np.empty(room, np.int32) for _ in CandidateRoom._fields))
+        count = self._technique.search(self._pool.cells, places, forest, out) if room else 0
+        key, zone, bucket, estimate = (column[:count] for column in out)
+        return Candidates(key, zone, bucket, estimate, estimate == 0)
 
     def _columns(self) -> Zones:
-        held = [zone for zone in chain.from_iterable(reversed(self._held)) if zone.first < zone.end]
+        held = [zone for zone in self._held() if zone.first < zone.end]
         slot = np.array([zone.slot for zone in held], np.int64)
         return Zones(
             np.array([zone.granularity for zone in held], np.int32),
@@ -250,6 +356,6 @@ class Summary:
             self._pool.cells.rows[slot, :-1].sum(axis=1, dtype=np.int64),
             np.array([zone.confidence for zone in held], np.float64),
             np.array([CUTS.index(zone.cut) for zone in held], np.int32),
-            np.zeros(len(held), np.bool_),
+            np.array([zone.layout for zone in held], np.int32),
             slot,
         )

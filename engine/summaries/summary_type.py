@@ -6,12 +6,16 @@ integers, so Add and then Subtract of the same restores the counters to the bit,
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from engine.model.batch import Int32Array, Int64Array
+
+if TYPE_CHECKING:
+    from engine.kernels.descents import CandidateRoom, Forest
+    from engine.summaries.layouts import Layout
 
 HashArray = npt.NDArray[np.uint64]
 Float64Array = npt.NDArray[np.float64]
@@ -22,7 +26,7 @@ class ValueKeys(NamedTuple):
 
     hash: uint64[n], equal for equal values. bucket: int32[n], as rows that enter now have it;
     ``settings.buckets`` where the value is NULL or NaN. position: float64[n], in the order of the values, for
-    a summary that keeps its buckets or intervals in order; float64[0] for others.
+    a summary that learns a layout; float64[0] for others.
     """
 
     hash: HashArray
@@ -59,7 +63,9 @@ class Tally(NamedTuple):
 
 
 class SummaryType(Protocol):
-    """A technique of summarisation."""
+    """A technique of summarisation. Cells are those of one zone, or of an upper cell of a pyramid, but for
+    Estimate.
+    """
 
     @property
     def depth(self) -> int:
@@ -69,8 +75,8 @@ class SummaryType(Protocol):
     def size(self) -> int:
         """Counters of a cell."""
 
-    def places(self, keys: ValueKeys) -> Int32Array:
-        """int32[n, t]: the counters of each value."""
+    def places(self, keys: ValueKeys, bucket: Int32Array, layout: Layout) -> Places:
+        """Where values are counted, whose buckets in the layout are these."""
 
     def summarize(
         self, cells: Cells, tally: Tally, places: Places, rows: slice, theta: float, rows_min: int
@@ -83,11 +89,17 @@ class SummaryType(Protocol):
     def estimate(self, cells: Cells, places: Places, slots: Int64Array) -> Int32Array:
         """int32[n, zones]: of each value, the rows in its cell of the zones in these slots."""
 
+    def search(self, cells: Cells, places: Places, forest: Forest, out: CandidateRoom) -> int:
+        """Estimate from upper cells down, where they say that a value is; returns how many were written."""
+
     def confidence(self, tally: Tally, rows_min: int) -> float:
         """In [0, 1]: how alike the zone is to its own beginning; 1.0 below rows_min rows."""
 
-    def add(self, one: Cells, other: Cells) -> None:
-        """Merge the other's cells into one's. Raises OverflowError, one unchanged."""
+    def add(self, one: Cells, other: Cells, shift: int = 0) -> None:
+        """Merge the other's cells into one's; bucket b of the other is bucket b >> shift of the one.
 
-    def subtract(self, one: Cells, other: Cells) -> None:
+        Raises OverflowError, one unchanged.
+        """
+
+    def subtract(self, one: Cells, other: Cells, shift: int = 0) -> None:
         """Take the other's cells out of one's, which they were added to."""

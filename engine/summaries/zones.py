@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from engine.kernels.top_values import Top
 from engine.model.batch import BoolArray, Int32Array, Int64Array
 
 Cut = Literal["open", "change", "length", "granularity"]
@@ -33,6 +34,12 @@ class Zone:
     slot: int
     # By which layout its rows are in buckets.
     layout: int
+    # The values of its cells with the largest estimates.
+    top: Top
+    # In the order of the zones of its granularity; see pyramid.py.
+    number: int = 0
+    # Whether its cells are in those of the pyramid.
+    is_indexed: bool = False
     cut: Cut = "open"
     # When it ended; of several that were joined the least.
     confidence: float = 1.0
@@ -43,8 +50,9 @@ class Zones(NamedTuple):
 
     granularity: int32, 1..m. begin_ms, end_ms: int64, of the rows; the end is excluded, and zones may share
     a millisecond. first, end: int64, ordinals of the rows; together all that the summary knows of, without
-    gaps. rows: int64, those that have a value. confidence: float64. cut: int32, place in CUTS. ordered: bool,
-    whether buckets follow the order of values. slot: int64, where the cells are.
+    gaps. rows: int64, those that have a value. confidence: float64. cut: int32, place in CUTS, of the first
+    of zones that were joined. layout: int32, 0: buckets by hash; 1: as the summary learned it. slot: int64,
+    where the cells are.
     """
 
     granularity: Int32Array
@@ -55,7 +63,7 @@ class Zones(NamedTuple):
     rows: Int64Array
     confidence: npt.NDArray[np.float64]
     cut: Int32Array
-    ordered: BoolArray
+    layout: Int32Array
     slot: Int64Array
 
 
