@@ -10,15 +10,18 @@ from pathlib import Path
 import pytest
 
 from engine.language.aggregates import AGGREGATE_ALIASES, AGGREGATES
+from engine.language.bind.summaries import DEPTH_MAX, RATE_MAX
 from engine.language.functions import ALIASES, FUNCTIONS
-from engine.language.query import CreateFromQuery, CreateStream
+from engine.language.query import CreateFromQuery, CreateStream, CreateSummary, Query
 from engine.language.statements import parse
 from engine.model.limits import Limits
 from engine.model.source import Derived, SourceName, Stream
+from engine.model.summary import SummaryDefinition, SummarySettings
 from tests.language.fixtures import stream_of
 from tureen.errors import TureenError
 
 PAGE = Path(__file__).parents[2] / "docs" / "sql.md"
+PROMISING = PAGE.with_name("promising-tuples.md")
 
 
 def functions_table() -> str:
@@ -89,13 +92,50 @@ def catalogue() -> dict[str, Stream | Derived]:
     return found
 
 
-EXAMPLES = re.findall(r"```sql\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+def examples(page: Path) -> list[str]:
+    return re.findall(r"```sql\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+
+
+EXAMPLES = examples(PAGE)
 STREAMS = catalogue()
+SUMMARIES = {
+    made.definition.name: made.definition
+    for sql in EXAMPLES
+    if sql.startswith("CREATE SUMMARY") and isinstance(made := parse(sql, STREAMS, Limits()), CreateSummary)
+}
 
 
 @pytest.mark.parametrize("sql", EXAMPLES)
 def test_examples_are_served(sql: str) -> None:
-    parse(sql, STREAMS, Limits())
+    parse(sql, STREAMS, Limits(), summaries=SUMMARIES)
+
+
+def test_examples_of_promising_tuples_are_served_one_after_another() -> None:
+    streams: dict[str, Stream | Derived] = {}
+    summaries: dict[str, SummaryDefinition] = {}
+    selected = 0
+    for sql in examples(PROMISING):
+        statement = parse(sql, streams, Limits(), summaries=summaries)
+        match statement:
+            case CreateStream(stream):
+                streams[stream.name] = stream
+            case CreateSummary(definition):
+                summaries[definition.name] = definition
+            case Query(preference=preference):
+                assert preference is not None
+                selected += 1
+    assert selected >= 2
+
+
+def test_settings_of_summaries_are_on_the_page_with_their_defaults() -> None:
+    page = PROMISING.read_text(encoding="utf-8")
+    plain = SummarySettings()
+    for name in ("kind", "bucket_function", "buckets", "theta", "zone_rows_min"):
+        value = getattr(plain, name)
+        written = f"`'{value}'`" if isinstance(value, str) else str(value)
+        assert f"| `{name}` | {written} |" in page
+    assert f"| `sketch_depth`, `sketch_width` | {plain.sketch_depth}, {plain.sketch_width} |" in page
+    assert f"at most {RATE_MAX:,}, the depth at most {DEPTH_MAX}" in page
 
 
 REFUSED = {
@@ -164,6 +204,11 @@ REFUSED = {
     "EMIT in a view": "CREATE VIEW v AS SELECT * FROM flights EMIT CHANGES",
     "ISTREAM inside": "SELECT * FROM flights WHERE dest IN (SELECT ISTREAM(dest) FROM flights)",
     "RSTREAM of a stream": "RSTREAM (SELECT * FROM DSTREAM (SELECT * FROM flights [NOW]))",
+    "PREFERENCE inside": "SELECT * FROM (SELECT * FROM flights WITH PREFERENCE SUMMARY.Estimate.Count(dest))",
+    "PREFERENCE and LIMIT": "SELECT dest FROM flights LIMIT 3 WITH PREFERENCE delays.Estimate.Count(dest)",
+    "summary of no column": "CREATE SUMMARY x ON flights (delay * 2) WITH GRANULARITY 1m AND COLLAPSE(2, 2)",
+    "summary of a table": "CREATE SUMMARY x ON planes (tail) WITH GRANULARITY 1 m AND COLLAPSE(2, 2)",
+    "OR REPLACE": "CREATE OR REPLACE SUMMARY x ON flights (dest) WITH GRANULARITY 1 m AND COLLAPSE(2, 2)",
     "CHANGELOG": "SELECT * FROM flights EMIT CHANGELOG",
     "AFTER WINDOW CLOSE": "SELECT * FROM flights EMIT AFTER WINDOW CLOSE",
     "ON WINDOW CLOSE": "SELECT * FROM flights EMIT CHANGES ON WINDOW CLOSE",
@@ -184,7 +229,7 @@ REFUSED = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_the_page_calls_refused_is_refused_with_a_hint(name: str) -> None:
     with pytest.raises(TureenError) as caught:
-        parse(REFUSED[name], STREAMS, Limits())
+        parse(REFUSED[name], STREAMS, Limits(), summaries=SUMMARIES)
     assert caught.value.code == "not_supported"
     assert caught.value.hint
     assert caught.value.column
