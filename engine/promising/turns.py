@@ -36,7 +36,8 @@ class TurnsState:
 class Turns:
     """Of groups in the order in which they came."""
 
-    def __init__(self) -> None:
+    def __init__(self, quantum: int = QUANTUM) -> None:
+        self.quantum = quantum
         self._groups: list[PromisingGroup] = []
         self._deficits: list[float] = []
         self._turn = 0
@@ -84,7 +85,7 @@ class Turns:
                 continue
             idle = 0
             if not self._begun:
-                self._deficits[self._turn] += QUANTUM * max(group.weight, lightest) / lightest
+                self._deficits[self._turn] += self.quantum * max(group.weight, lightest) / lightest
                 self._begun = True
             may = min(int(self._deficits[self._turn]), units - used)
             spent = group.spend(may, at)

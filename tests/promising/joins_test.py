@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,7 +17,7 @@ from engine.model.types import BIGINT, DOUBLE
 from engine.promising.group import GroupCounts
 from engine.promising.joins import JoinState, PromisingJoin
 from tests.joins.sources import Row
-from tests.promising.streams import COUNTED, Streams, join_query, pairs_of, rows_of, spend_all
+from tests.promising.streams import COUNTED, Streams, join_query, pairs_of, script_of, spend_all
 from tests.time_windows import range_window
 
 VALUE, SHARE = Column(ATTRIBUTE, "k", BIGINT), Column(FREQUENCY, "share", DOUBLE)
@@ -30,7 +29,6 @@ EXPRESSIONS = (
     Arithmetic("/", COUNTED, VALUE, BIGINT),  # an error where the value is 0
     Arithmetic("-", ONE, COUNTED, BIGINT),
 )
-EVERYTHING_MS = 1 << 20
 
 orders = st.sampled_from(["desc", "asc", "weighted"])
 forms = st.sampled_from(["count", "density"])
@@ -117,19 +115,6 @@ def renewed(group: PromisingJoin, streams: Streams) -> PromisingJoin:
     return PromisingJoin.restored(
         group.key, streams.summaries, members, streams.at(), state, group._entries_max
     )
-
-
-def script_of(seed: int, steps_made: int = 6, rows: int = 60) -> list[tuple[dict[str, list[Row]], int]]:
-    """Skewed rows, ten milliseconds a step."""
-    rng = np.random.default_rng(seed)
-    made = []
-    for number in range(steps_made):
-        drawn = {}
-        for name in "ab":
-            stamps = np.sort(rng.integers(10 * number + 1, 10 * number + 11, rows)).tolist()
-            drawn[name] = rows_of(stamps, np.minimum(rng.zipf(1.5, rows), 20).tolist())
-        made.append((drawn, 10 * number + 10))
-    return made
 
 
 def course_of(

@@ -145,6 +145,14 @@ def rows_of(stamps: Sequence[int], keys: Sequence[int | None]) -> list[Row]:
     return [(stamp, key, None, None) for stamp, key in zip(stamps, keys, strict=True)]
 
 
-def columns_of(entries: object) -> list[np.ndarray]:
-    """All columns of entries."""
-    return [getattr(entries, name) for name in type(entries).__slots__]
+def script_of(seed: int, steps_made: int = 6, rows: int = 60) -> list[tuple[dict[str, list[Row]], int]]:
+    """Skewed rows, ten milliseconds a step."""
+    rng = np.random.default_rng(seed)
+    made = []
+    for number in range(steps_made):
+        drawn = {}
+        for name in "ab":
+            stamps = np.sort(rng.integers(10 * number + 1, 10 * number + 11, rows)).tolist()
+            drawn[name] = rows_of(stamps, np.minimum(rng.zipf(1.5, rows), 20).tolist())
+        made.append((drawn, 10 * number + 10))
+    return made
