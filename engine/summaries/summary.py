@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import chain
+from typing import Self
 
 import numpy as np
 
@@ -30,6 +31,15 @@ from engine.summaries.growing_zone import GrowingZone
 from engine.summaries.layouts import Layout, Learning
 from engine.summaries.pyramid import Pyramid
 from engine.summaries.row_buckets import RowBuckets, RowLists
+from engine.summaries.state import (
+    SummaryState,
+    growing_state,
+    learning_state,
+    restore_growing,
+    restore_zones,
+    restored_learning,
+    zones_state,
+)
 from engine.summaries.summary_type import Float64Array, Places, SummaryType, ValueKeys
 from engine.summaries.top_lists import TopValues
 from engine.summaries.value_keys import ValueHashes, without_value
@@ -234,6 +244,43 @@ class Summary:
             raise ValueError(f"theta {theta}, zone_rows_min {rows_min}")
         settings = replace(settings, theta=theta, zone_rows_min=rows_min)
         self.definition = self._growing.definition = replace(self.definition, settings=settings)
+
+    # -- what is saved
+
+    def state(self) -> SummaryState:
+        """All that the next calls depend on; copies."""
+        rows = self._rows
+        learned = self._layouts[1] if len(self._layouts) > 1 else None
+        return SummaryState(
+            self.now_ms,
+            rows.first,
+            rows.buckets_of(rows.first, rows.next),
+            zones_state(self._pyramids, self._pool),
+            growing_state(self._growing),
+            None if self._learning is None else learning_state(self._learning),
+            learned,
+            np.array([self.ended[cut] for cut in CUTS[1:]], np.int64),
+        )
+
+    @classmethod
+    def restored(cls, definition: SummaryDefinition, type_: Type, state: SummaryState) -> Self:
+        """The summary that had this state."""
+        summary = cls(definition, type_)
+        summary.now_ms = state.now_ms
+        summary._rows.begin(state.first)
+        summary._rows.append(state.buckets)
+        zone = restore_zones(state.zones, summary._pyramids, summary._pool)
+        restore_growing(state.growing, zone, summary._growing)
+        if summary._learning is not None:
+            summary._learning = (
+                None
+                if state.learning is None
+                else restored_learning(state.learning, definition.granularity_ms)
+            )
+        if state.layout is not None:
+            summary._layouts.append(state.layout)
+        summary.ended = dict(zip(CUTS[1:], state.ended.tolist(), strict=True))
+        return summary
 
     # -- how it works
 

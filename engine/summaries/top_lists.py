@@ -109,6 +109,13 @@ class Chunk:
         if self.count == CHUNK:
             self.end(cells, top)
 
+    def hold(self, hash_: HashArray, places: Places, first: int) -> None:
+        """These rows are held, and no others; copied."""
+        self.count, self.first = len(hash_), first
+        self.hash[: self.count] = hash_
+        for mine, its in zip(self.places, places, strict=True):
+            mine[: self.count] = its
+
     def end(self, cells: Cells, top: Top) -> None:
         """What is held is a piece."""
         self.show(cells, top)

@@ -1,0 +1,160 @@
+"""What is saved of a summary: plain arrays and numbers, from which it goes on to the bit.
+
+The cells of pyramids are not saved: they are sums of the zones'.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from engine.kernels.top_values import Top
+from engine.model.batch import Int32Array, Int64Array
+from engine.summaries.cells import CellPool
+from engine.summaries.growing_zone import GrowingZone
+from engine.summaries.layouts import Layout, Learning
+from engine.summaries.pyramid import Pyramid
+from engine.summaries.summary_type import Float64Array, HashArray, Places, Tally
+from engine.summaries.zones import CUTS, Zone
+
+_WHOLE = ("granularity", "begin_ms", "last_ms", "first", "end", "layout", "number")
+
+
+@dataclass(frozen=True, slots=True)
+class ZonesState:
+    """Zones, oldest first, as columns."""
+
+    # int64[z, 8]: the fields of _WHOLE and the place of ``cut`` in CUTS.
+    numbers: Int64Array
+    # float64[z].
+    confidence: Float64Array
+    # int32[z, buckets, size], the counters of the cells.
+    counters: Int32Array
+    # int32[z, buckets + 1], the rows of the cells.
+    rows: Int32Array
+    # The lists of each zone: uint64, int64, int32, int32[z, buckets, 32] and int32[z, buckets, 32, t].
+    top: Top
+    # int64[granularities], the number of the next zone of each.
+    following: Int64Array
+
+
+@dataclass(frozen=True, slots=True)
+class GrowingState:
+    """The zone that grows, besides its cells."""
+
+    # See Tally.
+    tally: Tally
+    # The multiple of T1 it began in, and zones in that which ended because of a change.
+    t1: int
+    changes: int
+    # Ordinal of the first row that its lists don't know of.
+    first: int
+    # Of those rows: uint64[n], and Places.
+    hash: HashArray
+    places: Places
+
+
+@dataclass(frozen=True, slots=True)
+class LearningState:
+    """What a layout is being learned from."""
+
+    until_ms: int | None
+    seen: int
+    stride: int
+    # float64[n], uint64[n]: of the rows that are learned from.
+    positions: Float64Array
+    hashes: HashArray
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryState:
+    """All that the next calls depend on besides the definition."""
+
+    now_ms: int | None
+    # Rows of the zones: the ordinal of the first, and uint16[n], the bucket of each.
+    first: int
+    buckets: npt.NDArray[np.uint16]
+    zones: ZonesState
+    growing: GrowingState
+    # None: there is nothing to learn any more.
+    learning: LearningState | None
+    # The layout that was learned.
+    layout: Layout | None
+    # int64[3], zones that ended by reason, as in CUTS.
+    ended: Int64Array
+
+
+def zones_state(pyramids: list[Pyramid], pool: CellPool) -> ZonesState:
+    """Of the zones of all granularities, the first in front."""
+    held = [zone for pyramid in reversed(pyramids) for zone in pyramid.zones]
+    slots = np.array([zone.slot for zone in held], np.int64)
+    numbers = [[*(getattr(zone, name) for name in _WHOLE), CUTS.index(zone.cut)] for zone in held]
+    counters, rows = pool.cells
+    columns = zip(*(zone.top for zone in held), strict=True)
+    return ZonesState(
+        np.array(numbers, np.int64).reshape(-1, len(_WHOLE) + 1),
+        np.array([zone.confidence for zone in held], np.float64),
+        counters[slots],
+        rows[slots],
+        Top(*(np.array(column) for column in columns)) if held else Top(*(np.empty(0),) * len(Top._fields)),
+        np.array([pyramid.following for pyramid in pyramids], np.int64),
+    )
+
+
+def restore_zones(state: ZonesState, pyramids: list[Pyramid], pool: CellPool) -> Zone | None:
+    """Put zones back into pyramids that have none; returns the open one."""
+    held: list[list[tuple[Zone, int]]] = [[] for _ in pyramids]
+    for at, row in enumerate(state.numbers.tolist()):
+        granularity, begin_ms, last_ms, first, end, layout, number, cut = row
+        slot = pool.take()
+        cells = pool.of(slot)
+        cells.counters[0], cells.rows[0] = state.counters[at], state.rows[at]
+        top = Top(*(array[at].copy() for array in state.top))
+        zone = Zone(granularity, begin_ms, last_ms, first, end, slot, layout, top)
+        zone.cut, zone.confidence = CUTS[cut], float(state.confidence[at])
+        held[granularity - 1].append((zone, number))
+    for pyramid, zones, following in zip(pyramids, held, state.following.tolist(), strict=True):
+        pyramid.restore(zones, following)
+    return next((zone for zone, _ in held[0] if zone.cut == "open"), None)
+
+
+def growing_state(growing: GrowingZone) -> GrowingState:
+    """Copies of what it holds."""
+    chunk, tally = growing.chunk, growing.tally
+    of_rows = slice(0, chunk.count)
+    return GrowingState(
+        Tally(tally.squares.copy(), tally.progress.copy()),
+        growing.t1,
+        growing.changes,
+        chunk.first,
+        chunk.hash[of_rows].copy(),
+        Places(
+            chunk.places.counters[of_rows].copy(),
+            chunk.places.bucket[of_rows].copy(),
+            chunk.places.share[of_rows].copy(),
+        ),
+    )
+
+
+def restore_growing(state: GrowingState, zone: Zone | None, growing: GrowingZone) -> None:
+    """zone: the open one."""
+    growing.zone, growing.t1, growing.changes = zone, state.t1, state.changes
+    growing.tally = Tally(state.tally.squares.copy(), state.tally.progress.copy())
+    growing.chunk.hold(state.hash, state.places, state.first)
+
+
+def learning_state(learning: Learning) -> LearningState:
+    """What it has seen."""
+    return LearningState(
+        learning.until_ms, learning.seen, learning.stride, learning.positions, learning.hashes
+    )
+
+
+def restored_learning(state: LearningState, granularity_ms: int) -> Learning:
+    """The inverse of :func:`learning_state`."""
+    learning = Learning(granularity_ms)
+    learning.until_ms, learning.seen, learning.stride = state.until_ms, state.seen, state.stride
+    learning.positions, learning.hashes = state.positions, state.hashes
+    return learning
