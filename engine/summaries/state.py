@@ -92,13 +92,18 @@ def zones_state(pyramids: list[Pyramid], pool: CellPool) -> ZonesState:
     slots = np.array([zone.slot for zone in held], np.int64)
     numbers = [[*(getattr(zone, name) for name in _WHOLE), CUTS.index(zone.cut)] for zone in held]
     counters, rows = pool.cells
-    columns = zip(*(zone.top for zone in held), strict=True)
     return ZonesState(
         np.array(numbers, np.int64).reshape(-1, len(_WHOLE) + 1),
         np.array([zone.confidence for zone in held], np.float64),
         counters[slots],
         rows[slots],
-        Top(*(np.array(column) for column in columns)) if held else Top(*(np.empty(0),) * len(Top._fields)),
+        Top(
+            np.array([zone.top.hash for zone in held], np.uint64),
+            np.array([zone.top.row for zone in held], np.int64),
+            np.array([zone.top.estimate for zone in held], np.int32),
+            np.array([zone.top.share for zone in held], np.int32),
+            np.array([zone.top.places for zone in held], np.int32),
+        ),
         np.array([pyramid.following for pyramid in pyramids], np.int64),
     )
 

@@ -254,7 +254,7 @@ class Summary:
         return SummaryState(
             self.now_ms,
             rows.first,
-            rows.buckets_of(rows.first, rows.next),
+            rows.buckets_of(rows.first, rows.next).astype(np.uint16),
             zones_state(self._pyramids, self._pool),
             growing_state(self._growing),
             None if self._learning is None else learning_state(self._learning),
