@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from engine.language.statements import parse
 from engine.model.limits import Limits
-from tests.language.fixtures import CATALOGUE, FLIGHTS
+from tests.language.fixtures import CATALOGUE, FLIGHTS, SUMMARIES
 from tests.language.rendering import render_statement
 from tureen.carets import render
 from tureen.errors import LimitExceeded, TureenError
@@ -34,6 +34,16 @@ SEEDS = [
     "SELECT EXTRACT(HOUR FROM ts), SUBSTRING(dest FROM 2 FOR 1), TRIM(BOTH 'x' FROM dest) FROM flights",
     "CREATE STREAM s (a INTEGER) WITH (topic = 't', partitions = 4) RETAIN 7 DAYS",
     "DROP STREAM IF EXISTS flights",
+    (
+        "SELECT a.price FROM store1 a, store2 b WHERE a.itemno = b.itemno WITH PREFERENCE desc "
+        "a.itemno * SUMMARY.Estimate.Count(a.itemno), items2.Estimate.Frequency(b.itemno) / 2 "
+        "FADE FACTOR 80 % WINDOW 1 MINUTE WITH (weight = 2) EMIT CHANGES WITH (format = 'diff')"
+    ),
+    (
+        "CREATE SUMMARY IF NOT EXISTS x ON flights (carrier) WITH GRANULARITY 10 SECONDS AND COLLAPSE(4, 3) "
+        "SETTINGS (theta = 0.5, zone_length_max = 2 SECONDS, buckets = 8)"
+    ),
+    "ALTER SUMMARY items1 SET (theta = 0.5)",
     (
         "SELECT a IS DISTINCT FROM b, NULLIF(1, 2), -x -- comment\n FROM flights "
         "/* more */ WHERE cancelled IS NOT TRUE"
@@ -116,6 +126,10 @@ WORDS = (
         "UNION ALL",
         "INTERSECT",
         "EXCEPT ALL ON (",
+        "WITH PREFERENCE",
+        "SUMMARY.Estimate.Count(",
+        "FADE FACTOR",
+        "WINDOW 1 MINUTE",
     ]
 )
 
@@ -124,7 +138,7 @@ def check(sql: str) -> None:
     began = time.process_time()
     refusal: TureenError | None = None
     try:
-        render_statement(parse(sql, CATALOGUE, Limits()))
+        render_statement(parse(sql, CATALOGUE, Limits(), summaries=SUMMARIES))
     except TureenError as error:
         refusal = error
     assert time.process_time() - began < LONG_S

@@ -12,14 +12,20 @@ from engine.language.parameters import Parameters, refused_at, written
 from engine.language.query import Query
 from engine.language.statements import parse
 from engine.model.limits import Limits
-from tests.language.fixtures import CATALOGUE
+from tests.language.fixtures import CATALOGUE, SUMMARIES
 from tureen.errors import ParametersRefused, TureenError
 
 
+PREFERRING = (
+    "SELECT price FROM store1 WHERE price > {} "
+    "WITH PREFERENCE {} + SUMMARY.Estimate.Count(itemno) FADE FACTOR {} WINDOW {}"
+)
+
+
 def meaning(sql: str) -> object:
-    statement = parse(sql, CATALOGUE, Limits())
+    statement = parse(sql, CATALOGUE, Limits(), summaries=SUMMARIES)
     assert isinstance(statement, Query)
-    return (repr(statement.scan), repr(statement.stages))
+    return (repr(statement.scan), repr(statement.stages), repr(statement.preference))
 
 
 @pytest.mark.parametrize(
@@ -88,6 +94,11 @@ def meaning(sql: str) -> object:
             "SELECT '?' AS \"?\" FROM flights -- ?\n WHERE /* ? /* ? */ ? */ flight = ?",
             (3,),
             "SELECT '?' AS \"?\" FROM flights WHERE flight = 3",
+        ),
+        (
+            PREFERRING.format("?", "?", "?", "?"),
+            (1, 2.5, 0.8, "1 minute"),
+            PREFERRING.format(1, 2.5, 0.8, "1 MINUTE"),
         ),
         ("SELECT dest FROM flights", (), "SELECT dest FROM flights"),
     ],

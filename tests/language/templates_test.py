@@ -101,9 +101,23 @@ FORMS = [
     'SELECT flight FROM flights WHERE dest = {} EMIT CHANGES INTO "late 5" WITH (snapshot = {})',
     "SELECT dest FROM flights [RANGE 9 SECONDS DOWN TO {} SECONDS] SAMPLE({} DOWN TO 1, {}) WHERE delay > {}",
     "SELECT dest FROM flights WHERE delay > {} WITH (max_fn = {}, weight = {}) EMIT CHANGES",
+    (
+        "SELECT * FROM store1 WHERE price > {} WITH PREFERENCE {} + SUMMARY.Estimate.Count(itemno) "
+        "FADE FACTOR {} WINDOW {} SECONDS WITH (weight = {})"
+    ),
+    (
+        "SELECT a.price + {} FROM store1 a, store2 b WHERE a.itemno = b.itemno AND b.price < {} WITH "
+        "PREFERENCE asc SUMMARY.Estimate.Count(b.itemno), "
+        "CASE a.itemno WHEN {} THEN {} ELSE items1.Estimate.Count(a.itemno) END"
+    ),
+    "CREATE SUMMARY x ON flights (delay) WITH GRANULARITY {} s AND COLLAPSE({}, {}) SETTINGS (theta = {})",
     "SELECT nothing FROM flights WHERE delay > {} AND flight = {}",
     "SELECT carrier FROM missing WHERE delay > {}",
 ]
+PREFERRING = (
+    "SELECT carrier FROM flights WHERE flight > {} "
+    "WITH PREFERENCE 7 * SUMMARY.Estimate.Count(carrier) FADE FACTOR 0.5 WINDOW 90 SECONDS"
+)
 NUMBERS = [
     *("0", "1", "2", "5", "007", "9", "42", "100", "2147483647", "2147483648", "4294967296"),
     *("9223372036854775807", "9223372036854775808", "99999999999999999999", "1.5", "2.50", "0.1", "10.25"),
@@ -148,7 +162,7 @@ def outcome(read: object, text: str) -> str:
 
 
 def whole(text: str) -> object:
-    return parse(text, CATALOGUE, Limits())
+    return parse(text, CATALOGUE, Limits(), summaries=fixtures.SUMMARIES)
 
 
 def filled(form: str, literals: list[str]) -> str:
@@ -159,7 +173,7 @@ def filled(form: str, literals: list[str]) -> str:
     st.sampled_from(FORMS), st.lists(st.lists(any_literal, min_size=5, max_size=5), min_size=4, max_size=10)
 )
 def test_any_literals(form: str, rounds: list[list[str]]) -> None:
-    templates = Templates(CATALOGUE, Limits())
+    templates = Templates(CATALOGUE, Limits(), summaries=fixtures.SUMMARIES)
     for literals in rounds:
         text = filled(form, literals)
         assert outcome(templates.statement, text) == outcome(whole, text)
@@ -174,7 +188,7 @@ def test_any_literals(form: str, rounds: list[list[str]]) -> None:
 )
 def test_literals_of_one_kind(form: str, kind: st.SearchStrategy[str], data: st.DataObject) -> None:
     """Many texts of few shapes: equal and different literals, and templates that are used again."""
-    templates = Templates(CATALOGUE, Limits())
+    templates = Templates(CATALOGUE, Limits(), summaries=fixtures.SUMMARIES)
     for _ in range(12):
         text = filled(form, data.draw(st.lists(kind, min_size=5, max_size=5)))
         assert outcome(templates.statement, text) == outcome(whole, text)
@@ -182,7 +196,7 @@ def test_literals_of_one_kind(form: str, kind: st.SearchStrategy[str], data: st.
 
 @given(st.lists(st.sampled_from(FORMS), min_size=1, max_size=3), st.data())
 def test_mutated_texts(forms: list[str], data: st.DataObject) -> None:
-    templates = Templates(CATALOGUE, Limits())
+    templates = Templates(CATALOGUE, Limits(), summaries=fixtures.SUMMARIES)
     for _ in range(8):
         text = filled(data.draw(st.sampled_from(forms)), ["5", "'a'", "7", "1.5", "'b'"])
         start = data.draw(st.integers(0, len(text)))
@@ -213,13 +227,17 @@ def test_mutated_texts(forms: list[str], data: st.DataObject) -> None:
         ),
         ("SELECT price * {} FROM flights [ROWS 10]", [("1.5",), ("2.5",), ("3.5",)]),
         (
+            PREFERRING.replace("WITH", "AND delay > {} WITH"),
+            [("1", "2"), ("3", "4"), ("5", "6")],
+        ),
+        (
             "RSTREAM (SELECT flight FROM flights WHERE flight = {}) EMIT CHANGES WITH (format = 'diff')",
             [("1",), ("2",), ("3",)],
         ),
     ],
 )
 def test_the_third_text_of_a_shape_is_not_parsed(form: str, rounds: list[tuple[str, ...]]) -> None:
-    templates = Templates(CATALOGUE, Limits())
+    templates = Templates(CATALOGUE, Limits(), summaries=fixtures.SUMMARIES)
     meanings = [templates.read(form.format(*literals)).meaning for literals in rounds]
     assert [type(meaning) for meaning in meanings] == [FixedQuery, Template, Template]
     assert meanings[1] is meanings[2]
@@ -236,7 +254,7 @@ def test_joins_that_differ_in_constants_share_a_template() -> None:
         "JOIN weather w ON f.dest = w.dest AND wind > {} "
         "LEFT JOIN planes p ON p.flight = f.flight AND p.model = {} WHERE delay < {} AND f.delay < wind + {}"
     )
-    templates = Templates(CATALOGUE, Limits())
+    templates = Templates(CATALOGUE, Limits(), summaries=fixtures.SUMMARIES)
     rounds = [("2", "1.5", "'A'", "3", "4"), ("3", "2.5", "'B'", "5", "6"), ("4", "7.5", "'C'", "8", "9")]
     meanings = [templates.read(form.format(*literals)).meaning for literals in rounds]
     assert [type(meaning) for meaning in meanings] == [FixedQuery, Template, Template]
@@ -252,6 +270,9 @@ def test_joins_that_differ_in_constants_share_a_template() -> None:
     ("form", "fixed", "free"),
     [
         ("SELECT carrier FROM flights [ROWS {}] WHERE flight > {}", "10", "20"),
+        (PREFERRING.replace("0.5", "{}"), "0.5", "0.6"),
+        (PREFERRING.replace("7 * ", "{} * "), "7", "8"),
+        (PREFERRING.replace("90 ", "{} "), "90", "80"),
         ("SELECT carrier FROM flights [RANGE {} SECONDS] WHERE flight > {}", "10", "20"),
         ("SELECT carrier FROM flights WHERE dest LIKE {} AND flight > {}", "'a%'", "'b%'"),
         ("SELECT ROUND(price, {}) FROM flights WHERE flight > {}", "1", "0"),
@@ -261,7 +282,7 @@ def test_joins_that_differ_in_constants_share_a_template() -> None:
     ],
 )
 def test_what_is_no_scalar_constant_is_part_of_the_shape(form: str, fixed: str, free: str) -> None:
-    templates = Templates(CATALOGUE, Limits())
+    templates = Templates(CATALOGUE, Limits(), summaries=fixtures.SUMMARIES)
     for first in (fixed, free, fixed, free, fixed, free):
         for second in ("5", "6", "7"):
             text = form.format(first, second)
@@ -287,14 +308,14 @@ def test_what_is_no_scalar_constant_is_part_of_the_shape(form: str, fixed: str, 
 def test_literals_that_change_what_a_text_means_are_not_taken_for_others(
     form: str, rounds: list[str]
 ) -> None:
-    templates = Templates(CATALOGUE, Limits())
+    templates = Templates(CATALOGUE, Limits(), summaries=fixtures.SUMMARIES)
     for literals in rounds + rounds:
         text = "SELECT flight FROM flights WHERE " + form.format(*literals.split())
         assert outcome(templates.statement, text) == outcome(whole, text)
 
 
 def test_where_changes_go_is_part_of_the_shape() -> None:
-    templates = Templates(CATALOGUE, Limits())
+    templates = Templates(CATALOGUE, Limits(), summaries=fixtures.SUMMARIES)
     tails = ["", " EMIT CHANGES", " EMIT CHANGES INTO a", " EMIT CHANGES INTO b"]
     tails += [f" EMIT CHANGES WITH (format = '{name}')" for name in ("diff", "debezium", "upsert", "x")]
     for flight in range(5):
@@ -306,7 +327,7 @@ def test_where_changes_go_is_part_of_the_shape() -> None:
 
 
 def test_what_a_text_allows_is_part_of_the_shape() -> None:
-    templates = Templates(CATALOGUE, Limits())
+    templates = Templates(CATALOGUE, Limits(), summaries=fixtures.SUMMARIES)
     said = [("", "", ""), (" DOWN TO 1 MINUTE", "", ""), (" DOWN TO 2 MINUTES", " SAMPLE(50 DOWN TO 5)", "")]
     said += [("", " SAMPLE(50)", ""), ("", " SAMPLE(50, 1)", ""), ("", " SAMPLE(50, 2)", "")]
     said += [
@@ -336,7 +357,7 @@ def test_a_text_that_is_too_long_is_refused_though_its_template_is_known() -> No
 
 
 def test_templates_are_bounded() -> None:
-    templates = Templates(CATALOGUE, Limits())
+    templates = Templates(CATALOGUE, Limits(), summaries=fixtures.SUMMARIES)
     for number in range(3_000):
         templates.read(f"SELECT carrier AS c{number}x FROM flights WHERE flight > 5")
     assert len(templates._shapes) <= 2_048
