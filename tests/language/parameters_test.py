@@ -15,7 +15,6 @@ from engine.model.limits import Limits
 from tests.language.fixtures import CATALOGUE, SUMMARIES
 from tureen.errors import ParametersRefused, TureenError
 
-
 PREFERRING = (
     "SELECT price FROM store1 WHERE price > {} "
     "WITH PREFERENCE {} + SUMMARY.Estimate.Count(itemno) FADE FACTOR {} WINDOW {}"

@@ -67,9 +67,9 @@ def _resaid(plain: Query, query: Query) -> tuple[object, ...]:
 def test_without_a_window_scans_are_unbounded() -> None:
     query = query_of(f"SELECT * FROM store1 {CLAUSE}")
     assert [scan.window for scan in query.scans()] == [UNBOUNDED]
-    assert query.preference == replace(
-        preference_in(f"SELECT * FROM store1 {CLAUSE}"), order="desc", fade=1.0
-    )
+    preference = query.preference
+    assert preference is not None
+    assert (preference.order, preference.fade, preference.window_ms) == ("desc", 1.0, None)
 
 
 PARTS = {
