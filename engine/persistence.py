@@ -8,10 +8,12 @@ from dataclasses import replace
 from engine.model.last_answer import LastAnswer
 from engine.model.persistence import QueryState, StateSink, StateSource
 from engine.model.source import SourceName
+from engine.model.state_tree import as_tree, of_tree
 from engine.model.step import (
     Position,
 )
 from engine.parts import Parts
+from engine.promising.turns import TurnsState
 from engine.queries.allotting import given_less
 from engine.queries.coming import Coming
 from engine.queries.registrations import bound
@@ -20,6 +22,8 @@ from engine.standing.query import SetKey, StandingQuery, set_key
 
 GROUPS = "promising/"
 """What the names of the parts begin with that are groups of queries with a preference."""
+TURNS = "turns"
+"""The name of the part that says whose turn it is among them."""
 RESTORED_MAX = 4_096
 """Queries that come back together: what is known of a text for that is let go of before the next come."""
 
@@ -96,6 +100,8 @@ class Persistence:
             numbers.add(one.number)
             if all_of_them or one.number in over.promising.unsaved:
                 sink.put_part(GROUPS + str(one.number), over.promising.state(one))
+        if numbers:
+            sink.put_part(TURNS, as_tree(self._parts.grants.turns.state()))
         return numbers
 
     def _state_of(self, query: StandingQuery) -> QueryState:
@@ -182,3 +188,5 @@ def _restore_groups(parts: Parts, store: StateSource) -> None:
         parts.stored.groups.add(number)
         parts.sets.group_numbers.given = max(parts.sets.group_numbers.given, number)
         over.promising.restore(number, tree, over.standing, over.stands())
+    for _, tree in store.state_parts(TURNS):
+        parts.grants.turns.restore(of_tree(TurnsState, tree))

@@ -11,102 +11,98 @@ Source: Shreedhar, Varghese, *Efficient fair queuing using deficit round robin*;
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-
-from engine.model.source import SourceName
-from engine.operators.scan import ScanAt
-from engine.promising.group import PromisingGroup
+from typing import Protocol
 
 QUANTUM = 4_096
 """Units of a turn of the group with the least weight."""
 
 
-@dataclass(frozen=True, slots=True)
-class TurnsState:
-    """What is saved of turns. deficits: units, one a group, in the order of the groups. turn: the place of
-    the group whose turn it is; begun: whether it got its quantum already.
-    """
+class TurnTaker(Protocol):
+    """A group, as turns see it."""
 
-    deficits: tuple[float, ...]
-    turn: int
-    begun: bool
-
-
-class Turns:
-    """Of groups in the order in which they came."""
-
-    def __init__(self, quantum: int = QUANTUM) -> None:
-        self.quantum = quantum
-        self._groups: list[PromisingGroup] = []
-        self._deficits: list[float] = []
-        self._turn = 0
-        self._begun = False
-
-    def __iter__(self) -> Iterator[PromisingGroup]:
-        return iter(self._groups)
-
-    def __len__(self) -> int:
-        return len(self._groups)
-
-    def add(self, group: PromisingGroup) -> None:
-        """A group comes, behind the others."""
-        self._groups.append(group)
-        self._deficits.append(0.0)
-
-    def remove(self, group: PromisingGroup) -> None:
-        """It goes."""
-        place = next(number for number, each in enumerate(self._groups) if each is group)
-        del self._groups[place], self._deficits[place]
-        if place == self._turn:
-            self._begun = False
-        elif place < self._turn:
-            self._turn -= 1
-        if self._turn >= len(self._groups):
-            self._turn = 0
+    @property
+    def weight(self) -> float: ...
 
     @property
     def left(self) -> bool:
-        """Whether there is anything to spend units on."""
-        return any(group.left for group in self._groups)
+        """Whether it has anything to spend units on."""
+        ...
 
-    def spend(self, units: int, at: Mapping[SourceName, ScanAt]) -> int:
-        """Let groups visit rows, one after another; returns the units that were used: all of them, or less
-        and no group has anything left. at: how the sources of all groups stand.
+    def spend(self, units: int) -> int:
+        """Use units; returns how many: all of them, or less and nothing is left."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class TurnsState:
+    """What is saved of turns. deficits: units that a group kept, by its number; of others 0. turn: the number
+    of the group whose turn it is, or that of the next one from there on; begun: whether it got its quantum.
+    """
+
+    deficits: Mapping[int, float]
+    turn: int = 0
+    begun: bool = False
+
+
+class Turns:
+    """Of groups by their numbers, which ascend in the order in which they came."""
+
+    def __init__(self, quantum: int = QUANTUM) -> None:
+        self.quantum = quantum
+        self._deficits: dict[int, float] = {}
+        self._turn = 0
+        self._begun = False
+
+    def spend(self, units: int, groups: Mapping[int, TurnTaker]) -> dict[int, int]:
+        """Let groups use units, one after another; returns what each used, by its number. Together it is all
+        units, or less and no group has anything left. groups: all there are; others are forgotten.
         """
-        used, idle = 0, 0
-        lightest = min((group.weight for group in self._groups if group.weight > 0), default=1.0)
-        while used < units and idle < len(self._groups):
-            group = self._groups[self._turn]
+        order = sorted(groups)
+        self._deficits = {number: self._deficits.get(number, 0.0) for number in order}
+        used = dict.fromkeys(order, 0)
+        lightest = min((group.weight for group in groups.values() if group.weight > 0), default=1.0)
+        left, idle = units, 0
+        while left and idle < len(order):
+            number = self._whose(order)
+            group = groups[number]
             if not group.left:
-                self._deficits[self._turn] = 0.0
-                self._next()
+                self._pass_on(number, keeps=False)
                 idle += 1
                 continue
             idle = 0
             if not self._begun:
-                self._deficits[self._turn] += self.quantum * max(group.weight, lightest) / lightest
+                self._deficits[number] += self.quantum * max(group.weight, lightest) / lightest
                 self._begun = True
-            may = min(int(self._deficits[self._turn]), units - used)
-            spent = group.spend(may, at)
-            used += spent
-            self._deficits[self._turn] -= spent
-            if int(self._deficits[self._turn]) <= 0 or not group.left:
-                self._next()
+            spent = group.spend(min(int(self._deficits[number]), left))
+            used[number] += spent
+            left -= spent
+            self._deficits[number] -= spent
+            if not groups[number].left:
+                self._pass_on(number, keeps=False)
+            elif self._deficits[number] < 1.0:
+                self._pass_on(number, keeps=True)
         return used
 
-    def _next(self) -> None:
-        if not self._groups[self._turn].left:
-            self._deficits[self._turn] = 0.0
-        self._turn = (self._turn + 1) % len(self._groups)
-        self._begun = False
+    def _whose(self, order: list[int]) -> int:
+        """Whose turn it is."""
+        number = next((each for each in order if each >= self._turn), order[0])
+        if number != self._turn:
+            self._turn, self._begun = number, False
+        return number
+
+    def _pass_on(self, number: int, *, keeps: bool) -> None:
+        """A group's turn is over. keeps: what is left of its units, less than one."""
+        if not keeps:
+            self._deficits[number] = 0.0
+        self._turn, self._begun = number + 1, False
 
     def state(self) -> TurnsState:
         """All that the next turns depend on, besides the groups."""
-        return TurnsState(tuple(self._deficits), self._turn, self._begun)
+        return TurnsState(dict(self._deficits), self._turn, self._begun)
 
     def restore(self, state: TurnsState) -> None:
-        """The same groups, in the same order, go on where they were."""
-        assert len(state.deficits) == len(self._groups)
-        self._deficits = list(state.deficits)
+        """Go on from there."""
+        self._deficits = dict(state.deficits)
         self._turn, self._begun = state.turn, state.begun

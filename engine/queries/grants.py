@@ -7,10 +7,32 @@ exactly these, or less where nothing is left to do, so that a replay finds the s
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
+from engine.promising.group import PromisingGroup
+from engine.promising.turns import Turns
 from engine.queries.promising import Numbered
 from engine.queries.source_set import SourceSet
 from engine.queries.source_sets import SourceSets
+
+
+@dataclass(frozen=True, slots=True)
+class _Taker:
+    """A group as turns see it, over the sources of its set as they stand."""
+
+    over: SourceSet
+    group: PromisingGroup
+
+    @property
+    def weight(self) -> float:
+        return self.group.weight
+
+    @property
+    def left(self) -> bool:
+        return self.group.left
+
+    def spend(self, units: int) -> int:
+        return self.group.spend(units, self.over.stands())
 
 
 class Grants:
@@ -18,20 +40,19 @@ class Grants:
 
     def __init__(self, sets: SourceSets) -> None:
         self._sets = sets
+        self.turns = Turns()
 
     def spend(self, units: int) -> tuple[int, list[SourceSet]]:
         """Spend a grant; (units used, sets of which groups used some). O(groups, and what they do)."""
-        used, moved = 0, list[SourceSet]()
-        for over, numbered in self._in_order():
-            group = numbered.group
-            if used == units or group is None or not group.left:
-                continue
-            spent = group.spend(units - used, over.stands())
-            if spent:
-                used += spent
-                over.spent(numbered)
+        moved = list[SourceSet]()
+        in_order = self._in_order()
+        takers = {one.number: _Taker(over, one.group) for over, one in in_order if one.group is not None}
+        used = self.turns.spend(units, takers)
+        for over, one in in_order:
+            if used.get(one.number):
+                over.spent(one)
                 moved.append(over)
-        return used, moved
+        return sum(used.values()), moved
 
     def _in_order(self) -> list[tuple[SourceSet, Numbered]]:
         """All groups with their sets, as they came."""

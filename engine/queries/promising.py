@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol, cast
+from typing import Protocol
 
 from engine.language.preference import preference_of
 from engine.language.query import Query
@@ -23,7 +23,7 @@ from engine.model.state_tree import Tree, as_tree, of_tree
 from engine.model.summary import SummaryName
 from engine.operators.scan import ScanAt
 from engine.promising.group import GroupKey, Member, PromisingGroup, expected_precision
-from engine.promising.joins import PromisingJoin, join_key
+from engine.promising.joins import JoinState, PromisingJoin, join_key
 from engine.promising.selections import PromisingSelection, SelectionState
 from engine.results.found_answers import Found
 from engine.sources.source import Source
@@ -375,7 +375,7 @@ class _Joins:
     """Of joins of two streams."""
 
     def new(self, key: GroupKey, summaries: Mapping[SummaryName, Summary], limits: Limits) -> PromisingGroup:
-        return cast("PromisingGroup", PromisingJoin(key, summaries, limits.promising_entries_max))
+        return PromisingJoin(key, summaries, limits.promising_entries_max)
 
     def restored(
         self,
@@ -386,7 +386,8 @@ class _Joins:
         at: Mapping[SourceName, ScanAt],
         tree: Tree,
     ) -> PromisingGroup:
-        raise NotSupported("a promising join begins anew")
+        state = of_tree(JoinState, tree)
+        return PromisingJoin.restored(key, summaries, members, at, state, limits.promising_entries_max)
 
 
 class _Selections:

@@ -2,98 +2,101 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass
+from itertools import chain
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from engine.model.state_tree import as_tree, of_tree
-from engine.promising.group import Member
-from engine.promising.joins import PromisingJoin, join_key
 from engine.promising.turns import QUANTUM, Turns, TurnsState
-from tests.promising.streams import WIDTHS, Streams, join_query, rows_of
-
-WEIGHTS = {"desc": 1.0, "asc": 2.0, "weighted": 0.5}
 
 
-def groups_of(streams: Streams) -> list[PromisingJoin]:
-    """A group for each order, with more to visit than is granted."""
-    made = []
-    for order, weight in WEIGHTS.items():
-        query = join_query(order)
-        group = PromisingJoin(join_key(query, WIDTHS), streams.summaries)
-        group.add(Member(order, replace(query, weight=weight), weight), streams.at())
-        made.append(group)
-    rows = rows_of(list(range(1, 401)), [number % 7 for number in range(400)])
-    streams.step({"a": rows, "b": rows}, 400)
-    streams.step({"a": rows_of([401] * 400, [number % 5 for number in range(400)])}, 401)
-    for group in made:
-        group.arrive(streams.at(), 401)
-    return made
+@dataclass
+class Work:
+    """A group with so many rows to visit; ``log`` has who visited what."""
+
+    number: int
+    weight: float
+    rows: int
+    log: list[tuple[int, int]]
+
+    @property
+    def left(self) -> bool:
+        return self.rows > 0
+
+    def spend(self, units: int) -> int:
+        spent = min(units, self.rows)
+        self.rows -= spent
+        self.log.append((self.number, spent))
+        return spent
 
 
-def turns_of(groups: list[PromisingJoin]) -> Turns:
-    turns = Turns(64)
-    for group in groups:
-        turns.add(group)
-    return turns
+def works(*weights_and_rows: tuple[float, int]) -> tuple[dict[int, Work], list[tuple[int, int]]]:
+    log: list[tuple[int, int]] = []
+    made = {3 * place + 1: Work(place, *each, log) for place, each in enumerate(weights_and_rows)}
+    return made, log
 
 
-def test_units_are_in_the_ratio_of_weights_whatever_the_grants():
-    shares = []
-    for cuts in ([896], [1] * 10 + [86, 800], [100] * 8 + [96]):
-        streams = Streams(granularity_ms=1000)
-        groups = groups_of(streams)
-        turns = turns_of(groups)
-        for units in cuts:
-            assert turns.spend(units, streams.at()) == units
-        shares.append([group.counts.spent for group in groups])
-        assert all(group.left for group in groups)
-    assert shares == [[256, 512, 128]] * 3
+def visits(log: list[tuple[int, int]]) -> list[int]:
+    """Whose each visited row was, one after another."""
+    return list(chain.from_iterable([number] * spent for number, spent in log))
 
 
-def test_a_group_with_nothing_left_gives_its_turn_to_others_and_saves_nothing():
-    streams = Streams(granularity_ms=1000)
-    groups = groups_of(streams)
-    turns = turns_of(groups)
-    first = groups[1]
-    everything = sum(group.counts.short for group in groups)
-    first.spend(1 << 30, streams.at())
-    assert not first.left
-    rest = everything - first.counts.spent
-    assert turns.spend(1 << 30, streams.at()) == rest
-    assert not turns.left
-    assert turns.spend(5, streams.at()) == 0
-    assert turns.state().deficits == (0.0, 0.0, 0.0)
-
-
-def test_turns_go_on_after_a_restart_where_they_were():
-    spent = []
-    for restart in (False, True):
-        streams = Streams(granularity_ms=1000)
-        groups = groups_of(streams)
-        turns = turns_of(groups)
-        turns.spend(75, streams.at())
-        if restart:
+@given(
+    st.lists(st.tuples(st.sampled_from([0.1, 1.0, 2.5]), st.integers(0, 60)), min_size=1, max_size=4),
+    st.lists(st.integers(0, 30), max_size=8),
+    st.booleans(),
+)
+def test_neither_cuts_nor_restarts_change_whose_row_is_next(drawn, cuts, restarts):
+    whole, log = works(*drawn)
+    Turns(8).spend(sum(cuts), whole)
+    parts, pieces = works(*drawn)
+    turns = Turns(8)
+    for units in cuts:
+        used = turns.spend(units, parts)
+        assert sum(used.values()) == units or not any(each.left for each in parts.values())
+        if restarts:
             state = of_tree(TurnsState, as_tree(turns.state()))
-            turns = turns_of(groups)
+            turns = Turns(8)
             turns.restore(state)
-        turns.spend(300, streams.at())
-        spent.append([group.counts.spent for group in groups])
-    assert spent[0] == spent[1]
+    assert visits(pieces) == visits(log)
 
 
-@pytest.mark.parametrize("gone", [0, 1, 2])
-def test_turns_go_on_when_a_group_goes(gone):
-    streams = Streams(granularity_ms=1000)
-    groups = groups_of(streams)
-    turns = turns_of(groups)
-    turns.spend(130, streams.at())
-    turns.remove(groups[gone])
-    left = [group for group in groups if group is not groups[gone]]
-    assert list(turns) == left
-    assert turns.spend(64 * 9, streams.at()) == 64 * 9
-    assert all(group.counts.spent > 64 for group in left)
+def test_units_are_in_the_ratio_of_weights():
+    groups, _ = works((1.0, 10_000), (2.0, 10_000), (0.5, 10_000), (4.0, 0))
+    turns = Turns(64)
+    used = [turns.spend(units, groups) for units in (100, 348, 448)]
+    assert [sum(each[number] for each in used) for number in groups] == [256, 512, 128, 0]
 
 
-def test_a_turn_is_a_block_of_the_lightest_group():
+def test_a_group_with_nothing_left_saves_nothing():
+    groups, log = works((1.0, 10), (1.0, 1_000))
+    turns = Turns(64)
+    turns.spend(200, groups)
+    assert turns.state().deficits[1] == 0.0
+    groups[1].rows = 100
+    log.clear()
+    turns.spend(300, groups)
+    assert [spent for number, spent in log if number == 0] == [64, 36]
+
+
+@pytest.mark.parametrize("gone", [1, 4, 7])
+def test_turns_go_on_when_a_group_goes_and_another_comes(gone):
+    groups, log = works((1.0, 10_000), (1.0, 10_000), (1.0, 10_000))
+    turns = Turns(64)
+    turns.spend(130, groups)
+    del groups[gone]
+    log.clear()
+    groups[20] = Work(20, 1.0, 10_000, log)
+    used = turns.spend(64 * 9 + 62, groups)
+    assert set(used) == set(groups)
+    assert min(used.values()) >= 64 * 3 - 2
+
+
+def test_a_turn_of_the_lightest_group_is_a_block_of_rows():
     assert Turns().quantum == QUANTUM
+    groups, log = works((3.0, 10 * QUANTUM), (1.0, 10 * QUANTUM))
+    Turns().spend(5 * QUANTUM, groups)
+    assert log == [(0, 3 * QUANTUM), (1, QUANTUM), (0, QUANTUM)]
