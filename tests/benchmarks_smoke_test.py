@@ -118,6 +118,30 @@ RUNS = {
         "--window 3000 --times 1 --strategies nt upa10",
         ["jump_ms", "deletions_per_s", "engine_deletions_per_s.upa10"],
     ),
+    **{
+        f"promising-fig{number}": (
+            "--gaps 100 --seconds 6 --step-ms 400",
+            [f"{figure}.{line}.gap100" for figure in figures for line in lines],
+        )
+        for number, figures, lines in (
+            (11, ("pct_of_exact",), ("pt", "shj_oldest", "shj_newest", "skip", "index")),
+            (12, ("pct_of_exact", "distance_s"), ("pt_count", "pt_density", "shj_newest")),
+            (13, ("pct_of_exact", "hist_mse"), ("pt", "shj_oldest", "skip")),
+            (14, ("pct_of_exact", "pct_outliers"), ("pt", "shj_oldest", "index")),
+        )
+    },
+    "promising-fig9": (
+        "--seconds 6 --step-ms 400 --clock wall",
+        ["insert_units.t4", "insert_ns.t2", "visits_per_hit.t1", "hit_ns.t4", "out_per_in.t3"],
+    ),
+    "promising-fig10": (
+        "--gaps 50 --windows 20 --seconds 6 --step-ms 400",
+        ["out_per_in.gap50.t1", "out_per_in.gap50.t4", "out_per_in.window20.t3"],
+    ),
+    "promising-overhead": (
+        "--rows 40000 --queries 20 --stretches 2 --window 1000",
+        ["rows_per_s.plain", "rows_per_s.summarised", "ratio_to_plain"],
+    ),
     "invocation": (
         "--rows 20000 --queries 2 --times 2",
         ["engine_ms", "ratio_to_duckdb", "count_ratio_to_duckdb", "aggregates_ratio_to_duckdb"],

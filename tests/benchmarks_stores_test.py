@@ -3,15 +3,17 @@
 import numpy as np
 import pytest
 
+from benchmarks.stores.costs import PAPER
 from benchmarks.stores.exact import EVER, Output, exact, output_of
 from benchmarks.stores.flights import flights
 from benchmarks.stores.intervals import aggregates, draw_intervals, mse, pct_of_answers, simple
 from benchmarks.stores.measures import hist_mse, outliers, pct_of_exact, pct_outliers
 from benchmarks.stores.sales import SWAP_S, Sales, draw
-from benchmarks.stores.simple import LINES, Simple
+from benchmarks.stores.simple import Simple, lines
 from broker.demo.flights import DataMissing
 
 WINDOW = 60_000
+LINES = lines(PAPER)
 
 
 def _pairs(sales: Sales, window_ms: int) -> list[tuple[int, int]]:

@@ -14,11 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from benchmarks.stores.costs import PAPER
 from benchmarks.stores.sales import FloatArray, IntArray, Sales
 from engine.kernels.compiled import kernel
 
-EVALUATION = 1.25
-"""Units of the paper's clock that one query takes to look at one row."""
 SHARE = 0.05, 0.10
 QUEUED = 10_000.0
 """Units for which a row waits for a query, as for PT, where it is the granularity."""
@@ -62,7 +61,7 @@ def draw_intervals(seed: int, sales: Sales, queries: int) -> Intervals:
     return Intervals(lo, hi)
 
 
-def simple(sales: Sales, queries: int, evaluation: float = EVALUATION) -> BoolMatrix:
+def simple(sales: Sales, queries: int, evaluation: float = PAPER.evaluation) -> BoolMatrix:
     """bool[queries, rows]: which rows each query gets to see."""
     seen = np.zeros((queries, len(sales)), np.bool_)
     _in_turn(sales.at, seen, evaluation, QUEUED)

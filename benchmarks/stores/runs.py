@@ -31,15 +31,21 @@ class Line(Protocol):
         ...
 
 
-Measure = Callable[[Output, Output], float]
-"""(what was found, the exact output) -> a figure."""
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """A figure of an output. of: (what was found, the exact output) -> it. axis: the paper's."""
+
+    of: Callable[[Output, Output], float]
+    label: str
+    axis: tuple[float, float]
+
 
 Points = dict[str, dict[str, dict[int, float]]]
 """Medians by measure, line and gap (or window, or number of queries)."""
 
 
-def add_arguments(parser: argparse.ArgumentParser, gaps: Sequence[int] = GAPS) -> None:
-    """Options that all figures over the stores have."""
+def add_arguments(parser: argparse.ArgumentParser, gaps: Sequence[int] = GAPS, seconds: float = 200) -> None:
+    """Options that all figures over the stores have. A run of one seed takes a minute or two."""
     parser.add_argument(
         "--gaps",
         action=Numbers,
@@ -48,9 +54,11 @@ def add_arguments(parser: argparse.ArgumentParser, gaps: Sequence[int] = GAPS) -
         help="units between two rows of a stream, on average (default: %(default)s)",
     )
     parser.add_argument(
-        "--seeds", type=int, default=3, help="how many, from --seed on; medians are told (default: 3)"
+        "--seeds", type=int, default=1, help="how many, from --seed on; medians are told (default: 1)"
     )
-    parser.add_argument("--seconds", type=float, default=600, help="of each run (default: %(default)s)")
+    parser.add_argument(
+        "--seconds", type=float, default=seconds, help="of event time, of each run (default: %(default)s)"
+    )
     parser.add_argument(
         "--clock",
         choices=("paper", "wall"),
@@ -66,8 +74,9 @@ def add_arguments(parser: argparse.ArgumentParser, gaps: Sequence[int] = GAPS) -
     parser.add_argument(
         "--step-ms",
         type=int,
-        default=100,
-        help="event time of a step of the engine's parts; SIMPLE lines go row by row (default: %(default)s)",
+        default=1,
+        help="event time of a step of the engine's parts; in a step rows of one item share their visits, "
+        "which those of a SIMPLE join never do (default: %(default)s)",
     )
 
 
@@ -85,11 +94,11 @@ def rows_of(options: argparse.Namespace, seed: int, gap: float) -> Sales:
 
 def sweep(
     options: argparse.Namespace,
-    lines: Callable[[int], Mapping[str, Line]],
+    lines: Mapping[str, Line],
     measures: Mapping[str, Measure],
     window_ms: int,
 ) -> Points:
-    """Each line at each gap. lines: of a gap, by name."""
+    """Each line at each gap."""
     points: Points = {measure: {} for measure in measures}
     for gap in options.gaps:
         found: dict[tuple[str, str], list[float]] = {}
@@ -98,15 +107,30 @@ def sweep(
             rows = rows_of(options, seed, gap)
             whole = exact(rows, window_ms)
             selectivity.append(100 * whole.pairs / max(1, whole.compared))
-            for name, line in lines(gap).items():
+            for name, line in lines.items():
                 output = line.run(rows, window_ms)
-                for measure, of in measures.items():
-                    found.setdefault((measure, name), []).append(of(output, whole))
-        for (measure, name), values in found.items():
-            points[measure].setdefault(name, {})[gap] = median(values)
+                for key, measure in measures.items():
+                    found.setdefault((key, name), []).append(measure.of(output, whole))
+        for (key, name), values in found.items():
+            points[key].setdefault(name, {})[gap] = median(values)
         told = ", ".join(f"{one:.1f}" for one in selectivity)
         print(f"gap {gap}: join selectivity {told}%")
     return points
+
+
+def compare(
+    options: argparse.Namespace,
+    lines: Mapping[str, Line],
+    measures: Mapping[str, Measure],
+    window_ms: int,
+    claims: Iterable[Claim],
+) -> Report:
+    """Each line at each gap, with a table, what must hold, and the paper's axes beside."""
+    points = sweep(options, lines, measures, window_ms)
+    table(points)
+    judge(claims, points)
+    shape(points, measures)
+    return report(points, measures)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,15 +172,15 @@ def judge(claims: Iterable[Claim], points: Points) -> None:
         print(claim.judged(points))
 
 
-def shape(points: Points, axes: Mapping[str, tuple[str, float, float]]) -> None:
-    """Print the range of each measure beside the paper's axis. axes: measure -> (name, low, high)."""
-    for measure, (name, low, high) in axes.items():
-        values = [value for over in points[measure].values() for value in over.values()]
-        if values:
-            print(
-                f"{name}: {readable(min(values))} to {readable(max(values))} here, "
-                f"the paper's axis {low:g} to {high:g}"
-            )
+def shape(points: Points, measures: Mapping[str, Measure]) -> None:
+    """Print the range of each measure beside the paper's axis."""
+    for key, measure in measures.items():
+        values = [value for over in points[key].values() for value in over.values()]
+        low, high = measure.axis
+        print(
+            f"{measure.label}: {readable(min(values))} to {readable(max(values))} here, "
+            f"the paper's axis {low:g} to {high:g}"
+        )
 
 
 def table(points: Points, title: str = "gap") -> None:
@@ -169,21 +193,21 @@ def table(points: Points, title: str = "gap") -> None:
 
 
 def report(
-    points: Points, labels: Mapping[str, str], x_label: str = "mean gap, units", at: str = "gap"
+    points: Points, measures: Mapping[str, Measure], x_label: str = "mean gap, units", at: str = "gap"
 ) -> Report:
-    """Figures ``<measure>.<line>.<at><place>`` and a plot a measure. labels: of measures."""
+    """Figures ``<measure>.<line>.<at><place>`` and a plot a measure."""
     figures: dict[str, Figure] = {
-        f"{measure}.{name}.{at}{place}": value
-        for measure, by_line in points.items()
+        f"{key}.{name}.{at}{place}": value
+        for key, by_line in points.items()
         for name, over in by_line.items()
         for place, value in over.items()
     }
     plots = [
         Plot(
             x_label,
-            label,
-            [Series(name, list(over), list(over.values())) for name, over in points[measure].items()],
+            measure.label,
+            [Series(name, list(over), list(over.values())) for name, over in points[key].items()],
         )
-        for measure, label in labels.items()
+        for key, measure in measures.items()
     ]
     return Report(figures, plots)

@@ -54,8 +54,11 @@ class Sales:
 
     def of(self, store: int) -> Sales:
         """The rows of one stream."""
-        kept = self.store == store
-        return Sales(self.at[kept], self.store[kept], self.item[kept], self.price[kept], self.items)
+        return self.part(self.store == store)
+
+    def part(self, rows: slice | npt.NDArray[np.bool_]) -> Sales:
+        """Some of the rows, in their order."""
+        return Sales(self.at[rows], self.store[rows], self.item[rows], self.price[rows], self.items)
 
 
 def draw(seed: int, seconds: float, gap: float) -> Sales:

@@ -12,16 +12,15 @@ What a probe does not need is lost; of a visit that no longer fits the time goes
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
+from benchmarks.stores.costs import PAPER, Costs
 from benchmarks.stores.exact import Output, output_of
 from benchmarks.stores.sales import FloatArray, IntArray, Sales
 from engine.kernels.compiled import kernel
 
-VISIT = 2.5
-INSERTION = {"t1": 2.0, "t2": 2.5, "t3": 3.25, "t4": 3.75}
-"""Units of the paper's clock by structure; hash chains are as t1."""
 CHAINS = 16
 MIX = 2_654_435_761
 
@@ -37,8 +36,8 @@ class Simple:
     chains: int | None = CHAINS
     newest: bool = False
     skip: bool = False
-    visit: float = VISIT
-    insertion: float = INSERTION["t1"]
+    visit: float = PAPER.visit
+    insertion: float = PAPER.insertion["t1"]
 
     def run(self, sales: Sales, window_ms: int) -> Output:
         """What it finds."""
@@ -62,15 +61,20 @@ class Simple:
         return output_of(sales, first, second, visits)
 
 
-LINES = {
-    "shj_oldest": Simple(),
-    "shj_newest": Simple(newest=True),
-    "skip": Simple(skip=True),
-    "index": Simple(chains=None),
-}
-"""By key of figures."""
+def lines(costs: Costs) -> dict[str, Simple]:
+    """By key of figures."""
+    simple = partial(Simple, visit=costs.visit, insertion=costs.insertion["t1"])
+    return {
+        "shj_oldest": simple(),
+        "shj_newest": simple(newest=True),
+        "skip": simple(skip=True),
+        "index": simple(chains=None),
+    }
 
-T1 = Simple(chains=1, newest=True)
+
+def without_summary(costs: Costs) -> Simple:
+    """T1: all rows of the window, the newest first."""
+    return Simple(1, newest=True, visit=costs.visit, insertion=costs.insertion["t1"])
 
 
 @kernel
