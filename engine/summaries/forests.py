@@ -35,22 +35,23 @@ class Trees(NamedTuple):
         roots: list[int] = []
         zones: list[int] = []
         for pyramid in reversed(pyramids):
-            below: dict[int, int] = {}
+            below: dict[tuple[int, int], int] = {}
             alone = list[int]()
             for zone in pyramid.zones:
                 zones.append(len(nodes))
                 if zone.is_indexed:
-                    below[zone.number] = len(nodes)
+                    below[zone.layout, zone.number] = len(nodes)
                 else:
                     alone.append(len(nodes))
                 nodes.append((zone.slot, 0, zone.layout))
                 child.append([-1, -1])
             for shift, level in enumerate(pyramid.levels, 1):
-                here: dict[int, int] = {}
-                for number, node in level.items():
-                    under = [below[each] for each in (2 * number, 2 * number + 1) if each in below]
-                    here[number] = len(nodes)
-                    nodes.append((node.slot, shift, nodes[under[0]][2]))
+                here: dict[tuple[int, int], int] = {}
+                for (layout, number), node in level.items():
+                    pair = ((layout, 2 * number), (layout, 2 * number + 1))
+                    under = [below[each] for each in pair if each in below]
+                    here[layout, number] = len(nodes)
+                    nodes.append((node.slot, shift, layout))
                     child.append([under[0], under[1] if len(under) > 1 else -1])
                 below = here
             roots += [*below.values(), *alone]

@@ -17,9 +17,6 @@ from engine.model.summary import SummaryDefinition
 from engine.summaries.pyramid import HEIGHT_MAX
 from engine.summaries.zones import Zone
 
-GONE = 0
-"""In place of a granularity: beyond the last one."""
-
 
 class Granularities:
     """The lengths of the granularities of one summary, and what follows from them."""
@@ -43,20 +40,15 @@ class Granularities:
         zone_ms = self._zone_ms[granularity - 1]
         return timestamp // zone_ms * zone_ms
 
+    def number_of(self, granularity: int, timestamp: int) -> int:
+        """Which multiple of its length the zone of granularity 2..m begins at that covers an instant."""
+        return timestamp // self._zone_ms[granularity - 1]
+
     def leaves_ms(self, zone: Zone) -> int:
         """The first NOW at which the zone is no more where it is, ms."""
         if zone.granularity == self.depth:
             return zone.last_ms + self.reach_ms + 1
         return self._nominal(zone.granularity, zone.begin_ms) + self._behind_ms[zone.granularity - 1]
-
-    def due(self, zone: Zone, now_ms: int) -> int:
-        """The granularity that the zone belongs to at NOW, or GONE. A jump of NOW may skip some."""
-        granularity = zone.granularity
-        while granularity < self.depth:
-            if now_ms < self._nominal(granularity, zone.begin_ms) + self._behind_ms[granularity - 1]:
-                return granularity
-            granularity += 1
-        return GONE if now_ms > zone.last_ms + self.reach_ms else granularity
 
     def _nominal(self, granularity: int, begin_ms: int) -> int:
         return begin_ms if granularity == 1 else self.begin_of(granularity, begin_ms)

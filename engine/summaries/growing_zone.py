@@ -36,6 +36,8 @@ class GrowingZone:
         self.tally = self._new_tally()
         # The multiple of T1 that the last zone began in, and how many in it ended because of a change.
         self.t1 = 0
+        # Zones that began.
+        self.begun = 0
         self.changes = 0
 
     def takes(self, timestamp_ms: int) -> bool:
@@ -48,6 +50,7 @@ class GrowingZone:
         top = empty_top(self.definition.settings.buckets, self._technique.depth)
         slot = self._pool.take()
         self.zone = Zone(1, timestamp_ms, timestamp_ms, ordinal, ordinal, slot, layout, top)
+        self.begun += 1
         t1 = timestamp_ms // self.definition.granularity_ms
         if t1 != self.t1:
             self.t1, self.changes = t1, 0

@@ -1,10 +1,11 @@
 """The multi-resolution index of one granularity: a pyramid over its zones and buckets.
 
-Zones are numbered as they come to the granularity. The upper cell (level k, zone number >> k, bucket >> k) is
-the sum of the cells below it, 2 x 2 of the level before; level 0 are the zones. A zone whose rows are joined
-with others' adds these to the cells above it, one that leaves subtracts its own: sums of integers, so a cell
-above nothing is zero again. Upper cells lie in slots of the same memory as zones, so they take as much again
-at most.
+Zones are numbered: those of granularity 1 as they come, others by the multiple of their length that they
+begin at, so numbers depend on rows and NOW alone. The upper cell (level k, zone number >> k, bucket >> k) of
+a layout is the sum of the cells below it, 2 x 2 of the level before; level 0 are the zones. A zone whose rows
+are joined with others' adds these to the cells above it, one that leaves subtracts its own: sums of integers,
+so a cell above nothing is zero again. Upper cells lie in slots of the same memory as zones, so they take as
+much again at most.
 
 Source: Ali, Aref, ElTabakh, section 3.4.
 """
@@ -12,7 +13,6 @@ Source: Ali, Aref, ElTabakh, section 3.4.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
 
 from engine.summaries.cells import CellPool
 from engine.summaries.summary_type import SummaryType
@@ -41,25 +41,21 @@ class Pyramid:
         self._pool = pool
         self._technique = technique
         self.zones: deque[Zone] = deque()
-        # Of each level above the zones, by zone number >> level; ascending.
-        self.levels: list[dict[int, Node]] = [{} for _ in range(height)]
-        self._next = 0
+        # Of each level above the zones, by layout and zone number >> level; ascending.
+        self.levels: list[dict[tuple[int, int], Node]] = [{} for _ in range(height)]
 
-    def append(self, zone: Zone) -> None:
-        """A zone comes; it is the latest. Zones of different layouts have no cell in common above them."""
-        if self.zones and self.zones[-1].layout != zone.layout:
-            wide = 1 << len(self.levels)
-            self._next = -(-self._next // wide) * wide
-        zone.number = self._next
-        self._next += 1
+    def append(self, zone: Zone, number: int) -> None:
+        """A zone comes; it is the latest."""
+        zone.number = number
         self.zones.append(zone)
 
     def index(self, zone: Zone) -> None:
         """A zone of it is ended: its cells are added to those above it."""
         for shift, level in enumerate(self.levels, 1):
-            node = level.get(zone.number >> shift)
+            place = (zone.layout, zone.number >> shift)
+            node = level.get(place)
             if node is None:
-                node = level[zone.number >> shift] = Node(self._pool.take())
+                node = level[place] = Node(self._pool.take())
             node.zones += 1
         zone.is_indexed = True
         self._add_above(zone, zone.slot)
@@ -74,43 +70,31 @@ class Pyramid:
         zone = self.zones.popleft()
         if zone.is_indexed:
             for shift, level in enumerate(self.levels, 1):
-                node = level[zone.number >> shift]
+                node = level[zone.layout, zone.number >> shift]
                 node.zones -= 1
                 if node.zones:
                     self._technique.subtract(self._pool.of(node.slot), self._pool.of(zone.slot), shift)
                 else:
-                    del level[zone.number >> shift]
+                    del level[zone.layout, zone.number >> shift]
                     self._pool.free(node.slot)
             zone.is_indexed = False
         return zone
 
-    def restore(self, zones: Iterable[tuple[Zone, int]], following: int) -> None:
-        """Zones with their numbers, oldest first, and the number of the next one. All but an open one are
-        indexed.
-        """
-        for zone, number in zones:
-            zone.number = number
-            self.zones.append(zone)
-            if zone.cut != "open":
-                self.index(zone)
-        self._next = following
-
-    @property
-    def following(self) -> int:
-        """The number of the next zone."""
-        return self._next
-
     def _add_above(self, zone: Zone, slot: int) -> None:
         for shift, level in enumerate(self.levels, 1):
-            node = level[zone.number >> shift]
+            node = level[zone.layout, zone.number >> shift]
             self._technique.add(self._pool.of(node.slot), self._pool.of(slot), shift)
 
     def _check(self) -> None:
         """Upper cells are the sums of what is below them."""
         for shift, level in enumerate(self.levels, 1):
             spare = self._pool.take()
-            for number, node in level.items():
-                below = [zone for zone in self.zones if zone.is_indexed and zone.number >> shift == number]
+            for place, node in level.items():
+                below = [
+                    zone
+                    for zone in self.zones
+                    if zone.is_indexed and (zone.layout, zone.number >> shift) == place
+                ]
                 assert node.zones == len(below) > 0
                 self._pool.clear(spare)
                 for zone in below:

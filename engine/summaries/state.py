@@ -36,8 +36,6 @@ class ZonesState:
     rows: Int32Array
     # The lists of each zone: uint64, int64, int32, int32[z, buckets, 32] and int32[z, buckets, 32, t].
     top: Top
-    # int64[granularities], the number of the next zone of each.
-    following: Int64Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +47,8 @@ class GrowingState:
     # The multiple of T1 it began in, and zones in that which ended because of a change.
     t1: int
     changes: int
+    # Zones of granularity 1 that began.
+    begun: int
     # Ordinal of the first row that its lists don't know of.
     first: int
     # Of those rows: uint64[n], and Places.
@@ -104,13 +104,11 @@ def zones_state(pyramids: list[Pyramid], pool: CellPool) -> ZonesState:
             np.array([zone.top.share for zone in held], np.int32),
             np.array([zone.top.places for zone in held], np.int32),
         ),
-        np.array([pyramid.following for pyramid in pyramids], np.int64),
     )
 
 
 def restore_zones(state: ZonesState, pyramids: list[Pyramid], pool: CellPool) -> Zone | None:
     """Put zones back into pyramids that have none; returns the open one."""
-    held: list[list[tuple[Zone, int]]] = [[] for _ in pyramids]
     for at, row in enumerate(state.numbers.tolist()):
         granularity, begin_ms, last_ms, first, end, layout, number, cut = row
         slot = pool.take()
@@ -119,10 +117,12 @@ def restore_zones(state: ZonesState, pyramids: list[Pyramid], pool: CellPool) ->
         top = Top(*(array[at].copy() for array in state.top))
         zone = Zone(granularity, begin_ms, last_ms, first, end, slot, layout, top)
         zone.cut, zone.confidence = CUTS[cut], float(state.confidence[at])
-        held[granularity - 1].append((zone, number))
-    for pyramid, zones, following in zip(pyramids, held, state.following.tolist(), strict=True):
-        pyramid.restore(zones, following)
-    return next((zone for zone, _ in held[0] if zone.cut == "open"), None)
+        pyramid = pyramids[granularity - 1]
+        pyramid.append(zone, number)
+        if zone.cut == "open":
+            return zone
+        pyramid.index(zone)
+    return None
 
 
 def growing_state(growing: GrowingZone) -> GrowingState:
@@ -133,6 +133,7 @@ def growing_state(growing: GrowingZone) -> GrowingState:
         Tally(tally.squares.copy(), tally.progress.copy()),
         growing.t1,
         growing.changes,
+        growing.begun,
         chunk.first,
         chunk.hash[of_rows].copy(),
         Places(
@@ -145,7 +146,8 @@ def growing_state(growing: GrowingZone) -> GrowingState:
 
 def restore_growing(state: GrowingState, zone: Zone | None, growing: GrowingZone) -> None:
     """zone: the open one."""
-    growing.zone, growing.t1, growing.changes = zone, state.t1, state.changes
+    growing.zone, growing.begun = zone, state.begun
+    growing.t1, growing.changes = state.t1, state.changes
     growing.tally = Tally(state.tally.squares.copy(), state.tally.progress.copy())
     growing.chunk.hold(state.hash, state.places, state.first)
 

@@ -26,7 +26,7 @@ from engine.summaries.cells import CellPool
 from engine.summaries.counters import CountSketch, Histogram
 from engine.summaries.description import attributes_of
 from engine.summaries.forests import Trees, forest_of
-from engine.summaries.granularities import GONE, Granularities
+from engine.summaries.granularities import Granularities
 from engine.summaries.growing_zone import GrowingZone
 from engine.summaries.layouts import Layout, Learning
 from engine.summaries.pyramid import Pyramid
@@ -113,12 +113,9 @@ class Summary:
         if now_ms < self._leaves_ms:
             return
         self._changed()
-        for pyramid in reversed(self._pyramids):
-            while pyramid.zones:
-                to = self._granularities.due(pyramid.zones[0], now_ms)
-                if to == pyramid.zones[0].granularity:
-                    break
-                self._move(pyramid, to)
+        for pyramid in self._pyramids:  # a zone passes through all granularities, whatever NOW skips
+            while pyramid.zones and self._granularities.leaves_ms(pyramid.zones[0]) <= now_ms:
+                self._move(pyramid)
         self._rows.drop_below(self._first())
 
     def drop_below(self, ordinal: int) -> None:
@@ -328,7 +325,8 @@ class Summary:
                 self._end(growing.reason(begin_ms))
             if growing.zone is None:
                 self._trees = None
-                self._pyramids[0].append(growing.begin(begin_ms, first + at, len(self._layouts) - 1))
+                zone = growing.begin(begin_ms, first + at, len(self._layouts) - 1)
+                self._pyramids[0].append(zone, growing.begun)
             at, fell = growing.enter(keys.hash, places, timestamp, first, at)
             if fell:
                 self._end("change")
@@ -339,23 +337,20 @@ class Summary:
         self.ended[cut] += 1
         self._trees = None
 
-    def _move(self, pyramid: Pyramid, to: int) -> None:
-        """The oldest zone of a granularity comes to another one, or is gone."""
+    def _move(self, pyramid: Pyramid) -> None:
+        """The oldest zone of a granularity comes to the next one; from the last one it is gone."""
         if pyramid.zones[0] is self._growing.zone:
             self._end("granularity")
         zone = pyramid.leave()
-        if to == GONE:
+        to = zone.granularity + 1
+        if to > self.definition.depth:
             self._pool.free(zone.slot)
             return
-        covering, begin = self._pyramids[to - 1], self._granularities.begin_of(to, zone.begin_ms)
+        covering, number = self._pyramids[to - 1], self._granularities.number_of(to, zone.begin_ms)
         into = covering.zones[-1] if covering.zones else None
-        if (
-            into is None
-            or into.layout != zone.layout
-            or self._granularities.begin_of(to, into.begin_ms) != begin
-        ):
+        if into is None or (into.layout, into.number) != (zone.layout, number):
             zone.granularity = to
-            covering.append(zone)
+            covering.append(zone, number)
             covering.index(zone)
             return
         covering.join(into, zone.slot)
