@@ -9,27 +9,24 @@ they found, and look for nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 from engine.language.preference import preference_of
 from engine.language.query import Query
 from engine.model.approximation import Approximation, Expected, Unfinished
 from engine.model.limits import Limits
 from engine.model.maintenance import QueryOptions
-from engine.model.source import Derived, SourceName, Stream
-from engine.model.state_tree import Tree, as_tree, of_tree
+from engine.model.source import SourceName
+from engine.model.state_tree import Tree, as_tree
 from engine.model.summary import SummaryName
 from engine.operators.scan import ScanAt
 from engine.promising.group import GroupKey, Member, PromisingGroup, expected_precision
-from engine.promising.joins import JoinState, PromisingJoin, join_key
-from engine.promising.selections import PromisingSelection, SelectionState
+from engine.queries.group_makers import GroupMaker, key_of
 from engine.results.found_answers import Found
 from engine.sources.source import Source
 from engine.standing.query import StandingQuery
 from engine.summaries.summary import Summary
-from tureen.errors import NotSupported
 
 NOTHING_FOUND: Mapping[str, Found] = {}
 
@@ -46,26 +43,6 @@ class Numbers:
     def __next__(self) -> int:
         self.given += 1
         return self.given
-
-
-class GroupMaker(Protocol):
-    """Makes the groups of a kind. The first is new, the second goes on from what ``state`` gave."""
-
-    def new(self, key: GroupKey, summaries: Mapping[SummaryName, Summary], limits: Limits) -> PromisingGroup:
-        """summaries: those of the key's priorities."""
-        ...
-
-    def restored(
-        self,
-        key: GroupKey,
-        summaries: Mapping[SummaryName, Summary],
-        limits: Limits,
-        members: Sequence[Member],
-        at: Mapping[SourceName, ScanAt],
-        tree: Tree,
-    ) -> PromisingGroup:
-        """at: how the sources stand, as when the state was taken."""
-        ...
 
 
 @dataclass(slots=True)
@@ -103,6 +80,8 @@ class SetGroups:
         self._groups: dict[GroupKey, Numbered] = {}
         self._key_of: dict[str, GroupKey] = {}
         self._found: Mapping[str, Found] | None = None
+        self._has_now = False
+        """Whether the queries have NOW: before that nothing is visible, and no answer lacks anything."""
         self.moved = False
         """Whether something was found, or is left, that was not when somebody looked last."""
         self.unsaved: set[int] = set()
@@ -141,6 +120,7 @@ class SetGroups:
         self._key_of[query_id] = key
         numbered.members[query_id] = member
         self._touch(numbered)
+        self._has_now = now_ms is not None
         if numbered.group is not None:
             numbered.group.add(member, at)
             numbered.group.arrive(at, now_ms)
@@ -167,7 +147,7 @@ class SetGroups:
 
     def key_of(self, query: Query) -> GroupKey:
         """What a query shares with those in its group."""
-        return _key_of(query, self._widths)
+        return key_of(query, self._widths)
 
     def _made(self, key: GroupKey) -> PromisingGroup | None:
         """A new group; None where a summary is absent."""
@@ -188,6 +168,7 @@ class SetGroups:
 
     def arrive(self, at: Mapping[SourceName, ScanAt], now_ms: int | None) -> None:
         """One of the sources took a step, and its summaries with it."""
+        self._has_now = now_ms is not None
         for numbered in self._groups.values():
             if numbered.group is not None:
                 numbered.group.arrive(at, now_ms)
@@ -263,7 +244,7 @@ class SetGroups:
     def tags(self, standing: StandingQuery) -> Iterator[Approximation]:
         """What of the answer of a query is not found yet, or never will be; nothing where it is exact."""
         numbered = self.group_of(standing.query_id)
-        if numbered is None:
+        if numbered is None or not self._has_now:
             return
         where = " JOIN ".join(numbered.key.sources)
         group = numbered.group
@@ -299,7 +280,7 @@ class SetGroups:
         return {
             "over": list(self._sources),
             "members": list(numbered.members),
-            "state": None if group is None or not hasattr(group, "state") else as_tree(group.state()),
+            "state": None if group is None else as_tree(group.state()),
             "bases": dict(numbered.bases),
         }
 
@@ -329,6 +310,7 @@ class SetGroups:
         )
         bases = {SourceName(name): base for name, base in tree["bases"].items()}
         self._groups[key] = Numbered(number, key, group, members, NOTHING_FOUND, bases)
+        self._has_now = any(one.now_ms is not None for one in at.values())
         self._key_of |= dict.fromkeys(members, key)
         self._found, self.moved = None, True
         return True
@@ -341,25 +323,6 @@ class SetGroups:
         assert len(self._key_of) == sum(len(one.members) for one in self)
 
 
-def _key_of(query: Query, widths: Mapping[SourceName, int]) -> GroupKey:
-    """widths: how many columns each source has. Raises NotSupported: no group finds rows for it."""
-    preference, sources = query.preference, tuple(scan.source for scan in query.scans())
-    assert preference is not None
-    if len(sources) > 1:
-        return join_key(query, widths)
-    return GroupKey.of("selection", sources, None, preference)
-
-
-def require_group(query: Query, catalogue: Mapping[str, Stream | Derived]) -> None:
-    """Raise NotSupported for a query with a preference that no group finds rows for."""
-    streams = {name: catalogue[name] for name in query.sources}
-    widths = {SourceName(name): len(one.schema) for name, one in streams.items() if isinstance(one, Stream)}
-    if _key_of(query, widths).kind not in GROUP_MAKERS:
-        raise NotSupported(
-            "a preference is for a join of two streams", hint="join two streams by equal columns"
-        )
-
-
 def member_of(standing: StandingQuery) -> Member:
     """A query as its group takes it: its options take the place of what its text says."""
     query, options = standing.query, QueryOptions.of(standing.registration.options)
@@ -369,45 +332,3 @@ def member_of(standing: StandingQuery) -> Member:
         query if meant == query.preference else replace(query, preference=meant),
         standing.weight,
     )
-
-
-class _Joins:
-    """Of joins of two streams."""
-
-    def new(self, key: GroupKey, summaries: Mapping[SummaryName, Summary], limits: Limits) -> PromisingGroup:
-        return PromisingJoin(key, summaries, limits.promising_entries_max)
-
-    def restored(
-        self,
-        key: GroupKey,
-        summaries: Mapping[SummaryName, Summary],
-        limits: Limits,
-        members: Sequence[Member],
-        at: Mapping[SourceName, ScanAt],
-        tree: Tree,
-    ) -> PromisingGroup:
-        state = of_tree(JoinState, tree)
-        return PromisingJoin.restored(key, summaries, members, at, state, limits.promising_entries_max)
-
-
-class _Selections:
-    """Of selections, and aggregates, over one stream."""
-
-    def new(self, key: GroupKey, summaries: Mapping[SummaryName, Summary], limits: Limits) -> PromisingGroup:
-        return PromisingSelection(key, summaries, limits.promising_entries_max)
-
-    def restored(
-        self,
-        key: GroupKey,
-        summaries: Mapping[SummaryName, Summary],
-        limits: Limits,
-        members: Sequence[Member],
-        at: Mapping[SourceName, ScanAt],
-        tree: Tree,
-    ) -> PromisingGroup:
-        state = of_tree(SelectionState, tree)
-        return PromisingSelection.restored(key, summaries, members, state, limits.promising_entries_max)
-
-
-GROUP_MAKERS: Mapping[str, GroupMaker] = {"join": _Joins(), "selection": _Selections()}
-"""By kind of group."""

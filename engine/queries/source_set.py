@@ -40,8 +40,9 @@ from engine.overload.proposals.sources_in_text import Catalogue
 from engine.queries.allowance import Allowance
 from engine.queries.coming import Coming
 from engine.queries.explain import Plan, estimated_rows, explain
+from engine.queries.group_makers import GroupMaker
 from engine.queries.planner import Planner, Setting
-from engine.queries.promising import GroupMaker, Numbered, SetGroups
+from engine.queries.promising import Numbered, SetGroups
 from engine.queries.proposing import proposals_for
 from engine.results.found_answers import kept_found
 from engine.results.kept import KeptAnswers

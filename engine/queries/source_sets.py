@@ -11,8 +11,9 @@ from engine.model.approximation import Approximation
 from engine.model.limits import Limits
 from engine.model.source import SourceName
 from engine.model.usage import Stopwatch
+from engine.queries.group_makers import GROUP_MAKERS
 from engine.queries.planner import Planner
-from engine.queries.promising import GROUP_MAKERS, Numbers
+from engine.queries.promising import Numbers
 from engine.queries.source_set import SourceSet
 from engine.results.view import SetView
 from engine.sources.source import Source

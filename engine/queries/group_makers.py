@@ -1,0 +1,95 @@
+"""Which group a query with a preference belongs to, and how groups are made and come back from a store."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from engine.language.query import Query
+from engine.model.limits import Limits
+from engine.model.source import Derived, SourceName, Stream
+from engine.model.state_tree import Tree, of_tree
+from engine.model.summary import SummaryName
+from engine.operators.scan import ScanAt
+from engine.promising.group import GroupKey, Member, PromisingGroup
+from engine.promising.joins import JoinState, PromisingJoin, join_key
+from engine.promising.selections import PromisingSelection, SelectionState
+from engine.summaries.summary import Summary
+
+
+def key_of(query: Query, widths: Mapping[SourceName, int]) -> GroupKey:
+    """widths: how many columns each source has. Raises NotSupported: no group finds rows for it."""
+    preference, sources = query.preference, tuple(scan.source for scan in query.scans())
+    assert preference is not None
+    if len(sources) > 1:
+        return join_key(query, widths)
+    return GroupKey.of("selection", sources, None, preference)
+
+
+def require_group(query: Query, catalogue: Mapping[str, Stream | Derived]) -> None:
+    """Raise NotSupported for a query with a preference that no group finds rows for."""
+    streams = {name: catalogue[name] for name in query.sources}
+    widths = {SourceName(name): len(one.schema) for name, one in streams.items() if isinstance(one, Stream)}
+    key_of(query, widths)
+
+
+class GroupMaker(Protocol):
+    """Makes the groups of a kind. The first is new, the second goes on from what ``state`` gave."""
+
+    def new(self, key: GroupKey, summaries: Mapping[SummaryName, Summary], limits: Limits) -> PromisingGroup:
+        """summaries: those of the key's priorities."""
+        ...
+
+    def restored(
+        self,
+        key: GroupKey,
+        summaries: Mapping[SummaryName, Summary],
+        limits: Limits,
+        members: Sequence[Member],
+        at: Mapping[SourceName, ScanAt],
+        tree: Tree,
+    ) -> PromisingGroup:
+        """at: how the sources stand, as when the state was taken."""
+        ...
+
+
+class _Joins:
+    """Of joins of two streams."""
+
+    def new(self, key: GroupKey, summaries: Mapping[SummaryName, Summary], limits: Limits) -> PromisingGroup:
+        return PromisingJoin(key, summaries, limits.promising_entries_max)
+
+    def restored(
+        self,
+        key: GroupKey,
+        summaries: Mapping[SummaryName, Summary],
+        limits: Limits,
+        members: Sequence[Member],
+        at: Mapping[SourceName, ScanAt],
+        tree: Tree,
+    ) -> PromisingGroup:
+        state = of_tree(JoinState, tree)
+        return PromisingJoin.restored(key, summaries, members, at, state, limits.promising_entries_max)
+
+
+class _Selections:
+    """Of selections, and aggregates, over one stream."""
+
+    def new(self, key: GroupKey, summaries: Mapping[SummaryName, Summary], limits: Limits) -> PromisingGroup:
+        return PromisingSelection(key, summaries, limits.promising_entries_max)
+
+    def restored(
+        self,
+        key: GroupKey,
+        summaries: Mapping[SummaryName, Summary],
+        limits: Limits,
+        members: Sequence[Member],
+        at: Mapping[SourceName, ScanAt],
+        tree: Tree,
+    ) -> PromisingGroup:
+        state = of_tree(SelectionState, tree)
+        return PromisingSelection.restored(key, summaries, members, state, limits.promising_entries_max)
+
+
+GROUP_MAKERS: Mapping[str, GroupMaker] = {"join": _Joins(), "selection": _Selections()}
+"""By kind of group."""
