@@ -105,6 +105,7 @@ class Engine(Embedding, Inspection, Persistence):
         self._queue: deque[Step] = deque()
         self._enqueued = BEGINNING
         self._work_ns = 0.0
+        self._preferring: tuple[SourceName, ...] | None = None
         self._to_revise: list[str] = []
         self._candidates = Candidates(parts.sources)
         self._demands: dict[SourceName, Demand] = {}
@@ -225,13 +226,16 @@ class Engine(Embedding, Inspection, Persistence):
         """Units of work that grants would be of use for: at least so many can be spent at once, and with 0
         nothing is left to do. O(groups of queries with a preference).
         """
-        return self._parts.grants.work()
+        return self._parts.grants.work() if self.preferring() else 0
 
     def preferring(self) -> Collection[SourceName]:
         """The streams that running queries with a preference read: steps that carry grants are of one of
-        them. O(sets of sources).
+        them. O(sets of sources) after a registration, else O(1).
         """
-        return ()
+        if self._preferring is None:
+            sets = self._sets.preferring()
+            self._preferring = tuple(dict.fromkeys(name for over in sets for name in over.sources))
+        return self._preferring
 
     @property
     def work_ns(self) -> float:
@@ -319,6 +323,7 @@ class Engine(Embedding, Inspection, Persistence):
         if touched is None:
             self._demands.clear()
             self._sheddable.clear()
+            self._preferring = None
             self._parts.stored.unsaved, self._parts.may_owe = None, True
         elif self._parts.stored.unsaved is not None:
             self._parts.stored.unsaved.update(touched)
@@ -393,7 +398,9 @@ class Engine(Embedding, Inspection, Persistence):
         """
         self._sets.advance(name)
         if grant:
+            began_ns = 0.0 if self._timer is None else self._timer()
             result = replace(result, spent=self._parts.spend(grant))
+            self._work_ns += 0.0 if self._timer is None else self._timer() - began_ns
         lacking = self._parts.references.advance(name, result.position)
         self._parts.tag_again(name)
         return replace(result, violations=(*result.violations, *lacking)) if lacking else result

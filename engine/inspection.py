@@ -20,6 +20,8 @@ from engine.queries.allotting import allotted, require_tolerated
 from engine.queries.entities import Report, report
 from engine.queries.explain import Plan
 from engine.queries.footprint import Footprint, Heavy, footprint, heaviest
+from engine.queries.plan_preference import group_id
+from engine.queries.promising_attributes import promising_attributes
 from engine.queries.summary_attributes import summary_attributes
 from engine.standing.query import set_key
 from tureen.errors import NotSupported, UnknownEntity
@@ -63,6 +65,8 @@ class Inspection(ABC):
             modules[f"queue/{module.name}"] = self._parts.scheduler.attributes_of(module, now_ns)
         for over in self._parts.sets:
             modules[f"queries/{'+'.join(over.sources)}"] = over.attributes()
+            for numbered in over.promising:
+                modules[group_id(numbered)] = promising_attributes(numbered)
         for name, group in self._parts.sets.groups().items():
             modules[f"join/{name}"] = group.attributes()
         return modules

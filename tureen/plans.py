@@ -157,6 +157,62 @@ def changes(plan: Mapping[str, Any]) -> list[str]:
     return lines
 
 
+def preference(plan: Mapping[str, Any]) -> list[str]:
+    """What rows a query with a preference wants first, where they come from, and what is left; of others
+    nothing.
+    """
+    found = plan.get("preference")
+    if found is None:
+        return []
+    faded = f", fade factor {found['fade']:g}" if found["fade"] != 1 else ""
+    window = "" if found["window_ms"] is None else f", window {_span(found['window_ms'])}"
+    lines = [f"preference {found['order']} by {found['form']}{faded}{window}"]
+    summaries = {one["name"]: one for one in found["summaries"]}
+    lines += [
+        f"{one['source']}: {one['expression']}{_summary(summaries.get(one['summary']))}"
+        for one in found["priorities"]
+    ]
+    if not found["counts"]:
+        return lines + list(found["notes"])
+    counts = {name: f"{round(value):,}" for name, value in found["counts"].items()}
+    entries = ", ".join(f"{counts[key]} {name}" for key, name in _ENTRIES.items())
+    rows = ", ".join(f"{counts[key]} {name}" for key, name in _VISITS.items())
+    members = "1 query" if found["members"] == 1 else f"{found['members']:,} queries"
+    own = f"{found['found']:,} rows of this query, about {found['estimated_left']:,.0f} left"
+    lines += [f"{found['group']}, of {members}: {entries}", rows, f"{own}: {found['precision']:.0%} of all"]
+    return lines + list(found["notes"])
+
+
+_ENTRIES = {
+    "entries": "entries",
+    "entries_left": "left",
+    "cut": "cut",
+    "lapsed": "lapsed",
+    "pruned": "pruned",
+}
+_VISITS = {"visited": "rows visited", "short": "left to visit", "hits": "found", "spent": "units spent"}
+"""Counts of a promising set, as lines call them."""
+
+
+def _summary(one: Mapping[str, Any] | None) -> str:
+    """What is known of a summary; None: it is absent."""
+    if one is None:
+        return ", its summary was dropped"
+    zones = "/".join(map(str, one["zones"]))
+    return (
+        f", {one['kind']} of {one['attribute']}: zones {zones}, {one['rows']:,} rows, "
+        f"reach {_span(one['reach_ms'])}"
+    )
+
+
+def _span(ms: int) -> str:
+    """A span of time in the longest unit that it has a whole number of."""
+    for unit, of in (("days", 86_400_000), ("hours", 3_600_000), ("min", 60_000), ("s", 1_000)):
+        if ms % of == 0:
+            return f"{ms // of:,} {unit}"
+    return f"{ms:,} ms"
+
+
 def predicates(plan: Mapping[str, Any]) -> list[str]:
     """Each predicate that rows are matched with as they come, and whom it is shared with."""
     lines = []
@@ -181,6 +237,9 @@ GRAPH_COLUMNS = ("operator", "detail", "edge", "queries", "rows", "bytes")
 
 def graph_headline(plan: Mapping[str, Any]) -> str:
     """What the operators of :func:`graph` are for."""
+    if plan.get("preference") is not None:
+        state = "followed" if plan["followed"] else "not followed"
+        return f"{state}: its changes are told as rows are found, from no operators of their own"
     followed, come = ("followed", "come") if plan["followed"] else ("not followed", "would come")
     line = f"{followed}: its changes {come} from these operators, which followed queries share"
     if plan["as_from_now"]:
@@ -190,8 +249,10 @@ def graph_headline(plan: Mapping[str, Any]) -> str:
 
 def graph(plan: Mapping[str, Any]) -> list[tuple[Any, ...]]:
     """The operators that changes come from, for :data:`GRAPH_COLUMNS`: the one that gives the answer first,
-    those that an operator reads below it.
+    those that an operator reads below it. None of a query with a preference.
     """
+    if plan.get("preference") is not None:
+        return []
     found: list[tuple[Any, ...]] = []
     _put_tree(plan["graph"], "", "", found)
     return found

@@ -86,11 +86,13 @@ def render_preference(preference: Preference) -> list[str]:
     fade = "" if preference.fade == 1.0 else f", fade {preference.fade:g}"
     return [
         f"preference {preference.order}{form}{fade}",
-        *(
-            f"  {render_name(each.source)} by {render_expression(_with_estimates(each))}"
-            for each in preference.priorities
-        ),
+        *(f"  {render_name(each.source)} by {render_priority(each)}" for each in preference.priorities),
     ]
+
+
+def render_priority(priority: Priority) -> str:
+    """Its expression, with estimates as a text has them."""
+    return render_expression(_with_estimates(priority))
 
 
 def _with_estimates(priority: Priority) -> Expression:

@@ -116,9 +116,12 @@ def relation_of(
     at: Mapping[SourceName, ScanAt],
     limits: Limits = DEFAULT,
     streams: StreamSource | None = None,
+    composites: CompositeSource | None = None,
 ) -> Relation:
-    """What a query's stages give, which may be none, before it becomes a table. Raises LimitExceeded."""
-    return _Run(at, limits, streams).relation(query)
+    """What a query's stages give, which may be none, before it becomes a table. composites: as
+    :func:`evaluate` has them. Raises LimitExceeded.
+    """
+    return _Run(at, limits, streams).relation(query, None, composites)
 
 
 def complete_from_of(

@@ -24,6 +24,7 @@ from engine.joins.key_index import KeyIndex
 from engine.model.attributes import Attribute, AttributeValue
 from engine.model.usage import Usage
 from engine.queries.footprint import QUERY_BYTES, held_by
+from engine.queries.plan_preference import group_id
 from engine.queries.source_set import SourceSet
 from engine.sources.source import Source
 from engine.standing.query import SetKey, StandingQuery, set_key
@@ -37,6 +38,7 @@ KINDS = {
     "query-stem": "operator",
     "join": "operator",
     "summary": "synopsis",
+    "promising": "operator",
     "operator": "operator",
     "sink": "sink",
     "queries": "operator",
@@ -178,7 +180,7 @@ class Report:
         if group is not None:
             yield group
             for id_ in self._part(group).reads:
-                if id_.startswith("index/"):
+                if id_.startswith(("index/", "summary/")):
                     yield id_
         if sink is not None:
             yield from dict.fromkeys(self.below[sink])
@@ -245,7 +247,7 @@ def report(
     nbytes: dict[str, int] = {}
     reads: dict[str, tuple[str, ...]] = {}
     indexed: dict[int, str] = {}
-    by_index = Counter[str]()
+    by_index, by_summary = Counter[str](), Counter[str]()
     for number, index in enumerate(indexes):
         indexed[id(index)] = f"index/{index.source}/{number}"
     for over in sets:
@@ -263,6 +265,13 @@ def report(
             reads[id_] = (*probed, *(f"query-stem/{name}" for name in group.shape.inputs))
             by_index.update(dict.fromkeys(probed, group.queries))
         group_of.update((query_id, f"join/{name}") for query_id, name in over.group_names().items())
+        for numbered in over.promising:
+            id_ = group_id(numbered)
+            summaries = tuple(dict.fromkeys(f"summary/{one.summary}" for one in numbered.key.priorities))
+            readers[id_], reads[id_] = len(numbered.members), summaries
+            nbytes[id_] = 0 if numbered.group is None else numbered.group.nbytes
+            by_summary.update(dict.fromkeys(summaries, len(numbered.members)))
+            group_of.update(dict.fromkeys(numbered.members, id_))
     parts: list[Part] = []
     for name, source in sources.items():
         for kind, usage in (
@@ -278,6 +287,7 @@ def report(
         for summary, at_work in source.summaries.items():
             id_ = f"summary/{summary}"
             nbytes[id_], reads[id_] = at_work.nbytes, (f"data-stem/{name}",)
+            readers[id_] = by_summary[id_]
         held = held_by(source)
         queue = f"queue/pending/{name}"
         nbytes[queue], readers[queue] = held.pending, reading[name]

@@ -41,10 +41,14 @@ from engine.model.limits import Limits
 from engine.model.maintenance import Costs, Maintenance, MaintenanceChoice
 from engine.model.source import SourceName, Stream
 from engine.model.tolerance import WEIGHT_DEFAULT
+from engine.operators.chain import CompositeSource
 from engine.operators.pipeline import relation_of
 from engine.operators.relation import Relation
 from engine.operators.scan import ScanAt, is_range
 from engine.overload.precision.of_query import approximate_steps
+from engine.promising.found import FoundPairs
+from engine.queries.plan_preference import PlanPreference
+from engine.results.found_answers import Found, found_at
 from engine.standing.query import StandingQuery
 from engine.stems.query_stem import QueryStem
 from engine.windows.clauses import UNBOUNDED
@@ -116,7 +120,8 @@ class Plan:
     its rows apart, None: no key does. graph: the operators that its changes come from while it is followed,
     shared with other followed queries. views: of each scan, in the order of the text. as_from_now: its
     changes are those rows of an unbounded stream that come, so they are told from [NOW] alone, and none is
-    kept for them. tolerance, weight: by its options, else by its text.
+    kept for them. tolerance, weight: by its options, else by its text. preference: where its rows come from,
+    if it has one.
     """
 
     query_id: str | None
@@ -140,6 +145,7 @@ class Plan:
     as_from_now: bool
     tolerance: Mapping[str, float]
     weight: float
+    preference: PlanPreference | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """As JSON values."""
@@ -161,13 +167,16 @@ def explain(
     graph: Explained,
     late: Mapping[SourceName, float],
     readers: Mapping[SourceName, int],
+    preference: PlanPreference | None,
+    found: Found,
     *,
     followed: bool,
 ) -> Plan:
     """The plan. streams: those it reads, tables too. standing: None for a query that is not registered.
     timer: to ANALYZE. joined: the modules of the join that it shares. waits_for: streams without a NOW.
     graph: the operators of its changes. late: the share of rows of each source that came too late.
-    readers: how many queries read each. followed: it emits them, or somebody follows it.
+    readers: how many queries read each. preference: of a query that has one; found: for it so far.
+    followed: it emits them, or somebody follows it.
     """
     rows = list(estimated_rows(query, at))
     tables = {name: stream for name, stream in streams.items() if stream.is_table}
@@ -187,9 +196,12 @@ def explain(
             for step, one in zip(steps, (precision[place] for place in places), strict=True)
         ]
     if timer is not None:
+        composites = found if preference is not None and isinstance(found, FoundPairs) else None
+        seen = at if preference is None else found_at(query, at, found)
+        times = _analyzed(query, seen, limits, timer, composites)
         steps = [
-            replace(step, actual_rows=found, actual_ns=spent)
-            for step, (found, spent) in zip(steps, _analyzed(query, at, limits, timer), strict=True)
+            replace(step, actual_rows=count, actual_ns=spent)
+            for step, (count, spent) in zip(steps, times, strict=True)
         ]
     return Plan(
         standing.query_id if standing is not None else None,
@@ -213,6 +225,7 @@ def explain(
         _is_as_from_now(query, streams),
         (query if standing is None else standing).tolerance.named(),
         (query.weight or WEIGHT_DEFAULT) if standing is None else standing.weight,
+        preference,
     )
 
 
@@ -342,22 +355,28 @@ def _estimated_ns(
 
 
 def _analyzed(
-    query: Query, at: Mapping[SourceName, ScanAt], limits: Limits, timer: Timer
+    query: Query,
+    at: Mapping[SourceName, ScanAt],
+    limits: Limits,
+    timer: Timer,
+    composites: CompositeSource | None,
 ) -> Iterable[tuple[int, int]]:
     """(rows, nanoseconds) of the scan and each stage: of ever more stages, and what each adds."""
-    _evaluated(query, at, limits)  # what is compiled at its first use is no part of a stage
+    _evaluated(query, at, limits, composites)  # what is compiled at its first use is no part of a stage
     before = 0
     for count in range(len(query.stages) + 1):
         began = timer()
-        relation = _evaluated(replace(query, stages=query.stages[:count]), at, limits)
+        relation = _evaluated(replace(query, stages=query.stages[:count]), at, limits, composites)
         spent = timer() - began
         yield len(relation), max(0, spent - before)
         before = spent
 
 
-def _evaluated(query: Query, at: Mapping[SourceName, ScanAt], limits: Limits) -> Relation:
+def _evaluated(
+    query: Query, at: Mapping[SourceName, ScanAt], limits: Limits, composites: CompositeSource | None
+) -> Relation:
     """A relation with all its columns, which are made when they are read."""
-    relation = relation_of(query, at, limits, STREAMS)
+    relation = relation_of(query, at, limits, STREAMS, composites)
     for place in range(len(relation.columns)):
         relation.columns[place]
     return relation

@@ -41,10 +41,11 @@ from engine.queries.allowance import Allowance
 from engine.queries.coming import Coming
 from engine.queries.explain import Plan, estimated_rows, explain
 from engine.queries.group_makers import GroupMaker
+from engine.queries.plan_preference import PlanPreference, plan_preference
 from engine.queries.planner import Planner, Setting
-from engine.queries.promising import Numbered, SetGroups
+from engine.queries.promising import Numbered, SetGroups, member_of
 from engine.queries.proposing import proposals_for
-from engine.results.found_answers import kept_found
+from engine.results.found_answers import NOTHING_YET, kept_found
 from engine.results.kept import KeptAnswers
 from engine.results.row_counts import RowCounts
 from engine.results.source_view import SourceView, now_of, sources_at, timeless
@@ -565,8 +566,21 @@ class SourceSet:
             graph,
             {name: source.late_share for name, source in self.sources.items()},
             readers,
+            self._plan_preference(query, standing),
+            NOTHING_YET if standing is None else self.promising.found().get(standing.query_id, NOTHING_YET),
             followed=followed,
         )
+
+    def _plan_preference(self, query: Query, standing: StandingQuery | None) -> PlanPreference | None:
+        """Where the rows of a query with a preference come from."""
+        if query.preference is None:
+            return None
+        query_id, preference, numbered = None, query.preference, None
+        if standing is not None:
+            query_id, member = standing.query_id, member_of(standing)
+            preference, numbered = member.preference, self.promising.group_of(query_id)
+        kind = self.promising.key_of(query).kind
+        return plan_preference(query_id, preference, kind, numbered, self.sources)
 
     def attributes(self) -> tuple[Attribute, ...]:
         """What can be read of this module."""

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from engine.dataflow.graph import STREAMS
+from engine.language.query import Query
 from engine.model.limits import Limits
 from engine.model.source import SourceName
 from engine.operators.found_scan import FoundAt
@@ -28,14 +29,12 @@ NOTHING_YET = FoundRows(NOTHING)
 """For a query that is in no group."""
 
 
-def found_at(
-    query: StandingQuery, at: Mapping[SourceName, ScanAt], found: Found
-) -> Mapping[SourceName, ScanAt]:
+def found_at(query: Query, at: Mapping[SourceName, ScanAt], found: Found) -> Mapping[SourceName, ScanAt]:
     """The sources of a query as it sees them: of those that a visit chooses rows of, found rows alone."""
     if isinstance(found, FoundRows):
         return {name: FoundAt.of(one, found.rows, satisfied=True) for name, one in at.items()}
     seen = dict(at)
-    first, second = [scan.source for scan in query.query.scans()][:2]
+    first, second = [scan.source for scan in query.scans()][:2]
     left, right = found.rows(0), found.rows(1)
     if first == second:
         left = right = np.union1d(left, right)
@@ -49,7 +48,7 @@ def evaluate_found(
 ) -> Evaluated:
     """The answer of a query. at: how its sources stand. Raises LimitExceeded."""
     composites = found if isinstance(found, FoundPairs) else None
-    seen = found_at(query, at, found)
+    seen = found_at(query.query, at, found)
     return evaluate(query.query, seen, rows_max, limits, composites=composites, streams=STREAMS)
 
 

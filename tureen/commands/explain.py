@@ -98,12 +98,15 @@ def show(plan: Mapping[str, Any], *, verbose: bool = False) -> None:
     out = console.out()
     for place, line in enumerate(plans.headline(plan)):
         out.print(line, style="bold" if place == 0 else "dim", markup=False, soft_wrap=True)
+    for line in plans.preference(plan):
+        out.print(line, style="dim", markup=False, soft_wrap=True)
     names = plans.columns(plan, verbose=verbose)
     numeric = [name not in ("operator", "detail", "edge") for name in names]
     console.show_table(names, plans.rows(plan, verbose=verbose), numeric)
     out.print(plans.graph_headline(plan), style="dim", markup=False, soft_wrap=True)
     numeric = [name not in ("operator", "detail", "edge") for name in plans.GRAPH_COLUMNS]
-    console.show_table(plans.GRAPH_COLUMNS, plans.graph(plan), numeric)
+    if found := plans.graph(plan):
+        console.show_table(plans.GRAPH_COLUMNS, found, numeric)
     for line in plans.strategy(plan):
         out.print(line, style="dim", markup=False, soft_wrap=True)
     if not verbose:
