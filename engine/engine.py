@@ -51,7 +51,7 @@ from engine.model.step import (
     Unregister,
     Written,
 )
-from engine.model.summary import SummaryDefinition, SummaryName
+from engine.model.summary import SummaryName
 from engine.model.usage import Clock
 from engine.overload.scheduler import Scheduler
 from engine.parts import Parts
@@ -62,6 +62,7 @@ from engine.queries.demand import Demand, demand_of
 from engine.queries.planner import is_left_open
 from engine.queries.shed_readers import NOTHING_TO_SHED, Sheddable
 from engine.queries.subscriptions import PendingOutput
+from engine.queries.summaries import NamedSummary
 from engine.results.view import View
 from engine.sources.backfill import Wanted, wanted
 from engine.sources.source import Source
@@ -247,10 +248,9 @@ class Engine(Embedding, Inspection, Persistence):
         return self._catalogue.templates.statement(sql)
 
     @property
-    def summaries(self) -> Mapping[SummaryName, SummaryDefinition]:
-        """Those that stand, by name."""
-        standing = self._catalogue.summaries.standing
-        return {name: one.definition for name, one in standing.items()}
+    def summaries(self) -> Mapping[SummaryName, NamedSummary]:
+        """Those that stand, by name; a new mapping."""
+        return dict(self._catalogue.summaries.standing)
 
     def learn(self, texts: Iterable[tuple[Read, Mapping[str, Stream | Derived], Summaries]]) -> None:
         """Take over what the texts of the next steps mean, so that these need not bind them; what was taken

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from engine.dataflow.buffers import settings as buffers
 from engine.eddy.eddy import Timer
@@ -13,6 +14,7 @@ from engine.language.query import Query
 from engine.model.allotment import Allotment
 from engine.model.attributes import Attribute, AttributeValue, edits
 from engine.model.source import SourceName
+from engine.model.summary import SummaryName
 from engine.overload.proposals.proposal import Proposal
 from engine.parts import Parts
 from engine.queries.allocating import EngineProblem, engine_problem
@@ -23,6 +25,7 @@ from engine.queries.footprint import Footprint, Heavy, footprint, heaviest
 from engine.queries.plan_preference import group_id
 from engine.queries.promising_attributes import promising_attributes
 from engine.queries.summary_attributes import summary_attributes
+from engine.queries.summary_facts import brief_facts, whole_facts
 from engine.standing.query import set_key
 from tureen.errors import NotSupported, UnknownEntity
 
@@ -87,6 +90,19 @@ class Inspection(ABC):
             list(self._parts.sets.indexes()),
             graphs,
         )
+
+    def summary_facts(self, name: SummaryName | None = None) -> dict[SummaryName, dict[str, Any]]:
+        """What is known of summaries at work, by name: of one all, of all in brief. O(zones), and of one
+        O(counters).
+        """
+        at_work = {
+            summary: each
+            for source in self._parts.sources.values()
+            for summary, each in source.summaries.items()
+        }
+        if name is None:
+            return {summary: brief_facts(each) for summary, each in at_work.items()}
+        return {name: whole_facts(at_work[name])} if name in at_work else {}
 
     def stats(self) -> dict[str, dict[str, AttributeValue]]:
         """The values alone, by module and attribute."""

@@ -55,6 +55,10 @@ HEADER_OFFSET = "tureen-offset"
 HEADER_CUT = "tureen-cut-from-bytes"
 """On one of them that was too large to be passed on whole: how many bytes the record had."""
 
+SUMMARY_KEY = "summary:"
+"""What the key of a record about a summary begins with, on the topic of streams; its name follows. Summaries
+have names of their own, so that a stream and a summary may share one."""
+
 
 def new_handle() -> Handle:
     """A fresh secret of 160 random bits, in lower-case base32."""

@@ -14,12 +14,21 @@ from broker.http.created import look_before, topic_answer
 from broker.http.endings import Endings, readers
 from broker.http.errors import status_of
 from broker.http.requests import body_object, sql_of
+from broker.http.summaries import SummaryRequests
 from broker.http.writes import Answer, Writes
 from broker.internal import Outcome
 from broker.settings import Settings
 from broker.worker.creation import conflict, kind_of, refuse_if_read, refuse_if_referred_to, replaces
 from broker.worker.node import Node
-from engine.language.query import CreateFromQuery, CreateStream, DropStream
+from broker.worker.summarising import refuse_if_summarised
+from engine.language.query import (
+    AlterSummary,
+    CreateFromQuery,
+    CreateStream,
+    CreateSummary,
+    DropStream,
+    DropSummary,
+)
 from engine.model.source import Stream
 from tureen.errors import BrokerUnavailable, HandleNeeded, NotSupported, SourceConflict, UnknownSource
 
@@ -27,22 +36,27 @@ from tureen.errors import BrokerUnavailable, HandleNeeded, NotSupported, SourceC
 class Creations:
     """Creates and drops by way of the sources topic."""
 
-    def __init__(self, settings: Settings, node: Node, writes: Writes, endings: Endings) -> None:
+    def __init__(
+        self, settings: Settings, node: Node, writes: Writes, endings: Endings, summaries: SummaryRequests
+    ) -> None:
         self._endings = endings
+        self._summaries = summaries
         self._settings = settings
         self._node = node
         self._writes = writes
 
     async def statement(self, body: bytes, operator: bool) -> Answer:
-        """CREATE or DROP of a stream, a table or a view. operator: asks.
+        """CREATE or DROP of a stream, a table, a view or a summary; ALTER of a summary. operator: asks.
 
-        Raises QueryError, SourceConflict, KafkaUnavailable.
+        Raises QueryError, SourceConflict, SummaryConflict, KafkaUnavailable.
         """
         sql = sql_of(body_object(body), self._settings.sql_bytes_max)
         statement = await self._node.directory.understand(sql)
+        if isinstance(statement, CreateSummary | AlterSummary | DropSummary):
+            return await self._summaries.make(statement)
         if not isinstance(statement, CreateStream | CreateFromQuery | DropStream):
             raise NotSupported(
-                "this endpoint takes CREATE and DROP of streams, tables and views",
+                "this endpoint takes CREATE and DROP of streams, tables, views and summaries",
                 hint="register a SELECT; run other statements as such",
             )
         return await self.make(statement, operator)
@@ -129,7 +143,15 @@ class Creations:
                 status, answer = await self.drop(view)
                 if status != 200:
                     return status, told | answer
+            summaries = directory.summaries_of(name)
+            if summaries:
+                told["summaries"] = summaries
+            for summary in summaries:
+                status, answer = await self._summaries.drop(summary)
+                if status != 200:
+                    return status, told | answer
         refuse_if_read(directory, name)
+        refuse_if_summarised(directory, name)
         outcome = await self._writes.written(self._settings.names.sources, name, None)
         if outcome is None:
             return 202, told | {"state": "PENDING"}

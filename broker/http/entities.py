@@ -22,6 +22,7 @@ from broker.http.named import known
 from broker.http.options import CHANGEABLE, QueryChanges, change_request
 from broker.http.requests import body_object
 from broker.http.row_samples import row_sample
+from broker.http.summaries import ENTITY, SummaryRequests
 from broker.worker.allotments import is_allotment
 from broker.worker.entities import QUERY, Entities, Entity
 from broker.worker.node import Node
@@ -41,12 +42,18 @@ class EntityRequests:
     """Reads and edits entities."""
 
     def __init__(
-        self, node: Node, changes: QueryChanges, sql_bytes_max: int, snapshot_bytes_max: int
+        self,
+        node: Node,
+        changes: QueryChanges,
+        summaries: SummaryRequests,
+        sql_bytes_max: int,
+        snapshot_bytes_max: int,
     ) -> None:
         self._node = node
         self._snapshot_bytes_max = snapshot_bytes_max
         self._entities = Entities(node, CHANGEABLE)
         self._changes = changes
+        self._summaries = summaries
         self._sql_bytes_max = sql_bytes_max
         self._open = 0
 
@@ -83,7 +90,10 @@ class EntityRequests:
             return await self._edit_query(id_.removeprefix(QUERY), values, version, operator)
         if not operator:
             raise NotAllowed("edit what queries share")
-        await self._entities.set(id_, _plain(values), version)
+        if id_.partition("/")[2].startswith(ENTITY):
+            await self._summaries.set(self._entities, id_, _plain(values), version)
+        else:
+            await self._entities.set(id_, _plain(values), version)
         return 200, await self.one(id_)
 
     async def _edit_query(

@@ -19,6 +19,7 @@ STATUS = {
     "handle_needed": 404,
     "handle_in_use": 409,
     "source_conflict": 409,
+    "summary_conflict": 409,
     "edit_conflict": 409,
     "allotment_refused": 409,
     "not_allowed": 403,

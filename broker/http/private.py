@@ -74,9 +74,7 @@ def private_api(settings: Settings, node: Node, snapshots: Snapshots, admin: Adm
     @app.get("/internal/hello")
     async def hello() -> Response:
         node.control_seen()
-        return json(
-            {"instance": node.instance, "reconciled": node.reconciled, "changed": node.broken.changed()}
-        )
+        return json({"instance": node.instance, "reconciled": node.reconciled, "changed": node.changed()})
 
     @app.post("/internal/commands")
     async def commands(request: Request) -> Response:

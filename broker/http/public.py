@@ -34,6 +34,7 @@ from broker.http.plans import plan_of, proposals_of
 from broker.http.requests import register_request
 from broker.http.row_samples import ROWS_MAX
 from broker.http.statements import Statements
+from broker.http.summaries import SummaryRequests
 from broker.http.writes import Answer, Writes
 from broker.settings import Settings
 from broker.worker.metrics import Metrics
@@ -65,11 +66,12 @@ def public_api(
     endings = Endings(settings, node, writes, publisher)
     changes = QueryChanges(node, writes)
     matching = Matching(node)
-    creations = Creations(settings, node, writes, endings)
+    summaries = SummaryRequests(settings, node, writes)
+    creations = Creations(settings, node, writes, endings, summaries)
     heartbeats = Heartbeats(settings, node)
-    entities = EntityRequests(node, changes, settings.sql_bytes_max, settings.snapshot_bytes_max)
+    entities = EntityRequests(node, changes, summaries, settings.sql_bytes_max, settings.snapshot_bytes_max)
     plan_files = PlanFiles(node, changes, entities, settings.sql_bytes_max)
-    statements = Statements(settings, node, endings, creations, changes)
+    statements = Statements(settings, node, endings, creations, changes, summaries)
 
     def operates(request: Request) -> bool:
         return is_operator(request.scope, settings)
@@ -80,7 +82,7 @@ def public_api(
 
     @app.post("/sources", tags=["sources"])
     async def post_source(request: Request) -> Response:
-        """CREATE or DROP of a stream, a table or a view: `{"sql": "..."}`."""
+        """CREATE or DROP of a stream, a table, a view or a summary, ALTER SUMMARY: `{"sql": "..."}`."""
         return await told(creations.statement(await request.body(), operates(request)))
 
     @app.get("/sources", tags=["sources"])
@@ -96,6 +98,21 @@ def public_api(
     ) -> Response:
         """Drop a stream, a table or a view that nothing reads, or with what reads it."""
         return await told(creations.drop(name, cascade, operates(request)))
+
+    @app.get("/summaries", tags=["sources"])
+    async def get_summaries() -> Response:
+        """Every summary of a stream, its state, and how much it holds."""
+        return json({"summaries": await summaries.listed()})
+
+    @app.get("/summaries/{name}", tags=["sources"])
+    async def get_summary(name: str) -> Response:
+        """One summary: its granularities and zones, why each zone ended, how far estimates may err."""
+        return json(await summaries.described(name))
+
+    @app.delete("/summaries/{name}", tags=["sources"])
+    async def delete_summary(name: str) -> Response:
+        """Drop a summary that no query uses."""
+        return await told(summaries.drop(name))
 
     @app.post("/sources/{name}/heartbeat", tags=["sources"])
     async def post_heartbeat(request: Request, name: str) -> Response:

@@ -9,6 +9,8 @@
 | RESUME, TERMINATE 'handle'             | the query, as PATCH and DELETE do                    |
 | ALTER QUERY 'handle' AS SELECT ...     | the query, as PATCH does                             |
 | CREATE, DROP of a stream, table or view | what became of it, as POST /sources does            |
+| CREATE, ALTER, DROP of a summary       | what became of it, as POST /sources does             |
+| DESCRIBE SUMMARY name                  | a table of its granularities, and ``summary``        |
 
 A table is ``{"columns": [name], "rows": [[value]]}``. Queries are shown by their public ids, by which
 the operator may pause and end them; ALTER QUERY needs the handle.
@@ -27,6 +29,8 @@ from broker.http.named import known, named, opened
 from broker.http.options import ChangeRequest, QueryChanges
 from broker.http.plans import plan_for, plan_of, proposals_for, proposals_of
 from broker.http.requests import body_object, sql_of
+from broker.http.summaries import SummaryRequests
+from broker.http.summary_tables import described_table, listed_table
 from broker.http.writes import Answer
 from broker.settings import Settings
 from broker.worker.functions import facts
@@ -65,13 +69,20 @@ class Statements:
     """Carries out statements."""
 
     def __init__(
-        self, settings: Settings, node: Node, endings: Endings, creations: Creations, changes: QueryChanges
+        self,
+        settings: Settings,
+        node: Node,
+        endings: Endings,
+        creations: Creations,
+        changes: QueryChanges,
+        summaries: SummaryRequests,
     ) -> None:
         self._settings = settings
         self._node = node
         self._endings = endings
         self._creations = creations
         self._changes = changes
+        self._summaries = summaries
 
     async def run(self, body: bytes, operator: bool) -> Answer:
         """(status, answer). operator: asks. Raises QueryError for a refused text, and what carrying it out
@@ -82,6 +93,12 @@ class Statements:
         match statement:
             case CreateStream() | CreateFromQuery() | DropStream():
                 return await self._creations.make(statement, operator)
+            case CreateSummary() | AlterSummary() | DropSummary():
+                return await self._summaries.make(statement)
+            case DescribeSummary(definition):
+                return 200, described_table(await self._summaries.described(definition.name))
+            case Show("summaries"):
+                return 200, listed_table(await self._summaries.listed())
             case Show(what, extended):
                 return 200, self._show(what, extended)
             case Describe():
@@ -99,8 +116,6 @@ class Statements:
             case AlterQuery(handle, query):
                 name = opened(self._node, handle)
                 return await self._changes.change(name, ChangeRequest({}, Wording(query.sql)))
-            case CreateSummary() | AlterSummary() | DescribeSummary() | DropSummary():
-                raise NotSupported("summaries cannot be kept by this broker", line=1, column=1)
             case Query():
                 raise NotSupported(
                     "a SELECT is registered as a query, it is not run once",

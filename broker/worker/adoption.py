@@ -11,7 +11,7 @@ import contextlib
 from collections.abc import Iterable
 
 from broker.worker.directory import Directory
-from broker.worker.entries import QueryEntry, SourceEntry, ViewEntry
+from broker.worker.entries import QueryEntry, SourceEntry, SummaryEntry, ViewEntry
 from broker.worker.hosting import Hosting
 from broker.worker.placement import of_view
 from broker.worker.shard import Shard
@@ -23,17 +23,23 @@ from engine.model.source import Derived, Stream
 from engine.operators.gather import schema_of
 from topics.outputs import Outputs, destination, emits, facts
 from tureen.errors import QueryError, TureenError
-from tureen.protocol import TopicNames
+from tureen.protocol import SUMMARY_KEY, TopicNames
 
 
 def adopt_shard(shard: Shard, directory: Directory, hosting: Hosting) -> None:
-    """The streams and queries of a shard that has recovered."""
+    """The streams, summaries and queries of a shard that has recovered."""
     standing = list(shard.view().standing.values())
     for name, (stream, sql) in shard.streams().items():
         if shard.number == directory.home_of([name]):
             directory.sources[name] = SourceEntry(stream, sql, shard.number)
         else:
             hosting.found(shard.number, name, (one.query_id for one in standing if name in one.sources))
+    for name, summary in shard.summaries().items():
+        if shard.number == directory.home_of([summary.definition.stream]):
+            directory.summaries[name] = SummaryEntry(summary.definition, summary.sql, shard.number)
+        else:
+            users = (one.query_id for one in standing if name in one.meaning.summaries)
+            hosting.found(shard.number, SUMMARY_KEY + name, users)
     for one in standing:
         said = one.registration
         directory.queries[one.query_id] = QueryEntry(
@@ -45,6 +51,7 @@ def adopt_shard(shard: Shard, directory: Directory, hosting: Hosting) -> None:
             said.options,
             one.meaning.uses,
             parameters=list(held) if isinstance(held := said.parameters, tuple) else held,
+            summaries=one.meaning.summaries,
         )
 
 

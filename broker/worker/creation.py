@@ -1,4 +1,4 @@
-"""CREATE and DROP of streams, tables and views, on their way to a shard.
+"""CREATE and DROP of streams, tables, views and summaries, on their way to a shard.
 
 A stream or a table lives on the shard that its name chooses. A view, or a stream derived from a query, lives
 where a query over the same sources would, through however many views. A view whose stream is missing waits:
@@ -17,6 +17,7 @@ from broker.worker.memory import Level, Memory
 from broker.worker.placement import of_view
 from broker.worker.shard_command import ShardCommand
 from broker.worker.shards import Shards
+from broker.worker.summarising import Summarising, refuse_if_summarised
 from engine.language.query import CreateFromQuery, CreateStream
 from engine.language.statements import parse
 from engine.model.constraint import referred_to, target_of
@@ -24,6 +25,7 @@ from engine.model.source import Derived, Stream
 from topics.admin import Admin
 from topics.control_records import Command
 from tureen.errors import NotSupported, SourceConflict, TureenError, UnknownSource
+from tureen.protocol import SUMMARY_KEY
 
 
 class Creation:
@@ -44,10 +46,13 @@ class Creation:
         self._shards = shards
         self._hosting = hosting
         self._memory = memory
+        self._summarising = Summarising(directory, shards, hosting, memory)
 
     async def apply(self, command: Command) -> Outcome:
         """Idempotent: what stands already as it is told is answered and changes nothing."""
         try:
+            if command["name"].startswith(SUMMARY_KEY):
+                return await self._summarising.apply(command)
             if command["kind"] == "drop":
                 return await self._drop(command["name"])
             return await self._create(command["name"], command["sql"], asked="origin" in command)
@@ -151,6 +156,7 @@ class Creation:
         if entry is None:
             return {"state": "GONE"}
         refuse_if_read(there, name)
+        refuse_if_summarised(there, name)
         (outcome,) = await self._shards.hand_over(entry.shard, [ShardCommand.drop(name)])
         if outcome["state"] == "GONE":
             there.sources.pop(name, None)

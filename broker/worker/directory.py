@@ -1,4 +1,5 @@
-"""What stands on this worker and what does not, by name: queries, streams, tables, views, and their shards.
+"""What stands on this worker and what does not, by name, and on which shards: queries, streams, tables, views
+and summaries.
 
 The one place that says which shard something lives on, and against which texts are understood. Its books are
 written on the event loop alone, by those who carry out commands, from outcomes; readers on the loop need no
@@ -16,7 +17,7 @@ from typing import Any
 
 from broker.worker import options as query_options
 from broker.worker.engines import Engines
-from broker.worker.entries import QueryEntry, SourceEntry, ViewEntry, WaitingView
+from broker.worker.entries import QueryEntry, SourceEntry, SummaryEntry, ViewEntry, WaitingView
 from broker.worker.parsed import Parsed
 from broker.worker.placement import shard_of
 from broker.worker.shard_command import Bound
@@ -28,7 +29,8 @@ from topics.wording import Values
 
 class Directory:
     """queries: by their ids, standing or not. sources: streams and tables that stand. views: that stand.
-    waiting: views that cannot stand yet.
+    waiting: views that cannot stand yet. summaries: those of streams that stand, by their own names.
+    waiting_summaries: those that cannot stand yet.
     """
 
     def __init__(self, engines: Engines, shards: int) -> None:
@@ -38,6 +40,10 @@ class Directory:
         self.sources: dict[str, SourceEntry] = {}
         self.views: dict[str, ViewEntry] = {}
         self.waiting: dict[str, WaitingView] = {}
+        self.summaries: dict[str, SummaryEntry] = {}
+        self.waiting_summaries: dict[str, WaitingView] = {}
+        self.without_summary: set[str] = set()
+        """Queries of which a summary was dropped, until the control process has said them again."""
         self.paused_by_broker: set[str] = set()
         """Queries that the broker itself has paused."""
         self._shards = shards
@@ -60,6 +66,18 @@ class Directory:
             for entry in self.queries.values()
         )
 
+    def users(self, summary: str) -> list[str]:
+        """The ids of the queries that stand and use a summary, sorted. O(queries)."""
+        return sorted(
+            name
+            for name, entry in self.queries.items()
+            if entry.shard is not None and summary in entry.summaries
+        )
+
+    def summaries_of(self, stream: str) -> list[str]:
+        """The names of the summaries of a stream, sorted. O(summaries)."""
+        return sorted(name for name, one in self.summaries.items() if one.definition.stream == stream)
+
     def streams(self) -> dict[SourceName, Stream]:
         """Streams and tables that stand; a new mapping."""
         return {entry.stream.name: entry.stream for entry in self.sources.values()}
@@ -67,7 +85,7 @@ class Directory:
     # --- what texts mean ----------------------------------------------------------------------------
 
     def catalogue_changed(self) -> None:
-        """A stream or a view has come or gone."""
+        """A stream, a view or a summary has come, changed or gone."""
         stands: dict[str, Stream | Derived] = {name: entry.stream for name, entry in self.sources.items()}
         stands.update((name, entry.derived) for name, entry in self.views.items())
         self._parsed = self._against(stands)
@@ -101,4 +119,5 @@ class Directory:
         return bound
 
     def _against(self, catalogue: Mapping[str, Stream | Derived]) -> Parsed:
-        return Parsed(catalogue, self.engines.limits, self.engines.functions)
+        summaries = {name: one.definition for name, one in self.summaries.items()}
+        return Parsed(catalogue, self.engines.limits, self.engines.functions, summaries)

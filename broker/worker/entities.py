@@ -228,6 +228,10 @@ class Entities:
 
     # --- edits ------------------------------------------------------------------------------------
 
+    def outdate(self) -> None:
+        """Something was set: who asks next is told of it."""
+        self._reading = None
+
     async def set(self, id_: str, values: Mapping[str, AttributeValue], version: int | None) -> None:
         """Set attributes of an entity that is no query: all, or none. version: that it must still have.
 

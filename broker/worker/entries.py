@@ -14,6 +14,7 @@ from typing import Any
 from broker.internal import Outcome, State
 from broker.worker.options import merged
 from engine.model.source import Derived, Stream
+from engine.model.summary import SummaryDefinition
 from topics.wording import Values, Wording, said
 from tureen.errors import UnknownSource, UnknownSummary
 
@@ -22,7 +23,8 @@ from tureen.errors import UnknownSource, UnknownSummary
 class QueryEntry:
     """A registration and what became of it. shard: where it stands, None while it does not. sources: the
     streams and tables that it reads. uses: the views that its text names. parameters: of the placeholders in
-    ``sql``, where it is a template. output: where its changes go, if it emits them.
+    ``sql``, where it is a template. output: where its changes go, if it emits them. summaries: those that its
+    preference uses; where one was dropped, it is PENDING and stands all the same, with the answer it has.
     """
 
     sql: str | None
@@ -34,6 +36,7 @@ class QueryEntry:
     uses: tuple[str, ...] = ()
     parameters: Values | None = None
     output: dict[str, Any] | None = None
+    summaries: tuple[str, ...] = ()
 
     @property
     def said(self) -> str | None:
@@ -88,9 +91,18 @@ _MISSING = (UnknownSource.code, UnknownSummary.code)
 """Codes of what may still come."""
 
 
+@dataclass(frozen=True, slots=True)
+class SummaryEntry:
+    """A summary that stands; shard: the home of its stream."""
+
+    definition: SummaryDefinition
+    sql: str
+    shard: int
+
+
 @dataclass(slots=True)
 class WaitingView:
-    """A view that cannot stand yet: a stream is missing, or was of another kind when it came."""
+    """A view or a summary that cannot stand yet: a stream is missing, or was of another kind when it came."""
 
     sql: str
     error: dict[str, Any]

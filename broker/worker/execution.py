@@ -18,6 +18,7 @@ from broker.worker.steps import Steps
 from broker.worker.streams import Streams
 from engine.model.source import SourceName, Stream
 from engine.model.step import Heartbeat, Unregister
+from engine.queries.summaries import NamedSummary
 
 
 class Execution:
@@ -41,6 +42,7 @@ class Execution:
             commands,
             self._books.queries,
             self._books.sources,
+            self._books.summaries,
             self._steps.body_bytes_max,
             self._steps.engine.continues,
         ):
@@ -85,6 +87,11 @@ class Execution:
                 self._books.sources[command.name] = command.source
                 if isinstance(command.source, Stream):
                     self._streams.add([(command.source, {})], self._steps.now_ms())
+            case "create_summary":
+                assert command.summary is not None
+                self._books.summaries[command.name] = NamedSummary(command.summary, command.sql)
+            case "drop_summary":
+                del self._books.summaries[command.name]
             case "drop":
                 if isinstance(self._books.sources.pop(command.name), Stream):
                     self._streams.drop(SourceName(command.name))

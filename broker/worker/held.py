@@ -80,7 +80,10 @@ def carried_out(command: ShardCommand, books: Books, removals: Removals, error: 
             return stands
         case "register":
             return stands if books.queries.get(command.name) == command.standing else waits
-        case "heartbeat" | "allocate":
+        case "create_summary":
+            there = books.summaries.get(command.name)
+            return stands if there is not None and there.definition == command.summary else waits
+        case "heartbeat" | "allocate" | "drop_summary":
             return {"state": "ERROR", "error": error.as_dict(), "position": None}
         case _:
             return stands if books.sources.get(command.name) == command.source else waits

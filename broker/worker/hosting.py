@@ -15,6 +15,7 @@ from broker.worker.directory import Directory
 from broker.worker.placement import Guests
 from broker.worker.shard_command import ShardCommand
 from broker.worker.shards import Shards
+from tureen.protocol import SUMMARY_KEY
 
 
 class Hosting:
@@ -39,11 +40,17 @@ class Hosting:
         self._guests.need_more(who, shard, names)
 
     def invited(
-        self, who: str, number: int, read: Iterable[str], uses: Iterable[str] = ()
+        self,
+        who: str,
+        number: int,
+        read: Iterable[str],
+        uses: Iterable[str] = (),
+        summaries: Iterable[str] = (),
     ) -> list[ShardCommand]:
         """What a shard is to be told before a query, a view over it, or a stream that refers to others comes
-        there: its guests. read: streams and tables; uses: views.
+        there: its guests. read: streams and tables; uses: views; summaries: those that a preference uses.
         """
+        summarised = self._directory.summaries
         sources, views = self._directory.sources, self._directory.views
         names: list[str] = [name for name in read if sources[name].shard != number]
         used = (views[name] for name in uses)
@@ -51,12 +58,17 @@ class Hosting:
         names += (
             view.derived.name for view in sorted(used, key=lambda one: len(one.uses)) if view.shard != number
         )
+        names += (SUMMARY_KEY + name for name in summaries if summarised[name].shard != number)
         if not names:
             return []
         commands = []
         for name in self._guests.need(who, number, names):
             if name in views:
                 commands.append(ShardCommand.create_derived(views[name].derived))
+                continue
+            if name.startswith(SUMMARY_KEY):
+                summary = summarised[name.removeprefix(SUMMARY_KEY)]
+                commands.append(ShardCommand.create_summary(summary.definition, summary.sql))
                 continue
             entry = sources[name]
             at_home = self._shards[entry.shard].view().sources()
@@ -76,6 +88,14 @@ class Hosting:
                 del self._arriving[shard, name]
         return any(shard == number for shard, _ in self._arriving)
 
+    def shards_with(self, summary: str) -> list[int]:
+        """The shards that a summary is a guest of, besides its home. O(shards)."""
+        return [one.number for one in self._shards if SUMMARY_KEY + summary in self._guests.on(one.number)]
+
+    def summary_gone(self, number: int, summary: str) -> None:
+        """A summary that was a guest of a shard was dropped there."""
+        self._guests.gone(number, [SUMMARY_KEY + summary])
+
     def release(self, who: str, shard: int) -> None:
         """Somebody is gone from a shard."""
         self._guests.release(who, shard)
@@ -83,6 +103,12 @@ class Hosting:
     async def see_off(self) -> None:
         """Drop guests that nobody needs any more."""
         for number, names in list(self._guests.unneeded()):
-            outcomes = await self._shards.hand_over(number, [ShardCommand.drop(name) for name in names])
+            outcomes = await self._shards.hand_over(number, [_drop(name) for name in names])
             gone = [name for name, one in zip(names, outcomes, strict=True) if one["state"] == "GONE"]
             self._guests.gone(number, gone)
+
+
+def _drop(guest: str) -> ShardCommand:
+    if guest.startswith(SUMMARY_KEY):
+        return ShardCommand.drop_summary(guest.removeprefix(SUMMARY_KEY))
+    return ShardCommand.drop(guest)

@@ -37,6 +37,7 @@ from broker.worker.waiters import Waiters
 from topics.admin import Admin
 from topics.control_records import Command
 from topics.outputs import Outputs
+from tureen.protocol import SUMMARY_KEY
 
 log = logs.get()
 
@@ -131,6 +132,10 @@ class Node:
         await asyncio.to_thread(lives.forget, self._data_dir, self._causes)
         return self.shards.retry()
 
+    def changed(self) -> list[str]:
+        """Queries whose state is another than the last outcome said, until they are said again."""
+        return sorted({*self.broken.changed(), *self.directory.without_summary})
+
     def control_seen(self) -> None:
         """The control process has called."""
         self.control_seen_s = time.monotonic()
@@ -170,6 +175,10 @@ class Node:
             log.info("queries_unknown_to_registry", removed=len(strangers))
             await self.apply([{"kind": "unregister", "name": name} for name in sorted(strangers)])
         known = set(sources)
+        for name in [SUMMARY_KEY + name for name in (*there.summaries, *there.waiting_summaries)]:
+            if name not in known:
+                log.info("summary_unknown_to_registry", summary=name.removeprefix(SUMMARY_KEY))
+                await self.apply([{"kind": "drop", "name": name}])
         # What was made later reads what was made before, so it goes first.
         for name in [*reversed(there.views), *reversed(there.sources), *there.waiting]:
             if name not in known:

@@ -14,7 +14,7 @@ import contextlib
 import sys
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from broker.internal import Outcome, State
@@ -30,7 +30,7 @@ from broker.worker.shards import Shards
 from topics.control_records import Command
 from topics.outputs import Outputs, emits, is_awaited
 from topics.wording import said
-from tureen.errors import LimitExceeded, TureenError, UnknownQuery, UnknownSource
+from tureen.errors import LimitExceeded, TureenError, UnknownQuery, UnknownSource, UnknownSummary
 
 PARTS_AT_WORK = 2
 """Of a batch so many parts wait for their shards, while the next is looked at."""
@@ -118,6 +118,7 @@ class Registrations:
     async def _begin(self, commands: Sequence[Command], standing: int) -> _Begun:
         """Find what commands mean and hand them over. standing: how many queries stand, or are to."""
         judged = await asyncio.to_thread(self._admission.judge, commands)
+        self._directory.without_summary.difference_update(command["name"] for command in commands)
         moves = _Moves(standing)
         changes = [
             self._decided(command, found, moves) for command, found in zip(commands, judged, strict=True)
@@ -152,6 +153,8 @@ class Registrations:
             return None
         if entry.shard is None or self._shards[entry.shard].state != "live" or emits(entry.sql):
             return None
+        if entry.state == "PENDING" or not self._directory.summaries.keys() >= set(entry.summaries):
+            return None
         given = command.get("options", {})
         if entry.said != said(command["sql"], command.get("parameters")):
             return None
@@ -179,12 +182,23 @@ class Registrations:
         waits = isinstance(judged, UnknownSource) or is_awaited(judged)
         error = command.get("error") or (judged.as_dict() if judged else None)
         entry = _not_standing(command, "PENDING" if waits else "ERROR", error)
+        if isinstance(judged, UnknownSummary) and (kept := self._kept(command)) is not None:
+            return _Change(command["name"], replace(kept, state="PENDING", error=error))
         before = self._altered(command)
         if before is not None and not waits and command["kind"] == "register":
             refused: Outcome = {"state": "ERROR", "error": error, "position": None}
             return _Change(command["name"], entry, before, refused)
         self._leave(command["name"], moves)
         return _Change(command["name"], entry)
+
+    def _kept(self, command: Command) -> QueryEntry | None:
+        """A query of which a summary was dropped: it stands on its shard as it is, with the answer that it
+        has, and what is said again of it. None: it does not stand, or gets another text.
+        """
+        old = self._directory.queries.get(command["name"])
+        if old is None or old.shard is None or not old.summaries or self._altered(command) is not None:
+            return None
+        return replace(old, options=command.get("options") or options.NONE)
 
     def _altered(self, command: Command) -> QueryEntry | None:
         """The running query that a registration gives another text."""
@@ -221,11 +235,21 @@ class Registrations:
             sql = sys.intern(sql)
         paused = options.pause_reason(given)
         entry = QueryEntry(
-            sql, stands, paused, number, query.sources, given, query.uses, parameters, admitted.output
+            sql,
+            stands,
+            paused,
+            number,
+            query.sources,
+            given,
+            query.uses,
+            parameters,
+            admitted.output,
+            query.summaries,
         )
         change = _Change(name, entry, before if before is not None and before.shard == number else None)
         pairs = moves.coming.setdefault(number, [])
-        pairs += ((None, guest) for guest in self._hosting.invited(name, number, query.sources, query.uses))
+        guests = self._hosting.invited(name, number, query.sources, query.uses, query.summaries)
+        pairs += ((None, guest) for guest in guests)
         register = ShardCommand.register(name, sql, given, parameters, admitted.bound)
         pairs.append((change, register))
         return change

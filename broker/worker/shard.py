@@ -61,6 +61,8 @@ from engine.engine import Engine
 from engine.model.attributes import Attribute, AttributeValue, edits
 from engine.model.source import Derived, SourceName, Stream
 from engine.model.step import BEGINNING, Position
+from engine.model.summary import SummaryName
+from engine.queries.summaries import NamedSummary
 from engine.results.view import View
 from storage.store import Store
 from topics.admin import Admin
@@ -260,6 +262,10 @@ class Shard(threading.Thread):
         """Views; as :meth:`streams`."""
         return [one for one in self._books.sources.values() if isinstance(one, Derived)]
 
+    def summaries(self) -> Mapping[SummaryName, NamedSummary]:
+        """Summaries and their statements; as :meth:`streams`."""
+        return self._books.summaries
+
     def submit(self, commands: Sequence[ShardCommand]) -> Future[list[Outcome]]:
         """Carry out in order; the future has one outcome each, once they are journalled."""
         return self._inbox.submit(commands)
@@ -353,7 +359,7 @@ class Shard(threading.Thread):
         self._steps.begin(back.engine, claimed.epoch, back.pending)
         self._lost_output = back.lost_output
         self._view = back.engine.view()
-        self._books.begin(self._view, back.engine.catalogue)
+        self._books.begin(self._view, back.engine)
         self._emission.came(
             self._view, ((one.query_id, one.registration.sql) for one in self._view.standing.values())
         )
@@ -487,7 +493,7 @@ class Shard(threading.Thread):
                 self._troubles.tell("journal", None)
                 break
         self._view = engine.view()
-        self._books.begin(self._view, engine.catalogue)
+        self._books.begin(self._view, engine)
 
     def _live(self) -> None:
         if self._lost_output:

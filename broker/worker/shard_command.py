@@ -17,10 +17,13 @@ from engine.model.source import Derived, SourceName, Stream
 from engine.model.step import (
     Allocate,
     Alter,
+    AlterSummary,
     Body,
     CreateDerived,
     CreateSource,
+    CreateSummary,
     DropSource,
+    DropSummary,
     Heartbeat,
     Position,
     Register,
@@ -28,6 +31,7 @@ from engine.model.step import (
     Unregister,
 )
 from engine.model.summary import SummaryDefinition, SummaryName
+from engine.queries.summaries import NamedSummary
 from topics.wording import Values, said
 from tureen.errors import TureenError
 
@@ -54,14 +58,25 @@ class Bound(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ShardCommand:
-    """One change of what stands on a shard; ``name`` is a query id, or the name of a stream or a view.
+    """One change of what stands on a shard; ``name`` is a query id, or that of a stream, a view, a summary.
 
     bound: of a registration, so that the shard's thread need not bind its text again. awake: sources whose
     clock is brought up to date first. below: of a heartbeat, as its step has it. allotment: what a query is
-    given from now on.
+    given from now on. summary: of one that is created, or that stands and gets these settings. forced: a
+    summary goes even if queries use it.
     """
 
-    kind: Literal["register", "unregister", "create", "drop", "prove", "heartbeat", "allocate"]
+    kind: Literal[
+        "register",
+        "unregister",
+        "create",
+        "drop",
+        "create_summary",
+        "drop_summary",
+        "prove",
+        "heartbeat",
+        "allocate",
+    ]
     name: str
     sql: str = ""
     options: Mapping[str, str] = field(default_factory=dict)
@@ -71,6 +86,8 @@ class ShardCommand:
     awake: tuple[str, ...] = ()
     below: Mapping[int, int] = field(default_factory=lambda: _NOTHING_PROMISED)
     allotment: Allotment | None = None
+    summary: SummaryDefinition | None = None
+    forced: bool = False
 
     @property
     def reads(self) -> tuple[str, ...]:
@@ -99,7 +116,7 @@ class ShardCommand:
         if error is not None:
             told = error.as_dict() if isinstance(error, TureenError) else {"message": repr(error)}
             return {"state": "ERROR", "error": {"code": "error"} | told, "position": str(position)}
-        gone = self.kind in ("unregister", "drop")
+        gone = self.kind in ("unregister", "drop", "drop_summary")
         return {"state": "GONE" if gone else "RUNNING", "error": None, "position": str(position)}
 
     @classmethod
@@ -124,6 +141,14 @@ class ShardCommand:
     @classmethod
     def create_derived(cls, derived: Derived) -> ShardCommand:
         return cls("create", derived.name, source=derived)
+
+    @classmethod
+    def create_summary(cls, definition: SummaryDefinition, sql: str) -> ShardCommand:
+        return cls("create_summary", definition.name, sql, summary=definition)
+
+    @classmethod
+    def drop_summary(cls, name: SummaryName, *, forced: bool = False) -> ShardCommand:
+        return cls("drop_summary", name, forced=forced)
 
     @classmethod
     def prove(cls, awake: tuple[str, ...] = ()) -> ShardCommand:
@@ -155,15 +180,17 @@ def step_bodies(
     commands: Sequence[ShardCommand],
     queries: Mapping[str, Standing],
     sources: Mapping[str, Stream | Derived],
+    summaries: Mapping[SummaryName, NamedSummary],
     bytes_max: int,
     continues: Callable[[Registration], bool],
 ) -> Iterator[Made]:
     """The steps of these commands, in order; runs of one kind share a step, up to so many bytes.
 
-    ``queries``: id -> what stands, ``sources``: streams and views that stand; both are looked at when a step
-    is asked for, so the caller keeps them up to date in between. A text under the id of another one alters
-    that query where ``continues`` says that its changes keep their shape, else it replaces it: a removal, and
-    then a registration. The same text with other options changes those, and nothing else.
+    ``queries``: id -> what stands, ``sources``: streams and views that stand, ``summaries``: those that
+    stand; all are looked at when a step is asked for, so the caller keeps them up to date in between. A text
+    under the id of another one alters that query where ``continues`` says that its changes keep their shape,
+    else it replaces it: a removal, and then a registration. The same text with other options changes those,
+    and nothing else.
     """
     place = 0
     while place < len(commands):
@@ -204,6 +231,9 @@ def step_bodies(
             one = commands[place]
             there = one.name in sources
             yield Made(Heartbeat(SourceName(one.name), below=one.below) if there else None, (place,))
+        elif kind in ("create_summary", "drop_summary"):
+            stop = place + 1
+            yield Made(_summary_body(commands[place], summaries), (place,))
         else:
             stop = place + 1
             yield Made(_source_body(commands[place], sources), (place,))
@@ -263,6 +293,18 @@ def _registration(command: ShardCommand) -> Registration:
         weight=weight_of(command.options),
         options=command.options,
         parameters=command.parameters,
+    )
+
+
+def _summary_body(command: ShardCommand, summaries: Mapping[SummaryName, NamedSummary]) -> Body | None:
+    there = summaries.get(command.name)
+    if command.kind == "drop_summary":
+        return None if there is None else DropSummary(command.name, command.forced)
+    assert command.summary is not None
+    if there is None:
+        return CreateSummary(command.summary, command.sql)
+    return (
+        None if there.definition == command.summary else AlterSummary(command.name, command.summary.settings)
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 from engine.model.persistence import StateSink, StateSource
 from engine.model.source import SourceName, Stream
@@ -182,7 +182,29 @@ class Summaries:
         if there is None:
             absent = self.absent[name]
             return as_tree(_Stored(absent.definition, absent.sql, is_absent=True))
-        return as_tree(_Stored(there.definition, there.sql))
+        summary = self._sources[there.definition.stream].summaries[name]
+        return as_tree(_Stored(there.definition, there.sql, as_tree(summary.state())))
+
+
+def decide(there: SummaryDefinition | None, wanted: SummaryDefinition) -> Literal["create", "alter", "same"]:
+    """What a statement that creates a summary makes of the one that stands under its name, if any.
+
+    Where the two differ in theta or zone_rows_min alone, that one is given those: so ALTER SUMMARY is
+    published, as the statement that would create what it makes. Raises SummaryConflict.
+    """
+    if there is None:
+        return "create"
+    if there == wanted:
+        return "same"
+    if replace(there, settings=wanted.settings) != wanted or not _is_alterable(
+        there.settings, wanted.settings
+    ):
+        raise conflict(wanted.name)
+    return "alter"
+
+
+def _is_alterable(before: SummarySettings, after: SummarySettings) -> bool:
+    return replace(before, theta=after.theta, zone_rows_min=after.zone_rows_min) == after
 
 
 def conflict(name: SummaryName) -> SummaryConflict:
@@ -210,7 +232,7 @@ def check_summarised(definition: SummaryDefinition, stream: Stream) -> Type:
 
 def check_alterable(before: SummarySettings, after: SummarySettings) -> None:
     """Raise NotSupported where settings differ in what is for life."""
-    if replace(before, theta=after.theta, zone_rows_min=after.zone_rows_min) != after:
+    if not _is_alterable(before, after):
         raise NotSupported(
             "only theta and zone_rows_min of a summary change while it stands",
             hint="DROP SUMMARY, and create it again with the other settings",

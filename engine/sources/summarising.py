@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from engine.model.source import Stream
-from engine.model.state_tree import Tree
+from engine.model.state_tree import Tree, of_tree
 from engine.model.summary import SummaryDefinition, SummaryName
 from engine.stems.data_stem import Rows
+from engine.summaries.state import SummaryState
 from engine.summaries.summary import Summary
 
 
@@ -34,15 +35,22 @@ class SummarisedRows:
 
     def alter(self, definition: SummaryDefinition) -> None:
         """Other settings for the rows to come."""
-        self.at_work[definition.name].definition = definition
+        settings = definition.settings
+        rows_min = max(2, settings.zone_rows_min)  # one row tells nothing of a zone
+        self.at_work[definition.name].alter(theta=settings.theta, zone_rows_min=rows_min)
 
     def forget(self, name: SummaryName) -> None:
         del self.at_work[name]
 
     def restore(self, definition: SummaryDefinition, counts: Tree, rows: Rows, now_ms: int | None) -> None:
         """As saved, but for rows that are gone since; counts: None where they are to be made anew."""
-        assert counts is None
-        self.create(definition, rows, now_ms)
+        if counts is None:
+            self.create(definition, rows, now_ms)
+            return
+        kind = self._stream.schema.field(self._place(definition)).type
+        summary = Summary.restored(definition, kind, of_tree(SummaryState, counts))
+        summary.drop_below(rows.base)
+        self.at_work[definition.name] = summary
 
     def enter(self, rows: Rows, first: int, now_ms: int | None) -> None:
         """The rows from this ordinal on are new, and NOW may be. O(new rows) a summary."""

@@ -252,7 +252,7 @@ def test_what_a_long_text_means_is_taken_over_from_who_bound_it(monkeypatch: pyt
     other.create("CREATE STREAM s (v BIGINT, ts TIMESTAMP) WITH (timestamp = 'ts')")
     query = binder.prepare(sql)
     assert isinstance(query, Query)
-    bound_elsewhere = [(Read.of(query), binder.catalogue, binder.summaries)]
+    bound_elsewhere = [(Read.of(query), binder.catalogue, {})]
     bound = []
     monkeypatch.setattr(templates, "parse", lambda *given, **named: bound.append(1) or parse(*given, **named))
     engine.learn(bound_elsewhere)

@@ -11,6 +11,7 @@ from engine.engine import Engine
 from engine.model.source import SourceName
 from engine.model.step import AlterSummary, CreateSummary, DropSource, DropSummary
 from engine.model.summary import SummaryDefinition, SummarySettings
+from engine.queries.summaries import NamedSummary
 from engine.summaries.summary import Summary
 from tests.engine.steps_test import CREATE, rows
 from tests.memory_state import MemoryState
@@ -23,8 +24,8 @@ from tureen.errors import (
     UnknownSummary,
 )
 
-POPULAR = SummaryDefinition("popular", SourceName("s"), "v", granularity_ms=1_000, rate=2, depth=4)
-SQL = "CREATE SUMMARY popular ON s (v) WITH GRANULARITY 1 SECOND AND COLLAPSE (2, 4)"
+POPULAR = SummaryDefinition("popular", SourceName("s"), "v", granularity_ms=1_000, rate=2, depth=3)
+SQL = "CREATE SUMMARY popular ON s (v) WITH GRANULARITY 1 SECOND AND COLLAPSE (2, 3)"
 
 
 def made() -> Engine:
@@ -57,7 +58,7 @@ def test_a_summary_that_comes_later_is_as_if_it_had_always_been_there() -> None:
     for engine in (early, late):
         fill(engine, 60, 40)
     assert facts(summary_of(early)) == facts(summary_of(late))
-    assert early.summaries == {"popular": POPULAR}
+    assert early.summaries == {"popular": NamedSummary(POPULAR, SQL)}
 
 
 def test_a_summary_of_the_same_definition_may_come_again() -> None:
@@ -82,7 +83,7 @@ def test_summaries_that_cannot_be_are_refused(definition: SummaryDefinition, ref
     engine._now(CreateSummary(POPULAR, SQL), 0)
     with pytest.raises(refusal):
         engine._now(CreateSummary(definition, SQL), 0)
-    assert engine.summaries == {"popular": POPULAR}
+    assert engine.summaries["popular"].definition == POPULAR
 
 
 def test_a_table_has_no_summary() -> None:
@@ -96,7 +97,7 @@ def test_theta_changes_and_what_is_for_life_does_not() -> None:
     engine = made()
     engine._now(CreateSummary(POPULAR, SQL), 0)
     engine._now(AlterSummary("popular", SummarySettings(theta=0.25)), 0)
-    assert engine.summaries["popular"].settings.theta == 0.25
+    assert engine.summaries["popular"].definition.settings.theta == 0.25
     assert summary_of(engine).definition.settings.theta == 0.25
     with pytest.raises(NotSupported):
         engine._now(AlterSummary("popular", SummarySettings(buckets=3)), 0)

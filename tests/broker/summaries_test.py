@@ -1,0 +1,112 @@
+"""Summaries of streams: made, altered, shown and dropped over HTTP, waited for, and back after a kill."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from tests.broker.conftest import stream_sql
+from tests.broker.running import Broker
+from tests.kafka import wait_until
+from tureen.protocol import SUMMARY_KEY, new_handle, query_id
+
+BASE_MS = 1_700_000_000_000
+
+
+def rows(count: int) -> list[dict[str, Any]]:
+    return [{"id": i % 7, "v": i, "ts": BASE_MS + 50 * i} for i in range(count)]
+
+
+def summary_sql(name: str, stream: str, settings: str = "") -> str:
+    return f"CREATE SUMMARY {name} ON {stream} (id) WITH GRANULARITY 1 SECOND AND COLLAPSE (2, 3) {settings}"
+
+
+def run(one: Broker, sql: str) -> tuple[int, dict[str, Any]]:
+    answer = one.http.post("/statements", json={"sql": sql})
+    return answer.status_code, answer.json()
+
+
+def say(one: Broker, key: str, sql: str | None) -> None:
+    """A record on the topic of streams."""
+    value = None if sql is None else orjson.dumps({"sql": sql})
+    one.producer.send(one.names.sources, value, key.encode())
+    one.producer.flush()
+
+
+def test_a_summary_is_made_shown_altered_and_dropped(shared: Broker, name: str) -> None:
+    summary = f"{name}_ids"
+    shared.create(stream_sql(name))
+    shared.send(name, rows(100))
+    wait_until(lambda: shared.source(name)["rows"] == 99, what="rows are there")
+    made = {"name": summary, "kind": "summary", "stream": name, "attribute": "id", "reach_ms": 7_000}
+    made |= {"state": "RUNNING", "error": None}
+    assert run(shared, summary_sql(summary, name)) == (201, made)
+    assert run(shared, summary_sql(summary, name)) == (200, made)
+    again = summary_sql(summary, name, "SETTINGS (buckets = 3)")
+    status, refused = run(shared, again)
+    assert (status, refused["code"]) == (409, "summary_conflict")
+    assert run(shared, again.replace("SUMMARY", "SUMMARY IF NOT EXISTS", 1)) == (200, made)
+
+    status, table = run(shared, "SHOW SUMMARIES")
+    (row,) = (dict(zip(table["columns"], row, strict=True)) for row in table["rows"] if row[0] == summary)
+    assert (row["granularity"], row["collapse"], row["reach"]) == ("1 second", "2, 3", "7 seconds")
+    assert (row["stream"], row["attribute"], row["state"], row["rows"]) == (name, "id", "RUNNING", 99)
+    status, table = run(shared, f"DESCRIBE SUMMARY {summary}")
+    assert [row[:2] for row in table["rows"]] == [[1, "1 second"], [2, "2 seconds"], [3, "4 seconds"]]
+    told = shared.http.get(f"/summaries/{summary}").json()
+    assert told == table["summary"]
+    assert (
+        sum(one["rows"] for one in told["granularities"]) == sum(one["rows"] for one in told["listed"]) == 99
+    )
+    assert {one["cut"] for one in told["listed"]} <= {"open", "change", "length", "granularity"}
+
+    assert run(shared, f"ALTER SUMMARY {summary} SET (theta = 0.25)")[0] == 200
+    told = shared.http.get(f"/summaries/{summary}").json()
+    assert told["settings"]["theta"] == 0.25
+    assert "theta = 0.25" in told["sql"]
+    entity = f"{told['shard']}/summary/{summary}"
+    edited = shared.http.patch(f"/entities/{entity}", json={"theta": 0.5})
+    assert edited.status_code == 200, edited.text
+    assert shared.http.get(f"/summaries/{summary}").json()["settings"]["theta"] == 0.5
+    status, refused = run(shared, f"DROP STREAM {name}")
+    assert (status, refused["code"]) == (409, "summary_conflict")
+    assert shared.http.delete(f"/summaries/{summary}").json()["state"] == "GONE"
+    assert summary not in [one["name"] for one in shared.http.get("/summaries").json()["summaries"]]
+    assert run(shared, f"DROP SUMMARY IF EXISTS {summary}")[1]["state"] == "GONE"
+    assert run(shared, f"DROP SUMMARY {summary}")[1]["code"] == "unknown_summary"
+
+
+def test_what_comes_in_another_order_waits(shared: Broker, name: str) -> None:
+    summary = f"{name}_ids"
+    say(shared, SUMMARY_KEY + summary, summary_sql(summary, name))
+
+    def state() -> str | None:
+        listed = shared.http.get("/summaries").json()["summaries"]
+        return next((one["state"] for one in listed if one["name"] == summary), None)
+
+    wait_until(lambda: state() == "PENDING", what="the summary waits for its stream")
+    sql = f"SELECT v FROM {name} WITH PREFERENCE asc {summary}.Estimate.Count(id)"
+    handle = new_handle()
+    shared.publish(handle, {"sql": sql})
+    wait_until(lambda: shared.state(handle) == "PENDING", what="the query waits for its stream")
+    shared.create(stream_sql(name))
+    wait_until(lambda: state() == "RUNNING", what="the summary stands")
+    wait_until(lambda: shared.state(handle) == "RUNNING", what="the query runs")
+    shared.send(name, rows(20))
+    wait_until(lambda: shared.source(name)["rows"] == 19, what="rows are there")
+    status, refused = run(shared, f"DROP SUMMARY {summary}")
+    assert (status, refused["code"]) == (409, "summary_conflict")
+
+    say(shared, SUMMARY_KEY + summary, None)
+    wait_until(lambda: shared.state(handle) == "PENDING", what="the query waits for its summary")
+    assert state() is None
+    told = shared.http.get(f"/queries/{handle}").json()
+    assert told["error"]["code"] == "unknown_summary"
+    last = shared.status_topic()[query_id(handle)][-1]
+    assert last is not None
+    assert last["state"] == "PENDING"
+    assert run(shared, summary_sql(summary, name))[0] == 201
+    wait_until(lambda: shared.state(handle) == "RUNNING", what="the query runs again")
+    status, told = run(shared, f"DROP STREAM {name} CASCADE")
+    assert status == 403 or told["summaries"] == [summary]
