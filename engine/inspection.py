@@ -17,6 +17,7 @@ from engine.model.source import SourceName
 from engine.model.summary import SummaryName
 from engine.overload.proposals.proposal import Proposal
 from engine.parts import Parts
+from engine.promising.group import GroupCounts, total_counts
 from engine.queries.allocating import EngineProblem, engine_problem
 from engine.queries.allotting import allotted, require_tolerated
 from engine.queries.entities import Report, report
@@ -110,6 +111,11 @@ class Inspection(ABC):
             module: {attribute.name: attribute.value for attribute in attributes}
             for module, attributes in self.modules().items()
         }
+
+    def promising_counts(self) -> GroupCounts:
+        """What all groups of queries with a preference did and have before them. O(their entries)."""
+        groups = (one.group for over in self._parts.sets.preferring() for one in over.promising)
+        return total_counts(group.counts for group in groups if group is not None)
 
     def footprint(self) -> Footprint:
         """The bytes that the state takes, by structure. O(segments * columns + queries' indexes)."""

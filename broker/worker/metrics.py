@@ -259,6 +259,21 @@ def _of_preferences(node: Node) -> Iterator[Metric]:
     for shard in node.shards:
         left.add_metric([str(shard.number)], float(shard.grants.left))
     yield left
+    for name, count, text in (
+        (
+            "tureen_promising_entries_left",
+            "entries_left",
+            "Entries of promising sets that are left.",
+        ),
+        ("tureen_promising_entries_cut", "cut", "Entries that did not fit the promising sets there are."),
+        ("tureen_promising_rows_visited", "visited", "Stored rows visited for the sets there are."),
+        ("tureen_promising_rows_short", "short", "Stored rows that are left to visit."),
+        ("tureen_promising_found", "hits", "Rows and pairs found for the sets there are."),
+    ):
+        gauge = GaugeMetricFamily(name, text, labels=["shard"])
+        for shard in node.shards:
+            gauge.add_metric([str(shard.number)], float(getattr(shard.promising, count)))
+        yield gauge
 
 
 def _of_strategies(node: Node) -> Iterator[Metric]:

@@ -62,6 +62,7 @@ from engine.model.attributes import Attribute, AttributeValue, edits
 from engine.model.source import Derived, SourceName, Stream
 from engine.model.step import BEGINNING, Position
 from engine.model.summary import SummaryName
+from engine.promising.group import GroupCounts
 from engine.queries.summaries import NamedSummary
 from engine.results.view import View
 from storage.store import Store
@@ -133,6 +134,8 @@ class Shard(threading.Thread):
             time.perf_counter_ns(),
         )
         """What steps may work for queries with a preference."""
+        self.promising = GroupCounts()
+        """What these did, as counted some seconds ago at most."""
         self.asked = Asked(settings.revise_interval_ms / 1_000)
         self.recovered: Future[None] = Future()
         self.life = ""
@@ -568,6 +571,7 @@ class Shard(threading.Thread):
         if began_s >= self._count_s + (COUNT_AGAIN_S if position == self._counted else 0.0):
             self._counted = position
             self._memory.counted(self.number, self._steps.engine.footprint())
+            self.promising = self._steps.engine.promising_counts()
             took_s = time.perf_counter() - began_s
             self._count_s = began_s + max(COUNT_S, 100 * took_s)
 

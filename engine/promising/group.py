@@ -16,8 +16,8 @@ sections 2 and 4.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, replace
 from typing import Literal, Protocol
 
 from engine.joins.shape import Edge
@@ -118,6 +118,13 @@ class GroupCounts:
     def with_left(self, entries_left: int, short: int, estimate_left: float) -> GroupCounts:
         """The same with what is before the group now."""
         return replace(self, entries_left=entries_left, short=short, estimate_left=estimate_left)
+
+
+def total_counts(counts: Iterable[GroupCounts]) -> GroupCounts:
+    """Of several groups together."""
+    names = [field.name for field in fields(GroupCounts)]
+    each = list(counts)
+    return GroupCounts(*(sum(getattr(one, name) for one in each) for name in names))
 
 
 class PromisingGroup(Protocol):

@@ -31,8 +31,9 @@ class Footprint:
     versions: what supersedes what in tables. indexes: of predicates, and of rows by keys of joins.
     composites: combinations of rows that are kept of joins. answers: what is kept for eager queries.
     changes: state of the operators that changes of followed queries come from. queries: the queries
-    themselves. by_source: rows and pending together, of each source. by_strategy: ``changes`` by the strategy
-    of the queries that they are of.
+    themselves. summaries: counters and rows by value of the summaries of streams. promising: the sets of
+    queries with a preference, and what was found for them. by_source: rows and pending together, of each
+    source. by_strategy: ``changes`` by the strategy of the queries that they are of.
     """
 
     rows: int = 0
@@ -44,6 +45,8 @@ class Footprint:
     answers: int = 0
     changes: int = 0
     queries: int = 0
+    summaries: int = 0
+    promising: int = 0
     by_source: Mapping[SourceName, int] = field(default_factory=dict)
     by_strategy: ByStrategy = field(default_factory=dict)
 
@@ -75,7 +78,7 @@ def footprint(
     """Of these sources and sets of sources. index_bytes: of the indexes by keys of joins. changes: of the
     operators that changes come from; by_strategy: these by the strategy of their queries.
     """
-    rows = pending = matches = versions = composites = answers = queries = 0
+    rows = pending = matches = versions = composites = answers = queries = summaries = promising = 0
     by_source: dict[SourceName, int] = {}
     for source in sources:
         held = held_by(source)
@@ -85,10 +88,12 @@ def footprint(
         versions += held.versions
         by_source[source.stream.name] = held.rows + held.pending
         index_bytes += source.queries.nbytes()
+        summaries += sum(summary.nbytes for summary in source.summaries.values())
     for over in sets:
         composites += sum(group.nbytes for _, group in over.groups())
         answers += over.kept_bytes()
         queries += QUERY_BYTES * len(over.standing)
+        promising += over.promising.nbytes
     return Footprint(
         rows,
         pending,
@@ -99,6 +104,8 @@ def footprint(
         answers,
         changes,
         queries,
+        summaries,
+        promising,
         by_source,
         by_strategy,
     )
