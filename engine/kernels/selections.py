@@ -105,8 +105,8 @@ def take_hits(rows: VisitedRows, sharers: Sharers, wanted: Words, ends: Int64Arr
 
 
 class Constants(NamedTuple):
-    """Values that members look for, by bucket: int32 each; those of bucket b are at starts[b] : starts[b +
-    1]. member, key: whose, and which of the distinct values.
+    """Values that members look for, by the place of their buckets: int32 each; those of place b are at
+    starts[b] : starts[b + 1]. member, key: whose, and which of the distinct values.
     """
 
     starts: Int32Array
@@ -115,9 +115,9 @@ class Constants(NamedTuple):
 
 
 class Cells(NamedTuple):
-    """The cells of entries. bucket, zone: int32[n]. wanted: uint64[n, member words]."""
+    """The cells of entries. place: int32[n], of the bucket. zone: int32[n]. wanted: uint64[n, words]."""
 
-    bucket: Int32Array
+    place: Int32Array
     zone: Int32Array
     wanted: Words
 
@@ -150,9 +150,9 @@ def promise_of_constants(
     float64[members]. Values that are estimated not to be in a cell promise nothing.
     Cost: O(sum over cells of the constants of their bucket).
     """
-    for cell in range(cells.bucket.shape[0]):
-        bucket, zone = cells.bucket[cell], cells.zone[cell]
-        for at in range(constants.starts[bucket], constants.starts[bucket + 1]):
+    for cell in range(cells.place.shape[0]):
+        place, zone = cells.place[cell], cells.zone[cell]
+        for at in range(constants.starts[place], constants.starts[place + 1]):
             member, key = constants.member[at], constants.key[at]
             if not cells.wanted[cell, member >> 6] >> np.uint64(member & 63) & ONE:
                 continue
@@ -170,16 +170,16 @@ def promise_of_constants(
 def estimates_of_constants(
     cells: Cells, constants: Constants, estimate: Int32Array, share: Float64Array, out: Float64Array
 ) -> None:
-    """Add to out, float64[members], how many rows of each member's constants the cells are estimated to hold.
+    """Add to out, float64[constants], how many rows the cells are estimated to hold of each.
 
     share: float64[cells], how much of each cell counts. The rest as in :func:`promise_of_constants`.
     """
-    for cell in range(cells.bucket.shape[0]):
-        bucket, zone = cells.bucket[cell], cells.zone[cell]
-        for at in range(constants.starts[bucket], constants.starts[bucket + 1]):
+    for cell in range(cells.place.shape[0]):
+        place, zone = cells.place[cell], cells.zone[cell]
+        for at in range(constants.starts[place], constants.starts[place + 1]):
             member, key = constants.member[at], constants.key[at]
             if cells.wanted[cell, member >> 6] >> np.uint64(member & 63) & ONE:
-                out[member] += share[cell] * estimate[key, zone]
+                out[at] += share[cell] * estimate[key, zone]
 
 
 @kernel

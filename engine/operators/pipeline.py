@@ -8,7 +8,7 @@ many rows match. Which rows of leading joins belong together may be kept (:mod:`
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -59,16 +59,21 @@ from tureen.errors import LimitExceeded
 
 DEFAULT = Limits()
 
+Completion = Callable[[Aggregate, Relation, Relation], Relation]
+"""Of an aggregate, the rows that it is over and what it gives of them: the same groups with other values."""
+
 
 @dataclass(frozen=True, slots=True)
 class Evaluated:
     """errors: values that could not be computed. complete_from_ms: None where nothing the windows reach back
-    to is gone.
+    to is gone. visited: of an answer of one row whose aggregates were completed by estimates, those columns
+    with what they are of the rows alone.
     """
 
     rows: AnswerColumns
     errors: int
     complete_from_ms: int | None
+    visited: tuple[tuple[str, float | None], ...] = ()
 
     @property
     def table(self) -> pa.Table:
@@ -88,13 +93,14 @@ def evaluate(
     kept: KeptAggregate | None = None,
     composites: CompositeSource | None = None,
     streams: StreamSource | None = None,
+    completed: Completion | None = None,
 ) -> Evaluated:
     """The answer's table.
 
     at: how each of the query's sources stands at the instant. streams: gives the streams of subqueries; None
     for a query that has none.
     kept: what the query's first stage can be read from, composites: what its leading joins can; they change
-    no answer.
+    no answer. completed: makes of what its first stage, an aggregate, gives what later stages see.
     Raises LimitExceeded for more than ``rows_max`` rows, or for more than the limits allow on the way to
     them.
     """
@@ -105,7 +111,10 @@ def evaluate(
         rows, errors = project(query.stages[0].outputs, scan_at.rows.schema, chosen.places)
         return Evaluated(rows, errors, chosen.complete_from_ms)
     run = _Run(at, limits, streams)
-    relation = run.relation(query, kept, composites)
+    if completed is None:
+        relation = run.relation(query, kept, composites)
+    else:
+        relation = run.completed(query, completed)
     _bounded(len(relation), rows_max)
     rows = AnswerColumns(schema_of(query.columns), list(relation.columns), len(relation))
     return Evaluated(rows, run.errors, run.complete_from_ms)
@@ -170,6 +179,14 @@ class _Run:
             if composites is not None:
                 relation, stages = self._leading(query, relation, composites)
         return self._above(stages, relation)
+
+    def completed(self, query: Query, completion: Completion) -> Relation:
+        """What the last stage gives where the first one, an aggregate, is completed."""
+        first = query.stages[0]
+        assert isinstance(first, Aggregate)
+        scanned = self._scanned(query)
+        found = self._stage(first, scanned, None)
+        return self._above(query.stages[1:], completion(first, scanned, found))
 
     def _above(self, stages: Sequence[Stage], relation: Relation) -> Relation:
         for place, stage in enumerate(stages):

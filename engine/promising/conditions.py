@@ -10,7 +10,7 @@ predicate holds nothing for it. It never rules out a row that the predicate acce
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -98,3 +98,20 @@ def column_of(points: Sequence[Key], type_: Type) -> Column:
         codes = np.array([code[point] for point in points], np.int32)
         return Column(type_, codes, None, pa.array(distinct, pa.string()))
     return Column(type_, np.array(points, type_.dtype))
+
+
+def ends_of(region: Region, type_: Type) -> Iterator[tuple[Key | None, Key | None]]:
+    """The least and the greatest value that each interval of a region may hold, NaN apart; None: no bound."""
+    above = None
+    if type_.kind in _WHOLE:
+        above = 1 << (8 * np.dtype(type_.dtype).itemsize - 1)
+    for start, stop in region.intervals:
+        if isinstance(start, float) and math.isnan(start):
+            continue
+        low = None if start is BELOW or (above is not None and start < -above) else start
+        high = None if stop is ABOVE or (isinstance(stop, float) and math.isnan(stop)) else stop
+        if above is not None and (
+            (low is not None and low >= above) or (high is not None and high <= -above)
+        ):
+            continue
+        yield low, None if above is not None and high is not None and high >= above else high

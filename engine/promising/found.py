@@ -15,15 +15,19 @@ from engine.kernels import promising
 from engine.language.query import Query
 from engine.model.batch import Int64Array
 from engine.operators.relation import Relation
+from engine.promising.left_rows import RowsLeft
 
 NOTHING: Int64Array = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True, slots=True)
 class FoundRows:
-    """Of one stream. rows: int64, ascending ordinals, each once."""
+    """Of one stream. rows: int64, ascending ordinals, each once. left: the rows that are estimated to be
+    found yet; None: nobody asks for them, or there are none.
+    """
 
     rows: Int64Array
+    left: RowsLeft | None = None
 
     def __len__(self) -> int:
         return len(self.rows)

@@ -18,66 +18,18 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.kernels import selections
-from engine.kernels.selections import Cells, Constants, Promise
+from engine.kernels.selections import Cells, Promise
 from engine.language.preference import Priority
 from engine.model.batch import Column, Int32Array, Int64Array
-from engine.promising.conditions import column_of
 from engine.promising.group import GroupKey
+from engine.promising.named_values import NamedValues
 from engine.promising.picking import EMPTY, PROMISING, PRUNED, UNRANKED
 from engine.promising.priorities import CellEstimates, rank_cells
 from engine.promising.row_entries import RowEntries
 from engine.promising.selection_members import SelectionMembers, mask_of
-from engine.stems.regions import Key
 from engine.summaries.summary import Summary
-from engine.summaries.summary_type import ValueKeys
 
 Float64Array = npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True)
-class NamedValues:
-    """The values of the attribute that members name."""
-
-    # Each value once.
-    values: Column
-    keys: ValueKeys
-    constants: Constants
-    # bool[members]: which members name values, and nothing but values.
-    naming: npt.NDArray[np.bool_]
-
-    @classmethod
-    def of(cls, members: SelectionMembers, summary: Summary) -> NamedValues:
-        """O(values)."""
-        places: dict[Key, int] = {}
-        member: list[int] = []
-        key: list[int] = []
-        naming = np.zeros(members.size, np.bool_)
-        for number, condition in sorted(members.conditions.items()):
-            if condition.points is not None:
-                naming[number] = True
-                for point in condition.points:
-                    member.append(number)
-                    key.append(places.setdefault(point, len(places)))
-        values = column_of(list(places), members.type)
-        keys = summary.keys(values)
-        of, whose = np.array(key, np.int32), np.array(member, np.int32)
-        bucket = keys.bucket[of]
-        order = np.argsort(bucket, kind="stable")
-        starts = np.searchsorted(bucket[order], np.arange(members.buckets + 2)).astype(np.int32)
-        return cls(values, keys, Constants(starts, whose[order], of[order]), naming)
-
-    def wanted_buckets(self, members: SelectionMembers) -> npt.NDArray[np.bool_]:
-        """bool[members, buckets + 1]: where rows may be that a member takes. The last is of rows without a
-        value.
-        """
-        wanted = np.zeros((members.size, members.buckets + 1), np.bool_)
-        numbers = np.array(sorted(members.conditions), np.int64)
-        wanted[numbers, :-1] = ~self.naming[numbers, None]
-        bucket = np.repeat(np.arange(len(self.constants.starts) - 1), np.diff(self.constants.starts))
-        wanted[self.constants.member, bucket] = True
-        for number, condition in members.conditions.items():
-            wanted[number, -1] = condition.unvalued
-        return wanted
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +40,8 @@ class CellPlaces:
     zone: Int64Array
     # int32[n]: 1..m.
     granularity: Int32Array
+    # int32[n]: the place of the bucket among those of all layouts (:class:`NamedValues`).
+    place: Int32Array
     # int64[n]: retained rows of the cell, and of the zone.
     cell_rows: Int64Array
     zone_rows: Int64Array
@@ -99,7 +53,11 @@ class CellPlaces:
         zone = zones.first.searchsorted(entries.cursor, "right") - 1
         rows = summary.cell_rows(np.arange(len(zones.first)))
         return cls(
-            zone, zones.granularity[zone], rows[zone, entries.bucket].astype(np.int64), zones.rows[zone]
+            zone,
+            zones.granularity[zone],
+            (zones.layout[zone] * rows.shape[1] + entries.bucket).astype(np.int32),
+            rows[zone, entries.bucket].astype(np.int64),
+            zones.rows[zone],
         )
 
 
@@ -119,7 +77,7 @@ def ranked(
     places = CellPlaces.of(entries, summary)
     weights = members.weights()
     zones, zone = np.unique(places.zone, return_inverse=True)
-    cells = Cells(entries.bucket, zone.astype(np.int32), entries.wanted)
+    cells = Cells(places.place, zone.astype(np.int32), entries.wanted)
     promise = Promise(np.zeros(n), np.zeros(n), np.full(n, np.inf), np.zeros(n, np.int64))
     if len(named.values):
         estimate = summary.estimate(named.keys, zones)
@@ -192,36 +150,3 @@ def _promise_of_others(
     promise.priority[:] += np.bincount(entry[some], (weight * found.priority)[some], n)
     np.minimum.at(promise.least, entry[some], found.priority[some])
     promise.ranked[:] += np.bincount(entry[some], minlength=n)
-
-
-def matches_left(
-    entries: RowEntries, members: SelectionMembers, named: NamedValues, summary: Summary
-) -> Float64Array:
-    """float64[members]: how many rows each is estimated to take of those that are left.
-
-    O(entries * members that name no values + sum over entries of the named values of their buckets).
-    """
-    found = np.zeros(members.size)
-    if not len(entries):
-        return found
-    rates = members.rates()
-    if len(named.values):
-        add_estimates(entries, entries.left, named, summary, found)
-        found *= rates[:, 0]
-    entry, member = np.nonzero(mask_of(entries.wanted) & ~named.naming)
-    expected = entries.left[entry] * rates[member, entries.bucket[entry]]
-    return found + np.bincount(member, expected, members.size)
-
-
-def add_estimates(
-    entries: RowEntries, rows: Int64Array, named: NamedValues, summary: Summary, out: Float64Array
-) -> None:
-    """Add to out, float64[members], how many rows with a value that each names are estimated among the rows
-    of entries, so many of each.
-    """
-    places = CellPlaces.of(entries, summary)
-    share = np.minimum(1.0, rows / np.maximum(places.cell_rows, 1))
-    zones, zone = np.unique(places.zone, return_inverse=True)
-    estimate = summary.estimate(named.keys, zones)
-    cells = Cells(entries.bucket, zone.astype(np.int32), entries.wanted)
-    selections.estimates_of_constants(cells, named.constants, estimate, share, out)

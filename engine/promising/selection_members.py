@@ -161,7 +161,7 @@ class SelectionMembers:
         for number, condition in self.conditions.items():
             if condition.points is not None:
                 seen = learnt.seen[number]
-                rates[number] = min(1.0, (hits[number] + 1) / (seen + 1)) if condition.narrower else 1.0
+                rates[number, :-1] = min(1.0, (hits[number] + 1) / (seen + 1)) if condition.narrower else 1.0
         least: Float64Array = np.minimum(rates, 1.0)
         return least
 

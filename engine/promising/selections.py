@@ -15,7 +15,7 @@ Source: Ali, Aref, ElTabakh, *Scalability via Summaries*, sections 4.2 and 4.3, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, replace
 
@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.kernels import selections
+from engine.language.query import Aggregate, Query
 from engine.model.batch import Column, Int64Array
 from engine.model.limits import Limits
 from engine.model.source import SourceName
@@ -32,10 +33,12 @@ from engine.operators.scan import ScanAt
 from engine.promising.found import FoundRows
 from engine.promising.found_rows import RowsFound
 from engine.promising.group import GroupCounts, GroupKey, Member
+from engine.promising.left_estimates import LeftEstimates, add_estimates
+from engine.promising.named_values import NamedValues
 from engine.promising.picking import faded, pick
 from engine.promising.row_entries import FRESH, RowEntries
 from engine.promising.row_filter import Hits, RowFilter, places_of
-from engine.promising.row_priorities import CellPlaces, NamedValues, add_estimates, matches_left, ranked
+from engine.promising.row_priorities import CellPlaces, ranked
 from engine.promising.row_set import RowSet, lost_below
 from engine.promising.selection_members import Learnt, SelectionMembers, bits_of
 from engine.summaries.summary import Summary
@@ -59,6 +62,14 @@ class SelectionState:
     found: Mapping[str, Int64Array]
     mark: int | None
     debt: int
+
+
+def counts_or_sums(query: Query) -> bool:
+    """Whether its first stage has aggregates that rows which are left can complete."""
+    first = query.stages[0]
+    return isinstance(first, Aggregate) and any(
+        call.function in ("COUNT", "SUM") and not call.distinct for call in first.calls
+    )
 
 
 class PromisingSelection:
@@ -93,12 +104,11 @@ class PromisingSelection:
         """Members came or went."""
         self._filter: RowFilter | None = None
         self._named: NamedValues | None = None
-        self._wanted: npt.NDArray[np.bool_] | None = None
         self._moved()
 
     def _moved(self) -> None:
         """Entries came, went or were visited."""
-        self._estimates: npt.NDArray[np.float64] | None = None
+        self._estimates: LeftEstimates | None = None
 
     # --- members ----------------------------------------------------------------------------------
 
@@ -183,29 +193,38 @@ class PromisingSelection:
         """Rows that are there already are offered to members that just came."""
         members = self._members
         fresh, members.fresh = sorted(members.fresh), set()
+        floor = members.learnt.floor
+        for number in fresh:
+            if floor[number] < base:
+                members.learnt.lost_end[number] = base
         if not fresh:
             return
-        floors = members.learnt.floor[fresh]
-        for number in np.array(fresh)[floors < base].tolist():
-            members.learnt.lost_end[number] = base
-        wanted = self._wanted_buckets()
-        for bucket in range(members.buckets + 1):
-            mine = [number for number in fresh if wanted[number, bucket]]
-            if not mine:
-                continue
-            first = max(base, int(members.learnt.floor[mine].min()))
-            if first < mark:
-                self._set.offer(bucket, first, mark, members.bits(mine), now_ms)
+        coming = np.zeros(members.size, np.bool_)
+        coming[fresh] = True
+        for layout, first, end in self._stretches(base, mark):
+            wanted = self._naming().wanted[:, layout] & coming[:, None]
+            for bucket in np.flatnonzero(wanted.any(axis=0)).tolist():
+                start = max(first, int(floor[wanted[:, bucket]].min()))
+                if start < end:
+                    self._set.offer(bucket, start, end, bits_of(wanted[:, bucket]), now_ms)
 
     def _offer_new(self, mark: int, end: int, now_ms: int) -> None:
         """Rows that just came are offered to all."""
-        members = self._members
-        wanted = self._wanted_buckets()
-        buckets = np.flatnonzero(wanted.any(axis=0)).astype(np.int32)
-        if len(buckets):
-            self._set.put(buckets, mark, end, bits_of(np.ascontiguousarray(wanted[:, buckets].T)), now_ms)
-        else:
-            assert not members.held
+        for layout, first, stop in self._stretches(mark, end):
+            wanted = self._naming().wanted[:, layout]
+            buckets = np.flatnonzero(wanted.any(axis=0)).astype(np.int32)
+            if len(buckets):
+                bits = bits_of(np.ascontiguousarray(wanted[:, buckets].T))
+                self._set.put(buckets, first, stop, bits, now_ms)
+
+    def _stretches(self, first: int, end: int) -> Iterator[tuple[int, int, int]]:
+        """(layout, first, end): the parts of first .. end whose zones have one layout, in order."""
+        zones = self._summary.zones
+        met = np.flatnonzero((zones.end > first) & (zones.first < end))
+        for run in np.split(met, np.flatnonzero(np.diff(zones.layout[met])) + 1):
+            if len(run):
+                low, high = int(zones.first[run[0]]), int(zones.end[run[-1]])
+                yield int(zones.layout[run[0]]), max(first, low), min(end, high)
 
     def _bound(self, scan_at: ScanAt) -> None:
         """Cut the least promising entries beyond the limit."""
@@ -304,8 +323,9 @@ class PromisingSelection:
         of_cell = np.bincount(member * cells + visited.bucket[hits.entry], minlength=learnt.hits.size)
         learnt.hits += of_cell.reshape(learnt.hits.shape)
         named = self._naming()
-        if len(named.values):
-            add_estimates(visited, counts, named, self._summary, learnt.seen)
+        seen = np.zeros(len(named.constants.member))
+        add_estimates(visited, visited.wanted, counts, named, self._summary, seen)
+        learnt.seen += np.bincount(named.constants.member, seen, self._members.size)
         for number in np.flatnonzero(np.diff(hits.starts)).tolist():
             self._found[number].add(hits.of(number).copy())
 
@@ -342,21 +362,17 @@ class PromisingSelection:
         return self._filter
 
     def _naming(self) -> NamedValues:
-        if self._named is None:
+        layouts = len(self._summary.layouts)
+        if self._named is None or self._named.wanted.shape[1] != layouts:
             self._named = NamedValues.of(self._members, self._summary)
         return self._named
-
-    def _wanted_buckets(self) -> npt.NDArray[np.bool_]:
-        if self._wanted is None:
-            self._wanted = self._naming().wanted_buckets(self._members)
-        return self._wanted
 
     # --- what is told -----------------------------------------------------------------------------
 
     @property
     def counts(self) -> GroupCounts:
         """What it did, and what is before it."""
-        entries, left = self._set.entries, float(self._all_left().sum())
+        entries, left = self._set.entries, float(self._all_left().total.sum())
         counts = replace(self._set.counts, hits=self._hits, spent=self._spent)
         return counts.with_left(len(entries), int(entries.left.sum()), left)
 
@@ -366,8 +382,15 @@ class PromisingSelection:
         return self._set.nbytes + sum(found.nbytes for found in self._found.values())
 
     def found(self, query_id: str) -> FoundRows:
-        """The rows that a query takes of those that were visited for it."""
-        return self._found[self._members.number[query_id]].read()
+        """The rows that a query takes of those that were visited for it; for aggregates that can be completed
+        with those that are left.
+        """
+        number = self._members.number[query_id]
+        found = self._found[number].read()
+        if not len(self._set) or not counts_or_sums(self._members.held[query_id].query):
+            return found
+        left = self._all_left().rows_left(number, self._members, self._naming(), self._summary)
+        return found if left is None else replace(found, left=left)
 
     def errors(self, query_id: str) -> int:
         """Visited rows whose predicate ended as an error."""
@@ -375,7 +398,7 @@ class PromisingSelection:
 
     def estimate_left(self, query_id: str) -> float:
         """How many more of its matches the summaries estimate among the rows that are left."""
-        return float(self._all_left()[self._members.number[query_id]])
+        return float(self._all_left().total[self._members.number[query_id]])
 
     def is_whole(self, query_id: str) -> bool:
         """Whether nothing is left, or was let go unvisited, that its window holds."""
@@ -390,11 +413,26 @@ class PromisingSelection:
         first = np.maximum(some.cursor, learnt.floor[number])
         return not len(self._summary.rows_of_many(some.bucket, first, some.end).rows)
 
-    def _all_left(self) -> npt.NDArray[np.float64]:
-        """float64[members]: the matches that are estimated among the rows that are left."""
+    def _all_left(self) -> LeftEstimates:
+        """The matches that are estimated among the rows that are left."""
         if self._estimates is None:
-            self._estimates = matches_left(self._set.entries, self._members, self._naming(), self._summary)
+            self._estimates = LeftEstimates.of(
+                self._set.entries, self._left_in_windows(), self._members, self._naming(), self._summary
+            )
         return self._estimates
+
+    def _left_in_windows(self) -> Iterator[tuple[npt.NDArray[np.uint64], Int64Array]]:
+        """The members with each window, and int64[entries], the rows that are left in it."""
+        entries, members = self._set.entries, self._members
+        for numbers in members.by_window().values():
+            floor = members.learnt.floor[numbers[0]]
+            left = entries.left.copy()
+            across = np.flatnonzero(entries.cursor < floor)
+            if len(across):
+                some = entries.take(across)
+                first = np.full(len(some), floor)
+                left[across] = np.diff(self._summary.rows_of_many(some.bucket, first, some.end).offsets)
+            yield members.bits(numbers), left
 
     # --- the store's side -------------------------------------------------------------------------
 

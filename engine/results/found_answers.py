@@ -7,6 +7,7 @@ exact one.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from engine.operators.found_scan import FoundAt
 from engine.operators.pipeline import Evaluated, evaluate
 from engine.operators.scan import ScanAt
 from engine.promising.found import NOTHING, FoundPairs, FoundRows
+from engine.results.estimated_aggregates import Completing, completed_calls, visited_part
 from engine.results.kept import Kept
 from engine.standing.query import StandingQuery
 from tureen.errors import LimitExceeded
@@ -49,7 +51,15 @@ def evaluate_found(
     """The answer of a query. at: how its sources stand. Raises LimitExceeded."""
     composites = found if isinstance(found, FoundPairs) else None
     seen = found_at(query.query, at, found)
-    return evaluate(query.query, seen, rows_max, limits, composites=composites, streams=STREAMS)
+    plain = evaluate(query.query, seen, rows_max, limits, composites=composites, streams=STREAMS)
+    if not isinstance(found, FoundRows) or found.left is None:
+        return plain
+    calls = completed_calls(query.query, found.left.column, by_values=found.left.values is not None)
+    if not calls:
+        return plain
+    completing = Completing(found.left, calls)
+    completed = evaluate(query.query, seen, rows_max, limits, streams=STREAMS, completed=completing)
+    return replace(completed, visited=visited_part(plain.table, completed.table))
 
 
 def kept_found(

@@ -154,6 +154,13 @@ class Summary:
             self._zones = self._columns()
         return self._zones
 
+    @property
+    def layouts(self) -> tuple[Layout, ...]:
+        """By which values are in buckets: ``zones.layout`` are places among them. Rows that enter now have
+        the last one.
+        """
+        return tuple(self._layouts)
+
     def estimate(self, keys: ValueKeys, zones: Int64Array) -> Int32Array:
         """int32[keys, zones]: the estimated rows of each value in its cell of each zone, 0..rows of the cell.
 
