@@ -26,7 +26,8 @@ class Approximation:
     that the rest is no fair sample. unscaled: columns of aggregates over a sample that are not estimates of
     those over all rows: they are what they are over the sample. entries_left, entries_cut, units_short: of a
     preference, the entries of its promising set that are left to visit, those that never will be, and the
-    stored rows that are still to be visited; None of other kinds.
+    stored rows that are still to be visited; None of other kinds. visited: columns of an answer of one row
+    that hold estimates for rows not visited yet, with what they are over the visited rows alone.
     """
 
     kind: str
@@ -44,6 +45,7 @@ class Approximation:
     entries_left: int | None = None
     entries_cut: int | None = None
     units_short: int | None = None
+    visited: Mapping[str, float | None] = field(default_factory=dict)
     facts: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
     """The whole message, so that what a newer broker adds is not lost."""
 
@@ -66,6 +68,7 @@ class Approximation:
             entries_left=message.get("entries_left"),
             entries_cut=message.get("entries_cut"),
             units_short=message.get("units_short"),
+            visited=dict(message.get("visited") or {}),
             facts=dict(message),
         )
 

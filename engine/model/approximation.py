@@ -68,7 +68,8 @@ class Approximation:
     ``unit`` (percent, ms, bytes, rows); asked: what exactness would take, None where that has no number.
     since: the position from which on it holds; None: from the beginning. contiguous: rows next to each other
     are missing, so that what is left is no fair sample. unscaled: columns of aggregates over a sample that
-    are what they are over its rows, since nothing tells what the others would make of them.
+    are what they are over its rows, since nothing tells what the others would make of them. visited: columns
+    of an answer of one row that estimates of rows not visited yet are a part of, with what they are without.
     """
 
     kind: ApproximationKind
@@ -82,6 +83,7 @@ class Approximation:
     contiguous: bool = False
     unscaled: tuple[str, ...] = ()
     unfinished: Unfinished | None = None
+    visited: tuple[tuple[str, float | None], ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """As JSON has it."""
@@ -104,4 +106,6 @@ class Approximation:
             found["unscaled"] = list(self.unscaled)
         if self.unfinished is not None:
             found |= self.unfinished.as_dict()
+        if self.visited:
+            found["visited"] = dict(self.visited)
         return found

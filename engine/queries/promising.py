@@ -23,6 +23,7 @@ from engine.model.summary import SummaryName
 from engine.operators.scan import ScanAt
 from engine.promising.group import GroupKey, Member, PromisingGroup, expected_precision
 from engine.queries.group_makers import GroupMaker, key_of
+from engine.results.estimated_aggregates import unscaled_calls
 from engine.results.found_answers import Found
 from engine.sources.source import Source
 from engine.standing.query import StandingQuery
@@ -250,7 +251,16 @@ class SetGroups:
         group = numbered.group
         if group is None:
             unknown = Unfinished(0, 0, 0)
-            yield Approximation("preference", where, "declared", 0.0, "percent", 100.0, unfinished=unknown)
+            yield Approximation(
+                "preference",
+                where,
+                "declared",
+                0.0,
+                "percent",
+                100.0,
+                unscaled=unscaled_calls(standing.query),
+                unfinished=unknown,
+            )
         elif not group.is_whole(standing.query_id):
             counts = group.counts
             found, left = len(group.found(standing.query_id)), group.estimate_left(standing.query_id)
@@ -264,6 +274,7 @@ class SetGroups:
                 "percent",
                 100.0,
                 expected=Expected(0.0, 1.0 - share),
+                unscaled=unscaled_calls(standing.query),
                 unfinished=unfinished,
             )
 

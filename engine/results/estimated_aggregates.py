@@ -14,7 +14,6 @@ section 4.3; the paper has the visited part alone.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,15 +21,21 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from engine.language.expressions import Column as ColumnOf
+from engine.language.expressions import columns_of
 from engine.language.query import Aggregate, AggregateCall, Query
+from engine.model.approximation import Approximation
 from engine.model.batch import Column
 from engine.model.types import DOUBLE
 from engine.operators.aggregate import call_columns
 from engine.operators.keys import encode
 from engine.operators.relation import Relation
+from engine.promising.conditions import condition_on, taken_apart
 from engine.promising.left_rows import RowsLeft
 
 Float64Array = npt.NDArray[np.float64]
+
+Visited = tuple[tuple[str, float | None], ...]
+"""Columns with their values over visited rows."""
 
 REPRESENTED = frozenset({"AVG", "APPROX_QUANTILE", "VAR_SAMP", "VAR_POP", "STDDEV_SAMP", "STDDEV_POP"})
 """Aggregates that are of some rows about what they are of all."""
@@ -53,13 +58,32 @@ def completed_calls(query: Query, column: int, *, by_values: bool) -> tuple[int,
     )
 
 
+def names_values(query: Query, column: int) -> bool:
+    """Whether its predicate names values of a column."""
+    predicate = query.scan.predicate
+    columns = (
+        [each for each in columns_of(predicate) if each.index == column] if predicate is not None else []
+    )
+    if not columns:
+        return False
+    return condition_on(taken_apart(predicate), column, columns[0].type).points is not None
+
+
 def _is_by(stage: Aggregate, column: int) -> bool:
     (key, *more) = stage.keys
     return not more and isinstance(key.expression, ColumnOf) and key.expression.index == column
 
 
-def unscaled_calls(query: Query, completed: Sequence[int]) -> tuple[str, ...]:
-    """Names of the aggregates that are no estimates of those over all rows."""
+def unscaled_calls(query: Query) -> tuple[str, ...]:
+    """Names of the aggregates of a query with a preference that are no estimates of those over all rows."""
+    assert query.preference is not None
+    completed: tuple[int, ...] = ()
+    if len(query.preference.priorities) == 1:
+        column = query.preference.priorities[0].column
+        first = query.stages[0]
+        keyed = isinstance(first, Aggregate) and bool(first.keys)
+        by_values = keyed and names_values(query, column)
+        completed = completed_calls(query, column, by_values=by_values)
     for stage in query.stages:
         if isinstance(stage, Aggregate):
             whole = set(completed) if stage is query.stages[0] else set()
@@ -71,7 +95,7 @@ def unscaled_calls(query: Query, completed: Sequence[int]) -> tuple[str, ...]:
     return ()
 
 
-def visited_part(visited: pa.Table, completed: pa.Table) -> tuple[tuple[str, float | None], ...]:
+def visited_part(visited: pa.Table, completed: pa.Table) -> Visited:
     """Of an answer of one row, the columns that were completed, with what the rows that were visited give."""
     if completed.num_rows != 1:
         return ()
@@ -81,6 +105,11 @@ def visited_part(visited: pa.Table, completed: pa.Table) -> tuple[tuple[str, flo
         if pa.types.is_primitive(completed.schema.types[place])
         and not completed.column(place).equals(visited.column(place))
     )
+
+
+def with_visited(tags: tuple[Approximation, ...], visited: Visited) -> tuple[Approximation, ...]:
+    """The tags of an answer, that of its preference with what the visited rows alone give."""
+    return tuple(replace(tag, visited=visited) if tag.kind == "preference" else tag for tag in tags)
 
 
 @dataclass(frozen=True, slots=True)

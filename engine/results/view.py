@@ -28,6 +28,7 @@ from engine.operators.chain import CompositeSource
 from engine.operators.earlier import can_answer, require_answer, require_versions
 from engine.operators.pipeline import Evaluated, evaluate
 from engine.operators.scan import ScanAt
+from engine.results.estimated_aggregates import with_visited
 from engine.results.found_answers import NOTHING_YET, Found, evaluate_found
 from engine.results.kept import Kept
 from engine.results.measured import with_measured_error
@@ -99,6 +100,8 @@ class View:
             if at_ms is not None:
                 require_versions(result.complete_from_ms, at_ms, over.now_ms)
         answer = self._answer(query_id, now_ms, result, over)
+        if result.visited:
+            return replace(answer, approximation=with_visited(answer.approximation, result.visited))
         given = query.allotted
         if given is None or given.measured is None:
             return answer
