@@ -21,8 +21,16 @@ Float64Array = npt.NDArray[np.float64]
 
 ROWS_MAX = 2**31 - 1
 """Of a zone: no counter of it is beyond its rows, so none overflows."""
+DEPTH = 5
+"""Rows of a sketch by default, for which kernels have a path of their own."""
 ROWS, REFERENCE = 0, 1
 """Of a zone's progress, float64[2]: rows that were entered, and v0, negative before there is one."""
+
+
+@step
+def _place(bits: int, first: int, width: int) -> int:
+    """Of 32 bits, the lowest is the sign, the others tell which of ``width`` counters from the first on."""
+    return (first + (((bits >> 1) * width) >> 31)) << 1 | bits & 1
 
 
 @kernel
@@ -30,6 +38,17 @@ def sketch_places(hashes: HashArray, width: int, out: Int32Array) -> None:
     """Places in a count sketch of t = out.shape[1] rows of ``width`` counters: two rows of each 64 bits."""
     t = out.shape[1]
     half, low = np.uint64(32), np.uint64(0xFFFFFFFF)
+    if t == DEPTH:  # the default, without loops in the loop
+        for i in range(hashes.shape[0]):
+            one = mixed(hashes[i] + GAMMA)
+            two = mixed(hashes[i] + GAMMA * np.uint64(2))
+            three = mixed(hashes[i] + GAMMA * np.uint64(3))
+            out[i, 0] = _place(int(one & low), 0, width)
+            out[i, 1] = _place(int(one >> half), width, width)
+            out[i, 2] = _place(int(two & low), 2 * width, width)
+            out[i, 3] = _place(int(two >> half), 3 * width, width)
+            out[i, 4] = _place(int(three & low), 4 * width, width)
+        return
     for i in range(hashes.shape[0]):
         word = np.uint64(0)
         for r in range(t):
@@ -38,8 +57,7 @@ def sketch_places(hashes: HashArray, width: int, out: Int32Array) -> None:
             else:
                 word = mixed(hashes[i] + GAMMA * np.uint64((r >> 1) + 1))
                 bits = np.int64(word & low)
-            counter = r * width + (((bits >> 1) * width) >> 31)
-            out[i, r] = counter << 1 | bits & 1
+            out[i, r] = _place(int(bits), r * width, width)
 
 
 @kernel
@@ -50,17 +68,24 @@ def hash_buckets(hashes: HashArray, buckets: int, out: Int32Array) -> None:
 
 
 @step
+def median_of_five(one: int, two: int, three: int, four: int, five: int) -> int:
+    """Without a branch."""
+    low = max(min(one, two), min(three, four))
+    high = min(max(one, two), max(three, four))
+    return max(min(low, high), min(max(low, high), five))
+
+
+@step
 def median_of(numbers: Int64Array) -> int:
     """The median of a few numbers, of an even number the mean, rounded down, of the middle two.
 
     Five are left as they are, others are sorted.
     """
     n = numbers.shape[0]
-    if n == 5:
-        first, second, third, fourth = numbers[0], numbers[1], numbers[2], numbers[3]
-        low = max(min(first, second), min(third, fourth))
-        high = min(max(first, second), max(third, fourth))
-        return max(min(low, high), min(max(low, high), numbers[4]))  # type: ignore[no-any-return]
+    if n == DEPTH:
+        return median_of_five(
+            int(numbers[0]), int(numbers[1]), int(numbers[2]), int(numbers[3]), int(numbers[4])
+        )
     for i in range(1, n):
         number, j = numbers[i], i - 1
         while j >= 0 and numbers[j] > number:
@@ -115,6 +140,8 @@ def summarise(
     rows cannot tell it from none. O(t) a row.
     """
     t = squares.shape[0]
+    if t == DEPTH:
+        return _summarise_five(counters, cell_rows, squares, progress, places, bucket, rows, theta, rows_min)
     without = cell_rows.shape[0] - 1
     least = 1.0 / rows_min
     entered, reference = progress[ROWS], progress[REFERENCE]
@@ -125,11 +152,7 @@ def summarise(
         if cell == without:
             continue
         for r in range(t):
-            place = np.int64(places[i, r])
-            sign = 1 - 2 * (place & 1)
-            before = np.int64(counters[cell, place >> 1])
-            counters[cell, place >> 1] = before + sign
-            squares[r] += 2 * sign * before + 1
+            squares[r] += _count(counters[cell], int(places[i, r]))
         entered += 1.0
         if entered < rows_min or (theta <= 0.0 and reference >= 0.0):
             continue
@@ -143,6 +166,61 @@ def summarise(
         if above < theta * expected or theta * above > expected:
             ended = i + 1
             break
+    progress[ROWS], progress[REFERENCE] = entered, reference
+    return ended
+
+
+@step
+def _count(cell: Int32Array, place: int) -> int:
+    """Count a row; returns by how much the square of the counter grows."""
+    sign = 1 - 2 * (place & 1)
+    before = np.int64(cell[place >> 1])
+    cell[place >> 1] = before + sign
+    return 2 * sign * before + 1  # type: ignore[return-value]
+
+
+@borrowing
+def _summarise_five(
+    counters: Int32Array,
+    cell_rows: Int32Array,
+    squares: Int64Array,
+    progress: Float64Array,
+    places: Int32Array,
+    bucket: Int32Array,
+    rows: tuple[int, int],
+    theta: float,
+    rows_min: int,
+) -> int:
+    """summarise for t = 5, whose sums stay in registers."""
+    without = cell_rows.shape[0] - 1
+    least = 1.0 / rows_min
+    entered, reference = progress[ROWS], progress[REFERENCE]
+    first, second, third, fourth, fifth = squares[0], squares[1], squares[2], squares[3], squares[4]
+    ended = -1
+    for i in range(rows[0], rows[1]):
+        bucket_of_row = np.int64(bucket[i])
+        cell_rows[bucket_of_row] += 1
+        if bucket_of_row == without:
+            continue
+        cell = counters[bucket_of_row]
+        first += _count(cell, int(places[i, 0]))
+        second += _count(cell, int(places[i, 1]))
+        third += _count(cell, int(places[i, 2]))
+        fourth += _count(cell, int(places[i, 3]))
+        fifth += _count(cell, int(places[i, 4]))
+        entered += 1.0
+        if entered < rows_min or (theta <= 0.0 and reference >= 0.0):
+            continue
+        pairs = entered * (entered - 1.0)
+        median = np.float64(median_of_five(first, second, third, fourth, fifth))
+        above = max(median - entered, least * pairs)
+        if reference < 0.0:
+            reference = above / pairs
+        expected = reference * pairs
+        if above < theta * expected or theta * above > expected:
+            ended = i + 1
+            break
+    squares[0], squares[1], squares[2], squares[3], squares[4] = first, second, third, fourth, fifth
     progress[ROWS], progress[REFERENCE] = entered, reference
     return ended
 

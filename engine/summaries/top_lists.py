@@ -17,7 +17,7 @@ from engine.kernels.top_values import TOP, Top, TopRoom, Values
 from engine.model.batch import Int32Array, Int64Array
 from engine.summaries.summary_type import Cells, HashArray, Places
 
-CHUNK = 4_096
+CHUNK = 8_192
 
 
 class TopValues(NamedTuple):
