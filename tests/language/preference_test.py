@@ -12,7 +12,9 @@ from engine.language.expressions import Column, columns_of
 from engine.language.preference import ATTRIBUTE, COUNT, FREQUENCY, Preference
 from engine.language.query import AlterSummary, CreateSummary, Query
 from engine.language.render import render_query
-from engine.model.summary import SummarySettings
+from engine.language.summary_text import summary_text
+from engine.model.source import SourceName
+from engine.model.summary import SummaryDefinition, SummarySettings
 from engine.model.types import BIGINT, DOUBLE, INTEGER
 from engine.windows.clauses import NOW, UNBOUNDED, Instant, TimeWindow
 from tests.language.fixtures import SUMMARIES, bind
@@ -137,3 +139,35 @@ def test_alter_changes_what_it_says_and_nothing_else() -> None:
     assert isinstance(altered, AlterSummary)
     before = SummarySettings(buckets=3, theta=0.9, zone_rows_min=7)
     assert altered.applied(before) == replace(before, theta=0.25)
+
+
+definitions = st.builds(
+    SummaryDefinition,
+    name=st.sampled_from(["x", "two words", "select"]),
+    stream=st.just(SourceName("store1")),
+    attribute=st.sampled_from(["itemno", "price"]),
+    granularity_ms=st.integers(1, 10**7),
+    rate=st.integers(2, 6),
+    depth=st.integers(1, 5),
+    settings=st.builds(
+        SummarySettings,
+        kind=st.sampled_from(["count_sketch", "histogram"]),
+        sketch_depth=st.integers(1, 9),
+        sketch_width=st.integers(1, 128),
+        buckets=st.integers(1, 64),
+        bucket_function=st.sampled_from(["hash", "range"]),
+        theta=st.floats(0, 1),
+        zone_length_max_ms=st.none() | st.just(1),
+        zone_rows_min=st.integers(1, 10**6),
+    ),
+)
+
+
+@given(definitions)
+def test_text_of_a_summary_binds_to_it(definition: SummaryDefinition) -> None:
+    if definition.settings.zone_length_max_ms is not None:
+        settings = replace(definition.settings, zone_length_max_ms=definition.granularity_ms)
+        definition = replace(definition, settings=settings)
+    made = bind(summary_text(definition))
+    assert isinstance(made, CreateSummary)
+    assert made.definition == definition

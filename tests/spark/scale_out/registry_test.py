@@ -17,7 +17,7 @@ from topics.admin import Admin, Policies, service_topics
 from topics.outputs import Outputs, OutputSettings
 from topics.producer import BatchProducer
 from tureen.errors import ChangesBroken, KafkaUnavailable, TureenError
-from tureen.protocol import TopicNames, query_id
+from tureen.protocol import SUMMARY_KEY, TopicNames, query_id
 
 
 class World:
@@ -155,3 +155,19 @@ def test_a_query_that_could_not_be_told_stays_ended_until_it_is_another(world: W
     (came,) = world.registry.poll().coming
     assert came[0].query_id == query_id("q")
     assert not world.registry.plan().broken
+
+
+def test_summaries_and_preferences_are_refused(world: World) -> None:
+    """A query with a preference does not wait for a summary that never comes."""
+    world.source("a")
+    sql = "CREATE SUMMARY x ON s (a) WITH GRANULARITY 1 MINUTE AND COLLAPSE(2, 2)"
+    world.producer.send(world.names.sources, orjson.dumps({"sql": sql}), f"{SUMMARY_KEY}x".encode())
+    world.query("SELECT a FROM s WITH PREFERENCE SUMMARY.Estimate.Count(a) EMIT CHANGES")
+    changes = world.registry.poll(whole=True)
+    assert not changes.coming
+    assert world.letters == ["not_supported"]
+    error = world.registry.entries[query_id("q")].error
+    assert error is not None
+    assert (error["code"], error["line"], error["column"]) == ("not_supported", 1, 33)
+    world.query("SELECT a FROM s EMIT CHANGES")
+    assert [one.query_id for one, _ in world.registry.poll().coming] == [query_id("q")]
