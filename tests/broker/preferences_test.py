@@ -1,0 +1,109 @@
+"""Queries with a preference on a broker: a limit of work marks their answers, without it they are exact."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from broker.worker.placement import shard_of
+from engine.model.step import BEGINNING, Heartbeat
+from tests.broker.conftest import stream_sql
+from tests.broker.running import SHARDS, Broker
+from tests.kafka import wait_until
+from topics.journal import RecordsNamed, read_steps
+
+BASE_MS = 1_700_000_000_000
+ROWS = 3_000
+LIMIT = "preference_work_per_s_max"
+
+
+def rows(start: int, count: int) -> list[dict[str, Any]]:
+    """Values of 0 are frequent, those of 9 are rare."""
+    return [{"id": i % 97 % 10, "v": i / 2, "ts": BASE_MS + i} for i in range(start, start + count)]
+
+
+def told(broker: Broker, handle: str) -> tuple[list[list[Any]], list[dict[str, Any]]]:
+    snapshot = broker.snapshot(handle)
+    assert snapshot["approximate"] is bool(snapshot["approximation"])
+    return snapshot["rows"], snapshot["approximation"]
+
+
+def attributes(broker: Broker, entity: str) -> dict[str, Any]:
+    reply = broker.http.get(f"/entities/{entity}")
+    assert reply.status_code == 200, reply.text
+    return {one["name"]: one["value"] for one in reply.json()["attributes"]}
+
+
+def limit(broker: Broker, shard: int, units_per_s: int | None) -> None:
+    reply = broker.http.patch(f"/entities/{shard}/shard", json={LIMIT: units_per_s})
+    assert reply.status_code == 200, reply.text
+
+
+def metric(broker: Broker, name: str, shard: int) -> float:
+    prefix = f'{name}{{shard="{shard}"}} '
+    lines = broker.http.get("/metrics").text.splitlines()
+    return next(float(line.removeprefix(prefix)) for line in lines if line.startswith(prefix))
+
+
+def test_answers_are_marked_while_work_is_limited_and_whole_without_across_a_kill(
+    kafka: str, tmp_path: Path, service_id: str, name: str
+) -> None:
+    broker = Broker(kafka, tmp_path / "data", service_id, PREFERENCE_WORK_PER_S_MAX=0).start()
+    shard = shard_of([name], SHARDS)
+    broker.create(stream_sql(name))
+    broker.create(f"CREATE SUMMARY {name}_ids ON {name} (id) WITH GRANULARITY 1 SECOND AND COLLAPSE(4, 3)")
+    exact = broker.register(f"SELECT id, v FROM {name} [RANGE 10 SECONDS]")
+    wanted = f"SELECT id, v FROM {name} WITH PREFERENCE asc SUMMARY.Estimate.Count(id) WINDOW 10 SECONDS"
+    handle = broker.register(wanted)
+    broker.send(name, rows(0, ROWS))
+    whole = broker.await_rows(exact, ROWS - 1)
+
+    found, (tag,) = told(broker, handle)
+    assert found == []
+    assert (tag["kind"], tag["units_short"]) == ("preference", len(whole))
+    wait_until(lambda: attributes(broker, f"{shard}/shard")["preference_left"] >= len(whole))
+    before = attributes(broker, f"{shard}/shard")
+    assert (before[LIMIT], before["preference_spent"]) == (0, 0)
+
+    limit(broker, shard, 2_000)
+    wait_until(lambda: len(told(broker, handle)[0]) > 0, what="the first rows")
+    limit(broker, shard, 0)
+    some, (tag,) = told(broker, handle)
+    assert 0 < len(some) < len(whole)
+    assert [row for row in whole if row in some] == some
+    assert min(row[0] for row in some) > 0  # rare values came first
+    assert tag["units_short"] == len(whole) - len(some)
+    assert metric(broker, "tureen_preference_units_spent_total", shard) == len(some)
+
+    broker.kill()
+    broker.start()
+    assert told(broker, handle) == (some, [tag])
+    assert told(broker, exact) == (whole, [])
+
+    limit(broker, shard, None)
+    wait_until(lambda: not told(broker, handle)[1], what="the rest")
+    assert told(broker, handle) == (whole, [])
+    wait_until(lambda: attributes(broker, f"{shard}/shard")["preference_left"] == 0)
+    steps = [
+        one.body for one in read_steps({"bootstrap.servers": kafka}, broker.names.steps, shard, BEGINNING)
+    ]
+    granted = [one.grant for one in steps if isinstance(one, Heartbeat | RecordsNamed) and one.grant]
+    assert sum(granted) >= len(whole)
+    assert attributes(broker, f"{shard}/summary/{name}_ids")["rows"] == len(whole)
+
+
+def test_query_with_a_preference_has_settable_options_and_a_plan(shared: Broker, name: str) -> None:
+    shared.create(stream_sql(name))
+    shared.create(f"CREATE SUMMARY {name}_ids ON {name} (id) WITH GRANULARITY 1 SECOND AND COLLAPSE(4, 3)")
+    text = f"SELECT id FROM {name} WITH PREFERENCE desc SUMMARY.Estimate.Count(id) FADE FACTOR 0.5"
+    first, second = shared.register(text), shared.register(text)
+    shared.send(name, rows(0, 100))
+    shared.await_rows(first, 99)
+    assert shared.http.patch(f"/entities/query/{second}", json={"fade": 0.25}).status_code == 200
+    assert attributes(shared, f"query/{second}")["fade"] == 0.25
+    assert attributes(shared, f"query/{first}")["fade"] == 0.5
+    refused = shared.http.patch(f"/entities/query/{second}", json={"fade": 0})
+    assert (refused.status_code, refused.json()["code"]) == (400, "option_refused")
+    plan = shared.http.get(f"/queries/{first}/plan").json()["preference"]
+    assert (plan["order"], plan["fade"], plan["members"], plan["is_whole"]) == ("desc", 0.5, 1, True)
+    assert attributes(shared, f"{shard_of([name], SHARDS)}/{plan['group']}")["visited"] == 99
