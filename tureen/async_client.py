@@ -387,6 +387,17 @@ class AsyncClient:
         """All streams, tables and views."""
         return await self._http.run(calls.sources())
 
+    async def summaries(self) -> list[dict[str, Any]]:
+        """All summaries of streams: their definitions, their state, and how much they hold."""
+        return await self._http.run(calls.summaries())
+
+    async def summary(self, name: str) -> dict[str, Any]:
+        """One summary: its granularities and zones, why each zone ended, how far its estimates may err.
+
+        Raises UnknownSummary.
+        """
+        return await self._http.run(calls.summary(name))
+
     async def retry(self) -> list[int]:
         """Have shards that the broker holds try to come back; their numbers."""
         return await self._http.run(calls.retry())

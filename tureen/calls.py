@@ -239,6 +239,16 @@ def sources() -> Talk[list[Source]]:
     return ask(Request("GET", "/sources", _sources))
 
 
+def summaries() -> Talk[list[dict[str, Any]]]:
+    """GET /summaries."""
+    return ask(Request("GET", "/summaries", _summaries))
+
+
+def summary(name: str) -> Talk[dict[str, Any]]:
+    """GET /summaries/{name}."""
+    return ask(Request("GET", f"/summaries/{quote(name, safe='')}", json_of))
+
+
 def service() -> Talk[Mapping[str, Any]]:
     """GET /status."""
     return ask(Request("GET", "/status", json_of))
@@ -313,6 +323,11 @@ def _source(response: httpx.Response) -> Source:
 
 def _sources(response: httpx.Response) -> list[Source]:
     return [Source.of(one) for one in json_of(response)["sources"]]
+
+
+def _summaries(response: httpx.Response) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json_of(response)["summaries"]
+    return found
 
 
 def _listing(response: httpx.Response) -> Listing:

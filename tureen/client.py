@@ -484,6 +484,17 @@ class Client:
         """All streams, tables and views."""
         return self._http.run(calls.sources())
 
+    def summaries(self) -> list[dict[str, Any]]:
+        """All summaries of streams: their definitions, their state, and how much they hold."""
+        return self._http.run(calls.summaries())
+
+    def summary(self, name: str) -> dict[str, Any]:
+        """One summary: its granularities and zones, why each zone ended, how far its estimates may err.
+
+        Raises UnknownSummary.
+        """
+        return self._http.run(calls.summary(name))
+
     def retry(self) -> list[int]:
         """Have shards that the broker holds try to come back; their numbers."""
         return self._http.run(calls.retry())

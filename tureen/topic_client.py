@@ -40,6 +40,7 @@ from tureen.protocol import (
     HEADER_CORRELATION_ID,
     HEADER_STATUS,
     QUERY_ID_CHARACTERS,
+    SUMMARY_KEY,
     SnapshotFormat,
     TopicNames,
     query_id,
@@ -61,7 +62,8 @@ UNCHANGED_AFTER_S = 2.0
 
 _QUERY_ID = re.compile(rf"[a-z2-7]{{{QUERY_ID_CHARACTERS}}}")
 _STREAM_NAME = re.compile(
-    r"\s*CREATE\s+(?:OR\s+REPLACE\s+)?(?:STREAM|TABLE|VIEW)\s+(?:IF\s+NOT\s+EXISTS\s+)?(?:\"((?:[^\"]|\"\")+)\"|([A-Za-z_]\w*))",
+    r"\s*CREATE\s+(?:OR\s+REPLACE\s+)?(?:STREAM|TABLE|VIEW|(SUMMARY))\s+(?:IF\s+NOT\s+EXISTS\s+)?"
+    r"(?:\"((?:[^\"]|\"\")+)\"|([A-Za-z_]\w*))",
     re.IGNORECASE,
 )
 _log = logging.getLogger("tureen.kafka")
@@ -70,21 +72,25 @@ Found = TypeVar("Found")
 Made = TypeVar("Made")
 
 
-def stream_name(sql: str) -> str:
-    """The name in a CREATE STREAM, TABLE or VIEW text; the broker reads the rest. Raises SyntaxRefused.
+def source_key(sql: str) -> tuple[str, str]:
+    """Of a text that creates a stream, table, view or summary: the key of its record, and the name in it; the
+    broker reads the rest. Raises SyntaxRefused.
 
-    >>> stream_name("CREATE STREAM IF NOT EXISTS Trades (price DOUBLE)")
-    'trades'
+    >>> source_key("CREATE STREAM IF NOT EXISTS Trades (price DOUBLE)")
+    ('trades', 'trades')
+    >>> source_key("create summary prices on trades (price) with granularity 1 hour and collapse(2, 2)")
+    ('summary:prices', 'prices')
     """
     found = _STREAM_NAME.match(sql)
     if found is None:
         raise SyntaxRefused(
-            "this does not create a stream, a table or a view",
+            "this does not create a stream, a table, a view or a summary",
             line=1,
             column=1,
             hint="write CREATE STREAM name (column TYPE, ...), or CREATE VIEW name AS SELECT ...",
         )
-    return found[1].replace('""', '"') if found[1] is not None else found[2].lower()
+    name = found[2].replace('""', '"') if found[2] is not None else found[3].lower()
+    return (name if found[1] is None else SUMMARY_KEY + name), name
 
 
 def made(kind: Callable[[dict[str, Any]], Made], settings: dict[str, Any]) -> Made:
@@ -111,8 +117,8 @@ class TopicTransport:
 
     def create(self, sql: str, wait_s: float) -> Source:
         """Publish a CREATE statement. A refusal goes to the dead letters: this topic has no status."""
-        name = stream_name(sql)
-        self._publish([(self._names.sources, name, json.dumps({"sql": sql}))])
+        key, name = source_key(sql)
+        self._publish([(self._names.sources, key, json.dumps({"sql": sql}))])
         return Source.of({"name": name, "sql": sql, "state": PUBLISHED})
 
     def drop(self, name: str, wait_s: float) -> None:

@@ -195,19 +195,20 @@ def test_many_registrations_are_cut_into_bodies_by_number_and_size() -> None:
 
 
 @pytest.mark.parametrize(
-    ("sql", "name"),
+    ("sql", "key"),
     [
         ("CREATE STREAM Trades (v DOUBLE)", "trades"),
         ('create view if not exists "A ""b""" AS SELECT v FROM s', 'A "b"'),
         ("CREATE OR REPLACE VIEW late AS SELECT v FROM s", "late"),
+        ("CREATE SUMMARY Hot ON trades (v) WITH GRANULARITY 1 HOUR AND COLLAPSE(2, 2)", "summary:hot"),
     ],
 )
-def test_by_topic_the_name_of_what_is_created_is_its_key(sql: str, name: str) -> None:
-    from tureen.topic_client import stream_name
+def test_by_topic_the_name_of_what_is_created_is_its_key(sql: str, key: str) -> None:
+    from tureen.topic_client import source_key
 
-    assert stream_name(sql) == name
+    assert source_key(sql) == (key, key.removeprefix("summary:"))
     with pytest.raises(errors.SyntaxRefused):
-        stream_name(f"DROP {sql}")
+        source_key(f"DROP {sql}")
 
 
 def test_a_plan_shows_edges_of_steps_and_shared_predicates_only_if_verbose(capsys) -> None:
