@@ -94,13 +94,15 @@ def test_what_comes_in_another_order_waits(shared: Broker, name: str) -> None:
     wait_until(lambda: state() == "RUNNING", what="the summary stands")
     wait_until(lambda: shared.state(handle) == "RUNNING", what="the query runs")
     shared.send(name, rows(20))
-    wait_until(lambda: shared.source(name)["rows"] == 19, what="rows are there")
+    shared.await_rows(handle, 19)
     status, refused = run(shared, f"DROP SUMMARY {summary}")
     assert (status, refused["code"]) == (409, "summary_conflict")
 
     say(shared, SUMMARY_KEY + summary, None)
     wait_until(lambda: shared.state(handle) == "PENDING", what="the query waits for its summary")
     assert state() is None
+    assert len(shared.rows(handle)) == 19
+    assert shared.snapshot(handle)["approximate"]
     told = shared.http.get(f"/queries/{handle}").json()
     assert told["error"]["code"] == "unknown_summary"
     last = shared.status_topic()[query_id(handle)][-1]
@@ -108,5 +110,6 @@ def test_what_comes_in_another_order_waits(shared: Broker, name: str) -> None:
     assert last["state"] == "PENDING"
     assert run(shared, summary_sql(summary, name))[0] == 201
     wait_until(lambda: shared.state(handle) == "RUNNING", what="the query runs again")
+    shared.await_rows(handle, 19)
     status, told = run(shared, f"DROP STREAM {name} CASCADE")
     assert status == 403 or told["summaries"] == [summary]
