@@ -17,6 +17,9 @@ from engine.model.batch import Int64Array
 from engine.operators.relation import Relation
 from engine.promising.left_rows import RowsLeft
 
+MERGED_BITS_MAX = 62
+"""Bits that the ordinals of a pair may take together to be sorted as one number."""
+
 NOTHING: Int64Array = np.empty(0, np.int64)
 
 
@@ -45,9 +48,17 @@ class PairRun:
 
     @classmethod
     def sorted(cls, left: Int64Array, right: Int64Array) -> PairRun:
-        """Of distinct pairs in any order. O(n log n)."""
-        order = np.lexsort((right, left))
-        return cls(left[order], right[order])
+        """Of distinct pairs in any order. O(n log n): as one number each, where both ordinals fit one."""
+        if not len(left):
+            return cls(left, right)
+        first, second = int(left.min()), int(right.min())
+        bits = (int(right.max()) - second).bit_length()
+        if bits + (int(left.max()) - first).bit_length() > MERGED_BITS_MAX:
+            order = np.lexsort((right, left))
+            return cls(left[order], right[order])
+        pairs = ((left - first) << bits) | (right - second)
+        pairs.sort()
+        return cls((pairs >> bits) + first, (pairs & ((1 << bits) - 1)) + second)
 
     @classmethod
     def merged(cls, runs: Sequence[PairRun]) -> PairRun:
