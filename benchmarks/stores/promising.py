@@ -27,7 +27,8 @@ from engine.model.types import DOUBLE, INTEGER, TIMESTAMP
 from engine.operators.scan import ScanAt
 from engine.promising.found import FoundPairs, PairRun
 from engine.promising.group import Member
-from engine.promising.joins import PromisingJoin, join_key
+from engine.promising.join_members import join_key
+from engine.promising.joins import PromisingJoin
 from engine.stems.data_stem import DataStem
 from engine.stems.query_stem import QueryStem
 from engine.summaries.summary import Summary

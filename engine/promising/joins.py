@@ -18,15 +18,12 @@ Source: Ali, Aref, ElTabakh, *Scalability via Summaries*, section 4.1 and figure
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from engine.joins.bounds import Reach
 from engine.joins.key_codes import KeyCodes, kind_of
-from engine.joins.shape import Shape, shape_of, windows_of
-from engine.language.expressions import Expression
-from engine.language.query import Join, Query
+from engine.joins.shape import Shape
 from engine.model.batch import BoolArray, Int64Array
 from engine.model.limits import Limits
 from engine.model.source import SourceName
@@ -36,54 +33,14 @@ from engine.promising import picking
 from engine.promising.found import FoundPairs, PairRun
 from engine.promising.group import GroupCounts, GroupKey, Member
 from engine.promising.insertion import new_entries
+from engine.promising.join_members import JoinMembers, Kept
 from engine.promising.pair_store import PairStore
 from engine.promising.picking import Float64Array, Int8Array
-from engine.promising.probed_input import PREDICATES_MAX, InputState, Predicates, ProbedInput, lookup_of
+from engine.promising.probed_input import InputState, ProbedInput, lookup_of
 from engine.promising.promising_set import PromisingEntries, least_promising
 from engine.summaries.summary import Summary
-from tureen.errors import NotSupported
 
 CODES_MIN = 65_536
-
-
-def join_key(query: Query, widths: Mapping[SourceName, int]) -> GroupKey:
-    """The key of the group that a join with a preference belongs to. widths: columns of each source.
-
-    Raises NotSupported: its first stages are no inner join of two streams by equal columns, one of which each
-    summary is on.
-    """
-    assert query.preference is not None
-    shape = shape_of(query, widths)
-    first = query.stages[0]
-    kind = first.kind if isinstance(first, Join) else None
-    if shape is None or kind not in ("inner", "semi") or len(tuple(query.scans())) != 2:
-        hint = "join two streams by equal columns: FROM a, b WHERE a.k = b.k"
-        raise NotSupported("a preference is for a join of two streams", hint=hint)
-    (edge,) = shape.edges
-    one, other = query.preference.priorities
-    for own, others, column in (
-        (edge.left_keys, edge.right_keys, other.column),
-        (edge.right_keys, edge.left_keys, one.column),
-    ):
-        if lookup_of(own, others, column) is None:
-            hint = "let the estimates be of the columns that the streams are joined by"
-            raise NotSupported("a summary is on a column that is no key of the join", hint=hint)
-    return GroupKey.of("join", shape.inputs, edge, query.preference)
-
-
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """What rows and entries are kept for, one an input."""
-
-    reaches: tuple[Reach, ...]
-    predicates: tuple[Predicates, ...]
-
-    def covers(self, other: Kept) -> bool:
-        """Whether all that the other needs is kept."""
-        return all(map(Reach.covers, self.reaches, other.reaches)) and all(
-            one is None or (two is not None and two <= one)
-            for one, two in zip(self.predicates, other.predicates, strict=True)
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,10 +77,9 @@ class PromisingJoin:
         """summaries: those of the preference, by name."""
         assert key.edge is not None
         self.key = key
-        self.members: dict[str, Member] = {}
         self._entries_max = entries_max
         edge = key.edge
-        self._shape = Shape(key.sources, (edge,))
+        self._members = JoinMembers(Shape(key.sources, (edge,)))
         sides = (edge.left_keys, edge.right_keys)
         inputs = []
         for place, priority in enumerate(key.priorities):
@@ -145,46 +101,40 @@ class PromisingJoin:
     # --- queries ----------------------------------------------------------------------------------
 
     @property
+    def members(self) -> Mapping[str, Member]:
+        """Its queries, by id."""
+        return self._members.by_id
+
+    @property
     def weight(self) -> float:
         """The sum of the members' weights."""
-        return sum(member.weight for member in self.members.values())
+        return self._members.weight
 
     def add(self, member: Member, at: Mapping[SourceName, ScanAt]) -> None:
         """A query comes; it sees all retained rows, after the next :meth:`arrive`."""
-        self.members[member.query_id] = member
+        self._members.add(member)
         self._at = {name: at[name] for name in self.key.sources}
 
     def remove(self, query_id: str) -> None:
         """It goes; what only it wanted is not kept from now on."""
-        del self.members[query_id]
-        if self.members and self._covers(needed := self._needed()):
-            self._keep_for(needed)
+        self._members.remove(query_id)
+        if self._is_kept:
+            self._keep_for(self._members.needed())
 
     def reweigh(self, query_id: str, weight: float) -> None:
         """It has another weight."""
-        self.members[query_id] = replace(self.members[query_id], weight=weight)
+        self._members.reweigh(query_id, weight)
 
-    def _reaches_of(self, query: Query) -> tuple[Reach, ...]:
-        return tuple(map(Reach.of, windows_of(query, self._shape)))
-
-    def _needed(self) -> Kept:
-        """What the members need of the rows of each input."""
-        queries = [member.query for member in self.members.values()]
-        reaches = zip(*map(self._reaches_of, queries), strict=True)
-        scans = zip(*(query.scans() for query in queries), strict=True)
-        return Kept(
-            tuple(Reach.widest(set(each)) for each in reaches),
-            tuple(predicates_of([scan.predicate for scan in each]) for each in scans),
-        )
-
-    def _covers(self, needed: Kept) -> bool:
-        return self._kept is not None and self._kept.covers(needed)
+    @property
+    def _is_kept(self) -> bool:
+        """Whether rows and entries are kept for all members."""
+        return bool(self._members) and self._kept is not None and self._kept.covers(self._members.needed())
 
     def _keep_for(self, needed: Kept) -> None:
         """What rows that come are kept for."""
         self._kept = needed
         for each, predicates in zip(self._inputs, needed.predicates, strict=True):
-            each.look_for(predicates)
+            each.predicates = predicates
 
     # --- rows -------------------------------------------------------------------------------------
 
@@ -192,15 +142,15 @@ class PromisingJoin:
         """Take in the rows that became visible since, and let go of what left all windows at NOW."""
         self._at = {name: at[name] for name in self.key.sources}
         self._order = None
-        if now_ms is None or not self.members:
+        if now_ms is None or not self._members:
             return
-        needed = self._needed()
+        needed = self._members.needed()
         scans = [at[each.source] for each in self._inputs]
         floors = [
             reach.floor(scan.rows, scan.end, now_ms)
             for reach, scan in zip(needed.reaches, scans, strict=True)
         ]
-        if not self._covers(needed):
+        if not self._is_kept:
             self._begin_anew(floors)
         self._keep_for(needed)
         before = [each.seen for each in self._inputs]
@@ -366,29 +316,19 @@ class PromisingJoin:
         assert query_id in self.members
         return self._pairs.view()
 
-    def _floors_of(self, query_id: str) -> list[int]:
-        """Where the windows of a query begin."""
-        reaches = self._reaches_of(self.members[query_id].query)
-        floors = []
-        for each, reach in zip(self._inputs, reaches, strict=True):
-            scan = self._at[each.source]
-            now_ms = scan.now_ms
-            floors.append(each.floor if now_ms is None else reach.floor(scan.rows, scan.end, now_ms))
-        return floors
-
     def _open(self, query_id: str) -> list[BoolArray]:
         """bool[entries] of each input: which may lead to pairs in a query's windows."""
-        one, other = self._floors_of(query_id)
+        one, other = self._members.floors_of(query_id, self._at)
         return [self._inputs[0].entries.open(one, other), self._inputs[1].entries.open(other, one)]
 
     def estimate_left(self, query_id: str) -> float:
-        """How many more pairs in a query's windows, that its predicates accept, the summaries estimate."""
-        scans = tuple(self.members[query_id].query.scans())
-        share, total = 1.0, 0.0
-        for each, scan, there in zip(self._inputs, scans, self._open(query_id), strict=True):
-            share *= each.pass_rate(scan.predicate)
-            total += each.entries.estimate_left(there)
-        return share * total
+        """How many more pairs in a query's windows the summaries estimate, as those that were found: whatever
+        its predicates make of them.
+        """
+        return sum(
+            each.entries.estimate_left(there)
+            for each, there in zip(self._inputs, self._open(query_id), strict=True)
+        )
 
     def entries_left(self, query_id: str) -> int:
         """How many entries may lead to pairs in a query's windows."""
@@ -396,9 +336,9 @@ class PromisingJoin:
 
     def is_whole(self, query_id: str) -> bool:
         """Whether nothing is left, or was cut, or out of reach, that a query's windows hold."""
-        if not self._covers(self._needed()):
+        if not self._is_kept:
             return False
-        one, other = self._floors_of(query_id)
+        one, other = self._members.floors_of(query_id, self._at)
         if self._inputs[0].lacks(one, other) or self._inputs[1].lacks(other, one):
             return False
         return not self.entries_left(query_id)
@@ -434,7 +374,7 @@ class PromisingJoin:
             pairs,
             self._pairs.known,
             self._counts,
-            self._covers(self._needed()) if self.members else False,
+            self._is_kept,
         )
 
     @classmethod
@@ -451,8 +391,8 @@ class PromisingJoin:
         group = cls(key, summaries, entries_max)
         for member in members:
             group.add(member, at)
-        if group.members and state.is_kept:
-            group._keep_for(group._needed())
+        if state.is_kept:
+            group._keep_for(group._members.needed())
         for each, saved in zip(group._inputs, state.inputs, strict=True):
             each.restore(saved, at[each.source].rows, group._codes)
         group._recode_lists()
@@ -470,11 +410,3 @@ class PromisingJoin:
         self._pairs._check()
         for each in self._inputs:
             each._check()
-
-
-def predicates_of(scans: Sequence[Expression | None]) -> Predicates:
-    """Of which a row has to satisfy one, where each query has one and they are few."""
-    distinct = {each for each in scans if each is not None}
-    if None in scans or len(distinct) > PREDICATES_MAX:
-        return None
-    return frozenset(distinct)

@@ -13,21 +13,18 @@ import numpy as np
 
 from engine.joins.key_codes import KeyCodes
 from engine.kernels import promising
-from engine.language.evaluate import truth
 from engine.language.expressions import Column as ColumnOf
 from engine.language.expressions import Expression
 from engine.language.preference import PreferenceOrder, Priority
 from engine.model.batch import Batch, BoolArray, Column, Int64Array, concatenate_columns
 from engine.model.source import SourceName
 from engine.operators.relation import Relation
+from engine.promising.acceptance import Acceptance
 from engine.promising.picking import Float64Array, faded
 from engine.promising.promising_set import PromisingEntries, PromisingSet
 from engine.promising.row_chains import RowChains
 from engine.stems.data_stem import Rows
 from engine.summaries.summary import Summary
-
-PREDICATES_MAX = 64
-"""Distinct predicates that rows are looked at for; where there are more, all rows may have partners."""
 
 PAIRS_MIN = 4_096
 """Pairs that there is room for at first."""
@@ -52,8 +49,6 @@ class InputState:
     # How many rows each list of probing rows has, and all of these.
     list_counts: Int64Array
     list_rows: Int64Array
-    # Of the predicates in the order of their text: rows looked at, and rows that satisfied it.
-    passed: tuple[tuple[int, int], ...]
     # Pairs that will not be found: rows that probe up to the first, stored rows up to the second.
     missed_probing: int
     missed_stored: int
@@ -83,11 +78,11 @@ class ProbedInput:
     seen: int = 0
     # Entries that lead to rows below this were looked at already.
     lapsed_below: int = 0
-    # How many rows were looked at for each predicate, and how many satisfied it.
-    passed: dict[Expression, tuple[int, int]] = field(default_factory=dict)
     # Of pairs that will not be found the newest row that looked for partners, and the newest partner.
     missed_probing: int = NEVER
     missed_stored: int = NEVER
+    # Of which predicates, and how rows are looked at for them.
+    _acceptance: tuple[Predicates, Acceptance] | None = None
     # The values of ``lookup`` of the rows that just came, by the ordinal of the first of each piece.
     _fresh: list[tuple[int, Column]] = field(default_factory=list)
 
@@ -104,12 +99,6 @@ class ProbedInput:
 
     def _new_chains(self, ordinal: int) -> RowChains:
         return RowChains(self.summary.definition.settings.buckets + 1, ordinal)
-
-    def look_for(self, predicates: Predicates) -> None:
-        """Rows that come may have partners if they satisfy one of these."""
-        self.predicates = predicates
-        kept = predicates or ()
-        self.passed = {one: passed for one, passed in self.passed.items() if one in kept}
 
     @property
     def low(self) -> int:
@@ -149,25 +138,13 @@ class ProbedInput:
             buckets = self.summary.buckets_of(ordinal, ordinal + len(batch))
             self.chains.append(numbered.keys, wanted, buckets, cuts)
 
-    def _accepted(self, batch: Batch) -> BoolArray:
-        """bool[n]: which rows satisfy one of the predicates."""
-        n = len(batch)
+    def _accepted(self, rows: Batch) -> BoolArray:
+        """bool[n]: which rows some query's predicate may accept."""
         if self.predicates is None:
-            return np.ones(n, np.bool_)
-        accepted = np.zeros(n, np.bool_)
-        for predicate in sorted(self.predicates, key=repr):
-            true, _ = truth(predicate, batch.columns, n)
-            accepted |= true
-            seen, passed = self.passed.get(predicate, (0, 0))
-            self.passed[predicate] = seen + n, passed + int(np.count_nonzero(true))
-        return accepted
-
-    def pass_rate(self, predicate: Expression | None) -> float:
-        """The share of rows that satisfy a predicate, as far as is known; of those that may have partners."""
-        if predicate is None:
-            return 1.0
-        seen, passed = self.passed.get(predicate, (0, 0))
-        return passed / seen if seen else 1.0
+            return np.ones(len(rows), np.bool_)
+        if self._acceptance is None or self._acceptance[0] != self.predicates:
+            self._acceptance = self.predicates, Acceptance(rows.schema, self.predicates)
+        return self._acceptance[1].of(rows)
 
     def values(self, ordinals: Int64Array) -> Column:
         """The values of ``lookup`` of some of the rows that just came, ascending."""
@@ -280,7 +257,6 @@ class ProbedInput:
         """All but the rows and the summary."""
         self.entries.sweep(always=True)
         lists = self.entries.lists()
-        predicates = sorted(self.predicates or (), key=repr)
         return InputState(
             self.floor,
             self.seen,
@@ -289,7 +265,6 @@ class ProbedInput:
             self.entries.entries.take(slice(None)).copy(),
             lists.counts,
             lists.rows,
-            tuple(self.passed.get(one, (0, 0)) for one in predicates),
             self.missed_probing,
             self.missed_stored,
         )
@@ -300,8 +275,6 @@ class ProbedInput:
         self.append(rows, state.seen, codes, state.wanted)
         self.seen, self.lapsed_below = state.seen, state.lapsed_below
         self.entries.restore(state.entries, state.list_counts, state.list_rows)
-        predicates = sorted(self.predicates or (), key=repr)
-        self.passed = dict(zip(predicates, state.passed, strict=False))
         self.missed_probing, self.missed_stored = state.missed_probing, state.missed_stored
 
     def _check(self) -> None:

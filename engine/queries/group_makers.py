@@ -12,7 +12,8 @@ from engine.model.state_tree import Tree, of_tree
 from engine.model.summary import SummaryName
 from engine.operators.scan import ScanAt
 from engine.promising.group import GroupKey, Member, PromisingGroup
-from engine.promising.joins import JoinState, PromisingJoin, join_key
+from engine.promising.join_members import join_key
+from engine.promising.joins import JoinState, PromisingJoin
 from engine.promising.selections import PromisingSelection, SelectionState
 from engine.summaries.summary import Summary
 

@@ -17,7 +17,8 @@ from engine.model.summary import SummaryDefinition, SummarySettings
 from engine.model.types import BIGINT
 from engine.operators.scan import ScanAt
 from engine.promising.group import Member
-from engine.promising.joins import PromisingJoin, join_key
+from engine.promising.join_members import join_key
+from engine.promising.joins import PromisingJoin
 from engine.summaries.summary import Summary
 from engine.windows.clauses import UNBOUNDED, Window
 from tests.joins.sources import KEYS, SCHEMA, Row, Sources, equal, value
