@@ -26,7 +26,7 @@ def join_key(query: Query, widths: Mapping[SourceName, int]) -> GroupKey:
     shape = shape_of(query, widths)
     first = query.stages[0]
     kind = first.kind if isinstance(first, Join) else None
-    if shape is None or kind not in ("inner", "semi") or len(tuple(query.scans())) != 2:
+    if shape is None or kind != "inner" or len(tuple(query.scans())) != 2:
         hint = "join two streams by equal columns: FROM a, b WHERE a.k = b.k"
         raise NotSupported("a preference is for a join of two streams", hint=hint)
     (edge,) = shape.edges
