@@ -99,6 +99,7 @@ def bind_preference(
     place = env.text.of_node(clause)
     check_from(tree, env.text)
     check_relation(relation, place)
+    check_windows([relation, *(join.inner for join in relation.joins)], tree, env.text)
     scanned = _scanned(relation)
     plain = replace(scope, clause="WITH PREFERENCE", text=Text(env.text.sql))  # no literal of it is traced
     written: Sequence[exp.Expr] = clause.args["priorities"]
@@ -136,7 +137,7 @@ def with_preference(query: Query, tree: exp.Expr, env: Environment) -> Query:
     preference = query.preference
     if preference is None:
         return query
-    check_windows(query, tree, env.text)
+    check_windows(query.scans(), tree, env.text)
     check_query(query, preference, tree, env)
     check_changes(tree, env.text)
     if preference.window_ms is None:

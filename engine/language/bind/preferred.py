@@ -7,6 +7,9 @@ that were not found would decide. Aggregates are estimates, which a condition mu
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Protocol
+
 from sqlglot import exp
 
 from engine.language.bind.environment import Environment
@@ -31,9 +34,11 @@ from engine.language.query import (
     Streamed,
 )
 from engine.language.render import render_expression
+from engine.model.sample import Sample
 from engine.model.source import Stream
 from engine.model.types import BIGINT
-from engine.windows.clauses import UNBOUNDED
+from engine.windows.assignment import Assignment
+from engine.windows.clauses import UNBOUNDED, Window
 from tureen.errors import NotSupported, SyntaxRefused
 
 SOURCES_MAX = 2
@@ -94,11 +99,24 @@ def check_relation(relation: BoundRelation, place: Place) -> None:
             )
 
 
-def check_windows(query: Query, tree: exp.Expr, text: Text) -> None:
+class Windowed(Protocol):
+    """A scan, or a relation that is one."""
+
+    @property
+    def window(self) -> Window: ...
+
+    @property
+    def assignment(self) -> Assignment | None: ...
+
+    @property
+    def sample(self) -> Sample | None: ...
+
+
+def check_windows(scans: Iterable[Windowed], tree: exp.Expr, text: Text) -> None:
     """Raise NotSupported for windows and samples of FROM: WINDOW is the window of every source."""
     place = text.of_node(tree.args["preference"])
     written = _written_windows(tree)
-    for scan in query.scans():
+    for scan in scans:
         if scan.sample is not None:
             raise (text.of_node(written["sample"]) if "sample" in written else place).refuse(
                 NotSupported,

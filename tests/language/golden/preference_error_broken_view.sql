@@ -1,0 +1,1 @@
+SELECT * FROM broken WITH PREFERENCE SUMMARY.Estimate.Count(carrier)

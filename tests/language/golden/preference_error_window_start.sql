@@ -1,0 +1,1 @@
+SELECT * FROM TUMBLE(store1, INTERVAL '1' MINUTE) WITH PREFERENCE SUMMARY.Estimate.Count(window_start)

@@ -1,0 +1,1 @@
+SELECT twice FROM late WHERE twice > 50 WITH PREFERENCE SUMMARY.Estimate.Count(carrier) WINDOW 5 MINUTES
