@@ -199,6 +199,10 @@ class PromisingGroup(Protocol):
         """
         ...
 
+    def _check(self) -> None:
+        """Every invariant."""
+        ...
+
     def state(self) -> object:
         """All that the next calls depend on besides rows, members and summaries: arrays and numbers."""
         ...

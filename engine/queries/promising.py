@@ -192,9 +192,9 @@ class SetGroups:
                 numbered.group.arrive(at, now_ms)
             self._touch(numbered)
 
-    def uses(self, summary: str) -> bool:
-        """Whether a group takes estimates from a summary."""
-        return any(one.summary == summary for key in self._groups for one in key.priorities)
+    def summaries(self) -> set[SummaryName]:
+        """Those that a group takes estimates from."""
+        return {one.summary for key in self._groups for one in key.priorities}
 
     def spent(self, numbered: Numbered) -> None:
         """A group has used units."""
@@ -331,6 +331,8 @@ class SetGroups:
             assert numbered.members
             assert numbered.group is None or set(numbered.group.members) == set(numbered.members)
             assert all(self._key_of[name] == key for name in numbered.members)
+            if numbered.group is not None:
+                numbered.group._check()
         assert len(self._key_of) == sum(len(one.members) for one in self)
 
 

@@ -656,6 +656,7 @@ class SourceSet:
             group._check()
         if len(self._trees):
             self._trees._check()
+        self.promising._check()
         for query in self.standing.values():
             for name, (slot, generation) in query.places():
                 assert self.sources[name].queries.generations[slot] == generation

@@ -10,6 +10,7 @@ from engine.joins.key_index import KeyIndex, KeyIndexes
 from engine.model.approximation import Approximation
 from engine.model.limits import Limits
 from engine.model.source import SourceName
+from engine.model.summary import SummaryName
 from engine.model.usage import Stopwatch
 from engine.queries.group_makers import GROUP_MAKERS
 from engine.queries.planner import Planner
@@ -54,7 +55,7 @@ class SourceSets:
     def prefer_anew(self, summary: str) -> None:
         """A summary came, or went: groups that use it begin anew, or wait for it."""
         for over in self.preferring():
-            if over.promising.uses(summary):
+            if summary in over.promising.summaries():
                 over.prefer_anew()
 
     def unfinished(self, standing: StandingQuery) -> Iterator[Approximation]:
@@ -109,8 +110,21 @@ class SourceSets:
 
     def advance(self, name: SourceName) -> None:
         """A source took a step."""
-        for over in self._reading(name):
+        reading = self._reading(name)
+        for touched in {name, *(other for over in reading for other in over.sources)}:
+            if self._sources[touched].summaries:
+                self._advance_summaries(self._sources[touched])
+        for over in reading:
             over.advance()
+
+    def _advance_summaries(self, source: Source) -> None:
+        """Summaries follow NOW of their source, but none passes NOW of a query that uses it."""
+        held_ms: dict[SummaryName, int | None] = {}
+        for over in self._reading(source.stream.name):
+            for name in over.promising.summaries():
+                held, now_ms = held_ms.get(name, source.clock.now_ms), over.now_ms
+                held_ms[name] = None if held is None or now_ms is None else min(held, now_ms)
+        source.summarised.advance(source.clock.now_ms, held_ms)
 
     def touched(self, name: SourceName) -> Collection[SourceName]:
         """The sources whose rows a step of one may be the last to have needed: it, and those it is joined

@@ -211,7 +211,7 @@ class Source:
         self.retained_from_ms = from_ms
         self._unsaved_below = max(changed, self._unsaved_below or changed)
         self._saved_base = self.rows.base
-        self.summarised.begin_anew(self._data_rows(), self.clock.now_ms)
+        self.summarised.begin_anew(self._data_rows())
         self._view = None
         return StepResult(position, self.clock.now_ms, entered=len(step.batch))
 
@@ -236,7 +236,7 @@ class Source:
                 self.rows.enter(entering)
         if self.summarised.at_work:
             rows = self._data_rows()
-            self.summarised.enter(rows, rows.end - len(entering), self.clock.now_ms)
+            self.summarised.enter(rows, rows.end - len(entering))
         if len(self.pending) > self.limits.pending_rows_max:
             hint = "a partition is not read or a timestamp runs ahead; see NOW of the stream's partitions"
             raise LimitExceeded(

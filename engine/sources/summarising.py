@@ -1,13 +1,14 @@
 """Summaries of one source at work: made from its rows, kept up with them, and brought back.
 
-A summary takes rows in as they enter the source, in the order of their ordinals, and is at NOW of the source
-after that. One that comes later is built from the retained rows, as if it had always been there; so is every
-one where rows get other ordinals (history comes back). Cost: O(rows) to build one.
+A summary takes rows in as they enter the source, in the order of their ordinals, and is then at NOW of the
+source, or of queries that lag behind it. One that comes later is built from the retained rows, as if it had
+always been there; so is every one where rows get other ordinals (history comes back). Cost: O(rows) to build
+one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from engine.model.source import Stream
 from engine.model.state_tree import Tree, of_tree
@@ -52,20 +53,29 @@ class SummarisedRows:
         summary.drop_below(rows.base)
         self.at_work[definition.name] = summary
 
-    def enter(self, rows: Rows, first: int, now_ms: int | None) -> None:
-        """The rows from this ordinal on are new, and NOW may be. O(new rows) a summary."""
+    def enter(self, rows: Rows, first: int) -> None:
+        """The rows from this ordinal on are new. To be followed by :meth:`advance`. O(new rows) a summary."""
         if first < rows.end:
             _enter(
                 ((one, self._place(one.definition)) for one in self.at_work.values()), rows, first, rows.end
             )
-        if now_ms is not None:
-            for summary in self.at_work.values():
-                summary.advance(now_ms)
 
-    def begin_anew(self, rows: Rows, now_ms: int | None) -> None:
+    def advance(self, now_ms: int | None, held_ms: Mapping[SummaryName, int | None]) -> None:
+        """NOW of the source is this instant. held_ms: NOW of queries over several sources that use a summary,
+        where they have one; it goes no further than that, since their windows reach back from there.
+        """
+        for name, summary in self.at_work.items():
+            to_ms = now_ms
+            if now_ms is not None and name in held_ms:
+                held = held_ms[name]
+                to_ms = None if held is None else min(now_ms, held)
+            if to_ms is not None and (summary.now_ms is None or to_ms > summary.now_ms):
+                summary.advance(to_ms)
+
+    def begin_anew(self, rows: Rows) -> None:
         """Rows have other ordinals: every summary is made again. O(retained rows) a summary."""
         for summary in list(self.at_work.values()):
-            self.create(summary.definition, rows, now_ms)
+            self.create(summary.definition, rows, summary.now_ms)
 
     def drop_below(self, ordinal: int) -> None:
         """The source let go of the rows below."""

@@ -1,0 +1,251 @@
+"""Queries with a preference as they come, change, pause and go, and what else happens to their streams."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from engine.engine import Engine
+from engine.model.source import SourceName, Stream
+from engine.model.step import (
+    Alter,
+    DropSummary,
+    Heartbeat,
+    Position,
+    Records,
+    Register,
+    Registration,
+    Step,
+    StepResult,
+)
+from tests.differential.agreement import plain_rows
+from tests.memory_state import MemoryState
+from tests.strategies import Values, batch_of
+from tureen.errors import InstantOutOfRange, NotSupported, OptionRefused, QueryPaused
+
+ALL = 10**9
+SUMMARY = "SUMMARY.Estimate.Count(a.k), SUMMARY.Estimate.Count(b.k)"
+JOIN = "SELECT a.k, b.v FROM a, b WHERE a.k = b.k"
+PREFERRED = f"{JOIN} WITH PREFERENCE {SUMMARY} WINDOW 10 SECONDS"
+SELECTED = "SELECT k, v FROM a WHERE v > 0 WITH PREFERENCE SUMMARY.Estimate.Count(a.k) WINDOW 10 SECONDS"
+
+
+class Feed:
+    """Streams a and b (k, v, ts) in event time, with a summary each, and an engine."""
+
+    def __init__(self, engine: Engine | None = None, retain: str = "1 HOUR") -> None:
+        self.engine = engine or Engine()
+        self.offsets = {"a": 0, "b": 0}
+        if engine is not None:
+            return
+        for name in "ab":
+            self.engine.create(
+                f"CREATE STREAM {name} (k BIGINT, v DOUBLE, ts TIMESTAMP NOT NULL) "
+                f"WITH (timestamp = 'ts') RETAIN {retain}",
+                10**6,
+            )
+            self.summarise(name)
+
+    def summarise(self, name: str) -> None:
+        """The summary of a stream comes."""
+        self.engine.create(
+            f"CREATE SUMMARY of_{name} ON {name} (k) WITH GRANULARITY 5 SECONDS AND COLLAPSE (2, 2)", 10**6
+        )
+
+    def step(self, body: Any) -> StepResult:
+        """One step."""
+        last = self.engine.position
+        self.engine.enqueue(Step(Position(last.epoch, last.sequence + 1), 10**6, body))
+        (result,) = self.engine.run()
+        return result
+
+    def put(self, name: str, *rows: tuple[int, int, float], grant: int = 0) -> StepResult:
+        """Rows (timestamp, k, v)."""
+        stream = self.engine.catalogue[name]
+        assert isinstance(stream, Stream)
+        placed: list[tuple[int, int, int, Values]] = []
+        for at_ms, key, value in rows:
+            placed.append((0, self.offsets[name], at_ms, (key, value)))
+            self.offsets[name] += 1
+        return self.step(Records(SourceName(name), batch_of(stream.schema, placed), {}, grant=grant))
+
+    def both(self) -> None:
+        """Four rows of each stream, that make eight pairs."""
+        self.put("a", *((1_000 + n, n % 2, 1.0) for n in range(4)))
+        self.put("b", *((1_000 + n, n % 2, 2.0) for n in range(4)))
+        self.put("a", (1_010, 9, 0.0))
+        self.put("b", (1_010, 8, 0.0))
+
+    def work(self, grant: int = ALL) -> StepResult:
+        """A grant and nothing else."""
+        return self.step(Heartbeat(SourceName("a"), grant=grant))
+
+    def options(self, query_id: str, sql: str, options: Mapping[str, str]) -> StepResult:
+        """The query has these options."""
+        return self.step(Register((Registration(query_id, sql, options=options),)))
+
+    def rows(self, query_id: str = "q") -> list[tuple[Any, ...]]:
+        """The answer, sorted."""
+        return sorted(plain_rows(self.engine.view().snapshot(query_id).table))
+
+
+def begun(sql: str = PREFERRED) -> Feed:
+    feed = Feed()
+    feed.engine.register("q", sql)
+    feed.both()
+    return feed
+
+
+def test_answers_are_of_now_alone() -> None:
+    feed = begun()
+    feed.work()
+    view = feed.engine.view()
+    now_ms = view.now_ms("q")
+    assert now_ms is not None
+    assert view.snapshot("q", at_ms=now_ms).table.equals(view.snapshot("q").table)
+    with pytest.raises(InstantOutOfRange, match="of NOW"):
+        view.snapshot("q", at_ms=now_ms - 1)
+    with pytest.raises(InstantOutOfRange, match="as they are found"):
+        view.changes("q", now_ms - 5, 100)
+    with pytest.raises(NotSupported, match="from scratch"):
+        view.afresh("q", {})
+
+
+@pytest.mark.parametrize("sql", [PREFERRED, SELECTED])
+def test_a_query_that_is_paused_begins_anew(sql: str) -> None:
+    feed = begun(sql)
+    feed.work()
+    due = feed.rows()
+    assert due
+    feed.options("q", sql, {"paused": "true"})
+    assert not feed.engine.preference_work()
+    with pytest.raises(QueryPaused):
+        feed.rows()
+    feed.put("a", (1_020, 8, 5.0))
+    feed.options("q", sql, {})
+    assert feed.engine.preference_work()
+    assert feed.engine.view().snapshot("q").approximate
+    feed.work()
+    assert not feed.engine.view().snapshot("q").approximate
+    assert [row for row in feed.rows() if row[0] < 8] == due
+    feed.engine._check()
+
+
+def test_a_followed_query_tells_what_it_finds_and_what_another_text_changes() -> None:
+    feed = begun()
+    feed.engine.follow("q")
+    result = feed.work(3)
+    (changes,) = result.changes
+    assert plain_rows(changes.table) == plain_rows(feed.engine.view().snapshot("q").table)
+    assert changes.approximation["q"][0].kind == "preference"
+    other = f"{JOIN} AND a.k = 1 WITH PREFERENCE {SUMMARY} WINDOW 10 SECONDS"
+    result = feed.step(Alter((Registration("q", other),)))
+    assert not result.failed
+    told = sum(int(one.weights.sum()) for one in (*changes_of(result), changes))
+    assert told == len(feed.rows())
+    told += sum(int(one.weights.sum()) for one in feed.work().changes)
+    assert told == len(feed.rows()) == 4
+
+
+def changes_of(result: StepResult) -> tuple[Any, ...]:
+    return result.changes
+
+
+def test_emitted_changes_begin_with_what_is_found() -> None:
+    feed = Feed()
+    feed.both()
+    (told,) = feed.step(Register((Registration("q", f"{PREFERRED} EMIT CHANGES"),))).changes
+    assert (told.occasion, len(told)) == ("snapshot", 0)
+    (told,) = feed.work().changes
+    assert (told.occasion, len(told), set(told.weights.tolist())) == ("step", 8, {1})
+    (told,) = feed.put("a", (20_000, 1, 1.0)).changes or ((),)
+    assert not len(told)  # NOW of both is what it was
+    (told,) = feed.put("b", (20_000, 7, 1.0)).changes
+    assert (len(told), set(told.weights.tolist())) == (8, {-1})
+    assert feed.rows() == []
+
+
+def test_history_that_comes_back_is_found_too() -> None:
+    feed = Feed(retain="5 MILLISECONDS")
+    feed.engine.register("q", SELECTED.removesuffix(" WINDOW 10 SECONDS"))
+    feed.both()
+    feed.put("a", (1_012, 7, 1.0), (1_014, 7, 0.0))
+    feed.work()
+    before = feed.rows()
+    assert 0 < len(before) < 5
+    stream = feed.engine.catalogue["a"]
+    assert isinstance(stream, Stream)
+    rows: list[tuple[int, int, int, Values]] = [(0, -3, 900, (5, 1.0)), (0, -2, 950, (1, 1.0))]
+    feed.engine.backfill("a", batch_of(stream.schema, rows), 0)
+    assert feed.engine.view().snapshot("q").approximate
+    feed.work()
+    assert feed.rows() == sorted([*before, (5, 1.0), (1, 1.0)])
+    feed.engine._check()
+
+
+def test_without_its_summary_a_query_keeps_what_was_found() -> None:
+    feed = begun()
+    feed.work(3)
+    found = feed.rows()
+    assert len(found) > 0
+    assert feed.step(DropSummary("of_a")).failed
+    feed.step(DropSummary("of_a", forced=True))
+    assert feed.rows() == found
+    assert not feed.engine.preference_work()
+    feed.put("b", (1_020, 1, 7.0), grant=ALL)
+    assert feed.rows() == found
+    (tag,) = feed.engine.view().snapshot("q").approximation
+    assert (tag.kind, tag.amount) == ("preference", 0.0)
+    feed.summarise("a")
+    feed.work()
+    assert not feed.engine.view().snapshot("q").approximate
+    assert len(feed.rows()) == 8
+    feed.engine._check()
+
+
+def test_options_that_a_preference_cannot_have() -> None:
+    feed = begun()
+    for options in ({"maintenance": "none"}, {"max_fn": "0.1"}):
+        result = feed.options("other", PREFERRED, options)
+        assert isinstance(result.failed["other"], OptionRefused)
+        assert isinstance(feed.options("q", PREFERRED, options).failed["q"], OptionRefused)
+    for options in ({"maintenance": "eager"}, {"fade": "0.25"}, {"priority": "density"}):
+        assert not feed.options("q", PREFERRED, options).failed
+    feed.work()
+    assert len(feed.rows()) == 8
+
+
+def test_queries_that_lag_hold_the_summaries_of_streams_that_are_ahead() -> None:
+    feed = Feed()
+    window = "WINDOW 14 SECONDS"
+    feed.engine.register("q", f"{JOIN} WITH PREFERENCE asc {SUMMARY} {window}")
+    feed.engine.register("exact", JOIN.replace("a, b", "a [RANGE 14 SECONDS], b [RANGE 14 SECONDS]"))
+    feed.put("b", (1_000, 0, 1.0), (1_001, 9, 1.0))
+    feed.put("a", *((1_000 + 500 * n, n % 3, 1.0) for n in range(120)))
+    for at_ms in range(2_000, 50_000, 8_000):
+        feed.put("b", (at_ms, 1, 1.0), (at_ms + 1, 2, 1.0), grant=ALL)
+        assert feed.rows() == feed.rows("exact") != []
+        assert not feed.engine.view().snapshot("q").approximate
+    held = feed.engine._parts.source("a").summaries["of_a"].now_ms
+    assert held == feed.engine.view().now_ms("q")
+    feed.engine.unregister("q")
+    feed.put("a", (61_000, 1, 1.0))
+    assert feed.engine._parts.source("a").summaries["of_a"].now_ms == feed.engine.view().now_of("a")
+
+
+def test_what_was_found_outlives_a_restart_with_a_query_that_stands_no_more() -> None:
+    feed, store = begun(), MemoryState()
+    feed.engine.register("other", SELECTED)
+    feed.work(3)
+    feed.engine.save(store)
+    feed.engine.unregister("other")
+    feed.engine.save(store)
+    again = Feed(Engine.restore(store))
+    assert again.rows() == feed.rows()
+    assert again.engine.preference_work() == feed.engine.preference_work()
+    assert len(list(store.state_parts("promising/"))) == 1
+    again.work()
+    assert len(again.rows()) == 8
+    again.engine._check()
