@@ -169,9 +169,9 @@ def test_emitted_changes_begin_with_what_is_found() -> None:
 
 def test_history_that_comes_back_is_found_too() -> None:
     feed = Feed(retain="5 MILLISECONDS")
-    feed.engine.register("q", SELECTED.removesuffix(" WINDOW 10 SECONDS"))
     feed.both()
     feed.put("a", (1_012, 7, 1.0), (1_014, 7, 0.0))
+    feed.engine.register("q", SELECTED)
     feed.work()
     before = feed.rows()
     assert 0 < len(before) < 5
