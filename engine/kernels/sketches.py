@@ -10,6 +10,8 @@ Source: Charikar, Chen, Farach-Colton, *Finding Frequent Items in Data Streams* 
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 
@@ -23,8 +25,23 @@ ROWS_MAX = 2**31 - 1
 """Of a zone: no counter of it is beyond its rows, so none overflows."""
 DEPTH = 5
 """Rows of a sketch by default, for which kernels have a path of their own."""
-ROWS, REFERENCE = 0, 1
-"""Of a zone's progress, float64[2]: rows that were entered, and v0, negative before there is one."""
+ROWS, REFERENCE, SEEN, BEFORE, LIKENESS = 0, 1, 2, 3, 4
+"""Of a zone's progress, float64[5]: rows with a value; v0, negative before there is one; all rows; rows with
+a value before the piece that is open; likeness of the last whole piece."""
+
+
+class Tally(NamedTuple):
+    """What the confidence of a zone that grows is told by.
+
+    squares: int64[t], of each sketch row the sum of its counters' squares over all cells. progress:
+    float64[5]. before: int32[buckets, size], the counters before the piece that is open; before_squares:
+    int64[t].
+    """
+
+    squares: Int64Array
+    progress: Float64Array
+    before: Int32Array
+    before_squares: Int64Array
 
 
 @step
@@ -117,6 +134,87 @@ def estimate_at(cell: Int32Array, places: Int32Array, share: int, rows: int, cou
 def summarise(
     counters: Int32Array,
     cell_rows: Int32Array,
+    tally: Tally,
+    places: Int32Array,
+    bucket: Int32Array,
+    rows: tuple[int, int],
+    theta: float,
+    rows_min: int,
+    piece: int,
+    scratch: Int64Array,
+) -> int:
+    """Enter rows of one zone one by one, until its confidence is below theta.
+
+    counters: int32[buckets, size], cell_rows: int32[buckets + 1], of the zone; the last bucket is of rows
+    without a value. places: int32[n, t]; bucket: int32[n]. rows: the first and the end of those that are
+    entered. theta: 0 or less: the zone is never ended. rows_min: at least 2. piece: rows of a piece.
+    scratch: int64[t].
+    Returns the row after the one that ended the zone, or -1 where none did and all are in.
+
+    After each row, confidence = min(v / v0, v0 / v), v = (median of squares - n) / (n (n - 1)): what is
+    expected of two rows of the zone being of one value, without bias by n. A v below 1 / rows_min counts as
+    that, since so few rows cannot tell it from none. After each piece of rows besides the likeness of the
+    piece to the zone before it, min(u / v, v / u), u = (median of inner products) / (rows of both): what is
+    expected of a row of each being of one value. O(t) a row, O(counters) a piece.
+    """
+    at = rows[0]
+    progress = tally.progress
+    while at < rows[1]:
+        stop = min(rows[1], at + piece - int(progress[SEEN]) % piece)
+        ended = _summarise(
+            counters, cell_rows, tally.squares, progress, places, bucket, (at, stop), theta, rows_min, scratch
+        )
+        if ended >= 0:
+            progress[SEEN] += ended - at
+            return ended
+        progress[SEEN] += stop - at
+        at = stop
+        if theta > 0.0 and int(progress[SEEN]) % piece == 0:
+            progress[LIKENESS] = _likeness(counters, tally, 1.0 / rows_min, scratch)
+            _keep(counters, tally)
+            if progress[LIKENESS] < theta:
+                return at
+    return -1
+
+
+@borrowing
+def _likeness(counters: Int32Array, tally: Tally, least: float, scratch: Int64Array) -> float:
+    """Of the piece that is whole now to the zone before it; 1 where either has no row with a value."""
+    t = scratch.shape[0]
+    width = counters.shape[1] // t
+    before, entered = tally.progress[BEFORE], tally.progress[ROWS] - tally.progress[BEFORE]
+    if before < 2.0 or entered < 1.0:
+        return 1.0
+    for r in range(t):
+        scratch[r] = tally.before_squares[r]
+    v = max((np.float64(median_of(scratch)) - before) / (before * (before - 1.0)), least)
+    for r in range(t):
+        total = np.int64(0)
+        for bucket in range(counters.shape[0]):
+            now, then = counters[bucket], tally.before[bucket]
+            for place in range(r * width, (r + 1) * width):
+                total += np.int64(then[place]) * np.int64(now[place] - then[place])
+        scratch[r] = total
+    u = max(np.float64(median_of(scratch)) / (before * entered), least)
+    return min(u / v, v / u)  # type: ignore[no-any-return]
+
+
+@borrowing
+def _keep(counters: Int32Array, tally: Tally) -> None:
+    """A piece begins."""
+    for bucket in range(counters.shape[0]):
+        now, then = counters[bucket], tally.before[bucket]
+        for place in range(now.shape[0]):
+            then[place] = now[place]
+    for r in range(tally.squares.shape[0]):
+        tally.before_squares[r] = tally.squares[r]
+    tally.progress[BEFORE] = tally.progress[ROWS]
+
+
+@borrowing
+def _summarise(
+    counters: Int32Array,
+    cell_rows: Int32Array,
     squares: Int64Array,
     progress: Float64Array,
     places: Int32Array,
@@ -126,19 +224,7 @@ def summarise(
     rows_min: int,
     scratch: Int64Array,
 ) -> int:
-    """Enter rows of one zone one by one, until its confidence is below theta.
-
-    counters: int32[buckets, size], cell_rows: int32[buckets + 1], of the zone; the last bucket is of rows
-    without a value. squares: int64[t], of each sketch row the sum of its counters' squares over all cells.
-    progress: float64[2], see ROWS, REFERENCE. places: int32[n, t]; bucket: int32[n]. rows: the first and the
-    end of those that are entered. theta: 0 or less: the zone is never ended. rows_min: at least 2.
-    scratch: int64[t].
-    Returns the row after the one that ended the zone, or -1 where none did and all are in.
-
-    Confidence = min(v / v0, v0 / v), v = (median of squares - n) / (n (n - 1)): what is expected of two rows
-    of the zone being of one value, without bias by n. A v below 1 / rows_min counts as that, since so few
-    rows cannot tell it from none. O(t) a row.
-    """
+    """summarise within a piece."""
     t = squares.shape[0]
     if t == DEPTH:
         return _summarise_five(counters, cell_rows, squares, progress, places, bucket, rows, theta, rows_min)
@@ -191,7 +277,7 @@ def _summarise_five(
     theta: float,
     rows_min: int,
 ) -> int:
-    """summarise for t = 5, whose sums stay in registers."""
+    """_summarise for t = 5, whose sums stay in registers."""
     without = cell_rows.shape[0] - 1
     least = 1.0 / rows_min
     entered, reference = progress[ROWS], progress[REFERENCE]

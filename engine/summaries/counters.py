@@ -11,10 +11,13 @@ import numpy as np
 
 from engine.kernels import descents, sketches
 from engine.kernels.descents import STACK, CandidateRoom, DescentRoom, Forest
-from engine.kernels.sketches import REFERENCE, ROWS, ROWS_MAX
+from engine.kernels.sketches import LIKENESS, REFERENCE, ROWS, ROWS_MAX, Tally
 from engine.model.batch import Int32Array, Int64Array
 from engine.summaries.layouts import Layout
-from engine.summaries.summary_type import Cells, Places, Tally, ValueKeys
+from engine.summaries.summary_type import Cells, Places, ValueKeys
+
+PIECE = 1_024
+"""Rows that are compared with those of the zone before them."""
 
 
 class Counters(ABC):
@@ -40,9 +43,10 @@ class Counters(ABC):
         """Enter rows one by one until the confidence falls below theta. O(t) a row."""
         if tally.progress[ROWS] + (rows.stop - rows.start) > ROWS_MAX:
             raise OverflowError("a zone has more rows than a counter counts")
-        into = (cells.counters[0], cells.rows[0], tally.squares, tally.progress)
+        into = (cells.counters[0], cells.rows[0], tally)
         of_rows = (places.counters, places.bucket, (rows.start, rows.stop))
-        return int(sketches.summarise(*into, *of_rows, theta, rows_min, np.empty(self.depth, np.int64)))
+        scratch = np.empty(self.depth, np.int64)
+        return int(sketches.summarise(*into, *of_rows, theta, rows_min, PIECE, scratch))
 
     def estimate(self, cells: Cells, places: Places, slots: Int64Array) -> Int32Array:
         """int32[n, slots]. O(n slots t)."""
@@ -56,14 +60,16 @@ class Counters(ABC):
         return int(descents.descend(*cells, *places, forest, out, scratch))
 
     def confidence(self, tally: Tally, rows_min: int) -> float:
-        """min(v / v0, v0 / v), as :func:`engine.kernels.sketches.summarise` goes by it."""
+        """The less of min(v / v0, v0 / v) and the likeness of the last piece, as
+        :func:`engine.kernels.sketches.summarise` goes by them.
+        """
         rows, reference = float(tally.progress[ROWS]), float(tally.progress[REFERENCE])
         if reference < 0:
             return 1.0
         middle = np.sort(tally.squares)
         median = int(middle[(len(middle) - 1) // 2] + middle[len(middle) // 2]) // 2
         v = max((median - rows) / (rows * (rows - 1)), 1 / rows_min)
-        return min(v / reference, reference / v)
+        return min(v / reference, reference / v, float(tally.progress[LIKENESS]))
 
     def add(self, one: Cells, other: Cells, shift: int = 0) -> None:
         """Counters are sums over rows: those of both together are the sum."""

@@ -1,10 +1,12 @@
 """Self-adjusting zones: the zone that rows enter, and when it ends.
 
-A row is entered, then the confidence of the zone is looked at: below theta, the zone ends with that row. It
-ends before a row that would make it longer than MAXLENGTH, and before one at or after the next multiple of
-T1, so that zones of granularity 2 cover those of granularity 1 whole. Where a zone ends is a function of
-rows alone. In CHANGES_MAX zones of a T1 changes were found: until the next multiple of T1 only length ends
-zones, so that a stream that changes always takes bounded memory.
+A row is entered, then the confidence of the zone is looked at: below theta, the zone ends with that row. The
+confidence tells whether values are as unequally frequent as in the zone's beginning, and after each 1,024
+rows whether these have the values of the zone before them; theta is the bound of both. A zone ends before a
+row that would make it longer than MAXLENGTH, and before one at or after the next multiple of T1, so that
+zones of granularity 2 cover those of granularity 1 whole. Where a zone ends is a function of rows alone. In
+CHANGES_MAX zones of a T1 changes were found: until the next multiple of T1 only length ends zones, so that a
+stream that changes always takes bounded memory.
 
 Source: Ali, Aref, ElTabakh, section 3.3.
 """
@@ -13,11 +15,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from engine.kernels.sketches import Tally
 from engine.kernels.top_values import Top
 from engine.model.batch import Int64Array
 from engine.model.summary import SummaryDefinition
 from engine.summaries.cells import CellPool
-from engine.summaries.summary_type import HashArray, Places, SummaryType, Tally
+from engine.summaries.summary_type import HashArray, Places, SummaryType
 from engine.summaries.top_lists import Chunk, copied, empty_top
 from engine.summaries.zones import Cut, Zone
 
@@ -119,4 +122,10 @@ class GrowingZone:
         return min(zone.begin_ms + self.definition.zone_length_max_ms, multiple)
 
     def _new_tally(self) -> Tally:
-        return Tally(np.zeros(self._technique.depth, np.int64), np.array([0.0, -1.0]))
+        depth, buckets = self._technique.depth, self.definition.settings.buckets
+        return Tally(
+            np.zeros(depth, np.int64),
+            np.array([0.0, -1.0, 0.0, 0.0, 1.0]),
+            np.zeros((buckets, self._technique.size), np.int32),
+            np.zeros(depth, np.int64),
+        )

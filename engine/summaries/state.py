@@ -10,13 +10,14 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from engine.kernels.sketches import Tally
 from engine.kernels.top_values import Top
 from engine.model.batch import Int32Array, Int64Array
 from engine.summaries.cells import CellPool
 from engine.summaries.growing_zone import GrowingZone
 from engine.summaries.layouts import Layout, Learning
 from engine.summaries.pyramid import Pyramid
-from engine.summaries.summary_type import Float64Array, HashArray, Places, Tally
+from engine.summaries.summary_type import Float64Array, HashArray, Places
 from engine.summaries.zones import CUTS, Zone
 
 _WHOLE = ("granularity", "begin_ms", "last_ms", "first", "end", "layout", "number")
@@ -125,12 +126,19 @@ def restore_zones(state: ZonesState, pyramids: list[Pyramid], pool: CellPool) ->
     return None
 
 
+def copied_tally(tally: Tally) -> Tally:
+    """Another one of the same numbers."""
+    return Tally(
+        tally.squares.copy(), tally.progress.copy(), tally.before.copy(), tally.before_squares.copy()
+    )
+
+
 def growing_state(growing: GrowingZone) -> GrowingState:
     """Copies of what it holds."""
     chunk, tally = growing.chunk, growing.tally
     of_rows = slice(0, chunk.count)
     return GrowingState(
-        Tally(tally.squares.copy(), tally.progress.copy()),
+        copied_tally(tally),
         growing.t1,
         growing.changes,
         growing.begun,
@@ -148,7 +156,7 @@ def restore_growing(state: GrowingState, zone: Zone | None, growing: GrowingZone
     """zone: the open one."""
     growing.zone, growing.begun = zone, state.begun
     growing.t1, growing.changes = state.t1, state.changes
-    growing.tally = Tally(state.tally.squares.copy(), state.tally.progress.copy())
+    growing.tally = copied_tally(state.tally)
     growing.chunk.hold(state.hash, state.places, state.first)
 
 

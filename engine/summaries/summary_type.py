@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from engine.kernels.sketches import Tally
 from engine.model.batch import Int32Array, Int64Array
 
 if TYPE_CHECKING:
@@ -53,13 +54,6 @@ class Cells(NamedTuple):
 
     counters: Int32Array
     rows: Int32Array
-
-
-class Tally(NamedTuple):
-    """What the confidence of a zone that grows is told by: squares int64[t], progress float64[2]."""
-
-    squares: Int64Array
-    progress: Float64Array
 
 
 class SummaryType(Protocol):
