@@ -90,19 +90,17 @@ class Catalogue:
         """Raise SummaryConflict where a second summary of a column would leave it open which of the two a
         standing query means by SUMMARY: its text could not be bound again. O(queries).
         """
-        summaries = self.summaries.definitions
         beside = {
             name
-            for name, one in summaries.items()
+            for name in self.summaries.on(definition.stream)
             if name != definition.name
-            and (one.stream, one.attribute) == (definition.stream, definition.attribute)
+            and self.summaries.standing[name].definition.attribute == definition.attribute
         }
         users = [query for query in queries if beside and not beside.isdisjoint(query.meaning.summaries)]
         if not users:
             return
-        templates = Templates(
-            self.definitions, self._limits, self.functions, {**summaries, definition.name: definition}
-        )
+        summaries = self.summaries.definitions_with(definition)
+        templates = Templates(self.definitions, self._limits, self.functions, summaries)
         unclear = 0
         for query in users:
             try:

@@ -9,18 +9,20 @@ they found, and look for nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from engine.language.preference import preference_of
 from engine.language.query import Query
 from engine.model.approximation import Approximation, Expected, Unfinished
+from engine.model.batch import Int64Array
 from engine.model.limits import Limits
 from engine.model.maintenance import QueryOptions
 from engine.model.source import SourceName
 from engine.model.state_tree import Tree, as_tree
 from engine.model.summary import SummaryName
 from engine.operators.scan import ScanAt
+from engine.promising.found import FoundPairs, FoundRows, PairRun
 from engine.promising.group import GroupKey, Member, PromisingGroup, expected_precision
 from engine.queries.group_makers import GroupMaker, key_of
 from engine.results.estimated_aggregates import unscaled_calls
@@ -184,7 +186,7 @@ class SetGroups:
             numbered.bases.clear()
             if numbered.group is None:
                 if before is not None:
-                    numbered.found = {name: before.found(name) for name in numbered.members}
+                    numbered.found = {name: _kept(before.found(name)) for name in numbered.members}
             else:
                 numbered.found = NOTHING_FOUND
                 for member in numbered.members.values():
@@ -293,6 +295,7 @@ class SetGroups:
             "members": list(numbered.members),
             "state": None if group is None else as_tree(group.state()),
             "bases": dict(numbered.bases),
+            "found": {name: _ordinals(one) for name, one in numbered.found.items()},
         }
 
     def restore(
@@ -302,11 +305,11 @@ class SetGroups:
         standing: Mapping[str, StandingQuery],
         at: Mapping[SourceName, ScanAt],
     ) -> bool:
-        """A group comes back; returns whether it does: not where its members are others now, or its summary
-        is absent.
+        """A group comes back, with what it found where its summary is absent; returns whether it does: not
+        where its members are others now, or only one of its state and its summaries is there.
         """
         names = tree["members"]
-        if tree["state"] is None or any(name not in standing for name in names):
+        if any(name not in standing for name in names):
             return False
         members = {name: member_of(standing[name]) for name in names}
         keys = {self.key_of(member.query) for member in members.values()}
@@ -314,13 +317,16 @@ class SetGroups:
             return False
         (key,) = keys
         summaries = self._summaries(key)
-        if summaries is None:
+        if (summaries is None) != (tree["state"] is None):
             return False
-        group = self._makers[key.kind].restored(
-            key, summaries, self._limits, list(members.values()), at, tree["state"]
-        )
+        group = None
+        if summaries is not None:
+            group = self._makers[key.kind].restored(
+                key, summaries, self._limits, list(members.values()), at, tree["state"]
+            )
         bases = {SourceName(name): base for name, base in tree["bases"].items()}
-        self._groups[key] = Numbered(number, key, group, members, NOTHING_FOUND, bases)
+        found = {name: _found(ordinals) for name, ordinals in tree["found"].items() if name in members}
+        self._groups[key] = Numbered(number, key, group, members, found, bases)
         self._has_now = any(one.now_ms is not None for one in at.values())
         self._key_of |= dict.fromkeys(members, key)
         self._found, self.moved = None, True
@@ -334,6 +340,24 @@ class SetGroups:
             if numbered.group is not None:
                 numbered.group._check()
         assert len(self._key_of) == sum(len(one.members) for one in self)
+
+
+def _kept(found: Found) -> Found:
+    """What stays of what was found while a summary is absent: nothing is estimated any more."""
+    return FoundRows(found.rows) if isinstance(found, FoundRows) else FoundPairs((found.pairs(),))
+
+
+def _ordinals(found: Found) -> list[Int64Array]:
+    """As the store has it: the ordinals of rows, or those of both parts of pairs."""
+    if isinstance(found, FoundRows):
+        return [found.rows]
+    pairs = found.pairs()
+    return [pairs.left, pairs.right]
+
+
+def _found(ordinals: Sequence[Int64Array]) -> Found:
+    """The inverse of :func:`_ordinals`."""
+    return FoundRows(ordinals[0]) if len(ordinals) == 1 else FoundPairs((PairRun(*ordinals),))
 
 
 def member_of(standing: StandingQuery) -> Member:

@@ -61,10 +61,18 @@ class Summaries:
         """What texts of queries that stand may name: absent ones too, but for those whose attribute another
         one summarises now.
         """
-        named = {name: one.definition for name, one in self.standing.items()}
+        return self._named({name: one.definition for name, one in self.standing.items()})
+
+    def definitions_with(self, coming: SummaryDefinition) -> Mapping[SummaryName, SummaryDefinition]:
+        """The same once one more stands."""
+        standing = {name: one.definition for name, one in self.standing.items()}
+        return self._named({**standing, coming.name: coming})
+
+    def _named(self, named: dict[SummaryName, SummaryDefinition]) -> Mapping[SummaryName, SummaryDefinition]:
+        """named: those that stand; absent ones come in."""
         taken = {(one.stream, one.attribute) for one in named.values()}
         for name, one in self.absent.items():
-            if (one.definition.stream, one.definition.attribute) not in taken:
+            if name not in named and (one.definition.stream, one.definition.attribute) not in taken:
                 named[name] = one.definition
         return named
 

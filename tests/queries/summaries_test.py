@@ -9,7 +9,7 @@ import pytest
 
 from engine.engine import Engine
 from engine.model.source import SourceName
-from engine.model.step import AlterSummary, CreateSummary, DropSource, DropSummary
+from engine.model.step import AlterSummary, CreateSummary, DropSource, DropSummary, Heartbeat
 from engine.model.summary import SummaryDefinition, SummarySettings
 from engine.queries.summaries import NamedSummary
 from engine.summaries.summary import Summary
@@ -163,3 +163,77 @@ def test_second_summary_that_would_leave_open_what_standing_queries_mean_is_refu
     assert list(engine.summaries) == ["popular", "another", "third"]
     with pytest.raises(SyntaxRefused, match="several summaries"):
         engine.prepare(PREFERRING)
+
+
+RARE = "SELECT v FROM s WITH PREFERENCE asc popular.Estimate.Count(v)"
+BOTH = """SELECT a.v AS v FROM s a JOIN t b ON a.v = b.v
+WITH PREFERENCE desc popular.Estimate.Count(a.v), other.Estimate.Count(b.v) WINDOW 5 SECONDS"""
+OTHER = replace(POPULAR, name="other", stream=SourceName("t"))
+
+
+def found(engine: Engine, name: str) -> list[int]:
+    return sorted(engine.view().snapshot(name).table.column("v").to_pylist())
+
+
+def with_queries() -> Engine:
+    """A selection that found all, and a join that found some of what it wants."""
+    engine = made()
+    engine.create(CREATE.replace("STREAM s", "STREAM t"))
+    engine._now(CreateSummary(POPULAR, SQL), 0)
+    engine._now(CreateSummary(OTHER, SQL), 0)
+    engine.register("rare", RARE)
+    engine.register("both", BOTH)
+    for stream in "st":
+        batch = rows(engine, 0, *((n % 7, 20 * n) for n in range(50)))
+        engine.ingest(stream, batch)
+    engine._now(Heartbeat(SourceName("s"), grant=100), 0)
+    return engine
+
+
+def test_queries_whose_summary_was_dropped_keep_their_answers_until_it_comes_again() -> None:
+    engine, store = with_queries(), MemoryState()
+    before = {name: found(engine, name) for name in ("rare", "both")}
+    assert all(before.values())
+    with pytest.raises(SummaryConflict, match="2 queries"):
+        engine._now(DropSummary("popular"), 0)
+    engine.save(store)
+    engine._now(DropSummary("popular", forced=True), 0)
+    engine.save(store)
+    with pytest.raises(UnknownSummary):
+        engine.register("new", RARE)
+    for one in (Engine.restore(store), copied(engine), engine):
+        one._now(Heartbeat(SourceName("s"), grant=10_000), 0)
+        assert {name: found(one, name) for name in before} == before
+        assert one.view().approximation("rare")
+        assert list(one.summaries) == ["other"]
+        one._now(CreateSummary(POPULAR, SQL), 0)
+        one._now(Heartbeat(SourceName("s"), grant=10_000), 0)
+        assert found(one, "rare") == sorted(n % 7 for n in range(49))
+        assert len(found(one, "both")) > len(before["both"])
+        assert not one.view().approximation("rare")
+        one._check()
+
+
+def test_a_summary_that_nobody_misses_any_more_is_forgotten() -> None:
+    engine, store = with_queries(), MemoryState()
+    engine._now(DropSummary("popular", forced=True), 0)
+    engine.unregister("both")
+    assert engine._catalogue.summaries.absent
+    engine.unregister("rare")
+    assert not engine._catalogue.summaries.absent
+    engine.save(store)
+    assert not [name for name, _ in store.state_parts("summary/popular")]
+
+
+def test_queries_that_name_no_summary_take_the_next_of_their_column() -> None:
+    engine = made()
+    engine._now(CreateSummary(POPULAR, SQL), 0)
+    engine.register("rare", RARE.replace("popular", "SUMMARY"))
+    fill(engine, 0, 30)
+    engine._now(DropSummary("popular", forced=True), 0)
+    assert found(engine, "rare") == []
+    engine._now(CreateSummary(replace(POPULAR, name="next"), SQL), 0)
+    engine._now(Heartbeat(SourceName("s"), grant=100), 0)
+    assert found(engine, "rare") == sorted(n % 7 for n in range(29))
+    assert not engine._catalogue.summaries.absent
+    engine._check()
