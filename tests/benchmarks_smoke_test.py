@@ -138,6 +138,24 @@ RUNS = {
         "--gaps 50 --windows 20 --seconds 6 --step-ms 400",
         ["out_per_in.gap50.t1", "out_per_in.gap50.t4", "out_per_in.window20.t3"],
     ),
+    "promising-fig15": (
+        "--gaps 100 --queries 20 --seconds 13",
+        ["pct_of_exact.pt.gap100", "pct_of_exact.simple.gap100", "pct_of_exact.pt.q20"],
+    ),
+    "promising-fig16": (
+        "--gaps 100 --seconds 62 --step-ms 2000 --queries 10",
+        ["mse_avg.pt.gap100", "mse_sum.simple.gap100", "mse_sum.pt_remainder.gap100"],
+    ),
+    "promising-wall": (
+        "--times 2 --wall-seconds 0.4 --sustained 20",
+        [
+            "exact_rows_per_s",
+            "delay_ms.p99.x2",
+            "ratio_to_skip.x2",
+            "pct_outliers.asc.x2",
+            "hist_mse.skip.x2",
+        ],
+    ),
     "promising-overhead": (
         "--rows 40000 --queries 20 --stretches 2 --window 1000",
         ["rows_per_s.plain", "rows_per_s.summarised", "ratio_to_plain"],

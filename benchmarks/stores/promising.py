@@ -129,6 +129,12 @@ class Collected:
         return PairRun(each >> 32, each & 0xFFFF_FFFF)
 
 
+def places_of(sales: Sales, pairs: PairRun) -> tuple[IntArray, IntArray]:
+    """Places in the rows of both stores of the parts of pairs."""
+    first, second = (np.flatnonzero(sales.store == store) for store in (0, 1))
+    return first[pairs.left], second[pairs.right]
+
+
 @dataclass(frozen=True, slots=True)
 class Promising:
     """A join by promising tuples. step_ms: event time of a step."""
@@ -139,7 +145,7 @@ class Promising:
     form: PriorityForm = "count"
     depth: int = DEPTH
     costs: Costs = PAPER
-    step_ms: int = 1
+    step_ms: int = 20
 
     def query(self, stores: tuple[Store, Store], window_ms: int) -> Query:
         """The paper's query, bound."""
@@ -178,8 +184,7 @@ class Promising:
             assert isinstance(found, FoundPairs)
             collected.add(found)
         pairs = collected.pairs()
-        places = [np.flatnonzero(sales.store == store) for store in (0, 1)]
-        first, second = places[0][pairs.left], places[1][pairs.right]
+        first, second = places_of(sales, pairs)
         apart = np.abs(sales.timestamp[first] - sales.timestamp[second])
         if len(apart) and apart.max() > window_ms:
             raise RuntimeError("a pair that was found was never in the window")

@@ -74,9 +74,9 @@ def add_arguments(parser: argparse.ArgumentParser, gaps: Sequence[int] = GAPS, s
     parser.add_argument(
         "--step-ms",
         type=int,
-        default=1,
-        help="event time of a step of the engine's parts; in a step rows of one item share their visits, "
-        "which those of a SIMPLE join never do (default: %(default)s)",
+        default=20,
+        help="event time of a step of the engine's parts; rows of one item that come in one step share their "
+        "visits, which those of a SIMPLE join never do (default: %(default)s)",
     )
 
 
@@ -211,3 +211,9 @@ def report(
         for key, measure in measures.items()
     ]
     return Report(figures, plots)
+
+
+def plots_of(report: Report) -> Sequence[Plot]:
+    """Those of a report, to be put beside others."""
+    assert report.plot is not None
+    return [report.plot] if isinstance(report.plot, Plot) else report.plot

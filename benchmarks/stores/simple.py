@@ -39,15 +39,15 @@ class Simple:
     visit: float = PAPER.visit
     insertion: float = PAPER.insertion["t1"]
 
-    def run(self, sales: Sales, window_ms: int) -> Output:
-        """What it finds."""
+    def run(self, sales: Sales, window_ms: int, at: FloatArray | None = None) -> Output:
+        """What it finds. at: when rows come by the clock, if not by their own time."""
         chain_of = np.arange(sales.items, dtype=np.int64)
         if self.chains is not None:
             chain_of = (chain_of * MIX >> 12) % self.chains
         chain = chain_of[sales.item]
         run = _skip if self.skip else _cut_off
         visits, first, second = run(
-            sales.at,
+            sales.at if at is None else at,
             sales.timestamp,
             sales.store,
             sales.item,

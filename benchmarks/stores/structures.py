@@ -18,7 +18,7 @@ from engine.stems.query_stem import QueryStem
 from engine.summaries.summary import Summary
 
 BATCH = 4_096
-MEASURED_S = 400
+MEASURED_S = 150
 """Of sales, whose insertion is measured."""
 VISITED_S, VISITED_GAP = 60, 100
 """Of sales, over which visits are measured."""
