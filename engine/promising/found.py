@@ -26,11 +26,13 @@ NOTHING: Int64Array = np.empty(0, np.int64)
 @dataclass(frozen=True, slots=True)
 class FoundRows:
     """Of one stream. rows: int64, ascending ordinals, each once. left: the rows that are estimated to be
-    found yet; None: nobody asks for them, or there are none.
+    found yet; None: nobody asks for them, or there are none. errors: rows that were visited and whose
+    predicate ended as an error.
     """
 
     rows: Int64Array
     left: RowsLeft | None = None
+    errors: int = 0
 
     def __len__(self) -> int:
         return len(self.rows)

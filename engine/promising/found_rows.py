@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from engine.model.batch import Int64Array
-from engine.promising.found import FoundRows
 
 RUNS_MAX = 16
 """More runs than this are merged."""
@@ -20,7 +19,7 @@ class RowsFound:
 
     def __init__(self, rows: Int64Array | None = None) -> None:
         self._runs: list[Int64Array] = [] if rows is None or not len(rows) else [rows]
-        self._read: FoundRows | None = None
+        self._read: Int64Array | None = None
 
     def __len__(self) -> int:
         return sum(map(len, self._runs))
@@ -42,12 +41,12 @@ class RowsFound:
         kept = [run[run.searchsorted(ordinal) :] for run in self._runs]
         self._runs = [run for run in kept if len(run)]
 
-    def read(self) -> FoundRows:
+    def read(self) -> Int64Array:
         """All of them, ascending; the same object until others come."""
         if self._read is None:
             merged = _merged(self._runs)
             self._runs = [merged] if len(merged) else []
-            self._read = FoundRows(merged)
+            self._read = merged
         return self._read
 
     def count_from(self, ordinal: int) -> int:

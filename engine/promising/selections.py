@@ -386,7 +386,7 @@ class PromisingSelection:
         with those that are left.
         """
         number = self._members.number[query_id]
-        found = self._found[number].read()
+        found = FoundRows(self._found[number].read(), errors=self.errors(query_id))
         if not len(self._set) or not counts_or_sums(self._members.held[query_id].query):
             return found
         left = self._all_left().rows_left(number, self._members, self._naming(), self._summary)
@@ -445,7 +445,7 @@ class PromisingSelection:
             deepcopy(members.learnt),
             dict(members.number),
             tuple(sorted(members.fresh)),
-            {query_id: self._found[number].read().rows for query_id, number in members.number.items()},
+            {query_id: self._found[number].read() for query_id, number in members.number.items()},
             self._mark,
             self._debt,
         )

@@ -28,6 +28,7 @@ from engine.operators.chain import CompositeSource
 from engine.operators.earlier import can_answer, require_answer, require_versions
 from engine.operators.pipeline import Evaluated, evaluate
 from engine.operators.scan import ScanAt
+from engine.promising.found import FoundRows
 from engine.results.estimated_aggregates import with_visited
 from engine.results.found_answers import NOTHING_YET, Found, evaluate_found
 from engine.results.kept import Kept
@@ -310,13 +311,20 @@ class View:
             query.maintenance,
             query.asked_weight,
             query.born,
-            sum(int(self._sources[name].errors[slot]) for name, (slot, _) in query.places()),
+            self._predicate_errors(query),
             query.paused,
             query.registration.options,
             self._strategy_of(query) or QueryOptions.of(query.registration.options).strategy or "auto",
             self._approximation.get(query.query_id, ()),
             query.tolerance,
         )
+
+    def _predicate_errors(self, query: StandingQuery) -> int:
+        """Rows whose predicate ended as an error; of a query with a preference, of those visited for it."""
+        if query.prefers:
+            found = self._sets[query.set_key].found.get(query.query_id, NOTHING_YET)
+            return found.errors if isinstance(found, FoundRows) else 0
+        return sum(int(self._sources[name].errors[slot]) for name, (slot, _) in query.places())
 
     def sources(self) -> list[SourceInfo]:
         """All sources, in order of creation."""
