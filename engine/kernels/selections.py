@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.kernels.bits import bit_of
-from engine.kernels.compiled import kernel
+from engine.kernels.compiled import borrowing, kernel, step
 
 Int32Array = npt.NDArray[np.int32]
 Int64Array = npt.NDArray[np.int64]
@@ -45,63 +45,74 @@ class Sharers(NamedTuple):
     floor: Int64Array
 
 
-@kernel
+@step
 def _is_wanted(rows: VisitedRows, row: int, member: int, wanted: Words, floor: Int64Array) -> bool:
     """Whether a member looks for a row."""
     bit = wanted[rows.entry[row], member >> 6] >> np.uint64(member & 63) & ONE
     return bool(bit != 0 and rows.ordinal[row] >= floor[member])
 
 
-@kernel
-def count_hits(rows: VisitedRows, sharers: Sharers, wanted: Words, counts: Int64Array) -> None:
-    """Add to counts, int64[members], how many of the rows each member takes.
+@borrowing
+def hits_of(rows: VisitedRows, sharers: Sharers, wanted: Words, member: Int32Array, row: Int32Array) -> int:
+    """Write which members take which of the rows, in any order; returns how many hits there are.
 
-    wanted: uint64[entries, member words]: which members look for the rows of an entry.
+    wanted: uint64[entries, member words]: which members look for the rows of an entry. member, row:
+    int32[...] each; hits beyond their room are counted and not written.
     Cost: O(words * rows + hits).
     """
-    starts, members, floor = sharers
+    count = 0
     for word in range(rows.bits.shape[0]):
-        column = rows.bits[word]
-        for row in range(column.shape[0]):
-            left = column[row]
+        for at in range(rows.bits.shape[1]):
+            left = rows.bits[word, at]
             while left:
                 place = 64 * word + bit_of(left & (~left + ONE))
                 left &= left - ONE
-                for at in range(starts[place], starts[place + 1]):
-                    if _is_wanted(rows, row, members[at], wanted, floor):
-                        counts[members[at]] += 1
+                for each in range(sharers.starts[place], sharers.starts[place + 1]):
+                    one = sharers.members[each]
+                    if _is_wanted(rows, at, one, wanted, sharers.floor):
+                        if count < member.shape[0]:
+                            member[count] = one
+                            row[count] = at
+                        count += 1
     for pair in range(rows.row.shape[0]):
         place = rows.place[pair]
-        for at in range(starts[place], starts[place + 1]):
-            if _is_wanted(rows, rows.row[pair], members[at], wanted, floor):
-                counts[members[at]] += 1
+        for each in range(sharers.starts[place], sharers.starts[place + 1]):
+            one = sharers.members[each]
+            if _is_wanted(rows, rows.row[pair], one, wanted, sharers.floor):
+                if count < member.shape[0]:
+                    member[count] = one
+                    row[count] = rows.row[pair]
+                count += 1
+    return count
 
 
-@kernel
-def take_hits(rows: VisitedRows, sharers: Sharers, wanted: Words, ends: Int64Array, out: Int64Array) -> None:
-    """Write where those rows stand among the visited ones, member by member, ascending.
+@borrowing
+def by_member(member: Int32Array, row: Int32Array, starts: Int64Array, out: Int64Array) -> None:
+    """Put hits together member by member, those of each in their order. O(hits + members).
 
-    ends: int64[members], where each member begins in out; where it ends afterwards. The rest as in
-    :func:`count_hits`.
+    member, row: int32[n] each. starts: int64[members + 1], zeros; then where each begins in out, int64[n].
     """
-    starts, members, floor = sharers
-    for word in range(rows.bits.shape[0]):
-        column = rows.bits[word]
-        for row in range(column.shape[0]):
-            left = column[row]
-            while left:
-                place = 64 * word + bit_of(left & (~left + ONE))
-                left &= left - ONE
-                for at in range(starts[place], starts[place + 1]):
-                    if _is_wanted(rows, row, members[at], wanted, floor):
-                        out[ends[members[at]]] = row
-                        ends[members[at]] += 1
-    for pair in range(rows.row.shape[0]):
-        place = rows.place[pair]
-        for at in range(starts[place], starts[place + 1]):
-            if _is_wanted(rows, rows.row[pair], members[at], wanted, floor):
-                out[ends[members[at]]] = rows.row[pair]
-                ends[members[at]] += 1
+    for hit in range(member.shape[0]):
+        starts[member[hit] + 1] += 1
+    for each in range(1, starts.shape[0]):
+        starts[each] += starts[each - 1]
+    for hit in range(member.shape[0]):
+        out[starts[member[hit]]] = row[hit]
+        starts[member[hit]] += 1
+    for each in range(starts.shape[0] - 1, 0, -1):
+        starts[each] = starts[each - 1]
+    starts[0] = 0
+
+
+@borrowing
+def count_cells(starts: Int64Array, entry: Int32Array, bucket: Int32Array, out: Int64Array) -> None:
+    """Add to out, int64[members, buckets], the hits of each member in each bucket.
+
+    starts: int64[members + 1], where the hits of each begin in entry, int32[hits], whose buckets are told.
+    """
+    for member in range(starts.shape[0] - 1):
+        for hit in range(starts[member], starts[member + 1]):
+            out[member, bucket[entry[hit]]] += 1
 
 
 class Constants(NamedTuple):

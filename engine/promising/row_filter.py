@@ -76,6 +76,8 @@ class RowFilter:
         order = np.argsort(place, kind="stable")
         self._starts = np.searchsorted(place[order], np.arange(places + 1)).astype(np.int32)
         self._sharers = np.array(list(taken), np.int32)[order]
+        # Room for hits.
+        self._member, self._row = np.empty(BATCH_ROWS_MAX, np.int32), np.empty(BATCH_ROWS_MAX, np.int32)
         self._residuals = {member: each.residuals for member, each in taken.items() if each.residuals}
 
     def _places(self, slots: Int64Array) -> tuple[Int64Array, int]:
@@ -128,11 +130,12 @@ class RowFilter:
         listed = 64 * len(self._filter.words) + np.searchsorted(self._filter.selective, slot)
         visited = VisitedRows(found.bits, row.astype(np.int32), listed.astype(np.int32), entry, ordinals)
         sharers = Sharers(self._starts, self._sharers, floor)
-        counts = np.zeros(self._members, np.int64)
-        selections.count_hits(visited, sharers, wanted, counts)
-        starts = np.concatenate([[0], np.cumsum(counts)])
-        taken = np.empty(starts[-1], np.int64)
-        selections.take_hits(visited, sharers, wanted, starts[:-1].copy(), taken)
+        count = selections.hits_of(visited, sharers, wanted, self._member, self._row)
+        if count > len(self._member):
+            self._member, self._row = np.empty(2 * count, np.int32), np.empty(2 * count, np.int32)
+            selections.hits_of(visited, sharers, wanted, self._member, self._row)
+        starts, taken = np.zeros(self._members + 1, np.int64), np.empty(count, np.int64)
+        selections.by_member(self._member[:count], self._row[:count], starts, taken)
         if not self._residuals:
             return Hits(starts, ordinals[taken], entry[taken], np.zeros(self._members, np.int64), 0)
         return self._without_refused(rows, places, ordinals, entry, starts, taken)

@@ -318,10 +318,7 @@ class PromisingSelection:
         """What members took is theirs; their rates are those of all that was visited for them."""
         learnt = self._members.learnt
         learnt.errors += hits.errors
-        member = np.repeat(np.arange(self._members.size), np.diff(hits.starts))
-        cells = self._members.buckets + 1
-        of_cell = np.bincount(member * cells + visited.bucket[hits.entry], minlength=learnt.hits.size)
-        learnt.hits += of_cell.reshape(learnt.hits.shape)
+        selections.count_cells(hits.starts, hits.entry, visited.bucket, learnt.hits)
         named = self._naming()
         seen = np.zeros(len(named.constants.member))
         add_estimates(visited, visited.wanted, counts, named, self._summary, seen)
