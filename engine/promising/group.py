@@ -17,7 +17,7 @@ sections 2 and 4.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Literal, Protocol
 
 from engine.joins.shape import Edge
@@ -111,10 +111,6 @@ class GroupCounts:
     # Units that were spent.
     spent: int = 0
 
-    def plus(self, **more: int) -> GroupCounts:
-        """The same with some of them increased."""
-        return replace(self, **{name: getattr(self, name) + by for name, by in more.items()})
-
     def with_left(self, entries_left: int, short: int, estimate_left: float) -> GroupCounts:
         """The same with what is before the group now."""
         return replace(self, entries_left=entries_left, short=short, estimate_left=estimate_left)
@@ -125,6 +121,23 @@ def total_counts(counts: Iterable[GroupCounts]) -> GroupCounts:
     names = [field.name for field in fields(GroupCounts)]
     each = list(counts)
     return GroupCounts(*(sum(getattr(one, name) for one in each) for name in names))
+
+
+class Tally:
+    """Counts that go on; those of what is left are not among them."""
+
+    def __init__(self, counts: GroupCounts | None = None) -> None:
+        """counts: those to go on from."""
+        self._counted = asdict(counts or GroupCounts())
+
+    def count(self, **more: int) -> None:
+        """Some have become more."""
+        for name, by in more.items():
+            self._counted[name] += by
+
+    def counts(self) -> GroupCounts:
+        """As they stand."""
+        return GroupCounts(**self._counted)
 
 
 class PromisingGroup(Protocol):

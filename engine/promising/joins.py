@@ -31,7 +31,7 @@ from engine.model.summary import SummaryName
 from engine.operators.scan import ScanAt
 from engine.promising import picking
 from engine.promising.found import FoundPairs, PairRun
-from engine.promising.group import GroupCounts, GroupKey, Member
+from engine.promising.group import GroupCounts, GroupKey, Member, Tally
 from engine.promising.insertion import new_entries
 from engine.promising.join_members import JoinMembers, Kept
 from engine.promising.pair_store import PairStore
@@ -91,7 +91,7 @@ class PromisingJoin:
         self._codes = self._new_codes()
         self._kept: Kept | None = None
         self._pairs = PairStore()
-        self._counts = GroupCounts()
+        self._tally = Tally()
         self._order: _Order | None = None
         self._at: Mapping[SourceName, ScanAt] = {}
 
@@ -184,12 +184,12 @@ class PromisingJoin:
             low = each.low
             if moved or low > each.lapsed_below:
                 lapsed, rows = each.lapse(low, self._inputs[1 - place].floor)
-                self._counts = self._counts.plus(lapsed=lapsed, rows_lapsed=rows)
+                self._tally.count(lapsed=lapsed, rows_lapsed=rows)
 
     def _lapse_all(self) -> None:
         for each in self._inputs:
             left = each.entries.entries.left
-            self._counts = self._counts.plus(lapsed=int(np.count_nonzero(left)), rows_lapsed=int(left.sum()))
+            self._tally.count(lapsed=int(np.count_nonzero(left)), rows_lapsed=int(left.sum()))
 
     def _insert(self, driver: int, start: int, stop: int, upper: int) -> None:
         """Entries for the rows of one input, start <= ordinal < stop, over the other's below ``upper``."""
@@ -203,7 +203,7 @@ class PromisingJoin:
         made = new_entries(probing, probed, self.key, start, stop, upper, from_ms)
         if made is None:
             return
-        self._counts = self._counts.plus(
+        self._tally.count(
             entries=len(made),
             rows=int(made.rows.sum()),
             pruned=int(np.count_nonzero(made.rank == picking.PRUNED)),
@@ -226,7 +226,7 @@ class PromisingJoin:
         order = self._ordered()
         both = PromisingEntries.joined([each.entries.entries for each in self._inputs])
         cut = least_promising(self.key.order, both, order.priority, more)
-        self._counts = self._counts.plus(cut=more, rows_cut=int(both.left[cut].sum()))
+        self._tally.count(cut=more, rows_cut=int(both.left[cut].sum()))
         self._inputs[0].cut(cut[: order.boundary])
         self._inputs[1].cut(cut[order.boundary :])
         self._order = None
@@ -274,7 +274,7 @@ class PromisingJoin:
         if found:
             left, right = (np.concatenate([each[place] for each in found]) for place in (0, 1))
             hits = self._pairs.add(left, right)
-        self._counts = self._counts.plus(spent=used, hits=hits)
+        self._tally.count(spent=used, hits=hits)
         return used
 
     def _ordered(self) -> _Order:
@@ -296,7 +296,7 @@ class PromisingJoin:
             for stored, probing in each.visit(chosen, units[among], self._inputs[1 - place].floor, tally):
                 found.append((probing, stored) if place else (stored, probing))
         visited, lapsed, finished = tally.tolist()
-        self._counts = self._counts.plus(visited=visited, rows_lapsed=lapsed, done=finished)
+        self._tally.count(visited=visited, rows_lapsed=lapsed, done=finished)
         return int(visited)
 
     # --- readers ----------------------------------------------------------------------------------
@@ -305,7 +305,7 @@ class PromisingJoin:
     def counts(self) -> GroupCounts:
         """What was done, and what is left."""
         left = [each.entries.entries.left for each in self._inputs]
-        return self._counts.with_left(
+        return self._tally.counts().with_left(
             sum(int(np.count_nonzero(each)) for each in left),
             sum(int(each.sum()) for each in left),
             sum(each.entries.estimate_left() for each in self._inputs),
@@ -373,7 +373,7 @@ class PromisingJoin:
             tuple(each.state() for each in self._inputs),
             pairs,
             self._pairs.known,
-            self._counts,
+            self._tally.counts(),
             self._is_kept,
         )
 
@@ -397,7 +397,7 @@ class PromisingJoin:
             each.restore(saved, at[each.source].rows, group._codes)
         group._recode_lists()
         group._pairs = PairStore(state.pairs, state.known)
-        group._counts = state.counts
+        group._tally = Tally(state.counts)
         return group
 
     def _check(self) -> None:

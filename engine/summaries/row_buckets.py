@@ -90,6 +90,9 @@ class RowBuckets:
 
     def buckets_of(self, first: int, end: int) -> Int32Array:
         """int32[end - first]: the bucket of each row of a range; of rows that are not held the last."""
+        place = first & (BLOCK - 1)
+        if first >= max(self.first, self.next - (self.next & (BLOCK - 1))) and end <= self.next:
+            return self._open[place : place + end - first].astype(np.int32)  # of the open block
         every = np.arange(self._buckets, dtype=np.int32)
         ranges = (np.full(self._buckets, number, np.int64) for number in (first, end))
         offsets, rows = self.lists(every, *ranges)
