@@ -28,6 +28,7 @@ from broker.demo.board import BOARD, CREATES
 from broker.demo.bursts import KEY, Bursts, keys
 from broker.demo.dashboards import FOLLOWED, dashboards
 from broker.demo.flights import Data, Replayed, load, planes
+from broker.demo.promising import RARE, Promising
 from broker.demo.queries import Standing, count_of_all, headlines, standing, watch_list
 from broker.demo.replay import Replay
 from broker.demo.services import Services, services
@@ -160,9 +161,11 @@ class Show:
             client = stack.enter_context(connect(running.url))
             audience, board = Audience(client, queries), Audience(client, BOARD)
             boards = Audience(client, dashboards(flights, followed))
+            promising = Promising(client)
             with self._part("creating streams, a table, a view and the first queries", "register"):
                 for sql in (flights.sql, weather.sql, aircraft.sql, *CREATES):
                     client.create(sql)
+                promising.begin()
                 board.register(len(BOARD))
                 audience.register(EARLY)
                 boards.register(followed)
@@ -174,13 +177,16 @@ class Show:
                 replay.prime(
                     lambda rows: all(audience.progress().by_stream.get(n, 0) >= k for n, k in rows.items())
                 )
+            if not self.headless:
+                promising.start()
             began = time.monotonic()
             replay.start()
             # Most queries come while data flows: they see what was before as well as what comes after.
             registering = aside.submit(audience.register, len(queries))
             bursts = Bursts(client, replay, by_itself=burst)
-            self._follow(running, replay, audience, board, handle, absent, bursts)
+            self._follow(running, replay, audience, board, promising, handle, absent, bursts)
             bursts.end()
+            promising.hold()
             if replay.error is not None:
                 raise replay.error
             self.seconds["replay"] = time.monotonic() - began
@@ -189,23 +195,25 @@ class Show:
             with self._part("waiting until the last records have entered", "settle"):
                 progress = audience.settle(replay.total)
             returned = self._come_back(running, handle, absent)
+            limited = self._lift(promising)
             late = self._newcomer(client)
             with self._part("comparing every answer with the files", "check"):
                 data: Data = {one.name: one for one in (flights, weather, aircraft)}
                 verdict = board.check(data, CHECK_MAX_S)
                 verdict += audience.check(data, CHECK_MAX_S)
                 verdict += boards.check(data, CHECK_MAX_S, FOLLOWED_CHECKED)
+                verdict += promising.audience.check(data, CHECK_MAX_S)
                 matched = self._match(client, audience, flights, verdict)
             good = not verdict.wrong and not progress.late and not progress.refused
-            registered = len(queries) + len(BOARD) + followed
+            registered = len(queries) + len(BOARD) + followed + len(promising.audience.standing)
             more = {"queries": registered, "followed": followed, "matched": matched.total}
             if bursts.count:
                 more |= bursts.facts()
-            self._conclude(replay, progress, verdict, {**more, **returned, **late}, good)
+            self._conclude(replay, progress, verdict, {**more, **returned, **limited, **late}, good)
             if not self.as_json:
                 self._look_next(client, board, flights, matched, keep)
             if keep:
-                self._stay(running, handle)
+                self._stay(running, handle, promising)
             with self._part("stopping", "stop"):
                 stack.close()
         return good
@@ -247,6 +255,7 @@ class Show:
         replay: Replay,
         audience: Audience,
         board: Audience,
+        promising: Promising,
         handle: Handle,
         absent: Standing,
         bursts: Bursts,
@@ -257,6 +266,7 @@ class Show:
             while not replay.done:
                 running.check()
                 bursts.tick()
+                promising.look()
                 if not self.as_json and replay.seconds - told >= 10.0:
                     told = replay.seconds
                     now = audience.progress()
@@ -274,7 +284,7 @@ class Show:
             f"\nThe key {KEY} switches a burst on and off. Try it from another terminal while this runs:",
             style="bold",
         )
-        self._invite(running, handle)
+        self._invite(running, handle, promising)
         with (
             keys() as pressed,
             Live(console=self.console, auto_refresh=False, transient=True) as view,
@@ -292,6 +302,7 @@ class Show:
                 panels = [
                     screen.counts(titles, found, before),
                     screen.watched(f"a watch-list: {absent.title}", audience.client.snapshot(handle)),
+                    screen.promising(RARE.title, promising.look()),
                     *tiles.values(),
                 ]
                 if bursts.count:
@@ -322,6 +333,26 @@ class Show:
             )
             self.console.print(screen.rows(snapshot, 6))
         return {"away_rows": len(snapshot), "away_ms": round(elapsed_ms, 2)}
+
+    def _lift(self, promising: Promising) -> dict[str, Any]:
+        """The work of the query with a preference is limited no more: its answer becomes exact."""
+        is_whole = promising.lift()
+        found = promising.found
+        if not self.headless:
+            self.console.print(
+                Text.assemble(
+                    f"Of {RARE.title} ",
+                    (f"{found.rows:,}", "bold"),
+                    f" were found with little work; without its limit {found.whole_rows:,}, "
+                    f"{'all of them' if is_whole else 'still not all'}, after {found.whole_s:.1f} s.",
+                )
+            )
+        return {
+            "promising_rows": found.rows,
+            "promising_whole_rows": found.whole_rows,
+            "promising_approximate": found.approximate,
+            "promising_seen": found.seen,
+        }
 
     def _newcomer(self, client: Client) -> dict[str, Any]:
         """A query that comes after all the data."""
@@ -433,17 +464,17 @@ class Show:
                 err=True,
             )
 
-    def _stay(self, running: Services, handle: Handle) -> None:
+    def _stay(self, running: Services, handle: Handle, promising: Promising) -> None:
         self.console.print(
             "\nKafka and the broker keep running until Ctrl-C. From another terminal:", style="bold"
         )
-        self._invite(running, handle)
+        self._invite(running, handle, promising)
         with contextlib.suppress(KeyboardInterrupt):
             while True:
                 running.check()
                 time.sleep(0.2)
 
-    def _invite(self, running: Services, handle: Handle) -> None:
+    def _invite(self, running: Services, handle: Handle, promising: Promising) -> None:
         command = _command()
         lines = [] if running.url == URL_DEFAULT else [f"export TUREEN_URL={running.url}"]
         if running.bootstrap != KAFKA_BOOTSTRAP_DEFAULT:
@@ -459,6 +490,9 @@ class Show:
             f'{command} sql "{late}"',
         ]
         for line in lines:
+            self._say(line)
+        self.console.print("Flights to rare destinations, with no time for others, and with all of it:")
+        for line in promising.commands(command):
             self._say(line)
         self.console.print()
 

@@ -62,6 +62,17 @@ def watched(title: str, snapshot: Snapshot) -> RenderableType:
     return _panel(title, rows(snapshot, WATCHED_ROWS))
 
 
+def promising(title: str, snapshot: Snapshot) -> RenderableType:
+    """The last rows of an answer, and whether these are all."""
+    mark = Text("exact", style="green")
+    if snapshot.approximate:
+        share = "".join(
+            f", about {1 - tag.fn:.0%}" for tag in snapshot.approximation[:1] if tag.fn is not None
+        )
+        mark = Text(f"approximate: {len(snapshot):,} rows{share}", style="yellow")
+    return _panel(title, Group(mark, rows(snapshot, WATCHED_ROWS)))
+
+
 def burst(bursts: Bursts) -> RenderableType:
     """Who pays for the last burst that is over, and who paid before it."""
     table = Table.grid(padding=(0, 1, 0, 0), expand=True)

@@ -178,7 +178,7 @@ def test_headless_on_a_few_rows_all_answers_equal(tmp_path: Path) -> None:
     assert run.returncode == 0, err
     facts = json.loads(out)
     assert facts["ok"]
-    assert (facts["flights"], facts["queries"], facts["wrong"]) == (5_000, 700 + len(BOARD), 0)
+    assert (facts["flights"], facts["queries"], facts["wrong"]) == (5_000, 701 + len(BOARD), 0)
     assert facts["followed"] == 300
     assert facts["deltas"] > 1_000
     assert (facts["late"], facts["refused"]) == (0, 0)
@@ -186,6 +186,8 @@ def test_headless_on_a_few_rows_all_answers_equal(tmp_path: Path) -> None:
     assert facts["matched"] > 0
     assert facts["checked_rows"] > 1_000
     assert facts["away_rows"] > 0
+    assert 0 < facts["promising_approximate"] <= facts["promising_seen"]
+    assert facts["promising_rows"] == 0 < facts["promising_whole_rows"]
 
 
 def test_a_burst_is_measured_and_told(tmp_path: Path) -> None:
