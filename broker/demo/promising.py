@@ -22,7 +22,7 @@ from tureen.snapshot import Snapshot
 DAY_MS = 86_400_000
 SUMMARY = "CREATE SUMMARY destinations ON flights (dest) WITH GRANULARITY 6 HOURS AND COLLAPSE(4, 3)"
 LIMIT = "preference_work_per_s_max"
-UNITS_PER_S = 500
+UNITS_PER_S = 300
 """Far fewer than flights come a second."""
 WHOLE_MAX_S = 30.0
 
