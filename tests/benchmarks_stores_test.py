@@ -8,9 +8,18 @@ from benchmarks.stores.exact import EVER, Output, exact, output_of
 from benchmarks.stores.flights import flights
 from benchmarks.stores.intervals import aggregates, draw_intervals, mse, pct_of_answers, simple
 from benchmarks.stores.measures import hist_mse, outliers, pct_of_exact, pct_outliers
+from benchmarks.stores.promising import STORES, join_text
 from benchmarks.stores.sales import SWAP_S, Sales, draw
 from benchmarks.stores.simple import Simple, lines
+from benchmarks.stores.wall import Feed, at_distinct_instants, engine_of
 from broker.demo.flights import DataMissing
+from engine.language.preference import PreferenceOrder
+from engine.language.query import Query
+from engine.model.source import SourceName
+from engine.promising.found import FoundPairs
+from engine.promising.group import Member
+from engine.promising.join_members import join_key
+from engine.promising.joins import PromisingJoin
 
 WINDOW = 60_000
 LINES = lines(PAPER)
@@ -158,3 +167,31 @@ def test_flights_join_on_the_carrier(name: str, share: float) -> None:
     assert rows.at[-1] == pytest.approx(600_000)
     counts = np.stack([np.bincount(rows.of(store).item, minlength=rows.items) for store in (0, 1)])
     assert (counts[0] * counts[1]).sum() / counts.sum(axis=1).prod() == pytest.approx(share, abs=0.025)
+
+
+@pytest.mark.parametrize("order", ["desc", "asc", "weighted"])
+def test_parts_find_the_pairs_that_the_engine_finds(order: PreferenceOrder) -> None:
+    sales = at_distinct_instants(draw(4, 8, 40))
+    engine = engine_of(sales, join_text(order, 0.8, 3_000))
+    feed = Feed(engine, sales)
+    sources = {name: engine._sources[name] for name in map(SourceName, STORES)}
+    summaries = {f"{name}_items": source.summaries[f"{name}_items"] for name, source in sources.items()}
+    text = join_text(order, 0.8, 3_000)
+    query = engine.prepare(text)
+    assert isinstance(query, Query)
+    group = PromisingJoin(join_key(query, dict.fromkeys(sources, 3)), summaries)
+    ((over, _),) = engine._parts.grants.groups()
+    group.add(Member("q", query), over.stands())
+    for until in range(500, 8_501, 500):
+        for store in (0, 1):
+            spent = feed.enter_store(store, until, 20)
+            group.arrive(over.stands(), over.now_ms)
+            assert group.spend(20, over.stands()) == spent
+        mine, theirs = group.found("q"), feed.found()
+        assert isinstance(mine, FoundPairs)
+        for place in (0, 1):
+            assert np.array_equal(mine.rows(place), theirs.rows(place))
+        assert mine.pairs().left.tolist() == theirs.pairs().left.tolist()
+        assert mine.pairs().right.tolist() == theirs.pairs().right.tolist()
+    assert len(theirs) > 20
+    assert group.counts.short > 0

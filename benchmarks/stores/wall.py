@@ -103,15 +103,17 @@ class Feed:
         self.streams = tuple(stream(name, int(self.sales.at[-1] / 1_000) + 1) for name in STORES)
 
     def enter(self, until: float, grant: int = 0) -> int:
-        """The rows before an instant come; returns the units that were spent."""
-        spent = 0
-        for store, part in enumerate(self.parts):
-            first, end = self.taken[store], int(np.searchsorted(part.at, until))
-            self.taken[store] = end
-            batch = batch_of(part.part(slice(first, end)), self.streams[store], first)
-            body = Records(SourceName(STORES[store]), batch, {}, grant=grant if store else 0)
-            spent += self.engine._now(body, int(until)).spent
-        return spent
+        """The rows before an instant come, with a grant at last; returns the units that were spent."""
+        self.enter_store(0, until)
+        return self.enter_store(1, until, grant)
+
+    def enter_store(self, store: int, until: float, grant: int = 0) -> int:
+        """Those of one store."""
+        part = self.parts[store]
+        first, end = self.taken[store], int(np.searchsorted(part.at, until))
+        self.taken[store] = end
+        batch = batch_of(part.part(slice(first, end)), self.streams[store], first)
+        return self.engine._now(Records(SourceName(STORES[store]), batch, {}, grant=grant), int(until)).spent
 
     def beat(self, grant: int) -> int:
         """No row comes, and units may be spent; returns how many were."""
