@@ -201,7 +201,7 @@ def _summary(one: Mapping[str, Any] | None) -> str:
     zones = "/".join(map(str, one["zones"]))
     return (
         f", {one['kind']} of {one['attribute']}: zones {zones}, {one['rows']:,} rows, "
-        f"reach {_span(one['reach_ms'])}"
+        f"reach {_span(one['reach_ms'])}, error {one['error_rows']:,.3g} rows"
     )
 
 

@@ -40,6 +40,8 @@ class PlanSummary:
     zones: tuple[int, ...]
     # Rows in them that have a value.
     rows: int
+    # Standard deviation of one row of the sketch, sqrt(F2 / b), in the worst cell, in rows.
+    error_rows: float
     nbytes: int
 
 
@@ -150,6 +152,7 @@ def _summary(summary: Summary) -> PlanSummary:
         definition.reach_ms,
         tuple(np.bincount(zones.granularity, minlength=definition.depth + 1)[1:].tolist()),
         int(zones.rows.sum()),
+        float(summary.error_bounds().max(initial=0.0)),
         summary.nbytes,
     )
 
