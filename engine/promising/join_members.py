@@ -102,14 +102,18 @@ class JoinMembers:
         """How far back each input is needed for a query."""
         return tuple(map(Reach.of, windows_of(query, self._shape)))
 
-    def floors_of(self, query_id: str, at: Mapping[SourceName, ScanAt]) -> list[int]:
+    def floors_of(self, query_id: str, at: Mapping[SourceName, ScanAt]) -> tuple[int, int]:
         """The ordinals at which the windows of a query begin, of each input."""
-        floors = []
         reaches = self.reaches_of(self.by_id[query_id].query)
-        for source, reach in zip(self._shape.inputs, reaches, strict=True):
-            scan, now_ms = at[source], at[source].now_ms
-            floors.append(scan.end if now_ms is None else reach.floor(scan.rows, scan.end, now_ms))
-        return floors
+        one, other = (
+            _floor(reach, at[source]) for source, reach in zip(self._shape.inputs, reaches, strict=True)
+        )
+        return one, other
+
+
+def _floor(reach: Reach, scan: ScanAt) -> int:
+    """The first ordinal in reach; where nothing is visible, the next."""
+    return scan.end if scan.now_ms is None else reach.floor(scan.rows, scan.end, scan.now_ms)
 
 
 def _any_of(predicates: Iterable[Expression | None]) -> Predicates:

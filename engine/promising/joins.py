@@ -24,7 +24,7 @@ import numpy as np
 
 from engine.joins.key_codes import KeyCodes, kind_of
 from engine.joins.shape import Shape
-from engine.model.batch import BoolArray, Int64Array
+from engine.model.batch import Int64Array
 from engine.model.limits import Limits
 from engine.model.source import SourceName
 from engine.model.summary import SummaryName
@@ -94,6 +94,7 @@ class PromisingJoin:
         self._tally = Tally()
         self._order: _Order | None = None
         self._at: Mapping[SourceName, ScanAt] = {}
+        self._left_by_floors: dict[tuple[int, int], tuple[int, float]] = {}
 
     def _new_codes(self) -> KeyCodes:
         return KeyCodes(kind_of([one.type for one in self._inputs[0].keys]))
@@ -114,6 +115,7 @@ class PromisingJoin:
         """A query comes; it sees all retained rows, after the next :meth:`arrive`."""
         self._members.add(member)
         self._at = {name: at[name] for name in self.key.sources}
+        self._left_by_floors.clear()
 
     def remove(self, query_id: str) -> None:
         """It goes; what only it wanted is not kept from now on."""
@@ -128,7 +130,10 @@ class PromisingJoin:
     @property
     def _is_kept(self) -> bool:
         """Whether rows and entries are kept for all members."""
-        return bool(self._members) and self._kept is not None and self._kept.covers(self._members.needed())
+        if self._kept is None or not self._members:
+            return False
+        needed = self._members.needed()
+        return self._kept is needed or self._kept.covers(needed)
 
     def _keep_for(self, needed: Kept) -> None:
         """What rows that come are kept for."""
@@ -142,6 +147,7 @@ class PromisingJoin:
         """Take in the rows that became visible since, and let go of what left all windows at NOW."""
         self._at = {name: at[name] for name in self.key.sources}
         self._order = None
+        self._left_by_floors.clear()
         if now_ms is None or not self._members:
             return
         needed = self._members.needed()
@@ -256,6 +262,7 @@ class PromisingJoin:
     def spend(self, units: int, at: Mapping[SourceName, ScanAt]) -> int:
         """Visit rows; returns the units that were used: all of them, or less and nothing is left."""
         used, found = 0, list[tuple[Int64Array, Int64Array]]()
+        self._left_by_floors.clear()
         while used < units:
             order = self._ordered()
             both = [each.entries.entries for each in self._inputs]
@@ -316,23 +323,31 @@ class PromisingJoin:
         assert query_id in self.members
         return self._pairs.view()
 
-    def _open(self, query_id: str) -> list[BoolArray]:
-        """bool[entries] of each input: which may lead to pairs in a query's windows."""
-        one, other = self._members.floors_of(query_id, self._at)
-        return [self._inputs[0].entries.open(one, other), self._inputs[1].entries.open(other, one)]
+    def _left_of(self, query_id: str) -> tuple[int, float]:
+        """Of the entries that may lead to pairs in a query's windows how many they are, and how many pairs
+        are estimated. O(entries) for the first query with these windows since something changed.
+        """
+        floors = self._members.floors_of(query_id, self._at)
+        known = self._left_by_floors.get(floors)
+        if known is None:
+            one, other = (each.entries for each in self._inputs)
+            open_ = one.open(*floors), other.open(*floors[::-1])
+            known = (
+                sum(int(np.count_nonzero(each)) for each in open_),
+                one.estimate_left(open_[0]) + other.estimate_left(open_[1]),
+            )
+            self._left_by_floors[floors] = known
+        return known
 
     def estimate_left(self, query_id: str) -> float:
         """How many more pairs in a query's windows the summaries estimate, as those that were found: whatever
         its predicates make of them.
         """
-        return sum(
-            each.entries.estimate_left(there)
-            for each, there in zip(self._inputs, self._open(query_id), strict=True)
-        )
+        return self._left_of(query_id)[1]
 
     def entries_left(self, query_id: str) -> int:
         """How many entries may lead to pairs in a query's windows."""
-        return sum(int(np.count_nonzero(there)) for there in self._open(query_id))
+        return self._left_of(query_id)[0]
 
     def is_whole(self, query_id: str) -> bool:
         """Whether nothing is left, or was cut, or out of reach, that a query's windows hold."""
@@ -353,12 +368,14 @@ class PromisingJoin:
     def drop_below(self, source: SourceName, ordinal: int) -> None:
         """Rows of a source below this ordinal are gone."""
         self._order = None
+        self._left_by_floors.clear()
         self._raise_floors(
             [max(each.floor, ordinal) if each.source == source else each.floor for each in self._inputs]
         )
 
     def forget(self) -> None:
         """Begin anew at the next :meth:`arrive`; what was found goes, too."""
+        self._left_by_floors.clear()
         self._lapse_all()
         for each in self._inputs:
             each.restart(0)

@@ -113,13 +113,13 @@ class PromisingSet:
         return newest
 
     def estimate_left(self, among: BoolArray | None = None) -> float:
-        """How many pairs these entries, bool[entries], are estimated to lead to; None: all. Finished ones do
-        not count, so that it is the same to the bit whether they were swept.
+        """How many pairs these entries, bool[entries], are estimated to lead to; None: all
+        that are not finished; so it is the same to the bit whether these were swept.
         """
         held = self.entries
-        places = np.flatnonzero(held.left > 0 if among is None else among & (held.left > 0))
-        held = held.take(places)
-        return float((held.left / held.rows * held.estimate * self._list_counts[held.lists]).sum())
+        places = np.flatnonzero(held.left > 0 if among is None else among)
+        share = held.left[places] / held.rows[places]
+        return float((share * held.estimate[places] * self._list_counts[held.lists[places]]).sum())
 
     def add_lists(self, counts: Int64Array, codes: Int64Array, rows: Int64Array) -> int:
         """Lists come; returns the place of the first. rows: of all of them, one after another."""
