@@ -9,24 +9,23 @@ they found, and look for nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from engine.language.preference import preference_of
 from engine.language.query import Query
 from engine.model.approximation import Approximation, Expected, Unfinished
-from engine.model.batch import Int64Array
 from engine.model.limits import Limits
 from engine.model.maintenance import QueryOptions
 from engine.model.source import SourceName
 from engine.model.state_tree import Tree, as_tree
 from engine.model.summary import SummaryName
 from engine.operators.scan import ScanAt
-from engine.promising.found import FoundPairs, FoundRows, PairRun
 from engine.promising.group import GroupKey, Member, PromisingGroup, expected_precision
+from engine.queries.carried import above, bare, found_of_tree, found_tree, together
 from engine.queries.group_makers import GroupMaker, key_of
 from engine.results.estimated_aggregates import unscaled_calls
-from engine.results.found_answers import Found
+from engine.results.found_answers import NOTHING_YET, Found
 from engine.sources.source import Source
 from engine.standing.query import StandingQuery
 from engine.summaries.summary import Summary
@@ -82,6 +81,8 @@ class SetGroups:
         self._widths = {name: len(source.stream.schema) for name, source in sources.items()}
         self._groups: dict[GroupKey, Numbered] = {}
         self._key_of: dict[str, GroupKey] = {}
+        self._carried: dict[str, Found] = {}
+        """What queries took along from other groups."""
         self._found: Mapping[str, Found] | None = None
         self._has_now = False
         """Whether the queries have NOW: before that nothing is visible, and no answer lacks anything."""
@@ -102,10 +103,11 @@ class SetGroups:
     # --- queries ----------------------------------------------------------------------------------
 
     def put(self, standing: StandingQuery, at: Mapping[SourceName, ScanAt], now_ms: int | None) -> None:
-        """A query comes, or has other options, weight or text. What was found stays where it goes on in the
-        same group with the same text.
+        """A query comes, or has other options or another weight. What was found stays; one that was paused
+        begins anew.
         """
         query_id, member = standing.query_id, member_of(standing)
+        carried: Found | None = None
         before = self._key_of.get(query_id)
         key = None if standing.paused else self.key_of(member.query)
         if before is not None:
@@ -113,6 +115,8 @@ class SetGroups:
             if before == key and there.query == member.query:
                 self._reweigh(self._groups[before], member)
                 return
+            if replace(there.query, preference=None) == replace(member.query, preference=None):
+                carried = bare(self._found_of(self._groups[before], query_id))
             self.remove(query_id)
         if key is None:
             return
@@ -122,11 +126,13 @@ class SetGroups:
             numbered.group = self._made(key)
         self._key_of[query_id] = key
         numbered.members[query_id] = member
-        self._touch(numbered)
+        if carried is not None and len(carried):
+            self._carried[query_id] = carried
         self._has_now = now_ms is not None
         if numbered.group is not None:
             numbered.group.add(member, at)
             numbered.group.arrive(at, now_ms)
+        self._touch(numbered)
 
     def _reweigh(self, numbered: Numbered, member: Member) -> None:
         if numbered.members[member.query_id].weight != member.weight:
@@ -141,6 +147,7 @@ class SetGroups:
         if key is None:
             return
         numbered = self._groups[key]
+        self._carried.pop(query_id, None)
         del numbered.members[query_id]
         self._touch(numbered)
         if not numbered.members:
@@ -182,11 +189,13 @@ class SetGroups:
         but where a summary is absent.
         """
         for numbered in self._groups.values():
-            before, numbered.group = numbered.group, self._made(numbered.key)
+            kept = {name: bare(self._found_of(numbered, name)) for name in numbered.members}
+            numbered.group = self._made(numbered.key)
             numbered.bases.clear()
+            for name in kept:
+                self._carried.pop(name, None)
             if numbered.group is None:
-                if before is not None:
-                    numbered.found = {name: _kept(before.found(name)) for name in numbered.members}
+                numbered.found = kept
             else:
                 numbered.found = NOTHING_FOUND
                 for member in numbered.members.values():
@@ -210,9 +219,17 @@ class SetGroups:
                 numbered.bases[name] = base
                 if numbered.group is not None:
                     numbered.group.drop_below(name, base)
+                for query_id in self._carried.keys() & numbered.members.keys():
+                    bases = [self._sources[one].rows.base for one in numbered.key.sources]
+                    self._carried[query_id] = above(self._carried[query_id], bases)
                 self._touch(numbered)
 
     def _touch(self, numbered: Numbered) -> None:
+        group = numbered.group
+        if self._carried and group is not None:
+            for query_id in self._carried.keys() & numbered.members.keys():
+                if group.is_whole(query_id):  # all that its windows hold was found again
+                    del self._carried[query_id]
         self._found = None
         self.moved = True
         self.unsaved.add(numbered.number)
@@ -223,12 +240,16 @@ class SetGroups:
         """For each query what was found; immutable, and the same object until something changes."""
         if self._found is None:
             self._found = {
-                name: one.found[name] if one.group is None else one.group.found(name)
-                for one in self._groups.values()
-                for name in one.members
-                if one.group is not None or name in one.found
+                name: self._found_of(one, name) for one in self._groups.values() for name in one.members
             }
         return self._found
+
+    def _found_of(self, numbered: Numbered, query_id: str) -> Found:
+        group = numbered.group
+        if group is None:
+            return numbered.found.get(query_id, NOTHING_YET)
+        found, carried = group.found(query_id), self._carried.get(query_id)
+        return found if carried is None else together(carried, found)
 
     def queries(self) -> list[str]:
         """Ids of those in groups."""
@@ -265,7 +286,8 @@ class SetGroups:
             )
         elif not group.is_whole(standing.query_id):
             counts = group.counts
-            found, left = len(group.found(standing.query_id)), group.estimate_left(standing.query_id)
+            found = len(self._found_of(numbered, standing.query_id))
+            left = group.estimate_left(standing.query_id)
             share = expected_precision(found, left)
             unfinished = Unfinished(counts.entries_left, counts.cut + counts.lapsed, counts.short)
             yield Approximation(
@@ -295,7 +317,10 @@ class SetGroups:
             "members": list(numbered.members),
             "state": None if group is None else as_tree(group.state()),
             "bases": dict(numbered.bases),
-            "found": {name: _ordinals(one) for name, one in numbered.found.items()},
+            "found": {name: found_tree(one) for name, one in numbered.found.items()},
+            "carried": {
+                name: found_tree(self._carried[name]) for name in numbered.members if name in self._carried
+            },
         }
 
     def restore(
@@ -325,10 +350,11 @@ class SetGroups:
                 key, summaries, self._limits, list(members.values()), at, tree["state"]
             )
         bases = {SourceName(name): base for name, base in tree["bases"].items()}
-        found = {name: _found(ordinals) for name, ordinals in tree["found"].items() if name in members}
+        found = {name: found_of_tree(one) for name, one in tree["found"].items() if name in members}
         self._groups[key] = Numbered(number, key, group, members, found, bases)
         self._has_now = any(one.now_ms is not None for one in at.values())
         self._key_of |= dict.fromkeys(members, key)
+        self._carried |= {name: found_of_tree(one) for name, one in tree["carried"].items()}
         self._found, self.moved = None, True
         return True
 
@@ -340,24 +366,6 @@ class SetGroups:
             if numbered.group is not None:
                 numbered.group._check()
         assert len(self._key_of) == sum(len(one.members) for one in self)
-
-
-def _kept(found: Found) -> Found:
-    """What stays of what was found while a summary is absent: nothing is estimated any more."""
-    return FoundRows(found.rows) if isinstance(found, FoundRows) else FoundPairs((found.pairs(),))
-
-
-def _ordinals(found: Found) -> list[Int64Array]:
-    """As the store has it: the ordinals of rows, or those of both parts of pairs."""
-    if isinstance(found, FoundRows):
-        return [found.rows]
-    pairs = found.pairs()
-    return [pairs.left, pairs.right]
-
-
-def _found(ordinals: Sequence[Int64Array]) -> Found:
-    """The inverse of :func:`_ordinals`."""
-    return FoundRows(ordinals[0]) if len(ordinals) == 1 else FoundPairs((PairRun(*ordinals),))
 
 
 def member_of(standing: StandingQuery) -> Member:

@@ -217,6 +217,29 @@ def test_options_that_a_preference_cannot_have() -> None:
     assert len(feed.rows()) == 8
 
 
+@pytest.mark.parametrize("sql", [PREFERRED, SELECTED])
+def test_with_other_options_what_was_found_stays_and_is_found_once(sql: str) -> None:
+    feed, store = begun(sql), MemoryState()
+    feed.engine.register("exact", sql)
+    feed.work(2)
+    found = feed.rows()
+    assert found
+    feed.options("q", sql, {"fade": "0.5"})
+    assert feed.rows() == found
+    assert feed.engine.view().snapshot("q").approximate
+    feed.engine.save(store)
+    assert Feed(Engine.restore(store)).rows() == found
+    feed.options("q", sql, {"fade": "0.25", "priority": "density"})
+    before = found
+    while feed.engine.preference_work():
+        feed.work(1)
+        assert len(feed.rows()) >= len(before)
+        before = feed.rows()
+    assert before == feed.rows("exact") != found
+    assert not feed.engine.view().snapshot("q").approximate
+    feed.engine._check()
+
+
 def test_queries_that_lag_hold_the_summaries_of_streams_that_are_ahead() -> None:
     feed = Feed()
     window = "WINDOW 14 SECONDS"
