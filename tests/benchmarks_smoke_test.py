@@ -156,6 +156,16 @@ RUNS = {
             "hist_mse.skip.x2",
         ],
     ),
+    "promising-insert": (
+        "--rows 60000 --repeats 1 --reaches 4",
+        [
+            *(f"rows_per_s.t{structure}" for structure in (1, 2, 3, 4)),
+            "estimates_per_s",
+            "bytes_per_summary",
+            "bytes_grown",
+        ],
+    ),
+    "promising-zones": ("--runs 1 --rows 6000", ["lag_rows", "false_cuts_per_20000"]),
     "promising-overhead": (
         "--rows 40000 --queries 20 --stretches 2 --window 1000",
         ["rows_per_s.plain", "rows_per_s.summarised", "ratio_to_plain"],

@@ -44,7 +44,7 @@ def attributes_of(summary: Summary) -> tuple[Attribute, ...]:
             "zone_rows_min",
             settings.zone_rows_min,
             "rows of a zone before its confidence is looked at",
-            bounds=Bounds(2),
+            bounds=Bounds(1),
             unit="rows",
             changes_answers=True,
         ),

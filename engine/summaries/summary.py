@@ -240,11 +240,11 @@ class Summary:
         return attributes_of(self)
 
     def alter(self, *, theta: float | None = None, zone_rows_min: int | None = None) -> None:
-        """For the rows that follow. Raises ValueError: not a theta in [0, 1], or less than 2 rows."""
+        """For the rows that follow. Raises ValueError: not a theta in [0, 1], or no row."""
         settings = self.definition.settings
         theta = settings.theta if theta is None else theta
         rows_min = settings.zone_rows_min if zone_rows_min is None else zone_rows_min
-        if not 0 <= theta <= 1 or rows_min < 2:
+        if not 0 <= theta <= 1 or rows_min < 1:
             raise ValueError(f"theta {theta}, zone_rows_min {rows_min}")
         settings = replace(settings, theta=theta, zone_rows_min=rows_min)
         self.definition = self._growing.definition = replace(self.definition, settings=settings)

@@ -78,6 +78,21 @@ def confidence(cells: PlainCells, reference: float | None, rows_min: int) -> tup
     return min(v / reference, reference / v), reference
 
 
+def likeness(before: PlainCells, now: PlainCells, buckets: int, rows_min: int) -> float:
+    """Of the rows that came since to those before. buckets: others are of rows without a value."""
+    n = float(sum(before.rows[bucket] for bucket in range(buckets)))
+    more = sum(now.rows[bucket] for bucket in range(buckets)) - n
+    if n < 2 or more < 1:
+        return 1.0
+    v = max((median(before.squares()) - n) / (n * (n - 1)), 1 / rows_min)
+    products = [0] * now.depth
+    for (bucket, counter), count in now.counters.items():
+        then = before.counters[bucket, counter]
+        products[counter // now.width] += then * (count - then)
+    u = max(median(products) / (n * more), 1 / rows_min)
+    return min(u / v, v / u)
+
+
 def cut(definition: SummaryDefinition, hashes: list[int | None], timestamp: list[int]) -> list[list[int]]:
     """Rows by zone of granularity 1. hashes: None where a row has no value."""
     settings, t1 = definition.settings, definition.granularity_ms
