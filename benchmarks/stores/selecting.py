@@ -131,4 +131,4 @@ class Selecting:
 
 def evaluations(group: PromisingSelection) -> int:
     """How often a row was visited for a query, over all queries."""
-    return int(group._members.learnt.visits.sum())
+    return group.evaluations

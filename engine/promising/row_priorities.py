@@ -2,10 +2,9 @@
 
 The priority is an expression over a value, its estimated rows in the cell, and that count over the rows of
 the zone. The values of a cell are, for a member whose predicate names values of the attribute, those that lie
-in the cell's bucket; for any other member the cell is one value, that of the entry's first row, whose count
-is the rows of the cell times the share that the member took of such rows so far. A cell that is visited
-serves all of them, so it has the sum of their priorities, each times its member's weight; with ``asc`` the
-least of them, those of named values summed over all zones.
+in the cell's bucket; for others see :mod:`engine.promising.cell_values`. A cell that is visited serves all of
+them, so it has the sum of their priorities, each times its member's weight; with ``asc`` the least of them,
+each summed over all zones.
 
 Source: Ali, Aref, ElTabakh, *Scalability via Summaries*, sections 4.1.1 and 4.2.
 """
@@ -20,13 +19,14 @@ import numpy.typing as npt
 from engine.kernels import selections
 from engine.kernels.selections import Cells, Promise
 from engine.language.preference import Priority
-from engine.model.batch import Column, Int32Array, Int64Array
+from engine.model.batch import Int32Array, Int64Array
+from engine.promising.cell_values import Values, promise_of_cells, summed
 from engine.promising.group import GroupKey
 from engine.promising.named_values import NamedValues
 from engine.promising.picking import EMPTY, PROMISING, PRUNED, UNRANKED
 from engine.promising.priorities import CellEstimates, rank_cells
 from engine.promising.row_entries import RowEntries
-from engine.promising.selection_members import SelectionMembers, mask_of
+from engine.promising.selection_members import SelectionMembers
 from engine.summaries.summary import Summary
 
 Float64Array = npt.NDArray[np.float64]
@@ -64,12 +64,14 @@ class CellPlaces:
 def ranked(
     key: GroupKey,
     entries: RowEntries,
-    values: Column,
+    base: int,
+    values_at: Values,
     members: SelectionMembers,
     named: NamedValues,
     summary: Summary,
 ) -> RowEntries:
-    """The same entries with their priorities. values: of the attribute, one an entry: that of its first row.
+    """The same entries with their priorities. base: the first ordinal that is retained. values_at: gives the
+    attribute of retained rows.
 
     O(entries * members that name no values + sum over entries of the named values of their buckets).
     """
@@ -83,12 +85,14 @@ def ranked(
         estimate = summary.estimate(named.keys, zones)
         if key.order == "asc":
             every = np.arange(len(summary.zones.first))
-            summed = np.nansum(_of_values(key.priorities[0], named, summary, every), axis=1, keepdims=True)
-            priority = np.broadcast_to(summed, estimate.shape).copy()
+            total = summed(_of_values(key.priorities[0], named, summary, every))
+            priority = np.broadcast_to(total[:, None], estimate.shape).copy()
         else:
             priority = _of_values(key.priorities[0], named, summary, zones)
         selections.promise_of_constants(cells, named.constants, estimate, priority, weights, promise)
-    _promise_of_others(key.priorities[0], entries, places, values, members, named, promise)
+    promise_of_cells(
+        key, entries, places.cell_rows, places.zone, base, values_at, members, named, summary, promise
+    )
     standing = np.full(n, PROMISING, np.int8)
     standing[promise.ranked == 0] = UNRANKED
     standing[promise.rows <= 0.0] = EMPTY
@@ -118,35 +122,3 @@ def _of_values(priority: Priority, named: NamedValues, summary: Summary, zones: 
     )
     found = rank_cells(priority, "desc", "count", named.values, cells)
     return np.where(found.rank == UNRANKED, np.nan, found.priority).reshape(estimate.shape)
-
-
-def _promise_of_others(
-    priority: Priority,
-    entries: RowEntries,
-    places: CellPlaces,
-    values: Column,
-    members: SelectionMembers,
-    named: NamedValues,
-    promise: Promise,
-) -> None:
-    """Add what the cells promise to members that name no values."""
-    entry, member = np.nonzero(mask_of(entries.wanted) & ~named.naming)
-    if not len(entry):
-        return
-    rate = members.rates()[member, entries.bucket[entry]]
-    count = np.ceil(places.cell_rows[entry] * rate).astype(np.int32)
-    cells = CellEstimates(
-        entry.astype(np.int32),
-        count,
-        places.cell_rows[entry].astype(np.int32),
-        places.zone_rows[entry],
-        np.zeros(len(entry), np.bool_),
-    )
-    found = rank_cells(priority, "desc", "count", values, cells)
-    weight = members.weights()[member]
-    n = len(entries)
-    promise.rows[:] += np.bincount(entry, weight * count, n)
-    some = found.rank != UNRANKED
-    promise.priority[:] += np.bincount(entry[some], (weight * found.priority)[some], n)
-    np.minimum.at(promise.least, entry[some], found.priority[some])
-    promise.ranked[:] += np.bincount(entry[some], minlength=n)

@@ -52,18 +52,17 @@ class RowSet:
         if not held.all():
             entries = entries.take(held)
             floor = None if floor is None else floor[held]
-        if floor is not None and (across := np.flatnonzero(floor > entries.cursor)).size:
+        if floor is not None and (across := np.flatnonzero(floor > entries.first)).size:
             some = entries.take(across)
-            cursor = floor[across]
+            cursor = np.maximum(some.cursor, floor[across])
             listed = self._summary.rows_of_many(some.bucket, cursor, some.end)
             left = np.diff(listed.offsets)
             rows_lapsed += int((some.left - left).sum())
+            there = left > 0
+            cursor[there] = listed.rows[listed.offsets[:-1][there]]
             rows, cursors, firsts = entries.rows.copy(), entries.cursor.copy(), entries.first.copy()
             rows[across] = some.done + left
-            cursors[across] = cursor
-            there = left > 0
-            cursors[across[there]] = listed.rows[listed.offsets[:-1][there]]
-            firsts[across] = cursors[across]
+            cursors[across] = firsts[across] = cursor
             entries = replace(entries, rows=rows, cursor=cursors, first=firsts)
             empty = np.asarray(entries.rows == entries.done)
             lapsed += int(np.count_nonzero(empty))

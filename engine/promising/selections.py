@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -333,8 +334,8 @@ class PromisingSelection:
         if not len(fresh):
             return
         some = entries.take(fresh)
-        values = self._values_at(scan_at, some.first)
-        told = ranked(self.key, some, values, self._members, self._naming(), self._summary)
+        base, values_at = scan_at.rows.base, partial(self._values_at, scan_at)
+        told = ranked(self.key, some, base, values_at, self._members, self._naming(), self._summary)
         priority, standing = entries.priority.copy(), entries.standing.copy()
         priority[fresh], standing[fresh] = told.priority, told.standing
         self._set.entries = replace(entries, priority=priority, standing=standing)
@@ -363,6 +364,11 @@ class PromisingSelection:
         if self._named is None or self._named.wanted.shape[1] != layouts:
             self._named = NamedValues.of(self._members, self._summary)
         return self._named
+
+    @property
+    def evaluations(self) -> int:
+        """Rows that were visited, each as often as members looked for it."""
+        return int(self._members.learnt.visits.sum())
 
     # --- what is told -----------------------------------------------------------------------------
 

@@ -212,6 +212,12 @@ class Summary:
         held = next(one for one in self._held() if one.slot == self.zones.slot[zone])
         return top_lists.listed(self._growing.shown() if held is self._growing.zone else held.top, bucket)
 
+    def tops(self, zone: int) -> list[TopValues]:
+        """As :meth:`top`, of all cells of a zone, by bucket."""
+        held = next(one for one in self._held() if one.slot == self.zones.slot[zone])
+        top = self._growing.shown() if held is self._growing.zone else held.top
+        return [top_lists.listed(top, bucket) for bucket in range(self.definition.settings.buckets)]
+
     def cuts(self) -> Float64Array | None:
         """float64[buckets - 1], ascending: in zones whose ``layout`` is 1 a value is in bucket i where i of
         them are at or below its position. None: buckets are by hash.

@@ -147,6 +147,13 @@ class World:
             self.group.key, {"sum": self.summary}, members, state, self.entries_max
         )
 
+    def retain(self, rows: int) -> None:
+        """So many rows more are let go of."""
+        base = min(self.data.base + rows, len(self.rows))
+        self.data.drop_below(base)
+        self.summary.drop_below(base)
+        self.group.drop_below(NAME, base)
+
     def spend(self, units: int) -> int:
         return self.group.spend(units, self.at)
 
