@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from engine.kernels.compiled import borrowing
 from engine.kernels.sketches import estimate_at
@@ -46,11 +47,14 @@ class TopRoom(NamedTuple):
 
 
 @borrowing
-def latest(values: Values, count: int, buckets: int, table: Int32Array, out: Int64Array) -> int:
+def latest(
+    values: Values, count: int, buckets: int, table: Int32Array, out: Int64Array, times: Int32Array
+) -> int:
     """out[:returned]: of the first ``count`` values the last place of each distinct hash, in the order
     of their first ones. Those whose bucket is not below ``buckets`` have no value.
 
-    table: int32[power of two, more than 2 * count], all -1, and so again afterwards. O(count).
+    times: int32[n], how often each came. table: int32[power of two, more than 2 * count], all -1, and so
+    again afterwards. O(count).
     """
     mask = np.uint64(table.shape[0] - 1)
     found = 0
@@ -62,10 +66,11 @@ def latest(values: Values, count: int, buckets: int, table: Int32Array, out: Int
             place = (place + np.uint64(1)) & mask
         if table[place] < 0:
             table[place] = found
-            out[found] = i
+            out[found], times[found] = i, 1
             found += 1
         else:
             out[table[place]] = i
+            times[table[place]] += 1
     for one in range(found):
         place = values.hash[out[one]] & mask
         while table[place] >= 0:
@@ -101,17 +106,22 @@ def offer(
     rows: Int32Array,
     values: Values,
     chosen: Int64Array,
+    times: Int32Array,
     count: int,
     first: int,
+    full: npt.NDArray[np.bool_],
     top: Top,
     scratch: TopRoom,
 ) -> None:
     """Take the values chosen[:count] into the lists where they belong; no hash is chosen twice.
 
+    full: bool[buckets], lists that were full before; into these only values that came several times.
     first: the ordinal of the first value's row. The lists are up to date, see refresh.
     O(count t), and O(TOP) for each value that is taken.
     """
     for one in range(count):
+        if times[one] == 1 and full[values.bucket[chosen[one]]]:
+            continue
         _take(counters, rows, values, chosen[one], first + chosen[one], top, scratch)
 
 

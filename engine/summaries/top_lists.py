@@ -1,9 +1,9 @@
 """The values with the largest estimates of each cell of a zone.
 
-A zone that grows takes its rows in pieces of CHUNK: the distinct values of a piece, and those that are
-listed, compete by what the counters say at its end. So the lists depend on the rows of the zone alone. A
-value that fell out comes back when it is in a later piece. Zones that are joined have of both lists the best
-by the counters of both.
+A zone that grows takes its rows in pieces of CHUNK. The distinct values of a piece, and those that are
+listed, compete by what the counters say at its end; where a list was full, only values that the piece has
+several times. So the lists depend on the rows of the zone alone. A value that fell out may come back in a
+later piece. Zones that are joined have of both lists the best by the counters of both.
 """
 
 from __future__ import annotations
@@ -75,6 +75,7 @@ class Chunk:
         )
         self._table = np.full(4 * CHUNK, -1, np.int32)
         self._chosen = np.empty(CHUNK, np.int64)
+        self._times = np.empty(CHUNK, np.int32)
         # Rows that are held, and the ordinal of the first.
         self.count = 0
         self.first = 0
@@ -82,7 +83,7 @@ class Chunk:
     @property
     def nbytes(self) -> int:
         """Bytes of the arrays."""
-        arrays = (self.hash, *self.places, self._table, self._chosen)
+        arrays = (self.hash, *self.places, self._table, self._chosen, self._times)
         return sum(array.nbytes for array in arrays)
 
     @property
@@ -130,9 +131,11 @@ class Chunk:
     ) -> None:
         values = Values(hash_, places.bucket, places.counters, places.share)
         of_zone, scratch = (cells.counters[0], cells.rows[0]), _scratch(top)
-        distinct = top_values.latest(values, count, len(top.hash), self._table, self._chosen)
+        chosen, times = self._chosen, self._times
+        distinct = top_values.latest(values, count, len(top.hash), self._table, chosen, times)
         top_values.refresh(*of_zone, top, scratch)
-        top_values.offer(*of_zone, values, self._chosen, distinct, first, top, scratch)
+        full = top.estimate[:, -1] > 0
+        top_values.offer(*of_zone, values, chosen, times, distinct, first, full, top, scratch)
 
 
 def _scratch(top: Top) -> TopRoom:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 
 import numpy as np
 import pytest
@@ -173,6 +173,7 @@ def test_lists_have_the_largest_estimates_of_what_competed(
     )
     room = TopRoom(np.empty(depth, np.int64), np.empty(depth, np.int32))
     table, chosen = np.full(512, -1, np.int32), np.empty(len(values), np.int64)
+    times = np.empty(len(values), np.int32)
     cells = plain.PlainCells(depth, WIDTH)
     listed: list[dict[int, int]] = [{} for _ in range(BUCKETS)]  # last row by hash
     at = piece = 0
@@ -181,15 +182,22 @@ def test_lists_have_the_largest_estimates_of_what_competed(
         args = ((at, stop), 0.0, 2, 1_000, np.empty(depth, np.int64))
         sketches.summarise(counters, rows, tally, places, bucket, *args)
         part = Values(hashes[at:stop], bucket[at:stop], places[at:stop], np.ones(stop - at, np.int32))
-        distinct = top_values.latest(part, stop - at, BUCKETS, table, chosen)
+        distinct = top_values.latest(part, stop - at, BUCKETS, table, chosen, times)
         assert (table == -1).all()
         top_values.refresh(counters, rows, top, room)
-        top_values.offer(counters, rows, part, chosen, distinct, at, top, room)
+        full = top.estimate[:, -1] > 0
+        top_values.offer(counters, rows, part, chosen, times, distinct, at, full, top, room)
 
         for row in range(at, stop):
             cells.enter(int(hashes[row]), int(bucket[row]))
-            listed[bucket[row]][int(hashes[row])] = row
         for one, values_of in enumerate(listed):
+            came = [row for row in range(at, stop) if bucket[row] == one]
+            held = {hash_: row for hash_, row in values_of.items() if cells.estimate(hash_, one)}
+            offered = {int(hashes[row]): row for row in came}
+            if len(held) == TOP:
+                often = Counter(int(hashes[row]) for row in came)
+                offered = {hash_: row for hash_, row in offered.items() if often[hash_] > 1}
+            values_of = held | offered
             ranked = sorted((-cells.estimate(hash_, one), hash_) for hash_ in values_of)
             kept = [(about, hash_) for about, hash_ in ranked if about < 0][:TOP]
             count = len(kept)
