@@ -23,13 +23,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from tureen.errors import NotSupported, ParametersRefused, SyntaxRefused
 from tureen.literals import Piece, duration, filled, literal, name
 
 Format = Literal["upsert", "debezium", "diff"]
 Encoding = Literal["json", "avro", "json_schema"]
+Order = Literal["desc", "asc", "weighted"]
 How = Literal["inner", "left", "right", "full", "semi", "anti", "cross", "asof", "asof left"]
 
 _JOINS: dict[str, str] = {
@@ -77,6 +78,7 @@ class Select:
     bound: str = ""
     told: str = ""
     """The stream operator around the whole."""
+    preferred: str = ""
     emitted: str = ""
 
     # --- what is read -----------------------------------------------------------------------------
@@ -274,7 +276,9 @@ class Select:
     def _beside(self, word: str, other: Select | str, copies: bool) -> Select:
         right = stream(other) if isinstance(other, str) else other
         text = f"{self._side()} {word}{' ALL' if copies else ''} {right._within()._side()}"
-        return Select(f"({text})", self.known_as, told=self.told, emitted=self.emitted)
+        return Select(
+            f"({text})", self.known_as, told=self.told, preferred=self.preferred, emitted=self.emitted
+        )
 
     def _side(self) -> str:
         """As a side of a set operation: in brackets where its end would be about both."""
@@ -297,6 +301,30 @@ class Select:
         inner = self._around() if self.bound else self
         skipped = f" OFFSET {_count(offset)}" if offset else ""
         return replace(inner, bound=f" LIMIT {_count(rows)}{skipped}")
+
+    def prefer(
+        self,
+        *priorities: str,
+        order: Order = "desc",
+        fade: float | None = None,
+        window: str | timedelta | None = None,
+    ) -> Select:
+        """Which part of the answer is wanted first, where there is not time for all of it: a priority for
+        each source, over estimates of summaries. Like :meth:`istream`, this is about the whole query.
+
+        >>> print(stream("orders").prefer("SUMMARY.Estimate.Count(city)", fade=0.8, window="1 minute").sql())
+        SELECT * FROM orders WITH PREFERENCE desc SUMMARY.Estimate.Count(city) FADE FACTOR 0.8 WINDOW 1 MINUTE
+        """
+        if not priorities:
+            raise SyntaxRefused("there is no priority", hint="write one for each source")
+        if order not in get_args(Order):
+            raise SyntaxRefused(f"{order!r} is no order of preference", hint=", ".join(get_args(Order)))
+        said = f" WITH PREFERENCE {order} {', '.join(map(filled, priorities))}"
+        if fade is not None:
+            said += f" FADE FACTOR {literal(fade)}"
+        if window is not None:
+            said += f" WINDOW {duration(window)}"
+        return replace(self, preferred=said)
 
     # --- what becomes of its changes ----------------------------------------------------------------
 
@@ -350,7 +378,7 @@ class Select:
     def sql(self) -> str:
         """The text, on one line."""
         text = self._select()
-        return (f"{self.told} ({text})" if self.told else text) + self.emitted
+        return (f"{self.told} ({text})" if self.told else text) + self.preferred + self.emitted
 
     def __str__(self) -> str:
         return self.sql()
@@ -361,7 +389,7 @@ class Select:
     # --- within -----------------------------------------------------------------------------------
 
     def _select(self) -> str:
-        """The text, without what becomes of its changes."""
+        """The text, without what is wanted first of it and what becomes of its changes."""
         selected = (*(said for _, said in self.groups), *self.aggregates) or self.columns or ("*",)
         text = f"SELECT {'DISTINCT ' if self.only_once else ''}{', '.join(selected)} FROM {self._source()}"
         text += "".join(f" {said}" for said, _ in self.joins)
@@ -376,7 +404,13 @@ class Select:
         return text + self.bound
 
     def _within(self) -> Select:
-        """Itself, to stand inside another query. Raises NotSupported where its changes are to be told."""
+        """Itself, to stand inside another query. Raises NotSupported where its changes are to be told, or it
+        has a preference.
+        """
+        if self.preferred:
+            raise NotSupported(
+                "an inner query has no preference", hint="call prefer() for the query around it"
+            )
         if self.told or self.emitted:
             raise NotSupported(
                 "the changes of an inner query are not emitted",
@@ -393,7 +427,11 @@ class Select:
 
     def _around(self) -> Select:
         """A query of all that this one gives, under the same name."""
-        return Select(f"({self._select()})", self.known_as, told=self.told, emitted=self.emitted)
+        return self._of_all(f"({self._select()})")
+
+    def _of_all(self, origin: str) -> Select:
+        """All rows of this, with what is said of the whole query."""
+        return Select(origin, self.known_as, told=self.told, preferred=self.preferred, emitted=self.emitted)
 
     def _source(self) -> str:
         same = self.origin == self.known_as

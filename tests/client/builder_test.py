@@ -18,7 +18,7 @@ from engine.language.statements import parse
 from engine.model.limits import Limits
 from tests.client.conftest import Broker
 from tests.kafka import wait_until
-from tests.language.fixtures import CATALOGUE
+from tests.language.fixtures import CATALOGUE, SUMMARIES
 from tureen.errors import NotSupported, ParametersRefused, QueryError, SyntaxRefused
 from tureen.literals import QUOTED, duration, filled, literal, name
 
@@ -276,3 +276,29 @@ def test_names_that_need_quotes(broker: Broker, client: tureen.Client) -> None:
     query.unregister()
     client.drop(called)
     assert called not in {one.name for one in client.sources()}
+
+
+def test_preference_is_about_the_whole_query() -> None:
+    estimate = "SUMMARY.Estimate.Count({})".format
+    joined = (
+        tureen.stream("store1").alias("a").join(tureen.stream("store2").alias("b"), on="a.itemno = b.itemno")
+    )
+    priorities = f"2 * {estimate('a.itemno')}", estimate("b.itemno")
+    wanted = joined.prefer(*priorities, order="asc", fade=0.8, window=timedelta(minutes=1))
+    text = wanted.where("a.price > ?", 5).istream().emit_changes(format="diff").sql()
+    query = parse(text, CATALOGUE, Limits(), summaries=SUMMARIES)
+    assert isinstance(query, Query)
+    assert query.emit == Emit(format="diff")
+    preference = query.preference
+    assert preference is not None
+    assert (preference.order, preference.fade, preference.window_ms) == ("asc", 0.8, 60_000)
+    assert [one.summary for one in preference.priorities] == ["items1", "items2"]
+    around = tureen.stream("store1").limit(3).prefer(estimate("itemno")).where("price > 5").sql()
+    assert around.startswith("SELECT * FROM (SELECT * FROM store1 LIMIT 3)")
+    assert around.endswith("WHERE price > 5 WITH PREFERENCE desc SUMMARY.Estimate.Count(itemno)")
+    with pytest.raises(NotSupported, match="inner query has no preference"):
+        tureen.stream("store1").where("itemno IN ?", wanted)
+    with pytest.raises(SyntaxRefused, match="no priority"):
+        joined.prefer()
+    with pytest.raises(SyntaxRefused, match="no order"):
+        joined.prefer(estimate("a.itemno"), order="most")  # type: ignore[arg-type]
