@@ -23,7 +23,9 @@ from broker.worker.placement import shard_of
 from broker.worker.shard_command import Bound
 from engine.language.query import Statement
 from engine.model.source import Derived, SourceName, Stream
+from engine.model.summary import SummaryDefinition, SummaryName
 from engine.queries.possible_options import require_possible
+from engine.queries.summaries import beside, refuse_unclear
 from topics.wording import Values
 
 
@@ -78,6 +80,20 @@ class Directory:
         """The names of the summaries of a stream, sorted. O(summaries)."""
         return sorted(name for name, one in self.summaries.items() if one.definition.stream == stream)
 
+    def refuse_if_unclear(self, coming: SummaryDefinition) -> None:
+        """Raise SummaryConflict where a second summary of a column would leave it open which of the two a
+        query that stands, on whichever shard, means by SUMMARY. O(queries). Any thread.
+        """
+        standing = {name: one.definition for name, one in self.summaries.items()}
+        parsed = self._against_summaries(self.catalogue, {**standing, coming.name: coming})
+        texts = (
+            (entry.sql, entry.parameters)
+            for name in beside(coming, standing)
+            for query in self.users(name)
+            if (entry := self.queries[query]).sql is not None
+        )
+        refuse_unclear(coming, standing, texts, lambda text: parsed.read(*text))
+
     def streams(self) -> dict[SourceName, Stream]:
         """Streams and tables that stand; a new mapping."""
         return {entry.stream.name: entry.stream for entry in self.sources.values()}
@@ -119,5 +135,11 @@ class Directory:
         return bound
 
     def _against(self, catalogue: Mapping[str, Stream | Derived]) -> Parsed:
-        summaries = {name: one.definition for name, one in self.summaries.items()}
+        return self._against_summaries(
+            catalogue, {name: one.definition for name, one in self.summaries.items()}
+        )
+
+    def _against_summaries(
+        self, catalogue: Mapping[str, Stream | Derived], summaries: Mapping[SummaryName, SummaryDefinition]
+    ) -> Parsed:
         return Parsed(catalogue, self.engines.limits, self.engines.functions, summaries)

@@ -10,6 +10,8 @@ PENDING, find nothing more, and keep the answers that they have, until a summary
 
 from __future__ import annotations
 
+import asyncio
+
 from broker.internal import Outcome
 from broker.worker.directory import Directory
 from broker.worker.entries import SummaryEntry, WaitingView
@@ -76,6 +78,8 @@ class Summarising:
             short = self._memory.refuses(Level.REFUSE, "no summary is created")
             if short is not None:
                 raise short
+        if decided == "create":
+            await asyncio.to_thread(there.refuse_if_unclear, definition)
         home = there.sources[definition.stream].shard
         made = ShardCommand.create_summary(definition, sql)
         (outcome,) = await self._shards.hand_over(home, [made])

@@ -17,10 +17,10 @@ from engine.model.persistence import StateSink
 from engine.model.source import Derived, SourceName, Stream
 from engine.model.summary import SummaryDefinition
 from engine.model.usage import Stopwatch
-from engine.queries.summaries import Summaries
+from engine.queries.summaries import Summaries, beside, refuse_unclear
 from engine.sources.source import Source
 from engine.standing.query import StandingQuery
-from tureen.errors import SourceConflict, SummaryConflict, TureenError, UnknownSource
+from tureen.errors import SourceConflict, TureenError, UnknownSource
 
 READ_HINT = "unregister them first: SHOW QUERIES EXTENDED lists what each reads"
 """Of the refusal to drop or replace what queries read."""
@@ -90,29 +90,13 @@ class Catalogue:
         """Raise SummaryConflict where a second summary of a column would leave it open which of the two a
         standing query means by SUMMARY: its text could not be bound again. O(queries).
         """
-        beside = {
-            name
-            for name in self.summaries.on(definition.stream)
-            if name != definition.name
-            and self.summaries.standing[name].definition.attribute == definition.attribute
-        }
-        users = [query for query in queries if beside and not beside.isdisjoint(query.meaning.summaries)]
-        if not users:
-            return
-        summaries = self.summaries.definitions_with(definition)
-        templates = Templates(self.definitions, self._limits, self.functions, summaries)
-        unclear = 0
-        for query in users:
-            try:
-                templates.read(text_of(query.registration))
-            except TureenError:
-                unclear += 1
-        if unclear:
-            raise SummaryConflict(
-                f"{unclear} queries say SUMMARY of {definition.stream} ({definition.attribute}), which would "
-                f"then be {' or '.join(sorted((definition.name, *beside)))}",
-                hint=f"write {min(beside)} in place of SUMMARY in their texts first, by ALTER QUERY",
-            )
+        standing = {name: one.definition for name, one in self.summaries.standing.items()}
+        others = set(beside(definition, standing))
+        texts = [text_of(one.registration) for one in queries if not others.isdisjoint(one.meaning.summaries)]
+        if texts:
+            summaries = self.summaries.definitions_with(definition)
+            templates = Templates(self.definitions, self._limits, self.functions, summaries)
+            refuse_unclear(definition, standing, texts, templates.read)
 
     def create(self, stream: Stream, sql: str, clock_ms: int | None = None) -> None:
         """A stream comes; one of this very definition may be there. clock_ms: of the step, where it is known.

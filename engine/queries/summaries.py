@@ -7,17 +7,27 @@ queries can still be bound when they come back from the store, but nothing that 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
+from engine.language.summary_text import summary_text
 from engine.model.persistence import StateSink, StateSource
 from engine.model.source import SourceName, Stream
 from engine.model.state_tree import Tree, as_tree, of_tree
 from engine.model.summary import SummaryDefinition, SummaryName, SummarySettings
 from engine.model.types import Type
 from engine.sources.source import Source
-from tureen.errors import NotSupported, SummaryConflict, UnknownColumn, UnknownSource, UnknownSummary
+from tureen.errors import (
+    NotSupported,
+    SummaryConflict,
+    TureenError,
+    UnknownColumn,
+    UnknownSource,
+    UnknownSummary,
+)
+
+Text = TypeVar("Text")
 
 PARTS = "summary/"
 """What the names of their parts in the store begin with."""
@@ -110,13 +120,15 @@ class Summaries:
         return True
 
     def alter(self, name: SummaryName, settings: SummarySettings) -> None:
-        """Give a summary other settings. Raises UnknownSummary, NotSupported."""
+        """Give a summary other settings, and the statement that makes one like it. Raises UnknownSummary,
+        NotSupported.
+        """
         self.require([name])
         there = self.standing[name]
         check_alterable(there.definition.settings, settings)
         definition = replace(there.definition, settings=settings)
         self._sources[definition.stream].summarised.alter(definition)
-        self.standing[name] = replace(there, definition=definition)
+        self.standing[name] = NamedSummary(definition, summary_text(definition))
         self._changed.add(name)
 
     def drop(self, name: SummaryName, users: int, *, forced: bool) -> None:
@@ -213,6 +225,39 @@ def decide(there: SummaryDefinition | None, wanted: SummaryDefinition) -> Litera
 
 def _is_alterable(before: SummarySettings, after: SummarySettings) -> bool:
     return replace(before, theta=after.theta, zone_rows_min=after.zone_rows_min) == after
+
+
+def beside(coming: SummaryDefinition, standing: Mapping[SummaryName, SummaryDefinition]) -> list[SummaryName]:
+    """The other summaries of the column that one which comes summarises, sorted."""
+    return sorted(
+        name
+        for name, one in standing.items()
+        if name != coming.name and (one.stream, one.attribute) == (coming.stream, coming.attribute)
+    )
+
+
+def refuse_unclear(
+    coming: SummaryDefinition,
+    standing: Mapping[SummaryName, SummaryDefinition],
+    texts: Iterable[Text],
+    bind: Callable[[Text], object],
+) -> None:
+    """Raise SummaryConflict where texts of queries that use the other summaries of its column could not be
+    bound any more once it stands: they say SUMMARY. bind: a text against what stands then.
+    """
+    unclear = 0
+    for text in texts:
+        try:
+            bind(text)
+        except TureenError:
+            unclear += 1
+    if unclear:
+        others = beside(coming, standing)
+        raise SummaryConflict(
+            f"{unclear} queries say SUMMARY of {coming.stream} ({coming.attribute}), which would then be "
+            f"{' or '.join(sorted((coming.name, *others)))}",
+            hint=f"write {others[0]} in place of SUMMARY in their texts first, by ALTER QUERY",
+        )
 
 
 def conflict(name: SummaryName) -> SummaryConflict:

@@ -45,6 +45,12 @@ def metric(broker: Broker, name: str, shard: int) -> float:
     return next(float(line.removeprefix(prefix)) for line in lines if line.startswith(prefix))
 
 
+def summary(broker: Broker, name: str) -> dict[str, Any]:
+    """All that is known of it but for its memory, which grows in doublings."""
+    found: dict[str, Any] = broker.http.get(f"/summaries/{name}").json()
+    return {key: value for key, value in found.items() if key != "bytes"}
+
+
 def test_answers_are_marked_while_work_is_limited_and_whole_without_across_a_kill(
     kafka: str, tmp_path: Path, service_id: str, name: str
 ) -> None:
@@ -52,6 +58,8 @@ def test_answers_are_marked_while_work_is_limited_and_whole_without_across_a_kil
     shard = shard_of([name], SHARDS)
     broker.create(stream_sql(name))
     broker.create(f"CREATE SUMMARY {name}_ids ON {name} (id) WITH GRANULARITY 1 SECOND AND COLLAPSE(4, 3)")
+    altered = {"sql": f"ALTER SUMMARY {name}_ids SET (theta = 0.6)"}
+    assert broker.http.post("/statements", json=altered).status_code == 200
     exact = broker.register(f"SELECT id, v FROM {name} [RANGE 10 SECONDS]")
     wanted = f"SELECT id, v FROM {name} WITH PREFERENCE asc SUMMARY.Estimate.Count(id) WINDOW 10 SECONDS"
     handle = broker.register(wanted)
@@ -75,8 +83,11 @@ def test_answers_are_marked_while_work_is_limited_and_whole_without_across_a_kil
     assert tag["units_short"] == len(whole) - len(some)
     assert metric(broker, "tureen_preference_units_spent_total", shard) == len(some)
 
+    described = summary(broker, f"{name}_ids")
+    assert described["settings"]["theta"] == 0.6
     broker.kill()
     broker.start()
+    assert summary(broker, f"{name}_ids") == described
     assert told(broker, handle) == (some, [tag])
     assert told(broker, exact) == (whole, [])
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import count
 from typing import Any
 
 import orjson
 
+from broker.worker.placement import shard_of
 from tests.broker.conftest import stream_sql
-from tests.broker.running import Broker
+from tests.broker.running import SHARDS, Broker
 from tests.kafka import wait_until
 from tureen.protocol import SUMMARY_KEY, new_handle, query_id
 
@@ -113,3 +115,52 @@ def test_what_comes_in_another_order_waits(shared: Broker, name: str) -> None:
     shared.await_rows(handle, 19)
     status, told = run(shared, f"DROP STREAM {name} CASCADE")
     assert status == 403 or told["summaries"] == [summary]
+
+
+def test_a_summary_is_where_its_stream_is_a_guest_as_long_as_a_query_uses_it(
+    shared: Broker, name: str
+) -> None:
+    """The join stands on a shard that is the home of neither stream."""
+    a = f"{name}_a"
+    b = next(
+        other
+        for other in (f"{name}_b{number}" for number in count())
+        if shard_of([a, other], SHARDS) not in (shard_of([a], SHARDS), shard_of([other], SHARDS))
+    )
+    there = shard_of([a, b], SHARDS)
+    for each in (a, b):
+        shared.create(stream_sql(each))
+        assert run(shared, summary_sql(f"{each}_ids", each))[0] == 201
+
+    def guests() -> set[str]:
+        (facts,) = (one for one in shared.http.get("/status").json()["shards"] if one["shard"] == there)
+        return {one for one in facts["guests"] if name in one}
+
+    handle = shared.register(
+        f"SELECT a.v AS av, b.v AS bv FROM {a} a JOIN {b} b ON a.id = b.id WITH PREFERENCE desc "
+        "SUMMARY.Estimate.Count(a.id), SUMMARY.Estimate.Count(b.id) WINDOW 2 SECONDS"
+    )
+    summaries = {SUMMARY_KEY + f"{each}_ids" for each in (a, b)}
+    assert guests() == {a, b} | summaries
+    for each in (a, b):
+        shared.send(each, rows(20))
+    exact = sum(left["id"] == right["id"] for left in rows(19) for right in rows(19))
+    assert len(shared.await_rows(handle, exact)) == exact
+    assert run(shared, f"ALTER SUMMARY {a}_ids SET (theta = 0.25)")[0] == 200
+    for number in (there, shard_of([a], SHARDS)):
+        entity = shared.http.get(f"/entities/{number}/summary/{a}_ids").json()
+        assert {one["name"]: one["value"] for one in entity["attributes"]}["theta"] == 0.25
+
+    status, refused = run(shared, summary_sql(f"{a}_more", a))
+    assert (status, refused["code"]) == (409, "summary_conflict")  # which of the two would SUMMARY be?
+
+    say(shared, SUMMARY_KEY + f"{a}_ids", None)
+    wait_until(lambda: shared.state(handle) == "PENDING", what="the join waits for its summary")
+    assert len(shared.rows(handle)) == exact
+    assert guests() == {a, b, SUMMARY_KEY + f"{b}_ids"}
+    assert run(shared, summary_sql(f"{a}_ids", a))[0] == 201
+    wait_until(lambda: shared.state(handle) == "RUNNING", what="the join runs again")
+    assert len(shared.await_rows(handle, exact)) == exact
+    assert guests() == {a, b} | summaries
+    assert shared.http.delete(f"/queries/{handle}").status_code == 200
+    wait_until(lambda: not guests(), what="the guests have left")

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from engine.engine import Engine
+from engine.language.query import CreateSummary as Statement
 from engine.model.source import SourceName
 from engine.model.step import AlterSummary, CreateSummary, DropSource, DropSummary, Heartbeat
 from engine.model.summary import SummaryDefinition, SummarySettings
@@ -99,6 +100,9 @@ def test_theta_changes_and_what_is_for_life_does_not() -> None:
     engine._now(AlterSummary("popular", SummarySettings(theta=0.25)), 0)
     assert engine.summaries["popular"].definition.settings.theta == 0.25
     assert summary_of(engine).definition.settings.theta == 0.25
+    again = engine.prepare(engine.summaries["popular"].sql)
+    assert isinstance(again, Statement)
+    assert again.definition == engine.summaries["popular"].definition
     with pytest.raises(NotSupported):
         engine._now(AlterSummary("popular", SummarySettings(buckets=3)), 0)
     with pytest.raises(UnknownSummary):
