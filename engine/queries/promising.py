@@ -27,17 +27,18 @@ from engine.queries.group_makers import GroupMaker, key_of
 from engine.results.estimated_aggregates import unscaled_calls
 from engine.results.found_answers import NOTHING_YET, Found
 from engine.sources.source import Source
-from engine.standing.query import StandingQuery
+from engine.standing.query import SetKey, StandingQuery
 from engine.summaries.summary import Summary
 
 NOTHING_FOUND: Mapping[str, Found] = {}
 
 
 class Numbers:
-    """Of groups, ascending in the order in which these come."""
+    """Of groups, ascending in the order in which these come. over: the sets of sources that have groups."""
 
     def __init__(self) -> None:
         self.given = 0
+        self.over: dict[SetKey, None] = {}
 
     def __iter__(self) -> Numbers:
         return self
@@ -71,9 +72,9 @@ class SetGroups:
         sources: Mapping[SourceName, Source],
         limits: Limits,
         makers: Mapping[str, GroupMaker],
-        numbers: Iterator[int],
+        numbers: Numbers,
     ) -> None:
-        """makers: by the kind of a key. numbers: of the engine, ascending."""
+        """makers: by the kind of a key. numbers: the engine's."""
         self._sources = sources
         self._limits = limits
         self._makers = makers
@@ -123,6 +124,7 @@ class SetGroups:
         numbered = self._groups.get(key)
         if numbered is None:
             numbered = self._groups[key] = Numbered(next(self._numbers), key, None, {}, NOTHING_FOUND, {})
+            self._numbers.over[tuple(self._sources)] = None
             numbered.group = self._made(key)
         self._key_of[query_id] = key
         numbered.members[query_id] = member
@@ -152,6 +154,8 @@ class SetGroups:
         self._touch(numbered)
         if not numbered.members:
             del self._groups[key]
+            if not self._groups:
+                self._numbers.over.pop(tuple(self._sources), None)
         elif numbered.group is not None:
             numbered.group.remove(query_id)
 
@@ -352,6 +356,7 @@ class SetGroups:
         bases = {SourceName(name): base for name, base in tree["bases"].items()}
         found = {name: found_of_tree(one) for name, one in tree["found"].items() if name in members}
         self._groups[key] = Numbered(number, key, group, members, found, bases)
+        self._numbers.over[tuple(self._sources)] = None
         self._has_now = any(one.now_ms is not None for one in at.values())
         self._key_of |= dict.fromkeys(members, key)
         self._carried |= {name: found_of_tree(one) for name, one in tree["carried"].items()}
@@ -365,6 +370,7 @@ class SetGroups:
             assert all(self._key_of[name] == key for name in numbered.members)
             if numbered.group is not None:
                 numbered.group._check()
+        assert (tuple(self._sources) in self._numbers.over) == bool(self._groups)
         assert len(self._key_of) == sum(len(one.members) for one in self)
 
 

@@ -43,7 +43,7 @@ from engine.queries.explain import Plan, estimated_rows, explain
 from engine.queries.group_makers import GroupMaker
 from engine.queries.plan_preference import PlanPreference, plan_preference
 from engine.queries.planner import Planner, Setting
-from engine.queries.promising import Numbered, SetGroups, member_of
+from engine.queries.promising import Numbered, Numbers, SetGroups, member_of
 from engine.queries.proposing import proposals_for
 from engine.results.found_answers import NOTHING_YET, kept_found
 from engine.results.kept import KeptAnswers
@@ -82,7 +82,7 @@ class SourceSet:
         timer: Timer | None,
         watch: Stopwatch,
         makers: Mapping[str, GroupMaker],
-        numbers: Iterator[int],
+        numbers: Numbers,
     ) -> None:
         """indexes: by keys of joins, those of the engine. timer: see :mod:`engine.queries.allowance`. watch:
         the engine's. makers, numbers: see :class:`engine.queries.promising.SetGroups`.

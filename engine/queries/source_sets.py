@@ -49,8 +49,8 @@ class SourceSets:
         return iter(self._sets.values())
 
     def preferring(self) -> list[SourceSet]:
-        """Those with a query that has a preference and is not paused. O(sets)."""
-        return [over for over in self._sets.values() if len(over.promising)]
+        """Those with a query that has a preference and is not paused. O(these)."""
+        return [self._sets[key] for key in self.group_numbers.over]
 
     def prefer_anew(self, summary: str) -> None:
         """A summary came, or went: groups that use it begin anew, or wait for it."""
