@@ -39,17 +39,12 @@ def require_possible(
             )
     if options.partitions is not None:
         _require_wide(options.partitions, query())
-    if (options.maintenance == "none" or options.tolerance) and query().preference is not None:
-        _refuse_beside_preference(options)
+    if options.tolerance and query().preference is not None:
+        _refuse_beside_preference()
 
 
-def _refuse_beside_preference(options: QueryOptions) -> None:
+def _refuse_beside_preference() -> None:
     """What a query with a preference cannot have."""
-    if options.maintenance == "none":
-        raise OptionRefused(
-            "maintenance cannot be 'none' for a query with a preference: rows are found as steps grant work",
-            hint="lazy, eager or auto",
-        )
     raise OptionRefused(
         "max_fp, max_fn and max_error are not for a query with a preference: it gives what there is time for",
         hint="leave them out; fade, priority and weight say which rows are found first",

@@ -2,9 +2,10 @@
 
 A query with a preference keeps no matches and joins no ordinary group: what its answer is made of is found by
 its group (:mod:`engine.promising`), in the units of work that steps grant. A query that is paused is in none;
-when it runs again it begins anew, as one that comes. Groups begin anew as well where the rows of a source get
-other ordinals, and where a summary comes that was dropped; while a summary of theirs is absent they keep what
-they found, and look for nothing.
+when it runs again it begins anew, as one that comes. So is one whose maintenance is ``none``: each answer
+of it spends a grant of its own (:mod:`engine.queries.on_demand`). Groups begin anew as well where the rows of
+a source get other ordinals, and where a summary comes that was dropped; while a summary of theirs is absent
+they keep what they found, and look for nothing.
 """
 
 from __future__ import annotations
@@ -14,17 +15,18 @@ from dataclasses import dataclass, replace
 
 from engine.language.preference import preference_of
 from engine.language.query import Query
-from engine.model.approximation import Approximation, Expected, Unfinished
+from engine.model.approximation import Approximation
 from engine.model.limits import Limits
 from engine.model.maintenance import QueryOptions
 from engine.model.source import SourceName
 from engine.model.state_tree import Tree, as_tree
 from engine.model.summary import SummaryName
 from engine.operators.scan import ScanAt
-from engine.promising.group import GroupKey, Member, PromisingGroup, expected_precision
+from engine.promising.group import GroupKey, Member, PromisingGroup
 from engine.queries.carried import above, bare, found_of_tree, found_tree, together
 from engine.queries.group_makers import GroupMaker, key_of
-from engine.results.estimated_aggregates import unscaled_calls
+from engine.queries.on_demand import Asked, FrozenSummary
+from engine.queries.preference_tags import tag_of, tag_on_demand, tag_without_summary
 from engine.results.found_answers import NOTHING_YET, Found
 from engine.sources.source import Source
 from engine.standing.query import SetKey, StandingQuery
@@ -82,6 +84,8 @@ class SetGroups:
         self._widths = {name: len(source.stream.schema) for name, source in sources.items()}
         self._groups: dict[GroupKey, Numbered] = {}
         self._key_of: dict[str, GroupKey] = {}
+        self._asked: dict[str, Member] = {}
+        """Queries for which nothing is kept: they are in no group."""
         self._carried: dict[str, Found] = {}
         """What queries took along from other groups."""
         self._found: Mapping[str, Found] | None = None
@@ -110,7 +114,8 @@ class SetGroups:
         query_id, member = standing.query_id, member_of(standing)
         carried: Found | None = None
         before = self._key_of.get(query_id)
-        key = None if standing.paused else self.key_of(member.query)
+        is_asked = standing.maintenance == "none" and not standing.paused
+        key = None if standing.paused or is_asked else self.key_of(member.query)
         if before is not None:
             there = self._groups[before].members[query_id]
             if before == key and there.query == member.query:
@@ -119,6 +124,9 @@ class SetGroups:
             if replace(there.query, preference=None) == replace(member.query, preference=None):
                 carried = bare(self._found_of(self._groups[before], query_id))
             self.remove(query_id)
+        self._asked.pop(query_id, None)
+        if is_asked:
+            self._asked[query_id] = member
         if key is None:
             return
         numbered = self._groups.get(key)
@@ -145,6 +153,7 @@ class SetGroups:
 
     def remove(self, query_id: str) -> None:
         """A query goes, or is paused; those that are in no group are passed over."""
+        self._asked.pop(query_id, None)
         key = self._key_of.pop(query_id, None)
         if key is None:
             return
@@ -255,6 +264,22 @@ class SetGroups:
         found, carried = group.found(query_id), self._carried.get(query_id)
         return found if carried is None else together(carried, found)
 
+    def on_demand(self) -> dict[str, Asked]:
+        """Queries for which nothing is kept, as of now; not those without a summary of theirs. O(summaries
+        that they use, and the rows in reach of these).
+        """
+        frozen: dict[SummaryName, FrozenSummary] = {}
+        found: dict[str, Asked] = {}
+        for query_id, member in self._asked.items():
+            key = self.key_of(member.query)
+            summaries = self._summaries(key)
+            if summaries is not None:
+                for name, summary in summaries.items():
+                    if name not in frozen:
+                        frozen[name] = FrozenSummary.of(summary)
+                found[query_id] = Asked(key, member, self._makers[key.kind], frozen, self._limits)
+        return found
+
     def queries(self) -> list[str]:
         """Ids of those in groups."""
         return list(self._key_of)
@@ -271,40 +296,17 @@ class SetGroups:
 
     def tags(self, standing: StandingQuery) -> Iterator[Approximation]:
         """What of the answer of a query is not found yet, or never will be; nothing where it is exact."""
+        asked = self._asked.get(standing.query_id)
+        if asked is not None:
+            yield tag_on_demand(self.key_of(asked.query), self._limits.preference_work_max)
         numbered = self.group_of(standing.query_id)
         if numbered is None or not self._has_now:
             return
-        where = " JOIN ".join(numbered.key.sources)
-        group = numbered.group
+        query_id, group = standing.query_id, numbered.group
         if group is None:
-            unknown = Unfinished(0, 0, 0)
-            yield Approximation(
-                "preference",
-                where,
-                "declared",
-                0.0,
-                "percent",
-                100.0,
-                unscaled=unscaled_calls(standing.query),
-                unfinished=unknown,
-            )
-        elif not group.is_whole(standing.query_id):
-            counts = group.counts
-            found = len(self._found_of(numbered, standing.query_id))
-            left = group.estimate_left(standing.query_id)
-            share = expected_precision(found, left)
-            unfinished = Unfinished(counts.entries_left, counts.cut + counts.lapsed, counts.short)
-            yield Approximation(
-                "preference",
-                where,
-                "declared",
-                round(100.0 * share, 3),
-                "percent",
-                100.0,
-                expected=Expected(0.0, 1.0 - share),
-                unscaled=unscaled_calls(standing.query),
-                unfinished=unfinished,
-            )
+            yield tag_without_summary(numbered.key, standing.query)
+        elif not group.is_whole(query_id):
+            yield tag_of(group, query_id, len(self._found_of(numbered, query_id)))
 
     @property
     def nbytes(self) -> int:

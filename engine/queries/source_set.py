@@ -469,7 +469,8 @@ class SourceSet:
                 if len(plain) < len(self._eager):
                     eager = [query for query in self._eager.values() if query.query_id in found]
                     kept = {**kept, **kept_found(eager, seen.at, found, self._limits)}
-            self._view = SetView(seen.sources, seen.now_ms, seen.at, joins, kept, self._counts, found)
+            asked = self.promising.on_demand()
+            self._view = SetView(seen.sources, seen.now_ms, seen.at, joins, kept, self._counts, found, asked)
         return self._view
 
     def stands(self) -> Mapping[SourceName, ScanAt]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 from engine.changes.operator import operator_over
 from engine.changes.output import Output, output_of
@@ -43,13 +44,24 @@ from engine.windows.clauses import UNBOUNDED
 from tureen.errors import InstantOutOfRange, NotSupported, QueryPaused, UnknownQuery, UnknownSource
 
 
+class Finding(Protocol):
+    """A query with a preference for which nothing is kept."""
+
+    def find(
+        self, at: Mapping[SourceName, ScanAt], now_ms: int | None
+    ) -> tuple[Found, tuple[Approximation, ...]]:
+        """What is found with a grant of its own, and what of it is not exact."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class SetView:
     """The queries over a set of sources at the end of a step.
 
     now_ms: their NOW. at: how the sources stand at it. joins: what is kept of joins. kept: answers that are
     kept. read: answers of eager aggregates that were asked for, each read from its tree once. counts: of a
-    lone stream what counts are made from. found: for queries with a preference.
+    lone stream what counts are made from. found: for queries with a preference. asked: those of them for
+    which nothing is kept.
     """
 
     sources: Mapping[SourceName, SourceView]
@@ -59,6 +71,7 @@ class SetView:
     kept: Mapping[str, Kept]
     counts: RowCounts | None
     found: Mapping[str, Found] = field(default_factory=dict)
+    asked: Mapping[str, Finding] = field(default_factory=dict)
     read: dict[str, tuple[StandingQuery, Evaluated]] = field(default_factory=dict)
 
 
@@ -92,6 +105,8 @@ class View:
             _require_now(at_ms, over.now_ms)
             at_ms = None
         limit = rows_max or self.limits.snapshot_rows_max
+        if query_id in over.asked:
+            return self._found_for(query, over, limit)
         kept = over.kept.get(query_id) if at_ms is None else None
         if kept is not None:
             now_ms, result = over.now_ms, kept.answer(limit)
@@ -109,6 +124,15 @@ class View:
         at = query.at(over.at if at_ms is None else self._earlier(query, over, at_ms))
         tags = with_measured_error(answer.approximation, given.measured, at, limit, self.limits)
         return replace(answer, approximation=tags)
+
+    def _found_for(self, query: StandingQuery, over: SetView, limit: int) -> Answer:
+        """The answer of a query with a preference for which nothing is kept."""
+        found, tags = over.asked[query.query_id].find(over.at, over.now_ms)
+        result = evaluate_found(query, query.at(over.at), found, limit, self.limits)
+        answer = self._answer(query.query_id, over.now_ms, result, over)
+        others = (tag for tag in answer.approximation if tag.kind != "preference")
+        tags = (*others, *tags)
+        return replace(answer, approximation=with_visited(tags, result.visited) if result.visited else tags)
 
     def afresh(
         self,

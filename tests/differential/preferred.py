@@ -107,7 +107,9 @@ def _case(rng: Random, select: str, sources: Sequence[str], where: str, prioriti
     ranged = ", ".join(
         name if window_ms is None else f"{name} [RANGE {window_ms} MILLISECONDS]" for name in sources
     )
-    options = rng.choice([{}, {}, {"maintenance": "eager"}, {"priority": "density"}, {"fade": "0.5"}])
+    options = rng.choice(
+        [{}, {}, {"maintenance": "eager"}, {"maintenance": "none"}, {"priority": "density"}, {"fade": "0.5"}]
+    )
     return Case(
         f"{bare} WITH PREFERENCE {order} {written}{fade}{window}",
         f"SELECT {select} FROM {ranged} WHERE {where}",

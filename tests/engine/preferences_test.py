@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from engine.engine import Engine
+from engine.model.limits import Limits
 from engine.model.source import SourceName, Stream
 from engine.model.step import (
     Alter,
@@ -35,10 +36,11 @@ SELECTED = "SELECT k, v FROM a WHERE v > 0 WITH PREFERENCE SUMMARY.Estimate.Coun
 class Feed:
     """Streams a and b (k, v, ts) in event time, with a summary each, and an engine."""
 
-    def __init__(self, engine: Engine | None = None, retain: str = "1 HOUR") -> None:
+    def __init__(self, engine: Engine | None = None, retain: str = "1 HOUR", *, fresh: bool = False) -> None:
+        """fresh: the engine that is given has nothing."""
         self.engine = engine or Engine()
         self.offsets = {"a": 0, "b": 0}
-        if engine is not None:
+        if engine is not None and not fresh:
             return
         for name in "ab":
             self.engine.create(
@@ -207,10 +209,9 @@ def test_without_its_summary_a_query_keeps_what_was_found() -> None:
 
 def test_options_that_a_preference_cannot_have() -> None:
     feed = begun()
-    for options in ({"maintenance": "none"}, {"max_fn": "0.1"}):
-        result = feed.options("other", PREFERRED, options)
-        assert isinstance(result.failed["other"], OptionRefused)
-        assert isinstance(feed.options("q", PREFERRED, options).failed["q"], OptionRefused)
+    result = feed.options("other", PREFERRED, {"max_fn": "0.1"})
+    assert isinstance(result.failed["other"], OptionRefused)
+    assert isinstance(feed.options("q", PREFERRED, {"max_fn": "0.1"}).failed["q"], OptionRefused)
     for options in ({"maintenance": "eager"}, {"fade": "0.25"}, {"priority": "density"}):
         assert not feed.options("q", PREFERRED, options).failed
     feed.work()
@@ -238,6 +239,40 @@ def test_with_other_options_what_was_found_stays_and_is_found_once(sql: str) -> 
     assert before == feed.rows("exact") != found
     assert not feed.engine.view().snapshot("q").approximate
     feed.engine._check()
+
+
+@pytest.mark.parametrize("sql", [PREFERRED, SELECTED])
+def test_where_nothing_is_kept_each_answer_spends_a_grant_of_its_own(sql: str) -> None:
+    feed, few = Feed(), Feed(Engine(Limits(preference_work_max=2)), fresh=True)
+    for one in (feed, few):
+        one.options("q", sql, {"maintenance": "none"})
+        one.both()
+        assert not one.engine.preference_work()
+    exact = Feed()
+    exact.engine.register("q", sql)
+    exact.both()
+    exact.work()
+    whole, some = feed.engine.view(), few.engine.view()
+    assert feed.rows() == exact.rows()
+    assert not whole.snapshot("q").approximate
+    (tag,) = some.snapshot("q").approximation
+    assert (tag.kind, tag.unit) == ("preference", "percent")
+    assert tag.unfinished is not None
+    assert tag.unfinished.units_short > 0
+    assert 0 < len(few.rows()) < len(exact.rows())
+    (tag,) = some.approximation("q")
+    assert (tag.amount, tag.unit) == (2.0, "units")
+    feed.put("b", (1_020, 1, 7.0), (1_030, 1, 7.0))
+    exact.put("b", (1_020, 1, 7.0), (1_030, 1, 7.0), grant=ALL)
+    assert feed.rows() == exact.rows()
+    few.options("q", sql, {})
+    assert few.rows() == []
+    few.work()
+    assert not few.engine.view().snapshot("q").approximate
+    few.options("q", sql, {"maintenance": "none"})
+    assert few.engine.view().snapshot("q").approximate
+    few.engine.unregister("q")
+    few.engine._check()
 
 
 def test_queries_that_lag_hold_the_summaries_of_streams_that_are_ahead() -> None:
