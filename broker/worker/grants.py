@@ -68,35 +68,38 @@ class Grants:
         """A transaction with records begins."""
         passed_ns, self._passing_ns = self._passing_ns, 0.0
         self._free_ns = min(passed_ns, self._free_ns + RISE * (passed_ns - self._free_ns))
-        self._turn_ns = min(self._step_ns, RECORDS_PART * self._free_ns)
+        self._turn_ns = min(self._span_ns, RECORDS_PART * self._free_ns)
 
     def for_records(self, now_ns: int, *, lagging: bool) -> int:
         """The grant of a step of records. lagging: more wait in the log."""
         free_ns = 0.0 if lagging else self._turn_ns
-        span_ns = min(self._step_ns, max(free_ns, self._saved_ns))
-        return self._within(span_ns, now_ns)
+        span_ns = min(self._span_ns, max(free_ns, self._saved_ns))
+        return self._limited(self.cost.units_in(span_ns), now_ns)
 
     def records_took(self, took_ns: float, granted: int, spent: int, spent_ns: float) -> None:
         """A step of records took so long, of it ``spent_ns`` for units of its grant."""
         self._dry = False
         self._saved_ns += self._rate * max(0.0, took_ns - spent_ns) - spent_ns
-        self._saved_ns = min(max(self._saved_ns, 0.0), SAVED_STEPS * self._step_ns)
+        self._saved_ns = min(max(self._saved_ns, 0.0), SAVED_STEPS * self._span_ns)
         self._turn_ns = max(0.0, self._turn_ns - spent_ns)
         self._done(granted, spent, spent_ns)
 
     # --- while nothing comes ----------------------------------------------------------------------
 
-    def wait_s(self, now_ns: int) -> float:
-        """How long until a heartbeat with a grant is of use; infinite: until another step was made."""
-        if self._dry or not self.left:
+    def wait_s(self, now_ns: int, within_s: float = math.inf) -> float:
+        """How long until a heartbeat with a grant is of use; infinite: not before another step is made, or
+        not in the time that there is, ``within_s``.
+        """
+        units = self._units_within(within_s)
+        if self._dry or not self.left or not units:
             return math.inf
-        return self.limit.wait_s(min(self.left, self.cost.units_in(self._step_ns)), now_ns)
+        return self.limit.wait_s(min(self.left, units), now_ns)
 
     def for_heartbeat(self, now_ns: int, within_s: float = math.inf) -> int:
         """The grant of a heartbeat; 0: none is to be made for it. within_s: of time that there is."""
-        if self.wait_s(now_ns) > 0:
+        if self.wait_s(now_ns, within_s) > 0:
             return 0
-        return self._within(min(self._step_ns, within_s * 1e9), now_ns)
+        return self._limited(self._units_within(within_s), now_ns)
 
     def heartbeat_took(self, took_ns: float, granted: int, spent: int) -> None:
         """A heartbeat made for its grant took so long."""
@@ -114,11 +117,20 @@ class Grants:
 
     # ----------------------------------------------------------------------------------------------
 
-    def _within(self, span_ns: float, now_ns: int) -> int:
-        return int(min(self.cost.units_in(span_ns), max(0.0, self.limit.left(now_ns))))
+    @property
+    def _span_ns(self) -> float:
+        """What a grant may take."""
+        return self.cost.span_ns(self._step_ns)
+
+    def _units_within(self, within_s: float) -> int:
+        """Of a heartbeat, where there is so much time."""
+        return self.cost.units_in(min(self._span_ns, max(0.0, within_s) * 1e9))
+
+    def _limited(self, units: int, now_ns: int) -> int:
+        return int(min(units, max(0.0, self.limit.left(now_ns))))
 
     def _done(self, granted: int, spent: int, spent_ns: float) -> None:
         self.granted += granted
         self.spent += spent
         self.limit.spent(spent)
-        self.cost.measured(spent, spent_ns)
+        self.cost.measured(granted, spent, spent_ns)

@@ -182,9 +182,11 @@ class Ingestion:
         """What waits of each stream that had records. Any thread."""
         return [(SourceName(name), one) for name, one in self._turns.queues(self._steps.engine.scheduler)]
 
-    def work_wait_s(self) -> float:
-        """How long until a heartbeat may bring queries with a preference further; infinite: none can."""
-        return self._grants.wait_s(time.perf_counter_ns())
+    def work_wait_s(self, within_s: float) -> float:
+        """How long until a heartbeat may bring queries with a preference further, in so much time; infinite:
+        none can.
+        """
+        return self._grants.wait_s(time.perf_counter_ns(), within_s)
 
     def work(self, within_s: float, outgoing: Outgoing) -> None:
         """While nothing comes: make a heartbeat with a grant, where work is left for queries with a

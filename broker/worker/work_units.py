@@ -9,10 +9,16 @@ import math
 
 FIRST_NS = 10_000.0
 """Of a unit, before any was measured: more than most take, so that the first grants are small."""
-FALL = 0.5
-"""From one measurement to the next the estimate falls to this share at most: grants double at most."""
-TOLD_UNITS_MIN, TOLD_NS_MIN = 16, 5_000_000.0
-"""Fewer units that took less tell nothing of one: a step has costs of its own."""
+MEMORY = 0.8
+"""What a measurement weighs after the next one."""
+SPREAD = 0.1
+"""Measurements whose units differ by a smaller share than this tell nothing of one unit."""
+OUTLIER, MEMORY_OF_OTHERS = 4.0, 0.05
+"""A measurement that is so many times what was expected, or that part of it, counts far more than those
+before: times have changed.
+"""
+GROWTH = 2.0
+"""From one grant to the next the units grow by this factor at most."""
 BURST_S = 0.25
 """The work that a limit allows in this time may be done at once, and at least a unit."""
 
@@ -21,21 +27,58 @@ _S = 1_000_000_000
 
 
 class UnitCost:
-    """``ns``: of a unit of work. Rises at once to what was measured, so that a step that took too long is
-    followed by a shorter one.
+    """What grants take: ``fixed_ns`` each, and ``ns`` a unit.
+
+    Both are fitted to the last grants by least squares, older ones counting less. The units of a grant are
+    besides bound to those of the last one that was used up: they double at most, and after one that took too
+    long they fall as much as it did.
     """
 
     def __init__(self) -> None:
         self.ns = FIRST_NS
+        self.fixed_ns = 0.0
+        self._units = self._took = self._squares = self._products = self._weight = 0.0
+        """Sums over the grants: of units, of times, of squares of units, of units times times, of weights."""
+        self._last: tuple[int, float] | None = None
+        """Units of the last one that was used up, and what they took."""
 
-    def measured(self, units: int, took_ns: float) -> None:
-        """So many units took so long."""
-        if units >= TOLD_UNITS_MIN or (units and took_ns >= TOLD_NS_MIN):
-            self.ns = max(took_ns / units, self.ns * FALL, 1.0)
+    def measured(self, granted: int, units: int, took_ns: float) -> None:
+        """Of so many units granted so many were used, which took so long."""
+        if not units:
+            return
+        expected_ns = self.fixed_ns + units * self.ns
+        is_usual = expected_ns / OUTLIER <= took_ns <= expected_ns * OUTLIER
+        memory = MEMORY if is_usual else MEMORY_OF_OTHERS
+        self._weight = memory * self._weight + 1.0
+        self._units = memory * self._units + units
+        self._took = memory * self._took + took_ns
+        self._squares = memory * self._squares + units * units
+        self._products = memory * self._products + units * took_ns
+        mean, took = self._units / self._weight, self._took / self._weight
+        spread = self._squares / self._weight - mean * mean
+        if spread > (SPREAD * mean) ** 2:
+            slope = (self._products / self._weight - mean * took) / spread
+            self.ns = min(max(slope, 1.0), took / mean)
+            self.fixed_ns = max(0.0, took - self.ns * mean)
+        else:  # units are held to be what differs; fewer of them next time tell
+            self.fixed_ns = min(self.fixed_ns, took)
+            self.ns = max(1.0, (took - self.fixed_ns) / mean)
+        if units == granted or self._last is None:
+            self._last = units, took_ns
+
+    def span_ns(self, step_ns: float) -> float:
+        """How long a grant may take that should take ``step_ns``: longer where most of that is fixed."""
+        return max(step_ns, self.fixed_ns + step_ns / 2)
 
     def units_in(self, span_ns: float) -> int:
-        """How many are done in a span of time; one where there is any time."""
-        return max(1, int(span_ns / self.ns)) if span_ns > 0 else 0
+        """How many are done in a span of time; 0: it is too short for any."""
+        if span_ns <= self.fixed_ns:
+            return 0
+        units = (span_ns - self.fixed_ns) / self.ns
+        if self._last is not None:
+            last, took_ns = self._last
+            units = min(units, last * (GROWTH if took_ns <= span_ns else span_ns / took_ns))
+        return max(1, int(units))
 
 
 class WorkLimit:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from broker.worker.grants import HEARTBEAT_NS, MS, Grants
-from broker.worker.work_units import BURST_S, FIRST_NS, UnitCost, WorkLimit
+from broker.worker.work_units import BURST_S, UnitCost, WorkLimit
 
 S = 1_000 * MS
 STEP_MS = 20
@@ -19,6 +19,7 @@ class Load:
     """A shard in simulated time: records of every gap take ``step_ns`` each step, units ``unit_ns``."""
 
     unit_ns: float
+    fixed_ns: float = 0.0
     work: int = 1 << 60
     share: float = 0.1
     per_s_max: int | None = None
@@ -33,7 +34,7 @@ class Load:
         spent = min(granted, self.work)
         self.work -= spent
         self.grants.left = self.work
-        return spent, int(spent * self.unit_ns)
+        return spent, int(spent * self.unit_ns + (self.fixed_ns if granted else 0.0))
 
     def idle_until(self, until_ns: int, rest_ms: int = 250) -> None:
         """Nothing comes until then."""
@@ -75,25 +76,50 @@ def test_no_heartbeat_takes_much_longer_than_it_may_once_the_cost_is_known(unit_
     assert done >= 0.8 * (load.now_ns - began)
 
 
+@pytest.mark.parametrize(("fixed_ms", "unit_ns"), [(37, 20), (37, 2_000), (5, 100), (200, 100)])
+def test_cost_that_grants_have_each_makes_them_no_smaller(fixed_ms: int, unit_ns: int) -> None:
+    load = Load(unit_ns, fixed_ns=fixed_ms * MS)
+    load.idle_until(5 * S)
+    began, spent = load.now_ns, load.grants.spent
+    load.idle_until(began + 5 * S)
+    useful = (load.grants.spent - spent) * unit_ns / (load.now_ns - began)
+    assert useful >= 0.5 * min(STEP_MS, 10) / (fixed_ms + 2 + 10)
+    before = load.now_ns
+    load.idle_until(before + 1)
+    assert load.now_ns - before <= (max(STEP_MS, fixed_ms + STEP_MS / 2) + 5) * MS * 1.5
+
+
 def test_grants_double_at_most_from_one_to_the_next_and_fall_at_once() -> None:
     cost = UnitCost()
-    before = cost.units_in(STEP_MS * MS)
+    span_ns = STEP_MS * MS
+    before = cost.units_in(span_ns)
     for _ in range(12):
-        cost.measured(before, before * 10)
-        now = cost.units_in(STEP_MS * MS)
-        assert before <= now <= 2 * before + 1
+        cost.measured(before, before, before * 10)
+        now = cost.units_in(span_ns)
+        assert before <= now <= 2 * before
         before = now
-    cost.measured(before, before * 100_000)
-    assert cost.ns == 100_000
+    cost.measured(before, before, 10 * span_ns)
+    assert cost.units_in(span_ns) <= before / 10
 
 
-def test_few_units_that_took_little_tell_nothing() -> None:
+def test_one_slow_grant_is_soon_forgotten() -> None:
+    load = Load(100)
+    load.idle_until(S)
+    usual = load.grants.for_heartbeat(load.now_ns)
+    load.grants.heartbeat_took(4 * S, usual, usual)
+    assert load.grants.for_heartbeat(load.now_ns) <= usual / 100
+    load.idle_until(load.now_ns + S // 4)
+    assert load.grants.for_heartbeat(load.now_ns) >= usual / 2
+
+
+def test_span_that_is_too_short_has_no_units() -> None:
     cost = UnitCost()
-    cost.measured(2, 2 * MS)
-    assert cost.ns == FIRST_NS
-    cost.measured(2, 40 * MS)
-    assert cost.ns == 20 * MS
-    assert cost.units_in(5 * MS) == 1
+    for units in (10, 1_000, 20, 2_000):
+        cost.measured(units, units, 5 * MS + units * 100)
+    assert cost.fixed_ns == pytest.approx(5 * MS)
+    assert cost.ns == pytest.approx(100)
+    assert cost.units_in(4 * MS) == 0
+    assert cost.units_in(5 * MS + 500_000) >= 1
 
 
 def test_input_that_is_behind_keeps_all_but_the_share() -> None:
