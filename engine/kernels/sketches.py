@@ -356,8 +356,6 @@ def fold(
     if total > ROWS_MAX:
         return False
     for bucket in range(buckets):
-        if other_rows[bucket] == 0:
-            continue
         into = bucket >> shift
         one_rows[into] += sign * other_rows[bucket]
         target, source = one[into], other[bucket]

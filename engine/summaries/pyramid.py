@@ -14,6 +14,9 @@ from __future__ import annotations
 
 from collections import deque
 
+import numpy as np
+
+from engine.model.batch import Int64Array
 from engine.summaries.cells import CellPool
 from engine.summaries.summary_type import SummaryType
 from engine.summaries.zones import Zone
@@ -64,6 +67,16 @@ class Pyramid:
         """Other cells are added to those of an indexed zone. Raises OverflowError, nothing changed."""
         self._technique.add(self._pool.of(into.slot), self._pool.of(slot))
         self._add_above(into, slot)
+
+    def reduce(self, zone: Zone, rows: Int64Array) -> None:
+        """So many rows of each bucket are gone, int64[buckets + 1]; what counts them stays in the cells."""
+        self._pool.of(zone.slot).rows[0] -= rows.astype(np.int32)
+        if zone.is_indexed:
+            bucket = np.arange(len(rows) - 1)
+            for shift, level in enumerate(self.levels, 1):
+                above = self._pool.of(level[zone.layout, zone.number >> shift].slot).rows[0]
+                np.subtract.at(above, bucket >> shift, rows[:-1].astype(np.int32))
+                above[-1] -= rows[-1]
 
     def leave(self) -> Zone:
         """The oldest zone goes; its slot is its own still."""

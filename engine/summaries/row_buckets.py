@@ -71,12 +71,7 @@ class RowBuckets:
 
     def lists(self, bucket: Int32Array, first: Int64Array, end: Int64Array) -> RowLists:
         """List q: the rows of bucket[q] that are held in first[q] <= ordinal < end[q]. O(blocks + rows)."""
-        if not self._is_laid_out and self.next & (BLOCK - 1) and self.next > self.first:
-            self._lay_out(self.next >> SHIFT)
-            self._is_laid_out = True
-        first, end = np.maximum(first, self.first), np.minimum(end, self.next)
-        offsets = np.zeros(len(bucket) + 1, np.int64)
-        kernels.rows_in(self._order, self._starts, bucket, first, end, offsets, _NO_ROWS)
+        offsets, first, end = self._offsets(bucket, first, end)
         rows = np.empty(offsets[-1], np.int64)
         if len(rows):
             kernels.rows_in(self._order, self._starts, bucket, first, end, offsets, rows)
@@ -86,7 +81,7 @@ class RowBuckets:
         """int64[buckets]: how many rows of each bucket are held in first <= ordinal < end."""
         every = np.arange(self._buckets, dtype=np.int32)
         ends = np.full(self._buckets, end, np.int64)
-        return np.diff(self.lists(every, np.full(self._buckets, first, np.int64), ends).offsets)
+        return np.diff(self._offsets(every, np.full(self._buckets, first, np.int64), ends)[0])
 
     def buckets_of(self, first: int, end: int) -> Int32Array:
         """int32[end - first]: the bucket of each row of a range; of rows that are not held the last."""
@@ -99,6 +94,18 @@ class RowBuckets:
         found = np.full(end - first, self._buckets - 1, np.int32)
         found[rows - first] = np.repeat(every, np.diff(offsets))
         return found
+
+    def _offsets(
+        self, bucket: Int32Array, first: Int64Array, end: Int64Array
+    ) -> tuple[Int64Array, Int64Array, Int64Array]:
+        """(where lists begin, and the last ends; first and end within what is held). O(blocks)."""
+        if not self._is_laid_out and self.next & (BLOCK - 1) and self.next > self.first:
+            self._lay_out(self.next >> SHIFT)
+            self._is_laid_out = True
+        first, end = np.maximum(first, self.first), np.minimum(end, self.next)
+        offsets = np.zeros(len(bucket) + 1, np.int64)
+        kernels.rows_in(self._order, self._starts, bucket, first, end, offsets, _NO_ROWS)
+        return offsets, first, end
 
     def _lay_out(self, block: int) -> None:
         blocks = block - (self.first >> SHIFT) + 1

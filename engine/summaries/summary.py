@@ -122,18 +122,17 @@ class Summary:
         """Retention let go the rows before this ordinal. Counters of a zone that has others stay."""
         if ordinal <= self._rows.first:
             return
-        self._changed()
+        self._zones = None
         for pyramid in reversed(self._pyramids):
-            while pyramid.zones and pyramid.zones[0].end <= ordinal:
-                if pyramid.zones[0] is self._growing.zone:
+            while pyramid.zones and pyramid.zones[0].first < ordinal:
+                zone = pyramid.zones[0]
+                if zone.end > ordinal or zone is self._growing.zone:
+                    pyramid.reduce(zone, self._rows.counts(zone.first, ordinal))
+                    zone.first = min(ordinal, zone.end)
                     break
+                self._changed()
                 self._pool.free(pyramid.leave().slot)
         self._rows.drop_below(ordinal)
-        for zone in self._held():
-            if zone.first >= ordinal:
-                break
-            zone.first = min(ordinal, zone.end)
-            self._pool.of(zone.slot).rows[0] = self._rows.counts(zone.first, zone.end)
 
     # -- what it tells
 

@@ -235,6 +235,8 @@ def test_retention_shorter_than_the_reach_takes_rows_out_of_cells() -> None:
         zones = summary.zones
         assert int(zones.rows.sum()) == 30_000 - ordinal
         assert (zones.first >= ordinal).all()
+        for pyramid in summary._pyramids:
+            pyramid._check()
         candidates = summary.candidates(keys, 0)
         cells = summary.cell_rows(np.arange(len(zones.first)))
         assert (candidates.estimate <= cells[candidates.zone, candidates.bucket]).all()
@@ -244,6 +246,26 @@ def test_retention_shorter_than_the_reach_takes_rows_out_of_cells() -> None:
         assert same(as_tree(restored.state()), as_tree(summary.state()))
     summary.enter(Column(BIGINT, values[:1]), np.array([30_001]), 30_000)
     assert summary.zones.rows.tolist() == [1]
+
+
+def test_a_summary_goes_on_from_its_state_while_retention_takes_rows() -> None:
+    values, timestamp = zipf(40_000), np.arange(40_000)
+    summary = summary_of(SummarySettings(), Column(BIGINT, values[:20_000]), timestamp[:20_000])
+    keys = summary.keys(Column(BIGINT, np.unique(values)))
+    for at in range(20_000, 40_000, 1_000):
+        restored = Summary.restored(
+            summary.definition, BIGINT, of_tree(SummaryState, as_tree(summary.state()))
+        )
+        for one in (summary, restored):
+            one.enter(Column(BIGINT, values[at : at + 1_000]), timestamp[at : at + 1_000], at)
+            one.advance(at + 1_000)
+            one.drop_below(at - 11_234)
+            for pyramid in one._pyramids:
+                pyramid._check()
+        assert same(as_tree(restored.state()), as_tree(summary.state()))
+        for mine, its in zip(restored.candidates(keys, 0), summary.candidates(keys, 0), strict=True):
+            assert (mine == its).all()
+        assert int(summary.zones.rows.sum()) == 12_234
 
 
 def test_bytes_do_not_grow_with_the_stream() -> None:
