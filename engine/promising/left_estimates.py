@@ -50,7 +50,7 @@ class LeftEstimates:
         width = members.buckets + 2
         of_constants = np.zeros(len(named.constants.member))
         of_buckets = np.zeros((members.size, width))
-        if len(entries):
+        if len(entries) and len(summary.zones.first):
             rates = members.rates()
             places = CellPlaces.of(entries, summary)
             same = places.place // (members.buckets + 1) == len(summary.layouts) - 1

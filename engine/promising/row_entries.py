@@ -16,6 +16,7 @@ from engine.model.batch import Int32Array, Int64Array
 
 Float64Array = npt.NDArray[np.float64]
 Words = npt.NDArray[np.uint64]
+Standings = npt.NDArray[np.int8]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ class RowEntries:
     # float64: before fading, as the rank says.
     priority: Float64Array
     # int8: FRESH, or a rank of :mod:`engine.promising.picking`.
-    standing: npt.NDArray[np.int8]
+    standing: Standings
     # uint64[n, words]: the members that look for its rows.
     wanted: Words
 
@@ -127,7 +128,19 @@ class RowEntries:
 
 
 FRESH = -1
-"""The standing of an entry that is new, or has new rows or members: its priority is to be told."""
+"""The standing of an entry that is new. Below it are those of entries that have new rows or members since
+they were ranked: all these are to be ranked.
+"""
+
+
+def stale(standing: Standings) -> Standings:
+    """Those of entries that are to be ranked again, or for the first time."""
+    return np.where(standing > FRESH, -2 - standing, standing).astype(np.int8)
+
+
+def before(standing: Standings) -> Standings:
+    """The ranks that stale standings had; -1 where there was none."""
+    return -2 - standing
 
 
 def gaps(

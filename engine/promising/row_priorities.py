@@ -48,9 +48,9 @@ class CellPlaces:
 
     @classmethod
     def of(cls, entries: RowEntries, summary: Summary) -> CellPlaces:
-        """Of entries whose cursors are in some zone."""
+        """Of entries; those whose zone is gone are taken to be in the oldest one. There is a zone."""
         zones = summary.zones
-        zone = zones.first.searchsorted(entries.cursor, "right") - 1
+        zone = np.maximum(zones.first.searchsorted(entries.cursor, "right") - 1, 0)
         rows = summary.cell_rows(np.arange(len(zones.first)))
         return cls(
             zone,

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from engine.model.batch import Int32Array, Int64Array
 from engine.promising.group import GroupCounts
-from engine.promising.row_entries import FRESH, RowEntries, gaps
+from engine.promising.row_entries import RowEntries, gaps, stale
 from engine.promising.selection_members import mask_of
 from engine.summaries.summary import Summary
 
@@ -41,7 +41,7 @@ class RowSet:
 
     def refresh(self) -> None:
         """All priorities are to be told anew."""
-        self.entries = replace(self.entries, standing=np.full(len(self.entries), FRESH, np.int8))
+        self.entries = replace(self.entries, standing=stale(self.entries.standing))
 
     # --- rows that go -----------------------------------------------------------------------------
 
@@ -94,7 +94,7 @@ class RowSet:
         if len(met):
             wanted, standing = entries.wanted.copy(), entries.standing.copy()
             wanted[met] |= bits
-            standing[met] = FRESH
+            standing[met] = stale(standing[met])
             self.entries = replace(entries, wanted=wanted, standing=standing)
         starts, ends = gaps(first, end, entries.cursor[mine], entries.end[mine])
         for one, other in zip(starts.tolist(), ends.tolist(), strict=True):
@@ -155,7 +155,8 @@ class RowSet:
             end[entry] = ends[place]
             if rows[place]:
                 count[entry] += rows[place]
-                queued[entry], standing[entry] = now_ms, FRESH
+                queued[entry] = now_ms
+                standing[entry : entry + 1] = stale(standing[entry : entry + 1])
         self.entries = replace(entries, end=end, rows=count, queued_ms=queued, standing=standing)
         return taken
 

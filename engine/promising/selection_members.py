@@ -38,6 +38,8 @@ class Learnt:
     hits: Int64Array
     # float64: of the rows that were visited, how many were estimated to have one of its constants.
     seen: Float64Array
+    # float64: how many rows it was estimated to take of those that were let go unvisited.
+    lost: Float64Array
 
     @classmethod
     def none(cls, members: int, buckets: int) -> Learnt:
@@ -47,11 +49,20 @@ class Learnt:
             return np.zeros(shape, np.int64)
 
         rows, cells = (members,), (members, buckets + 1)
-        return cls(zeros(*rows), zeros(*rows), zeros(*rows), zeros(*cells), zeros(*cells), np.zeros(members))
+        return cls(
+            zeros(*rows),
+            zeros(*rows),
+            zeros(*rows),
+            zeros(*cells),
+            zeros(*cells),
+            np.zeros(members),
+            np.zeros(members),
+        )
 
     def clear(self, member: int) -> None:
         """Its number is another's now."""
-        for column in (self.floor, self.lost_end, self.errors, self.visits, self.hits, self.seen):
+        columns = self.floor, self.lost_end, self.errors, self.visits, self.hits, self.seen, self.lost
+        for column in columns:
             column[member] = 0
 
     def widened(self, members: int) -> Learnt:
@@ -65,6 +76,7 @@ class Learnt:
             np.pad(self.visits, of_cells),
             np.pad(self.hits, of_cells),
             np.pad(self.seen, more),
+            np.pad(self.lost, more),
         )
 
 

@@ -36,8 +36,8 @@ from engine.promising.found_rows import RowsFound
 from engine.promising.group import GroupCounts, GroupKey, Member
 from engine.promising.left_estimates import LeftEstimates, add_estimates
 from engine.promising.named_values import NamedValues
-from engine.promising.picking import faded, pick
-from engine.promising.row_entries import FRESH, RowEntries
+from engine.promising.picking import EMPTY, UNRANKED, faded, pick
+from engine.promising.row_entries import FRESH, RowEntries, before
 from engine.promising.row_filter import Hits, RowFilter, places_of
 from engine.promising.row_priorities import CellPlaces, ranked
 from engine.promising.row_set import RowSet, lost_below
@@ -182,13 +182,33 @@ class PromisingSelection:
             ends = np.full(len(entries), max(start, reach))
             if not isinstance(window, TimeWindow) or window.reach_ms is None:
                 ends = np.where(lapsed, entries.end, ends)
-            lost_below(entries, ends, wanted & mask, members.learnt.lost_end)
+            if (ends > start).any():
+                self._lose(entries, ends, wanted & mask)
             wanted[entries.end <= ends] &= ~mask
             looking = (wanted & mask).any(axis=1)
             floor[looking] = np.minimum(floor, ends)[looking]
         self._set.keep(replace(entries, wanted=wanted), floor)
+        learnt = members.learnt
+        learnt.lost[learnt.lost_end <= learnt.floor] = 0.0
         for number, found in self._found.items():
             found.drop_below(int(members.learnt.floor[number]))
+
+    def _lose(self, entries: RowEntries, ends: Int64Array, wanted: npt.NDArray[np.uint64]) -> None:
+        """Rows of entries below these ordinals are let go unvisited, whatever window holds them. wanted: who
+        loses them.
+        """
+        learnt = self._members.learnt
+        gone = np.flatnonzero((ends > entries.cursor) & wanted.any(axis=1))
+        if not len(gone):
+            return
+        lost_below(entries, ends, wanted, learnt.lost_end)
+        some = replace(entries.take(gone), wanted=wanted[gone])
+        last = np.minimum(ends[gone], some.end)
+        rows = np.diff(self._summary.rows_of_many(some.bucket, some.cursor, last).offsets)
+        every = self._members.bits(list(self._members.number.values()))
+        learnt.lost += LeftEstimates.of(
+            some, [(every, rows)], self._members, self._naming(), self._summary
+        ).total
 
     def _offer_former(self, scan_at: ScanAt, now_ms: int, base: int, mark: int) -> None:
         """Rows that are there already are offered to members that just came."""
@@ -240,7 +260,7 @@ class PromisingSelection:
         cut = np.zeros(len(entries), np.bool_)
         cut[order[:over]] = True
         gone = self._set.cut(cut)
-        lost_below(gone, gone.end, gone.wanted, self._members.learnt.lost_end)
+        self._lose(gone, gone.end, gone.wanted)
 
     def drop_below(self, source: SourceName, ordinal: int) -> None:
         """Rows below this ordinal are gone."""
@@ -330,7 +350,7 @@ class PromisingSelection:
     def _rank(self, scan_at: ScanAt) -> None:
         """Tell the priorities of entries that are new, or have new rows or members."""
         entries = self._set.entries
-        fresh = np.flatnonzero(entries.standing == FRESH)
+        fresh = np.flatnonzero(entries.standing <= FRESH)
         if not len(fresh):
             return
         some = entries.take(fresh)
@@ -339,6 +359,13 @@ class PromisingSelection:
         priority, standing = entries.priority.copy(), entries.standing.copy()
         priority[fresh], standing[fresh] = told.priority, told.standing
         self._set.entries = replace(entries, priority=priority, standing=standing)
+        former = before(some.standing)
+        empty, unranked = (
+            int(np.count_nonzero(told.standing == rank)) - int(np.count_nonzero(former == rank))
+            for rank in (EMPTY, UNRANKED)
+        )
+        counts = self._set.counts
+        self._set.counts = replace(counts, pruned=counts.pruned + empty, unranked=counts.unranked + unranked)
 
     def _values_at(self, scan_at: ScanAt, ordinals: Int64Array) -> Column:
         """The summarised attribute of rows."""
@@ -400,8 +427,11 @@ class PromisingSelection:
         return int(self._members.learnt.errors[self._members.number[query_id]])
 
     def estimate_left(self, query_id: str) -> float:
-        """How many more of its matches the summaries estimate among the rows that are left."""
-        return float(self._all_left().total[self._members.number[query_id]])
+        """How many more of its matches the summaries estimate among the rows that are left, and among those
+        in its window that were let go unvisited.
+        """
+        number = self._members.number[query_id]
+        return float(self._all_left().total[number] + self._members.learnt.lost[number])
 
     def is_whole(self, query_id: str) -> bool:
         """Whether nothing is left, or was let go unvisited, that its window holds."""
