@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,7 +17,7 @@ from engine.language import expressions as ex
 from engine.language.preference import ATTRIBUTE, COUNT
 from engine.model.state_tree import as_tree
 from engine.model.types import BIGINT, BOOLEAN, DOUBLE, STRING
-from tests.promising.selection_world import ATTRIBUTES, D, K, T, World, definition
+from tests.promising.selection_world import ATTRIBUTES, D, K, Row, T, World, batch, definition
 
 SETTINGS: tuple[dict[str, Any], ...] = (
     {},
@@ -162,3 +163,152 @@ def test_grants_in_pieces_and_a_group_that_is_restored_find_the_same(
     play(world, steps, checked=False)
     play(other, steps, checked=False, piece=piece, restart=at)
     np.testing.assert_equal(as_tree(world.group.state()), as_tree(other.group.state()))
+
+
+def stored(world: World, rows: int, seed: int = 1, gap_ms: int = 5) -> None:
+    """So many rows in one step: k of 0..99, d of [0, 1)."""
+    rng, now_ms = np.random.default_rng(seed), world.now_ms or 0
+    keys, doubles = rng.integers(0, 100, rows).tolist(), rng.random(rows).tolist()
+    stamps = (now_ms + gap_ms * np.arange(1, rows + 1)).tolist()
+    world.feed([(k, d, "a") for k, d in zip(keys, doubles, strict=True)], stamps)
+
+
+def test_many_queries_share_visits_and_a_late_one_takes_part_in_them() -> None:
+    world = World(definition("k", 10_000, 4, 3, buckets=8))
+    for number in range(1_000):
+        world.group.add(
+            world.member(f"q{number}", ex.Compare("=", K, integer(number % 100)), 9_000), world.at
+        )
+        world.predicates[f"q{number}"] = ex.Compare("=", K, integer(number % 100)), 9_000
+    world.group.arrive(world.at, None)
+    stored(world, 400)
+    wanted = sum(len(world.accepted(name)) for name in world.predicates)
+    assert world.spend(200) == 200
+    world.add("late", None, 9_000)
+    # The late one shares the visits of 200 rows that others still look for, and has the other 200 to itself.
+    assert world.group.counts.short == 400
+    world.spend_all()
+    assert world.group.counts.visited == 600
+    assert wanted == 4_000
+    for name in ("q0", "q57", "q999", "late"):
+        np.testing.assert_array_equal(world.found(name), world.accepted(name))
+    world.remove("late")
+    stored(world, 100, seed=2)
+    assert world.spend(10**6) == 100
+
+
+def test_named_values_are_looked_for_in_their_buckets_alone() -> None:
+    world = World(definition("k", 10_000, 4, 3, buckets=8))
+    world.add("few", ex.In(K, (integer(3), integer(4))), 9_000)
+    stored(world, 800)
+    assert world.group.counts.rows <= 400
+    world.spend_all()
+    np.testing.assert_array_equal(world.found("few"), world.accepted("few"))
+
+
+def test_ranges_look_into_the_buckets_that_they_meet_once_buckets_are_ordered() -> None:
+    world = World(definition("k", 1_000, 4, 4, buckets=10, bucket_function="range"))
+    stored(world, 400)  # two seconds; the cuts are learned from the first of them
+    stored(world, 1_000, seed=2)
+    before = world.group.counts.rows
+    world.add("range", ex.And((ex.Compare(">=", K, integer(20)), ex.Compare("<", K, integer(29)))), 4_500)
+    looked_at = world.group.counts.rows - before
+    assert looked_at <= 0.35 * 900
+    world.spend_all()
+    np.testing.assert_array_equal(world.found("range"), world.accepted("range"))
+
+
+def test_desc_finds_the_frequent_first_asc_the_rare_and_weighted_all_alike() -> None:
+    share: dict[str, list[int]] = {}
+    for order in ("desc", "asc", "weighted"):
+        world = World(definition("k", 10_000, 4, 3), order)  # type: ignore[arg-type]
+        rows: list[Row] = [(k, 0.5, "a") for k in (1,) * 80 + (2,) * 40 + (3,) * 8]
+        rows = [rows[place] for place in np.random.default_rng(1).permutation(len(rows))]
+        world.add("q", ex.In(K, (integer(1), integer(2), integer(3))), 9_000)
+        world.feed(rows, list(range(1, len(rows) + 1)))
+        buckets = world.summary.keys(batch([(k, 0.0, "") for k in (1, 2, 3)], [0, 0, 0], 0).columns[0]).bucket
+        assert len(set(buckets.tolist())) == 3
+        world.spend(32)
+        found = [rows[ordinal][0] for ordinal in world.found("q").tolist()]
+        share[order] = [found.count(k) for k in (1, 2, 3)]
+    assert share == {"desc": [32, 0, 0], "asc": [0, 24, 8], "weighted": [20, 10, 2]}
+
+
+def test_fading_prefers_recent_rows_of_equal_promise() -> None:
+    world = World(definition("k", 1_000, 2, 3), fade=0.3)
+    world.add("q", ex.Compare("=", K, integer(1)), 3_000)
+    world.feed([(1, 0.0, "")] * 60, [10 * place for place in range(60)])
+    world.feed([(1, 0.0, "")] * 60, [2_000 + 10 * place for place in range(60)])
+    assert set(world.summary.zones.granularity.tolist()) == {1, 2}
+    world.spend(40)
+    assert (world.found("q") >= 60).all()
+
+
+def test_errors_of_predicates_count_where_nothing_else_rules_a_row_out() -> None:
+    world = World(definition("k", 10_000, 4, 3))
+    world.add("q", ex.And((ex.Compare(">", D, double(0.5)), ERRING)), 9_000)
+    rows: list[Row] = [(0, 0.9, "a"), (0, 0.1, "a"), (1, 0.9, "a"), (9, 0.9, "a"), (None, 0.9, "a")]
+    world.feed(rows, [1, 2, 3, 4, 5])
+    # Rows of 5 visits, and of the residual 4 evaluations.
+    assert world.spend(100) == 9
+    assert world.group.errors("q") == 1
+    assert world.found("q").tolist() == [2]
+
+
+def test_units_that_the_last_row_costs_beyond_a_grant_are_paid_from_the_next() -> None:
+    world = World(definition("k", 10_000, 4, 3))
+    world.add("q", ERRING, 9_000)
+    world.feed([(1, 0.0, "a")] * 10, list(range(10)))
+    assert [world.spend(3) for _ in range(7)] == [3, 3, 3, 3, 3, 3, 2]
+    assert world.group.counts.spent == 20
+    assert len(world.found("q")) == 10
+
+
+def test_priorities_that_are_no_numbers_come_after_others_and_are_counted() -> None:
+    below = ex.Arithmetic("-", VALUE["k"], integer(1), BIGINT)
+    undefined = ex.Arithmetic("/", COUNTED, below, BIGINT)
+    world = World(definition("k", 10_000, 4, 3), expression=undefined)
+    world.add("q", ex.In(K, (integer(1), integer(2))), 9_000)
+    world.feed([(1, 0.0, "a")] * 30 + [(2, 0.0, "a")] * 5, list(range(35)))
+    world.spend(5)
+    assert world.found("q").tolist() == [30, 31, 32, 33, 34]
+    assert world.group.counts.unranked == 1
+    world.spend_all()
+    assert len(world.found("q")) == 35
+
+
+def test_rows_without_a_value_come_last() -> None:
+    world = World(definition("k", 10_000, 4, 3))
+    world.add("q", None, 9_000)
+    world.feed([(None, 0.0, "a")] * 10 + [(2, 0.0, "a")] * 5, list(range(15)))
+    world.spend(6)
+    assert world.found("q").tolist() == [0, 10, 11, 12, 13, 14]
+
+
+def test_without_a_window_rows_lapse_after_the_finest_granularity_and_the_answer_says_so() -> None:
+    world = World(definition("k", 1_000, 4, 3))
+    world.add("q", ex.Compare("=", K, integer(1)), None)
+    world.feed([(1, 0.0, "a")] * 20, list(range(20)))
+    world.spend(5)
+    world.feed([(1, 0.0, "a")] * 4, [1_100, 1_101, 1_102, 1_103])
+    world.spend_all()
+    assert world.found("q").tolist() == [0, 1, 2, 3, 4, 20, 21, 22, 23]
+    assert world.group.counts.rows_lapsed == 15
+    assert not world.group.is_whole("q")
+    assert world.group.estimate_left("q") == pytest.approx(15, abs=1)
+    world.retain(20)
+    world.group.arrive(world.at, world.now_ms)
+    assert world.group.is_whole("q")
+    assert world.group.estimate_left("q") == 0.0
+
+
+def test_entries_beyond_the_limit_are_cut_the_least_promising_first() -> None:
+    world = World(definition("k", 10_000, 4, 3), entries_max=2)
+    world.add("q", None, 9_000)
+    rows: list[Row] = [(k, 0.0, "a") for k in (1,) * 30 + (2,) * 20 + (3,) * 5]
+    world.feed(rows, list(range(len(rows))))
+    assert world.group.counts.cut == 1
+    world.spend_all()
+    assert world.found("q").tolist() == list(range(50))
+    assert not world.group.is_whole("q")
+    assert world.group.estimate_left("q") > 0.0
