@@ -24,12 +24,14 @@ INT32_MAX = 2**31 - 1
 
 class _Cells(NamedTuple):
     """Of n candidates the rows that may be visited. first, newest: int64, the oldest row the cell may have
-    and its newest one; rows: int64, how many it has between them.
+    and its newest one; rows: int64, how many it has between them. estimate: int32, how many of these have the
+    value: of the estimate for the cell the share of these rows.
     """
 
     first: Int64Array
     newest: Int64Array
     rows: Int64Array
+    estimate: Int32Array
 
 
 def new_entries(
@@ -63,9 +65,9 @@ def new_entries(
         values,
         CellEstimates(
             candidates.key,
-            np.minimum(candidates.estimate, cells.rows).astype(np.int32),
+            cells.estimate,
             np.maximum(cells.rows, 1).astype(np.int32),
-            zones.rows[candidates.zone],
+            candidates.estimate / np.maximum(zones.rows[candidates.zone], 1),
             candidates.pruned,
         ),
     )
@@ -107,7 +109,10 @@ def _cells_of(candidates: Candidates, probed: ProbedInput, upper: int) -> _Cells
     high = np.array([bound.counts for bound in upto])
     newest = np.array([bound.newest for bound in upto])
     at = candidates.zone, candidates.bucket
-    return _Cells(first[candidates.zone], newest[at], np.maximum(high - low, 0)[at])
+    rows = np.maximum(high - low, 0)[at]
+    whole = np.maximum(probed.summary.cell_rows(np.arange(len(ends)))[at].astype(np.int64), 1)
+    estimate = np.minimum((2 * candidates.estimate * rows + whole) // (2 * whole), rows)
+    return _Cells(first[candidates.zone], newest[at], rows, estimate.astype(np.int32))
 
 
 def _joined(candidates: Candidates, cells: _Cells, ranked: Ranked) -> PromisingEntries:
@@ -123,7 +128,7 @@ def _joined(candidates: Candidates, cells: _Cells, ranked: Ranked) -> PromisingE
         return PromisingEntries.none()
     oldest = np.append(begin[1:], len(order)) - 1
     rows = np.minimum(np.add.reduceat(cells.rows[order], begin), INT32_MAX).astype(np.int32)
-    estimate = np.minimum(candidates.estimate[order][begin], rows).astype(np.int32)
+    estimate = cells.estimate[order][begin]
     return PromisingEntries(
         key[begin],
         cells.first[order][oldest],
