@@ -26,6 +26,7 @@ def work_attributes(grants: Grants) -> tuple[Attribute, ...]:
         Attribute("preference_granted", grants.granted, "units that steps were granted", unit="units"),
         Attribute("preference_spent", grants.spent, "units of these that were spent", unit="units"),
         Attribute("preference_unit_ns", round(grants.cost.ns), "what a unit took lately"),
+        Attribute("preference_grant_ns", round(grants.cost.fixed_ns), "what a grant took besides its units"),
     )
 
 

@@ -5,12 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from click.testing import CliRunner
+
 from broker.worker.placement import shard_of
 from engine.model.step import BEGINNING, Heartbeat
 from tests.broker.conftest import stream_sql
 from tests.broker.running import SHARDS, Broker
 from tests.kafka import wait_until
 from topics.journal import RecordsNamed, read_steps
+from tureen.cli import main
+from tureen.client import connect
 
 BASE_MS = 1_700_000_000_000
 ROWS = 3_000
@@ -85,6 +89,16 @@ def test_answers_are_marked_while_work_is_limited_and_whole_without_across_a_kil
 
     described = summary(broker, f"{name}_ids")
     assert described["settings"]["theta"] == 0.6
+    headers = broker.http.get(f"/queries/{handle}/snapshot").headers
+    assert headers["tureen-approximate"] == "true"
+    with connect(broker.url) as client:  # by Arrow, whose metadata has the tags
+        (shown,) = client.snapshot(handle).approximation
+        assert (shown.kind, shown.units_short) == ("preference", tag["units_short"])
+        assert client.status(handle).approximation == (shown,)
+        assert not client.status(exact).approximation
+    told_by_command = CliRunner().invoke(main, ["snapshot", handle, "--format", "table", "--url", broker.url])
+    assert "approximate: preference of" in told_by_command.output + told_by_command.stderr
+
     broker.kill()
     broker.start()
     assert summary(broker, f"{name}_ids") == described
