@@ -19,6 +19,7 @@ from engine.model.persistence import HeldState, QueryState, SourceState, StateSo
 from engine.model.source import Derived, SourceName, Stream
 from engine.model.state_tree import Tree
 from engine.model.step import Position
+from engine.queries.summaries import stored_definitions
 from tureen.errors import LimitExceeded, QueryError
 
 log = logs.get()
@@ -119,7 +120,8 @@ class _Accepted:
     def queries(self) -> Iterable[QueryState]:
         catalogue: dict[str, Stream | Derived] = {state.stream.name: state.stream for state in self.sources()}
         catalogue.update((one.name, one) for one in self.derived())
-        parsed = Parsed(catalogue, self._engines.limits, self._engines.functions)
+        summaries = stored_definitions(self._stored)
+        parsed = Parsed(catalogue, self._engines.limits, self._engines.functions, summaries)
         for state in self._stored.queries():
             registration = state.registration
             try:

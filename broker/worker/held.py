@@ -26,6 +26,8 @@ from engine.model.persistence import HeldState, QueryState, SourceState, StateSo
 from engine.model.source import Derived, SourceName
 from engine.model.state_tree import Tree
 from engine.model.step import Position
+from engine.queries.summaries import PARTS as SUMMARIES
+from engine.queries.summaries import uncounted
 from tureen.errors import ShardHeld, TureenError
 
 
@@ -121,7 +123,9 @@ class Rowless:
         yield from ()
 
     def state_parts(self, prefix: str) -> Iterator[tuple[str, Tree]]:
-        yield from ()
+        if prefix == SUMMARIES:
+            for name, tree in self.stored.state_parts(prefix):
+                yield name, uncounted(tree)
 
 
 @dataclass(frozen=True, slots=True)

@@ -206,6 +206,18 @@ class Summaries:
         return as_tree(_Stored(there.definition, there.sql, as_tree(summary.state())))
 
 
+def stored_definitions(store: StateSource) -> Mapping[SummaryName, SummaryDefinition]:
+    """Of the summaries that a store has, those that texts of its queries name."""
+    found = Summaries({})
+    found.read(store)
+    return found.definitions
+
+
+def uncounted(tree: Tree) -> Tree:
+    """A summary as the store has it, to be counted anew from the rows that there are."""
+    return {**tree, "counts": None}
+
+
 def decide(there: SummaryDefinition | None, wanted: SummaryDefinition) -> Literal["create", "alter", "same"]:
     """What a statement that creates a summary makes of the one that stands under its name, if any.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -13,10 +14,21 @@ from broker.worker import recovery
 from broker.worker.books import Books
 from broker.worker.engines import Engines
 from broker.worker.held import Remaining, Removals, Rowless, begins_without, carried_out, reason
-from broker.worker.shard_command import ShardCommand
+from broker.worker.shard_command import ShardCommand, step_bodies
 from engine.engine import Engine
 from engine.model.limits import Limits
-from engine.model.step import Alter, Claim, Position, Registration, Step, Unregister
+from engine.model.step import (
+    Alter,
+    AlterSummary,
+    Claim,
+    CreateSummary,
+    DropSummary,
+    Position,
+    Registration,
+    Step,
+    Unregister,
+)
+from engine.model.summary import SummarySettings
 from storage.store import Store
 from tests.engine.feed import Feed
 from tests.memory_state import MemoryState
@@ -100,6 +112,49 @@ def test_what_stands_is_known_with_the_texts_that_queries_have_by_now(
     left = {name: sql for name, sql in QUERIES.items() if name != "wide"}
     assert texts == left | {"narrow": "SELECT v FROM s WHERE v > 5"}
     assert known.stats()["data-stem/s"]["rows"] == 0
+
+
+def test_summaries_are_known_without_rows_and_where_another_query_is_refused(tmp_path: Path) -> None:
+    feed, store = Feed(retain="1 SECOND"), MemoryState()
+    feed.engine.create("CREATE SUMMARY keys ON s (k) WITH GRANULARITY 1 SECOND AND COLLAPSE(2, 2)")
+    feed.engine.register("preferring", "SELECT v FROM s WITH PREFERENCE asc SUMMARY.Estimate.Count(k)")
+    feed.engine.register("long", f"SELECT v FROM s WHERE v > 3 {'AND v > 3 ' * 20}")
+    feed.put(*((place, f"k{place % 5}", 1.0) for place in range(100)))
+    feed.engine.save(store)
+    rowless = Engine.restore(Rowless(store, Removals(tmp_path / "0.removals.json", {"long"})))
+    assert rowless.summaries == feed.engine.summaries
+    assert rowless.summary_facts()["keys"]["rows"] == 0
+    assert {info.query_id for info in rowless.view().queries()} == {"preferring"}
+    back = Engines(Limits(sql_bytes_max=120)).restored(store)
+    assert {info.query_id for info in back.view().queries()} == {"preferring"}
+    assert back.summary_facts("keys") == feed.engine.summary_facts("keys")
+
+
+def test_commands_about_summaries_make_steps_only_where_they_change_something() -> None:
+    engine = Feed().engine
+    engine.create("CREATE SUMMARY keys ON s (k) WITH GRANULARITY 1 SECOND AND COLLAPSE(2, 2)")
+    named = engine.summaries["keys"]
+    other = replace(named.definition, settings=SummarySettings(theta=0.5))
+    commands = [
+        ShardCommand.create_summary(named.definition, "another text"),
+        ShardCommand.create_summary(other, "sql"),
+        ShardCommand.create_summary(replace(other, name="more"), "sql"),
+        ShardCommand.drop_summary("keys", forced=True),
+        ShardCommand.drop_summary("none"),
+    ]
+    made = [one.body for one in step_bodies(commands, {}, {}, {"keys": named}, 1_000, lambda _: False)]
+    assert made == [
+        None,
+        AlterSummary("keys", other.settings),
+        CreateSummary(replace(other, name="more"), "sql"),
+        DropSummary("keys", forced=True),
+        None,
+    ]
+    books, removals, held = Books(), Removals(Path("none")), reason(3, ["shard-3"])
+    books.summaries = {"keys": named}
+    assert held is not None
+    states = [carried_out(command, books, removals, held)["state"] for command in commands]
+    assert states == ["RUNNING", "PENDING", "PENDING", "ERROR", "ERROR"]
 
 
 def test_removals_are_noted_until_they_are_made(tmp_path: Path) -> None:
