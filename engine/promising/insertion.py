@@ -12,7 +12,7 @@ import numpy as np
 from engine.kernels import promising
 from engine.model.batch import Int32Array, Int64Array
 from engine.promising.group import GroupKey
-from engine.promising.picking import PRUNED
+from engine.promising.picking import PRUNED, Float64Array
 from engine.promising.priorities import CellEstimates, Ranked, rank_cells
 from engine.promising.probed_input import ProbedInput
 from engine.promising.promising_set import PromisingEntries
@@ -24,13 +24,14 @@ INT32_MAX = 2**31 - 1
 
 class _Cells(NamedTuple):
     """Of n candidates the rows that may be visited. first, newest: int64, the oldest row the cell may have
-    and its newest one; rows: int64, how many it has between them. estimate: int32, how many of these have the
-    value: of the estimate for the cell the share of these rows.
+    and its newest one; rows: int64, how many it has between them. share: float64, of all rows of the cell;
+    estimate: int32, how many of these have the value: that share of the estimate for the cell.
     """
 
     first: Int64Array
     newest: Int64Array
     rows: Int64Array
+    share: Float64Array
     estimate: Int32Array
 
 
@@ -67,7 +68,7 @@ def new_entries(
             candidates.key,
             cells.estimate,
             np.maximum(cells.rows, 1).astype(np.int32),
-            candidates.estimate / np.maximum(zones.rows[candidates.zone], 1),
+            zones.rows[candidates.zone] * cells.share,
             candidates.pruned,
         ),
     )
@@ -112,7 +113,7 @@ def _cells_of(candidates: Candidates, probed: ProbedInput, upper: int) -> _Cells
     rows = np.maximum(high - low, 0)[at]
     whole = np.maximum(probed.summary.cell_rows(np.arange(len(ends)))[at].astype(np.int64), 1)
     estimate = np.minimum((2 * candidates.estimate * rows + whole) // (2 * whole), rows)
-    return _Cells(first[candidates.zone], newest[at], rows, estimate.astype(np.int32))
+    return _Cells(first[candidates.zone], newest[at], rows, rows / whole, estimate.astype(np.int32))
 
 
 def _joined(candidates: Candidates, cells: _Cells, ranked: Ranked) -> PromisingEntries:

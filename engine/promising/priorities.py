@@ -17,7 +17,7 @@ import numpy.typing as npt
 from engine.language.evaluate import evaluate
 from engine.language.expressions import Column as ColumnOf
 from engine.language.preference import COUNT, PreferenceOrder, Priority, PriorityForm
-from engine.model.batch import BoolArray, Column, Int32Array
+from engine.model.batch import BoolArray, Column, Int32Array, Int64Array
 from engine.model.types import BIGINT, DOUBLE, Kind
 from engine.promising.picking import EMPTY, PROMISING, PRUNED, UNRANKED
 
@@ -27,14 +27,14 @@ Float64Array = npt.NDArray[np.float64]
 
 class CellEstimates(NamedTuple):
     """What a summary says of n (value, cell) pairs. key: int32, the place of the value. estimate: int32, rows
-    of the value in the cell; cell_rows: int32, all rows of the cell, positive. share: float64, of the rows of
-    its zone. pruned: bool, whether the pyramid ruled the cell out.
+    of the value in the cell; cell_rows: int32, all rows of the cell, positive. zone_rows: those of its zone,
+    of a part of a cell as many times less. pruned: bool, whether the pyramid ruled the cell out.
     """
 
     key: Int32Array
     estimate: Int32Array
     cell_rows: Int32Array
-    share: Float64Array
+    zone_rows: Int64Array | Float64Array
     pruned: BoolArray
 
 
@@ -82,7 +82,7 @@ def _evaluated(priority: Priority, values: Column, cells: CellEstimates) -> tupl
     if isinstance(expression, ColumnOf) and expression.index == COUNT:
         return cells.estimate.astype(np.float64), np.zeros(n, np.bool_)
     counts = Column(BIGINT, cells.estimate.astype(np.int64))
-    shares = Column(DOUBLE, cells.share)
+    shares = Column(DOUBLE, cells.estimate / np.where(cells.zone_rows > 0, cells.zone_rows, 1))
     column = evaluate(expression, [values.take(cells.key), counts, shares], n).column
     result = column.values.astype(np.float64)
     if column.type.kind is Kind.DECIMAL:
