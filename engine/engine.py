@@ -380,7 +380,8 @@ class Engine(Embedding, Inspection, Persistence):
         for name in {one.source for one in result.violations}:
             broken = [one for one in result.violations if one.source == name]
             self._parts.look_at_readers(name, broken)
-        self._parts.tag_finds()
+        if told.changes:
+            self._parts.tag_finds()
         changes = self._parts.approximations.put_on(told.changes)
         return replace(result, changes=changes, broken=told.broken)
 
@@ -430,7 +431,8 @@ class Engine(Embedding, Inspection, Persistence):
         self._tell_finds(told)
         for query_id in told.broken:
             self._following.gone(self._queries[query_id])
-        self._parts.tag_finds()
+        if told.changes:
+            self._parts.tag_finds()
         changes = self._parts.approximations.put_on(told.changes)
         return replace(result, changes=changes, broken=told.broken)
 

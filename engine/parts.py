@@ -174,8 +174,8 @@ class Parts:
         for over in self.sets.preferring():
             if over.promising.moved:
                 over.promising.moved = False
-                for query_id in over.promising.queries():
-                    self.approximations.look(over.standing[query_id])
+                for query_id, tags in over.promising.all_tags():
+                    self.approximations.found(query_id, tags)
 
     def spend(self, grant: int) -> int:
         """Groups of queries with a preference take turns; returns the units that they used, of those that

@@ -117,6 +117,20 @@ class Approximations:
             del self._tags[standing.query_id]
         return True
 
+    def found(self, query_id: str, tags: Tags) -> None:
+        """Something was found, or is left to be found, for a query with a preference: these say what its
+        answer lacks by that. The other tags stay. O(its tags).
+        """
+        known = self._tags.get(query_id, ())
+        others = tuple(tag for tag in known if tag.kind != "preference")
+        if (*others, *tags) == known:
+            return
+        self._own()
+        if others or tags:
+            self._tags[query_id] = (*others, *tags)
+        else:
+            del self._tags[query_id]
+
     def gone(self, query_id: str) -> None:
         """A query goes."""
         if query_id in self._tags:

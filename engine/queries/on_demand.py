@@ -17,7 +17,7 @@ from engine.model.types import Type
 from engine.operators.scan import ScanAt
 from engine.promising.group import GroupKey, Member
 from engine.queries.group_makers import GroupMaker
-from engine.queries.preference_tags import tag_of
+from engine.queries.preference_tags import GroupTags
 from engine.results.found_answers import Found
 from engine.summaries.state import SummaryState
 from engine.summaries.summary import Summary
@@ -61,6 +61,6 @@ class Asked:
         group.arrive(at, now_ms)
         group.spend(self.limits.preference_work_max, at)
         found = group.found(self.member.query_id)
-        if now_ms is None or group.is_whole(self.member.query_id):
+        if now_ms is None:
             return found, ()
-        return found, (tag_of(group, self.member.query_id, len(found)),)
+        return found, GroupTags(self.key, group).of(self.member, lambda: found)

@@ -26,7 +26,7 @@ from engine.promising.group import GroupKey, Member, PromisingGroup
 from engine.queries.carried import above, bare, found_of_tree, found_tree, together
 from engine.queries.group_makers import GroupMaker, key_of
 from engine.queries.on_demand import Asked, FrozenSummary
-from engine.queries.preference_tags import tag_of, tag_on_demand, tag_without_summary
+from engine.queries.preference_tags import GroupTags, tag_on_demand
 from engine.results.found_answers import NOTHING_YET, Found
 from engine.sources.source import Source
 from engine.standing.query import SetKey, StandingQuery
@@ -280,10 +280,6 @@ class SetGroups:
                 found[query_id] = Asked(key, member, self._makers[key.kind], frozen, self._limits)
         return found
 
-    def queries(self) -> list[str]:
-        """Ids of those in groups."""
-        return list(self._key_of)
-
     def work(self) -> int:
         """How many units there is work for at least; 0: for none."""
         left = (one.group.counts.short for one in self if one.group is not None and one.group.left)
@@ -302,11 +298,18 @@ class SetGroups:
         numbered = self.group_of(standing.query_id)
         if numbered is None or not self._has_now:
             return
-        query_id, group = standing.query_id, numbered.group
-        if group is None:
-            yield tag_without_summary(numbered.key, standing.query)
-        elif not group.is_whole(query_id):
-            yield tag_of(group, query_id, len(self._found_of(numbered, query_id)))
+        yield from self._tags_in(numbered, standing.query_id, GroupTags(numbered.key, numbered.group))
+
+    def all_tags(self) -> Iterator[tuple[str, tuple[Approximation, ...]]]:
+        """The same of all queries in groups. O(these), and what groups take to say what is left."""
+        for numbered in self._groups.values():
+            group = GroupTags(numbered.key, numbered.group)
+            for query_id in numbered.members:
+                yield query_id, self._tags_in(numbered, query_id, group) if self._has_now else ()
+
+    def _tags_in(self, numbered: Numbered, query_id: str, group: GroupTags) -> tuple[Approximation, ...]:
+        member = numbered.members[query_id]
+        return group.of(member, lambda: self._found_of(numbered, query_id), query_id in self._carried)
 
     @property
     def nbytes(self) -> int:
