@@ -260,8 +260,9 @@ def _summarise(
 def _count(cell: Int32Array, place: int) -> int:
     """Count a row; returns by how much the square of the counter grows."""
     sign = 1 - 2 * (place & 1)
-    before = np.int64(cell[place >> 1])
-    cell[place >> 1] = before + sign
+    at = np.uint64(place >> 1)  # an index that cannot be negative costs less
+    before = np.int64(cell[at])
+    cell[at] = before + sign
     return 2 * sign * before + 1  # type: ignore[return-value]
 
 

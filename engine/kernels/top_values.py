@@ -48,15 +48,23 @@ class TopRoom(NamedTuple):
 
 @borrowing
 def latest(
-    values: Values, count: int, buckets: int, table: Int32Array, out: Int64Array, times: Int32Array
+    values: Values,
+    count: int,
+    first: int,
+    top: Top,
+    table: Int32Array,
+    out: Int64Array,
+    times: Int32Array,
 ) -> int:
     """out[:returned]: of the first ``count`` values the last place of each distinct hash, in the order
-    of their first ones. Those whose bucket is not below ``buckets`` have no value.
+    of their first ones. Those whose bucket has no list have no value.
 
-    times: int32[n], how often each came. table: int32[power of two, more than 2 * count], all -1, and so
-    again afterwards. O(count).
+    times: int32[n], how often each came; 0: it is listed, and its row in the list is the last one. first: the
+    ordinal of the first value's row. table: int32[power of two, more than 2 * count], all -1, and so again
+    afterwards. O(count + buckets TOP).
     """
     mask = np.uint64(table.shape[0] - 1)
+    buckets = top.hash.shape[0]
     found = 0
     for i in range(count):
         if values.bucket[i] >= buckets:
@@ -71,6 +79,17 @@ def latest(
         else:
             out[table[place]] = i
             times[table[place]] += 1
+    for bucket in range(buckets):
+        hashes, estimates = top.hash[bucket], top.estimate[bucket]
+        for at in range(TOP):
+            if estimates[at] == 0:
+                break
+            place = hashes[at] & mask
+            while table[place] >= 0 and values.hash[out[table[place]]] != hashes[at]:
+                place = (place + np.uint64(1)) & mask
+            if table[place] >= 0:
+                times[table[place]] = 0
+                top.row[bucket, at] = max(top.row[bucket, at], first + out[table[place]])
     for one in range(found):
         place = values.hash[out[one]] & mask
         while table[place] >= 0:
@@ -113,14 +132,15 @@ def offer(
     top: Top,
     scratch: TopRoom,
 ) -> None:
-    """Take the values chosen[:count] into the lists where they belong; no hash is chosen twice.
+    """Take the values chosen[:count] into the lists where they belong, but for those that are listed.
 
-    full: bool[buckets], lists that were full before; into these only values that came several times.
+    times: see latest. full: bool[buckets], lists that were full before; into these only values that came
+    several times.
     first: the ordinal of the first value's row. The lists are up to date, see refresh.
     O(count t), and O(TOP) for each value that is taken.
     """
     for one in range(count):
-        if times[one] == 1 and full[values.bucket[chosen[one]]]:
+        if times[one] == 0 or (times[one] == 1 and full[values.bucket[chosen[one]]]):
             continue
         _take(counters, rows, values, chosen[one], first + chosen[one], top, scratch)
 

@@ -132,7 +132,7 @@ class Chunk:
         values = Values(hash_, places.bucket, places.counters, places.share)
         of_zone, scratch = (cells.counters[0], cells.rows[0]), _scratch(top)
         chosen, times = self._chosen, self._times
-        distinct = top_values.latest(values, count, len(top.hash), self._table, chosen, times)
+        distinct = top_values.latest(values, count, first, top, self._table, chosen, times)
         top_values.refresh(*of_zone, top, scratch)
         full = top.estimate[:, -1] > 0
         top_values.offer(*of_zone, values, chosen, times, distinct, first, full, top, scratch)

@@ -182,7 +182,7 @@ def test_lists_have_the_largest_estimates_of_what_competed(
         args = ((at, stop), 0.0, 2, 1_000, np.empty(depth, np.int64))
         sketches.summarise(counters, rows, tally, places, bucket, *args)
         part = Values(hashes[at:stop], bucket[at:stop], places[at:stop], np.ones(stop - at, np.int32))
-        distinct = top_values.latest(part, stop - at, BUCKETS, table, chosen, times)
+        distinct = top_values.latest(part, stop - at, at, top, table, chosen, times)
         assert (table == -1).all()
         top_values.refresh(counters, rows, top, room)
         full = top.estimate[:, -1] > 0
@@ -194,6 +194,7 @@ def test_lists_have_the_largest_estimates_of_what_competed(
             came = [row for row in range(at, stop) if bucket[row] == one]
             held = {hash_: row for hash_, row in values_of.items() if cells.estimate(hash_, one)}
             offered = {int(hashes[row]): row for row in came}
+            held |= {hash_: row for hash_, row in offered.items() if hash_ in held}
             if len(held) == TOP:
                 often = Counter(int(hashes[row]) for row in came)
                 offered = {hash_: row for hash_, row in offered.items() if often[hash_] > 1}
@@ -202,6 +203,7 @@ def test_lists_have_the_largest_estimates_of_what_competed(
             kept = [(about, hash_) for about, hash_ in ranked if about < 0][:TOP]
             count = len(kept)
             assert top.hash[one, :count].tolist() == [hash_ for _, hash_ in kept]
+            assert top.row[one, :count].tolist() == [values_of[hash_] for _, hash_ in kept]
             assert top.estimate[one].tolist() == [-about for about, _ in kept] + [0] * (TOP - count)
             listed[one] = {hash_: values_of[hash_] for _, hash_ in kept}
         at, piece = stop, piece + 1
