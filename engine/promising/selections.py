@@ -15,7 +15,7 @@ Source: Ali, Aref, ElTabakh, *Scalability via Summaries*, sections 4.2 and 4.3, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import partial
@@ -35,15 +35,14 @@ from engine.promising.found import FoundRows
 from engine.promising.found_rows import RowsFound
 from engine.promising.group import GroupCounts, GroupKey, Member
 from engine.promising.left_estimates import LeftEstimates, add_estimates
-from engine.promising.named_values import NamedValues
+from engine.promising.offered_rows import OfferedRows
 from engine.promising.picking import EMPTY, UNRANKED, faded, pick
 from engine.promising.row_entries import FRESH, RowEntries, before
 from engine.promising.row_filter import Hits, RowFilter, places_of
 from engine.promising.row_priorities import CellPlaces, ranked
-from engine.promising.row_set import RowSet, lost_below
-from engine.promising.selection_members import Learnt, SelectionMembers, bits_of
+from engine.promising.row_set import RowSet
+from engine.promising.selection_members import Learnt, SelectionMembers
 from engine.summaries.summary import Summary
-from engine.windows.clauses import TimeWindow
 
 VISITED_MAX = 65_536
 """Rows that are gathered at a time."""
@@ -88,13 +87,12 @@ class PromisingSelection:
         self._entries_max = entries_max
         buckets = self._summary.definition.settings.buckets
         self._members = SelectionMembers(priority.column, self._summary.type, buckets)
+        self._offered = OfferedRows(self._members, self._summary)
         self._found: dict[int, RowsFound] = {}
         self._begin_anew()
 
     def _begin_anew(self) -> None:
-        self._set = RowSet(self._summary, self._members.words)
-        # The ordinal after the last row that was put into the set; None: none was yet.
-        self._mark: int | None = None
+        self._offered.begin_anew()
         # Units that were used and not paid for yet.
         self._debt = 0
         self._spent = 0
@@ -103,9 +101,13 @@ class PromisingSelection:
 
     def _changed(self) -> None:
         """Members came or went."""
+        self._offered.changed()
         self._filter: RowFilter | None = None
-        self._named: NamedValues | None = None
         self._moved()
+
+    @property
+    def _set(self) -> RowSet:
+        return self._offered.set
 
     def _moved(self) -> None:
         """Entries came, went or were visited."""
@@ -127,7 +129,6 @@ class PromisingSelection:
         """A query comes; retained rows from before are offered to it at the next arrival."""
         number = self._members.add(member)
         self._members.fresh.add(number)
-        self._set.widen(self._members.words)
         self._found[number] = RowsFound()
         self._changed()
 
@@ -135,8 +136,7 @@ class PromisingSelection:
         """It goes, and entries that it alone looked for."""
         number = self._members.remove(query_id)
         del self._found[number]
-        entries = self._set.entries
-        self._set.keep(replace(entries, wanted=entries.wanted & ~self._members.bits([number])))
+        self._offered.withdraw(number)
         self._changed()
 
     def reweigh(self, query_id: str, weight: float) -> None:
@@ -155,97 +155,11 @@ class PromisingSelection:
             self._members.fresh.clear()  # there are no former rows
             return
         self._moved()
-        self._let_go(scan_at, now_ms)
-        zones = self._summary.zones
-        reach = int(zones.first[0]) if len(zones.first) else scan_at.end
-        end = min(scan_at.end, int(zones.end[-1])) if len(zones.end) else scan_at.end
-        base = max(reach, scan_at.rows.base)
-        mark = base if self._mark is None else min(max(base, self._mark), end)
-        self._offer_former(scan_at, now_ms, base, mark)
-        if mark < end:
-            self._offer_new(mark, end, now_ms)
-        self._mark = end
+        self._offered.arrive(scan_at, now_ms)
         self._bound(scan_at)
-
-    def _let_go(self, scan_at: ScanAt, now_ms: int) -> None:
-        """Move the windows; entries, or the beginnings of some, leave them."""
-        members, entries = self._members, self._set.entries
-        zones = self._summary.zones
-        reach = int(zones.first[0]) if len(zones.first) else scan_at.end
-        lapsed = now_ms - entries.queued_ms >= self._summary.definition.granularity_ms
-        floor = np.full(len(entries), np.iinfo(np.int64).max)
-        wanted = entries.wanted.copy()
-        for window, numbers in members.by_window().items():
-            start = scan_at.window(members.scan_of(numbers[0])).start
-            members.learnt.floor[numbers] = start
-            mask = members.bits(numbers)
-            ends = np.full(len(entries), max(start, reach))
-            if not isinstance(window, TimeWindow) or window.reach_ms is None:
-                ends = np.where(lapsed, entries.end, ends)
-            if (ends > start).any():
-                self._lose(entries, ends, wanted & mask)
-            wanted[entries.end <= ends] &= ~mask
-            looking = (wanted & mask).any(axis=1)
-            floor[looking] = np.minimum(floor, ends)[looking]
-        self._set.keep(replace(entries, wanted=wanted), floor)
-        learnt = members.learnt
-        learnt.lost[learnt.lost_end <= learnt.floor] = 0.0
+        floor = self._members.learnt.floor
         for number, found in self._found.items():
-            found.drop_below(int(members.learnt.floor[number]))
-
-    def _lose(self, entries: RowEntries, ends: Int64Array, wanted: npt.NDArray[np.uint64]) -> None:
-        """Rows of entries below these ordinals are let go unvisited, whatever window holds them. wanted: who
-        loses them.
-        """
-        learnt = self._members.learnt
-        gone = np.flatnonzero((ends > entries.cursor) & wanted.any(axis=1))
-        if not len(gone):
-            return
-        lost_below(entries, ends, wanted, learnt.lost_end)
-        some = replace(entries.take(gone), wanted=wanted[gone])
-        last = np.minimum(ends[gone], some.end)
-        rows = np.diff(self._summary.rows_of_many(some.bucket, some.cursor, last).offsets)
-        every = self._members.bits(list(self._members.number.values()))
-        learnt.lost += LeftEstimates.of(
-            some, [(every, rows)], self._members, self._naming(), self._summary
-        ).total
-
-    def _offer_former(self, scan_at: ScanAt, now_ms: int, base: int, mark: int) -> None:
-        """Rows that are there already are offered to members that just came."""
-        members = self._members
-        fresh, members.fresh = sorted(members.fresh), set()
-        floor = members.learnt.floor
-        for number in fresh:
-            if floor[number] < base:
-                members.learnt.lost_end[number] = base
-        if not fresh:
-            return
-        coming = np.zeros(members.size, np.bool_)
-        coming[fresh] = True
-        for layout, first, end in self._stretches(base, mark):
-            wanted = self._naming().wanted[:, layout] & coming[:, None]
-            for bucket in np.flatnonzero(wanted.any(axis=0)).tolist():
-                start = max(first, int(floor[wanted[:, bucket]].min()))
-                if start < end:
-                    self._set.offer(bucket, start, end, bits_of(wanted[:, bucket]), now_ms)
-
-    def _offer_new(self, mark: int, end: int, now_ms: int) -> None:
-        """Rows that just came are offered to all."""
-        for layout, first, stop in self._stretches(mark, end):
-            wanted = self._naming().wanted[:, layout]
-            buckets = np.flatnonzero(wanted.any(axis=0)).astype(np.int32)
-            if len(buckets):
-                bits = bits_of(np.ascontiguousarray(wanted[:, buckets].T))
-                self._set.put(buckets, first, stop, bits, now_ms)
-
-    def _stretches(self, first: int, end: int) -> Iterator[tuple[int, int, int]]:
-        """(layout, first, end): the parts of first .. end whose zones have one layout, in order."""
-        zones = self._summary.zones
-        met = np.flatnonzero((zones.end > first) & (zones.first < end))
-        for run in np.split(met, np.flatnonzero(np.diff(zones.layout[met])) + 1):
-            if len(run):
-                low, high = int(zones.first[run[0]]), int(zones.end[run[-1]])
-                yield int(zones.layout[run[0]]), max(first, low), min(end, high)
+            found.drop_below(int(floor[number]))
 
     def _bound(self, scan_at: ScanAt) -> None:
         """Cut the least promising entries beyond the limit."""
@@ -260,19 +174,14 @@ class PromisingSelection:
         cut = np.zeros(len(entries), np.bool_)
         cut[order[:over]] = True
         gone = self._set.cut(cut)
-        self._lose(gone, gone.end, gone.wanted)
+        self._offered.lose(gone, gone.end, gone.wanted)
 
     def drop_below(self, source: SourceName, ordinal: int) -> None:
         """Rows below this ordinal are gone."""
         if source != self.key.sources[0]:
             return
         self._moved()
-        entries = self._set.entries
-        floor = np.full(len(entries), ordinal)
-        gone = entries.end <= ordinal
-        wanted = np.where(gone[:, None], np.uint64(0), entries.wanted)
-        self._set.keep(replace(entries, wanted=wanted), floor)
-        self._mark = None if self._mark is None else max(self._mark, ordinal)
+        self._offered.drop_below(ordinal)
         for found in self._found.values():
             found.drop_below(ordinal)
 
@@ -340,7 +249,7 @@ class PromisingSelection:
         learnt = self._members.learnt
         learnt.errors += hits.errors
         selections.count_cells(hits.starts, hits.entry, visited.bucket, learnt.hits)
-        named = self._naming()
+        named = self._offered.named
         seen = np.zeros(len(named.constants.member))
         add_estimates(visited, visited.wanted, counts, named, self._summary, seen)
         learnt.seen += np.bincount(named.constants.member, seen, self._members.size)
@@ -355,7 +264,7 @@ class PromisingSelection:
             return
         some = entries.take(fresh)
         base, values_at = scan_at.rows.base, partial(self._values_at, scan_at)
-        told = ranked(self.key, some, base, values_at, self._members, self._naming(), self._summary)
+        told = ranked(self.key, some, base, values_at, self._members, self._offered.named, self._summary)
         priority, standing = entries.priority.copy(), entries.standing.copy()
         priority[fresh], standing[fresh] = told.priority, told.standing
         self._set.entries = replace(entries, priority=priority, standing=standing)
@@ -386,12 +295,6 @@ class PromisingSelection:
             self._filter = RowFilter(scan_at.rows.schema, self._members.taken, self._members.size)
         return self._filter
 
-    def _naming(self) -> NamedValues:
-        layouts = len(self._summary.layouts)
-        if self._named is None or self._named.wanted.shape[1] != layouts:
-            self._named = NamedValues.of(self._members, self._summary)
-        return self._named
-
     @property
     def evaluations(self) -> int:
         """Rows that were visited, each as often as members looked for it."""
@@ -419,7 +322,7 @@ class PromisingSelection:
         found = FoundRows(self._found[number].read(), errors=self.errors(query_id))
         if not len(self._set) or not counts_or_sums(self._members.held[query_id].query):
             return found
-        left = self._all_left().rows_left(number, self._members, self._naming(), self._summary)
+        left = self._all_left().rows_left(number, self._members, self._offered.named, self._summary)
         return found if left is None else replace(found, left=left)
 
     def errors(self, query_id: str) -> int:
@@ -431,7 +334,9 @@ class PromisingSelection:
         in its window that were let go unvisited.
         """
         number = self._members.number[query_id]
-        return float(self._all_left().total[number] + self._members.learnt.lost[number])
+        learnt = self._members.learnt
+        lost = learnt.lost[number] if learnt.lost_end[number] > learnt.floor[number] else 0.0
+        return float(self._all_left().total[number] + lost)
 
     def is_whole(self, query_id: str) -> bool:
         """Whether nothing is left, or was let go unvisited, that its window holds."""
@@ -450,22 +355,13 @@ class PromisingSelection:
         """The matches that are estimated among the rows that are left."""
         if self._estimates is None:
             self._estimates = LeftEstimates.of(
-                self._set.entries, self._left_in_windows(), self._members, self._naming(), self._summary
+                self._set.entries,
+                self._offered.left_in_windows(),
+                self._members,
+                self._offered.named,
+                self._summary,
             )
         return self._estimates
-
-    def _left_in_windows(self) -> Iterator[tuple[npt.NDArray[np.uint64], Int64Array]]:
-        """The members with each window, and int64[entries], the rows that are left in it."""
-        entries, members = self._set.entries, self._members
-        for numbers in members.by_window().values():
-            floor = members.learnt.floor[numbers[0]]
-            left = entries.left.copy()
-            across = np.flatnonzero(entries.cursor < floor)
-            if len(across):
-                some = entries.take(across)
-                first = np.full(len(some), floor)
-                left[across] = np.diff(self._summary.rows_of_many(some.bucket, first, some.end).offsets)
-            yield members.bits(numbers), left
 
     # --- the store's side -------------------------------------------------------------------------
 
@@ -479,7 +375,7 @@ class PromisingSelection:
             dict(members.number),
             tuple(sorted(members.fresh)),
             {query_id: self._found[number].read() for query_id, number in members.number.items()},
-            self._mark,
+            self._offered.mark,
             self._debt,
         )
 
@@ -500,9 +396,12 @@ class PromisingSelection:
             group._found[number] = RowsFound(state.found[query_id])
         group._members.learnt = deepcopy(state.learnt)
         group._members.fresh = set(state.fresh)
-        group._set.entries, group._set.counts = state.entries, replace(state.counts, hits=0, spent=0)
+        group._set.entries, group._set.counts = (
+            state.entries,
+            replace(state.counts, hits=0, spent=0),
+        )
         group._hits, group._spent = state.counts.hits, state.counts.spent
-        group._mark, group._debt = state.mark, state.debt
+        group._offered.mark, group._debt = state.mark, state.debt
         group._changed()
         return group
 
