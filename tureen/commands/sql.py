@@ -17,6 +17,7 @@ from tureen.client import ONCE, Client
 from tureen.errors import BrokerUnavailable, TureenError, UnknownQuery
 from tureen.protocol import SnapshotFormat
 from tureen.statements import is_followed, is_query, registered_text, split
+from tureen.units import duration_of_ns, size_of
 
 HELP = """\
 Statements end with ; and may take several lines. A SELECT is asked once, with EMIT CHANGES until Ctrl-C;
@@ -152,6 +153,8 @@ def _show_listing(listing: Listing, rows: int, as_json: bool) -> None:
         explain.show(facts["plan"])
     elif listing.columns:
         _show_rows(listing, rows)
+        if "summary" in facts:
+            _show_summary(facts["summary"])
     else:
         what = facts.get("kind", "stream") if "name" in facts else "query"
         told = f"{what} {facts.get('name') or facts.get('query_id')}"
@@ -163,9 +166,22 @@ def _show_listing(listing: Listing, rows: int, as_json: bool) -> None:
         console.show_warnings(facts.get("warnings") or ())
         if "changes" in facts:
             console.show_altered(facts)
-        for name, noun in (("ended", "query"), ("dropped", "view")):
+        for name, noun in (("ended", "query"), ("dropped", "view"), ("summaries", "summary")):
             for gone in facts.get(name) or ():
                 console.err().print(f"{noun} {gone} is gone with it", style="green")
+
+
+def _show_summary(facts: Mapping[str, Any]) -> None:
+    """What the table of its granularities does not have. error: of an estimate, in rows."""
+    settings = facts["settings"]
+    size = "" if facts.get("bytes") is None else f", {size_of(facts['bytes'])}"
+    console.err().print(
+        f"{facts['name']} of {facts['stream']} ({facts['attribute']}): reaches back "
+        f"{duration_of_ns(1e6 * facts['reach_ms'])}{size}, theta {settings['theta']:g}, "
+        f"{facts['queries']:,} quer{'y' if facts['queries'] == 1 else 'ies'}",
+        style="dim",
+        markup=False,
+    )
 
 
 def _of_topic(facts: Mapping[str, Any]) -> str:
