@@ -30,30 +30,18 @@ from engine.model.source import SourceName
 from engine.model.summary import SummaryName
 from engine.operators.scan import ScanAt
 from engine.promising import picking
-from engine.promising.found import FoundPairs, PairRun
+from engine.promising.found import FoundPairs
 from engine.promising.group import GroupCounts, GroupKey, Member, Tally
 from engine.promising.insertion import new_entries
 from engine.promising.join_members import JoinMembers, Kept
+from engine.promising.join_state import JoinState
 from engine.promising.pair_store import PairStore
 from engine.promising.picking import Float64Array, Int8Array
-from engine.promising.probed_input import InputState, ProbedInput, lookup_of
+from engine.promising.probed_input import ProbedInput, lookup_of
 from engine.promising.promising_set import PromisingEntries, least_promising
 from engine.summaries.summary import Summary
 
 CODES_MIN = 65_536
-
-
-@dataclass(frozen=True, slots=True)
-class JoinState:
-    """What is saved of a promising join. is_kept: whether rows and entries are kept for all its members;
-    else it begins anew. known: pairs that may be found once more.
-    """
-
-    inputs: tuple[InputState, ...]
-    pairs: PairRun
-    known: PairRun
-    counts: GroupCounts
-    is_kept: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,13 +31,18 @@ class PairStore:
             known = np.empty(len(left), np.bool_)
             promising.known_pairs(left, right, self.known.left, self.known.right, known)
             left, right = left[~known], right[~known]
-        if len(left):
-            runs = self._runs
-            runs.append(PairRun.sorted(left, right))
-            while len(runs) > 1 and len(runs[-2]) <= MERGED_AT * len(runs[-1]):
-                runs[-2:] = [PairRun.merged(runs[-2:])]
-            self._view = None
+        self._put(PairRun.sorted(left, right))
         return len(left)
+
+    def _put(self, pairs: PairRun) -> None:
+        """Hold pairs that are not held."""
+        if not len(pairs):
+            return
+        runs = self._runs
+        runs.append(pairs)
+        while len(runs) > 1 and len(runs[-2]) <= MERGED_AT * len(runs[-1]):
+            runs[-2:] = [PairRun.merged(runs[-2:])]
+        self._view = None
 
     def know(self) -> None:
         """All pairs that are held may be found once more."""

@@ -20,8 +20,9 @@ from engine.model.batch import Batch, BoolArray, Column, Int64Array, concatenate
 from engine.model.source import SourceName
 from engine.operators.relation import Relation
 from engine.promising.acceptance import Acceptance
+from engine.promising.join_state import InputState
 from engine.promising.picking import Float64Array, faded
-from engine.promising.promising_set import PromisingEntries, PromisingSet
+from engine.promising.promising_set import PromisingSet
 from engine.promising.row_chains import RowChains
 from engine.stems.data_stem import Rows
 from engine.summaries.summary import Summary
@@ -33,25 +34,6 @@ NEVER = -1
 
 Predicates = frozenset[Expression] | None
 """Of which a row has to satisfy one; None: it need not."""
-
-
-@dataclass(frozen=True, slots=True)
-class InputState:
-    """What is saved of one input: ordinals, and the entries that lead to its rows."""
-
-    floor: int
-    seen: int
-    # Entries that lead to rows below this were looked at already.
-    lapsed_below: int
-    # bool, of the rows from the floor on: which may have partners.
-    wanted: BoolArray
-    entries: PromisingEntries
-    # How many rows each list of probing rows has, and all of these.
-    list_counts: Int64Array
-    list_rows: Int64Array
-    # Pairs that will not be found: rows that probe up to the first, stored rows up to the second.
-    missed_probing: int
-    missed_stored: int
 
 
 @dataclass(slots=True)

@@ -13,7 +13,8 @@ from engine.model.summary import SummaryName
 from engine.operators.scan import ScanAt
 from engine.promising.group import GroupKey, Member, PromisingGroup
 from engine.promising.join_members import join_key
-from engine.promising.joins import JoinState, PromisingJoin
+from engine.promising.join_state import JoinState
+from engine.promising.joins import PromisingJoin
 from engine.promising.selections import PromisingSelection, SelectionState
 from engine.summaries.summary import Summary
 

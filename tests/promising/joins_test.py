@@ -15,7 +15,8 @@ from engine.model.state_tree import as_tree, of_tree
 from engine.model.summary import SummarySettings
 from engine.model.types import BIGINT, DOUBLE
 from engine.promising.group import GroupCounts
-from engine.promising.joins import JoinState, PromisingJoin
+from engine.promising.join_state import JoinState
+from engine.promising.joins import PromisingJoin
 from tests.joins.sources import Row
 from tests.promising.streams import COUNTED, Streams, join_query, pairs_of, script_of, spend_all
 from tests.time_windows import range_window

@@ -9,6 +9,7 @@ from engine.language.preference import ATTRIBUTE
 from engine.model.summary import SummarySettings
 from engine.model.types import BIGINT
 from tests.promising.streams import COUNTED, Streams, join_query, pairs_of, rows_of, spend_all
+from tests.time_windows import range_window
 
 FIRST = [5, 9, 5, 3, 9, 5]
 SECOND = [5, 9, 3, 5]
@@ -78,3 +79,19 @@ def test_fresh_rows_are_found_first_where_priorities_fade():
         spend_all(group, streams, 1)
         found[fade] = pairs_of(group)
     assert found == {1.0: [(2, 0)], 0.1: [(3, 0)]}
+
+
+def test_of_a_cell_that_the_window_cuts_only_the_rows_in_the_window_count():
+    """Six 1s of which one is in the window, in the zone of three 2s that all are."""
+    streams = Streams(granularity_ms=100, settings=SummarySettings(buckets=64, zone_length_max_ms=100))
+    group = streams.group(join_query("desc", [range_window(10)] * 2))
+    stamps = [1, 1, 1, 1, 1, 20, 21, 22, 23, 24]
+    streams.step({"a": rows_of(stamps, [1, 1, 1, 1, 1, 1, 2, 2, 2, 3])}, 25)
+    group.arrive(streams.at(), 25)
+    streams.step({"b": rows_of([26, 27], [1, 2])}, 27)
+    group.arrive(streams.at(), 27)
+    spend_all(group, streams, 1)
+    assert pairs_of(group) == [(8, 1)]
+    spend_all(group, streams)
+    assert pairs_of(group) == [(5, 0), (6, 1), (7, 1), (8, 1)]
+    assert group.counts.visited == 4
