@@ -66,8 +66,8 @@ class Counters(ABC):
         rows, reference = float(tally.progress[ROWS]), float(tally.progress[REFERENCE])
         if reference < 0:
             return 1.0
-        middle = np.sort(tally.squares)
-        median = int(middle[(len(middle) - 1) // 2] + middle[len(middle) // 2]) // 2
+        middle: list[int] = sorted(tally.squares.tolist())
+        median = (middle[(len(middle) - 1) // 2] + middle[len(middle) // 2]) // 2
         v = max((median - rows) / (rows * (rows - 1)), 1 / rows_min)
         return min(v / reference, reference / v, float(tally.progress[LIKENESS]))
 

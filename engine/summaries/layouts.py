@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.kernels import sketches
-from engine.model.batch import BoolArray, Int32Array, Int64Array
+from engine.model.batch import BoolArray, Int32Array
 from engine.summaries.summary_type import Float64Array, HashArray
 
 SAMPLE_MAX = 65_536
@@ -101,11 +101,3 @@ class Learning:
         counted = np.bincount(bucket * intervals + interval, minlength=buckets * intervals)
         distinct = counted.reshape(buckets, intervals).astype(np.int32)
         return Layout(buckets, cuts, range_, distinct)
-
-
-def all_of(there: BoolArray | None, n: int) -> BoolArray:
-    """bool[n]: that, or all."""
-    return np.ones(n, np.bool_) if there is None else there
-
-
-__all__ = ["Int64Array", "Layout", "Learning", "all_of"]

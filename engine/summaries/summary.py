@@ -401,6 +401,9 @@ class Summary:
     def _columns(self) -> Zones:
         held = [zone for zone in self._held() if zone.first < zone.end]
         slot = np.array([zone.slot for zone in held], np.int64)
+        confidence = np.array([zone.confidence for zone in held], np.float64)
+        if held and held[-1] is self._growing.zone:
+            confidence[-1] = self._growing.confidence
         return Zones(
             np.array([zone.granularity for zone in held], np.int32),
             np.array([zone.begin_ms for zone in held], np.int64),
@@ -408,7 +411,7 @@ class Summary:
             np.array([zone.first for zone in held], np.int64),
             np.array([zone.end for zone in held], np.int64),
             self._pool.cells.rows[slot, :-1].sum(axis=1, dtype=np.int64),
-            np.array([zone.confidence for zone in held], np.float64),
+            confidence,
             np.array([CUTS.index(zone.cut) for zone in held], np.int32),
             np.array([zone.layout for zone in held], np.int32),
             slot,

@@ -200,8 +200,10 @@ def test_a_swap_of_all_values_ends_the_zone() -> None:
     summary = summary_of(
         SummarySettings(zone_length_max_ms=10**9), Column(BIGINT, values), np.arange(20_000), t1_ms=10**9
     )
-    ends = summary.zones.end
+    ends, confidence = summary.zones.end, summary.zones.confidence
     assert ((ends > 10_000) & (ends <= 12_000)).any()
+    assert (confidence[:-1] < 0.7).all()
+    assert 0.7 <= confidence[-1] < 1.0
     assert summary.zones.cut[:-1].tolist() == [1] * (len(ends) - 1)
 
 
