@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,10 @@ from tureen.errors import AttributeRefused, NotSupported
 FOLDER = Path(__file__).parent / "preference_plans"
 UPDATE = os.environ.get("TUREEN_UPDATE_GOLDEN") == "1"
 ROWS, GRANT = 600, 150
+COUNTED = re.compile(
+    r"[0-9.,]+(?= (?:entries|left|cut|lapsed|pruned|rows|found|units)|% of all|\) of (?:its|one))"
+)
+"""What was counted while rows were visited; that is for the tests of promising sets."""
 
 
 def apply(engine: Engine, body: Body) -> int:
@@ -62,7 +67,7 @@ def test_golden(path: Path) -> None:
     plan = plan_of(made, query_id="first")
     lines = [*plans.preference(plan), plans.graph_headline(plan)]
     lines += [f"{row[0]}: {row[4]:,} rows" for row in plans.rows(plan)]
-    text = "".join(line + "\n" for line in lines)
+    text = "".join(COUNTED.sub("#", line) + "\n" for line in lines)
     wanted = path.with_suffix(".plan")
     if UPDATE:
         wanted.write_text(text, encoding="utf-8")
@@ -70,6 +75,7 @@ def test_golden(path: Path) -> None:
     assert text == wanted.read_text(encoding="utf-8")
     answer = made.view().snapshot("first")
     assert plan["steps"][-1]["actual_rows"] == answer.table.num_rows
+    assert plan["preference"]["counts"]["visited"] == plan["preference"]["counts"]["spent"] == GRANT
     assert answer.approximate
     apply(made, Heartbeat("s", grant=1 << 40))
     plan = plan_of(made, query_id="first")["preference"]
