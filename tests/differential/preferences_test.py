@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.engine import Engine
-from tests.differential.agreement import exact_rows, plain_rows
+from engine.model.state_tree import as_tree
+from engine.model.step import Position
+from storage.tree_codec import encode_tree
+from tests.differential.agreement import cut, exact_rows, plain_rows
 from tests.differential.preferred import (
     KEYS,
     SPAN_MS,
@@ -84,6 +88,29 @@ def _same_after_replay(streams: Streams, store: MemoryState, saved_at: int) -> N
         mine, theirs = streams.engine.view().snapshot(name), again.view().snapshot(name)
         assert exact_rows(plain_rows(mine.table)) == exact_rows(plain_rows(theirs.table)), name
         assert mine.approximation == theirs.approximation, name
+
+
+@given(seed=SEEDS)
+def test_summaries_are_the_same_however_input_is_cut(seed: int) -> None:
+    rng = Random(seed)
+    kind = rng.choice(list(KEYS))
+    streams = Streams(kind, settings_of_summaries(rng), rng.choice((0, 100)))
+    again = Streams(kind, streams.settings, streams.lateness_ms).engine
+    at_ms = 1_000
+    for _ in range(rng.randint(2, 12)):
+        streams.put(rng.choice("ab"), rows_of(rng, kind, at_ms), 0)
+        at_ms += rng.choice((0, 50, 400))
+        streams.beat(rng.choice("ab"), rng.choice((0, 300, 1_200)), 0)
+    for step in streams.steps:
+        for part in cut(step, [rng.randint(0, 7) for _ in range(rng.randint(0, 3))]):
+            last = again.position
+            again.enqueue(replace(part, position=Position(last.epoch, last.sequence + 1)))
+            again.run()
+    for name in "ab":
+        mine, theirs = (
+            engine._parts.source(name).summaries[f"of_{name}"].state() for engine in (streams.engine, again)
+        )
+        assert encode_tree(as_tree(mine)) == encode_tree(as_tree(theirs))
 
 
 def test_the_tests_have_teeth() -> None:
