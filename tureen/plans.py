@@ -180,6 +180,13 @@ def preference(plan: Mapping[str, Any]) -> list[str]:
     members = "1 query" if found["members"] == 1 else f"{found['members']:,} queries"
     own = f"{found['found']:,} rows of this query, about {found['estimated_left']:,.0f} left"
     lines += [f"{found['group']}, of {members}: {entries}", rows, f"{own}: {found['precision']:.0%} of all"]
+    if visited := found.get("visited"):
+        parts = ", ".join(
+            f"{name} {'NULL' if part is None else f'{part:,.6g}'}" for name, part in visited.items()
+        )
+        lines.append(f"completed by estimates; the visited rows alone give {parts}")
+    if unscaled := found.get("unscaled"):
+        lines.append(f"of the visited rows alone: {', '.join(unscaled)}")
     return lines + list(found["notes"])
 
 

@@ -48,7 +48,7 @@ from engine.operators.scan import ScanAt, is_range
 from engine.overload.precision.of_query import approximate_steps
 from engine.promising.found import FoundPairs
 from engine.queries.plan_preference import PlanPreference
-from engine.results.found_answers import Found, found_at
+from engine.results.found_answers import Found, evaluate_found, found_at
 from engine.standing.query import StandingQuery
 from engine.stems.query_stem import QueryStem
 from engine.windows.clauses import UNBOUNDED
@@ -199,6 +199,9 @@ def explain(
         composites = found if preference is not None and isinstance(found, FoundPairs) else None
         seen = at if preference is None else found_at(query, at, found)
         times = _analyzed(query, seen, limits, timer, composites)
+        if preference is not None:
+            answer = evaluate_found(query, at, found, limits.snapshot_rows_max, limits)
+            preference = replace(preference, visited=dict(answer.visited))
         steps = [
             replace(step, actual_rows=count, actual_ns=spent)
             for step, (count, spent) in zip(steps, times, strict=True)

@@ -9,7 +9,7 @@ Source: Ali, Aref, ElTabakh, *Scalability via Summaries*, sections 3 to 5.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 
 import numpy as np
 
@@ -82,6 +82,11 @@ class PlanPreference:
     is_whole: bool
     # What is left out, and what else would show it.
     notes: tuple[str, ...]
+    # Of an aggregate over one stream, its columns that are no estimates of those over all rows.
+    unscaled: tuple[str, ...] = ()
+    # Where it was analyzed and has one row, the columns that are completed by estimates, with what the
+    # visited rows alone give.
+    visited: Mapping[str, float | None] = field(default_factory=dict)
 
 
 def plan_preference(
@@ -90,9 +95,10 @@ def plan_preference(
     kind: GroupKind,
     numbered: Numbered | None,
     sources: Mapping[SourceName, Source],
+    unscaled: tuple[str, ...],
 ) -> PlanPreference:
     """Of a query. preference: in which its options took effect. numbered: its group; None: it stands in none.
-    sources: those of its scans.
+    sources: those of its scans. unscaled: columns of its aggregates that are no estimates.
     """
     group = None if numbered is None else numbered.group
     found, left, is_whole, counts = 0, 0.0, False, dict[str, float]()
@@ -127,6 +133,7 @@ def plan_preference(
         precision,
         is_whole,
         notes,
+        unscaled,
     )
 
 

@@ -45,6 +45,7 @@ from engine.queries.plan_preference import PlanPreference, plan_preference
 from engine.queries.planner import Planner, Setting
 from engine.queries.promising import Numbered, Numbers, SetGroups, member_of
 from engine.queries.proposing import proposals_for
+from engine.results.estimated_aggregates import unscaled_calls
 from engine.results.found_answers import NOTHING_YET, kept_found
 from engine.results.kept import KeptAnswers
 from engine.results.row_counts import RowCounts
@@ -581,7 +582,8 @@ class SourceSet:
             query_id, member = standing.query_id, member_of(standing)
             preference, numbered = member.preference, self.promising.group_of(query_id)
         kind = self.promising.key_of(query).kind
-        return plan_preference(query_id, preference, kind, numbered, self.sources)
+        unscaled = unscaled_calls(query)
+        return plan_preference(query_id, preference, kind, numbered, self.sources, unscaled)
 
     def attributes(self) -> tuple[Attribute, ...]:
         """What can be read of this module."""

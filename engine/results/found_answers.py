@@ -46,19 +46,19 @@ def found_at(query: Query, at: Mapping[SourceName, ScanAt], found: Found) -> Map
 
 
 def evaluate_found(
-    query: StandingQuery, at: Mapping[SourceName, ScanAt], found: Found, rows_max: int, limits: Limits
+    query: Query, at: Mapping[SourceName, ScanAt], found: Found, rows_max: int, limits: Limits
 ) -> Evaluated:
     """The answer of a query. at: how its sources stand. Raises LimitExceeded."""
     composites = found if isinstance(found, FoundPairs) else None
-    seen = found_at(query.query, at, found)
-    plain = evaluate(query.query, seen, rows_max, limits, composites=composites, streams=STREAMS)
+    seen = found_at(query, at, found)
+    plain = evaluate(query, seen, rows_max, limits, composites=composites, streams=STREAMS)
     if not isinstance(found, FoundRows) or found.left is None:
         return plain
-    calls = completed_calls(query.query, found.left.column, by_values=found.left.values is not None)
+    calls = completed_calls(query, found.left.column, by_values=found.left.values is not None)
     if not calls:
         return plain
     completing = Completing(found.left, calls)
-    completed = evaluate(query.query, seen, rows_max, limits, streams=STREAMS, completed=completing)
+    completed = evaluate(query, seen, rows_max, limits, streams=STREAMS, completed=completing)
     return replace(completed, visited=visited_part(plain.table, completed.table))
 
 
@@ -73,7 +73,8 @@ def kept_found(
     for query in queries:
         name = query.query_id
         try:
-            answer = evaluate_found(query, query.at(at), found[name], limits.snapshot_rows_max, limits)
+            at_it = query.at(at)
+            answer = evaluate_found(query.query, at_it, found[name], limits.snapshot_rows_max, limits)
             kept[name] = Kept(answer)
         except LimitExceeded as refused:
             kept[name] = Kept(refused)

@@ -128,7 +128,7 @@ class View:
     def _found_for(self, query: StandingQuery, over: SetView, limit: int) -> Answer:
         """The answer of a query with a preference for which nothing is kept."""
         found, tags = over.asked[query.query_id].find(over.at, over.now_ms)
-        result = evaluate_found(query, query.at(over.at), found, limit, self.limits)
+        result = evaluate_found(query.query, query.at(over.at), found, limit, self.limits)
         answer = self._answer(query.query_id, over.now_ms, result, over)
         others = (tag for tag in answer.approximation if tag.kind != "preference")
         tags = (*others, *tags)
@@ -201,7 +201,7 @@ class View:
         """What the answer's rows are. That of an eager aggregate is read from its tree once in a view."""
         if query.prefers:
             found = over.found.get(query.query_id, NOTHING_YET)
-            return evaluate_found(query, query.at(over.at), found, limit, self.limits)
+            return evaluate_found(query.query, query.at(over.at), found, limit, self.limits)
         remembers = query.partials is not None and at_ms is None
         if remembers:
             known = over.read.get(query.query_id)

@@ -5,6 +5,7 @@ left.
 from __future__ import annotations
 
 import random
+from time import perf_counter_ns
 from typing import Any
 
 import pytest
@@ -128,3 +129,17 @@ def test_windows_and_retention_take_from_what_is_left_as_well() -> None:
     ((count,),), ((true_count,),) = pair.feed.rows("some"), pair.feed.rows("all")
     assert count == pytest.approx(true_count, rel=0.35)
     pair.finish()
+
+
+def test_explain_analyze_shows_the_visited_part() -> None:
+    pair = Pair(f"SELECT COUNT(*) AS n, MAX(v) AS top FROM s {NAMED}")
+    pair.put(400)
+    pair.grant(50)
+    plan = pair.feed.engine.explain(query_id="some", timer=perf_counter_ns).preference
+    assert plan is not None
+    assert plan.unscaled == ("top",)
+    assert plan.visited == pair.tag["visited"]
+    pair.grant(10**9)
+    plan = pair.feed.engine.explain(query_id="some", timer=perf_counter_ns).preference
+    assert plan is not None
+    assert not plan.visited
