@@ -96,6 +96,8 @@ def test_answers_are_marked_while_work_is_limited_and_whole_without_across_a_kil
         assert (shown.kind, shown.units_short) == ("preference", tag["units_short"])
         assert client.status(handle).approximation == (shown,)
         assert not client.status(exact).approximation
+        with client.changes(handle) as feed:
+            assert next(iter(feed)).approximation == (shown,)
     told_by_command = CliRunner().invoke(main, ["snapshot", handle, "--format", "table", "--url", broker.url])
     assert "approximate: preference of" in told_by_command.output + told_by_command.stderr
 
