@@ -91,9 +91,9 @@ class EntityRequests:
         if not operator:
             raise NotAllowed("edit what queries share")
         if id_.partition("/")[2].startswith(ENTITY):
-            await self._summaries.set(self._entities, id_, _plain(values), version)
-        else:
-            await self._entities.set(id_, _plain(values), version)
+            status = await self._summaries.set(self._entities, id_, _plain(values), version)
+            return status, await self.one(id_)
+        await self._entities.set(id_, _plain(values), version)
         return 200, await self.one(id_)
 
     async def _edit_query(

@@ -72,9 +72,9 @@ class SummaryRequests:
 
     async def set(
         self, entities: Entities, id_: str, values: Mapping[str, AttributeValue], version: int | None
-    ) -> None:
+    ) -> int:
         """Set attributes of the entity of a summary, which alters it wherever it stands. version: that the
-        entity must still have.
+        entity must still have. Returns 200, or 202 where the outcome is not known yet.
 
         Raises UnknownEntity, AttributeRefused, EditConflict, KafkaUnavailable, BrokerUnavailable, and the
         refusal of its shard.
@@ -89,6 +89,7 @@ class SummaryRequests:
         if status >= 400:
             raise TureenError(told["message"], hint=told.get("hint"))
         entities.outdate()
+        return status
 
     async def drop(self, name: SummaryName, *, if_exists: bool = False) -> Answer:
         """Raises UnknownSummary, SummaryConflict, KafkaUnavailable."""

@@ -29,6 +29,18 @@ def run(one: Broker, sql: str) -> tuple[int, dict[str, Any]]:
     return answer.status_code, answer.json()
 
 
+def settled(one: Broker, sql: str) -> dict[str, Any]:
+    """The same; once more where its outcome was not known in time."""
+    found: list[tuple[int, dict[str, Any]]] = []
+
+    def is_known() -> bool:
+        found.append(run(one, sql))
+        return found[-1][0] != 202
+
+    wait_until(is_known, what=sql)
+    return found[-1][1]
+
+
 def say(one: Broker, key: str, sql: str | None) -> None:
     """A record on the topic of streams."""
     value = None if sql is None else orjson.dumps({"sql": sql})
@@ -43,7 +55,7 @@ def test_a_summary_is_made_shown_altered_and_dropped(shared: Broker, name: str) 
     wait_until(lambda: shared.source(name)["rows"] == 99, what="rows are there")
     made = {"name": summary, "kind": "summary", "stream": name, "attribute": "id", "reach_ms": 7_000}
     made |= {"state": "RUNNING", "error": None}
-    assert run(shared, summary_sql(summary, name)) == (201, made)
+    assert settled(shared, summary_sql(summary, name)) == made
     assert run(shared, summary_sql(summary, name)) == (200, made)
     again = summary_sql(summary, name, "SETTINGS (buckets = 3)")
     status, refused = run(shared, again)
@@ -63,18 +75,20 @@ def test_a_summary_is_made_shown_altered_and_dropped(shared: Broker, name: str) 
     )
     assert {one["cut"] for one in told["listed"]} <= {"open", "change", "length", "granularity"}
 
-    assert run(shared, f"ALTER SUMMARY {summary} SET (theta = 0.25)")[0] == 200
+    assert settled(shared, f"ALTER SUMMARY {summary} SET (theta = 0.25)") == made
     told = shared.http.get(f"/summaries/{summary}").json()
     assert told["settings"]["theta"] == 0.25
     assert "theta = 0.25" in told["sql"]
     entity = f"{told['shard']}/summary/{summary}"
     edited = shared.http.patch(f"/entities/{entity}", json={"theta": 0.5})
-    assert edited.status_code == 200, edited.text
-    assert shared.http.get(f"/summaries/{summary}").json()["settings"]["theta"] == 0.5
+    assert edited.status_code in (200, 202), edited.text
+    wait_until(lambda: shared.http.get(f"/summaries/{summary}").json()["settings"]["theta"] == 0.5)
     status, refused = run(shared, f"DROP STREAM {name}")
     assert (status, refused["code"]) == (409, "summary_conflict")
-    assert shared.http.delete(f"/summaries/{summary}").json()["state"] == "GONE"
-    assert summary not in [one["name"] for one in shared.http.get("/summaries").json()["summaries"]]
+    assert shared.http.delete(f"/summaries/{summary}").status_code in (200, 202)
+    wait_until(
+        lambda: summary not in [one["name"] for one in shared.http.get("/summaries").json()["summaries"]]
+    )
     assert run(shared, f"DROP SUMMARY IF EXISTS {summary}")[1]["state"] == "GONE"
     assert run(shared, f"DROP SUMMARY {summary}")[1]["code"] == "unknown_summary"
 
@@ -110,7 +124,7 @@ def test_what_comes_in_another_order_waits(shared: Broker, name: str) -> None:
     last = shared.status_topic()[query_id(handle)][-1]
     assert last is not None
     assert last["state"] == "PENDING"
-    assert run(shared, summary_sql(summary, name))[0] == 201
+    settled(shared, summary_sql(summary, name))
     wait_until(lambda: shared.state(handle) == "RUNNING", what="the query runs again")
     shared.await_rows(handle, 19)
     status, told = run(shared, f"DROP STREAM {name} CASCADE")
@@ -130,7 +144,7 @@ def test_a_summary_is_where_its_stream_is_a_guest_as_long_as_a_query_uses_it(
     there = shard_of([a, b], SHARDS)
     for each in (a, b):
         shared.create(stream_sql(each))
-        assert run(shared, summary_sql(f"{each}_ids", each))[0] == 201
+        assert settled(shared, summary_sql(f"{each}_ids", each))["state"] == "RUNNING"
 
     def guests() -> set[str]:
         (facts,) = (one for one in shared.http.get("/status").json()["shards"] if one["shard"] == there)
@@ -146,21 +160,21 @@ def test_a_summary_is_where_its_stream_is_a_guest_as_long_as_a_query_uses_it(
         shared.send(each, rows(20))
     exact = sum(left["id"] == right["id"] for left in rows(19) for right in rows(19))
     assert len(shared.await_rows(handle, exact)) == exact
-    assert run(shared, f"ALTER SUMMARY {a}_ids SET (theta = 0.25)")[0] == 200
+    settled(shared, f"ALTER SUMMARY {a}_ids SET (theta = 0.25)")
     for number in (there, shard_of([a], SHARDS)):
         entity = shared.http.get(f"/entities/{number}/summary/{a}_ids").json()
         assert {one["name"]: one["value"] for one in entity["attributes"]}["theta"] == 0.25
 
-    status, refused = run(shared, summary_sql(f"{a}_more", a))
-    assert (status, refused["code"]) == (409, "summary_conflict")  # which of the two would SUMMARY be?
+    refused = settled(shared, summary_sql(f"{a}_more", a))
+    assert refused["code"] == "summary_conflict"  # which of the two would SUMMARY be?
 
     say(shared, SUMMARY_KEY + f"{a}_ids", None)
     wait_until(lambda: shared.state(handle) == "PENDING", what="the join waits for its summary")
     assert len(shared.rows(handle)) == exact
     assert guests() == {a, b, SUMMARY_KEY + f"{b}_ids"}
-    assert run(shared, summary_sql(f"{a}_ids", a))[0] == 201
+    settled(shared, summary_sql(f"{a}_ids", a))
     wait_until(lambda: shared.state(handle) == "RUNNING", what="the join runs again")
     assert len(shared.await_rows(handle, exact)) == exact
     assert guests() == {a, b} | summaries
-    assert shared.http.delete(f"/queries/{handle}").status_code == 200
+    assert shared.http.delete(f"/queries/{handle}").status_code in (200, 202)
     wait_until(lambda: not guests(), what="the guests have left")
