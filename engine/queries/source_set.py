@@ -341,6 +341,15 @@ class SourceSet:
             seen = self._seen()
             self.promising.arrive(seen.at, seen.now_ms)
 
+    def follow_summaries(self) -> None:
+        """A summary went on, in a step of a source that is none of these: groups let go of what it has no
+        more.
+        """
+        if len(self.promising):
+            self._view = None
+            seen = self._seen()
+            self.promising.arrive(seen.at, seen.now_ms)
+
     def prefer_restored(self) -> None:
         """The groups that the store had are back: queries with a preference that are in none come to one."""
         self._prefer(one for one in self.standing.values() if one.query_id not in self.promising)

@@ -111,20 +111,26 @@ class SourceSets:
     def advance(self, name: SourceName) -> None:
         """A source took a step."""
         reading = self._reading(name)
-        for touched in {name, *(other for over in reading for other in over.sources)}:
-            if self._sources[touched].summaries:
-                self._advance_summaries(self._sources[touched])
+        beside: dict[SetKey, SourceSet] = {}
+        for touched in sorted({name, *(other for over in reading for other in over.sources)}):
+            source = self._sources[touched]
+            if source.summaries and self._advance_summaries(source):
+                beside.update((key, self._sets[key]) for key in self.reading(touched) if name not in key)
         for over in reading:
             over.advance()
+        for over in beside.values():
+            over.follow_summaries()
 
-    def _advance_summaries(self, source: Source) -> None:
-        """Summaries follow NOW of their source, but none passes NOW of a query that uses it."""
+    def _advance_summaries(self, source: Source) -> bool:
+        """Summaries follow NOW of their source, but none passes NOW of a query that uses it. Returns whether
+        one went on.
+        """
         held_ms: dict[SummaryName, int | None] = {}
         for over in self._reading(source.stream.name):
             for name in over.promising.summaries():
                 held, now_ms = held_ms.get(name, source.clock.now_ms), over.now_ms
                 held_ms[name] = None if held is None or now_ms is None else min(held, now_ms)
-        source.summarised.advance(source.clock.now_ms, held_ms)
+        return source.summarised.advance(source.clock.now_ms, held_ms)
 
     def touched(self, name: SourceName) -> Collection[SourceName]:
         """The sources whose rows a step of one may be the last to have needed: it, and those it is joined

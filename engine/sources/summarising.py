@@ -60,10 +60,12 @@ class SummarisedRows:
                 ((one, self._place(one.definition)) for one in self.at_work.values()), rows, first, rows.end
             )
 
-    def advance(self, now_ms: int | None, held_ms: Mapping[SummaryName, int | None]) -> None:
+    def advance(self, now_ms: int | None, held_ms: Mapping[SummaryName, int | None]) -> bool:
         """NOW of the source is this instant. held_ms: NOW of queries over several sources that use a summary,
-        where they have one; it goes no further than that, since their windows reach back from there.
+        where they have one; it goes no further than that, since their windows reach back from there. Returns
+        whether a summary went on.
         """
+        moved = False
         for name, summary in self.at_work.items():
             to_ms = now_ms
             if now_ms is not None and name in held_ms:
@@ -71,6 +73,8 @@ class SummarisedRows:
                 to_ms = None if held is None else min(now_ms, held)
             if to_ms is not None and (summary.now_ms is None or to_ms > summary.now_ms):
                 summary.advance(to_ms)
+                moved = True
+        return moved
 
     def begin_anew(self, rows: Rows) -> None:
         """Rows have other ordinals: every summary is made again. O(retained rows) a summary."""

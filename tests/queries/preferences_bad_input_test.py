@@ -105,3 +105,21 @@ def test_summary_that_goes_while_a_query_uses_it(name: str) -> None:
     world.engine.create(SUMMARY.format("s"))
     world.work()
     world.check(name, whole=True)
+
+
+def test_step_of_another_stream_lets_a_summary_go_on_under_a_selection() -> None:
+    """The join holds the summary of ``s`` back until ``t`` has come as far; rows that it lets go of then are
+    no longer to be visited by queries over ``s`` alone.
+    """
+    world = World()
+    for name, text in (("selection", SELECTION), ("join", JOIN)):  # its turn comes first
+        world.engine.register(name, preferring(text, window=" WINDOW 15 SECONDS"))
+        world.engine.alter(f"exact {name}", text.format("[RANGE 15 SECONDS]"))
+    world.bring("t", [(1.0, at, at) for at in range(40)])
+    world.bring(
+        "s", [*((1.0, at, at) for at in range(40)), *((2.0, at, 39_000 + at) for at in range(40, 60))]
+    )
+    world.bring("t", [(2.0, at, 39_000 + at) for at in range(40, 60)], grant=500)
+    world.work()
+    for name in ("join", "selection"):
+        world.check(name, whole=True)
