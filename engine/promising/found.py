@@ -73,6 +73,10 @@ class PairRun:
             np.concatenate([run.left for run in runs]), np.concatenate([run.right for run in runs])
         )
 
+    def copy(self) -> PairRun:
+        """The same in other arrays."""
+        return PairRun(self.left.copy(), self.right.copy())
+
     def from_floors(self, left: int, right: int) -> PairRun:
         """Those whose parts are at or above these ordinals."""
         start = int(self.left.searchsorted(left))

@@ -107,19 +107,20 @@ def _cells_of(candidates: Candidates, probed: ProbedInput, upper: int) -> _Cells
     below = chains.bounds(zones.first.tolist())
     upto = chains.bounds(ends.tolist())
     low = np.maximum([bound.counts for bound in below], chains.floor_counts)
-    high = np.array([bound.counts for bound in upto])
+    every = np.maximum(np.array([bound.counts for bound in upto]) - low, 0)  # [zones, buckets]
     newest = np.array([bound.newest for bound in upto])
-    at = candidates.zone, candidates.bucket
-    rows = np.maximum(high - low, 0)[at]
-    whole = np.maximum(probed.summary.cell_rows(np.arange(len(ends)))[at].astype(np.int64), 1)
-    estimate = np.minimum((2 * candidates.estimate * rows + whole) // (2 * whole), rows)
-    return _Cells(first[candidates.zone], newest[at], rows, rows / whole, estimate.astype(np.int32))
+    whole = np.maximum(probed.summary.cell_rows(np.arange(len(ends))), 1)
+    at = candidates.zone * np.int64(every.shape[1]) + candidates.bucket
+    rows = every.ravel().take(at)
+    share = (every / whole).ravel().take(at)
+    estimate = np.minimum(np.floor(candidates.estimate * share + 0.5), rows).astype(np.int32)
+    return _Cells(first.take(candidates.zone), newest.ravel().take(at), rows, share, estimate)
 
 
 def _joined(candidates: Candidates, cells: _Cells, ranked: Ranked) -> PromisingEntries:
     """Candidates that have rows as entries, runs of pruned cells of one key as one; recent cells first."""
-    there = np.flatnonzero(cells.rows > 0)
-    order = there[np.lexsort((-candidates.zone[there], candidates.key[there]))]
+    there = np.flatnonzero(cells.rows > 0)[::-1]  # they are by key, then zone
+    order = there[np.argsort(candidates.key[there], kind="stable")]
     key, bucket = candidates.key[order], candidates.bucket[order]
     pruned = ranked.rank[order] == PRUNED
     begins = np.ones(len(order), np.bool_)

@@ -401,7 +401,7 @@ class PromisingJoin:
         for each, saved in zip(group._inputs, state.inputs, strict=True):
             each.restore(saved, at[each.source].rows, group._codes)
         group._recode_lists()
-        group._pairs = PairStore(state.pairs, state.known)
+        group._pairs = PairStore(state.pairs.copy(), state.known.copy())
         group._tally = Tally(state.counts)
         return group
 

@@ -78,16 +78,46 @@ class PromisingEntries:
         return PromisingEntries(*(getattr(self, each.name)[places] for each in fields(self)))
 
 
+class _Appended:
+    """An array of int64 that numbers are appended to; what was read of it does not change."""
+
+    __slots__ = ("_array", "_count")
+
+    def __init__(self, numbers: Int64Array) -> None:
+        self._array = numbers
+        self._count = len(numbers)
+
+    def append(self, numbers: Int64Array) -> None:
+        """O(numbers), amortised."""
+        stop = self._count + len(numbers)
+        if stop > len(self._array):
+            array = np.empty(max(ROOM_MIN, 2 * stop), np.int64)
+            array[: self._count] = self.held
+            self._array = array
+        self._array[self._count : stop] = numbers
+        self._count = stop
+
+    @property
+    def held(self) -> Int64Array:
+        """Without a copy."""
+        held: Int64Array = self._array[: self._count]
+        return held
+
+    @property
+    def nbytes(self) -> int:
+        return self._array.nbytes
+
+
 class PromisingSet:
     """Entries over the rows of one probed input, and the lists of the other's rows."""
 
     def __init__(self) -> None:
         self._held = PromisingEntries.none()
         self._count = 0
-        self._list_starts = np.empty(0, np.int64)
-        self._list_counts = np.empty(0, np.int64)
-        self._list_codes = np.empty(0, np.int64)
-        self._list_rows = np.empty(0, np.int64)
+        self._list_starts = _Appended(np.empty(0, np.int64))
+        self._list_counts = _Appended(np.empty(0, np.int64))
+        self._list_codes = _Appended(np.empty(0, np.int64))
+        self._list_rows = _Appended(np.empty(0, np.int64))
 
     def __len__(self) -> int:
         return self._count
@@ -104,12 +134,14 @@ class PromisingSet:
 
     def lists(self) -> ProbingLists:
         """The rows that look for partners."""
-        return ProbingLists(self._list_starts, self._list_counts, self._list_codes, self._list_rows)
+        return ProbingLists(
+            self._list_starts.held, self._list_counts.held, self._list_codes.held, self._list_rows.held
+        )
 
     def newest_probing(self) -> Int64Array:
         """int64[entries]: the newest row of each entry's list."""
-        ends = self._list_starts + self._list_counts - 1
-        newest: Int64Array = self._list_rows[ends[self.entries.lists]]
+        lists = self.lists()
+        newest: Int64Array = lists.rows[(lists.starts + lists.counts - 1)[self.entries.lists]]
         return newest
 
     def estimate_left(self, among: BoolArray | None = None) -> float:
@@ -119,16 +151,15 @@ class PromisingSet:
         held = self.entries
         places = np.flatnonzero(held.left > 0 if among is None else among)
         share = held.left[places] / held.rows[places]
-        return float((share * held.estimate[places] * self._list_counts[held.lists[places]]).sum())
+        return float((share * held.estimate[places] * self._list_counts.held[held.lists[places]]).sum())
 
     def add_lists(self, counts: Int64Array, codes: Int64Array, rows: Int64Array) -> int:
         """Lists come; returns the place of the first. rows: of all of them, one after another."""
-        begin = len(self._list_counts)
-        starts = len(self._list_rows) + np.cumsum(counts) - counts
-        self._list_starts = np.concatenate([self._list_starts, starts])
-        self._list_counts = np.concatenate([self._list_counts, counts])
-        self._list_codes = np.concatenate([self._list_codes, codes])
-        self._list_rows = np.concatenate([self._list_rows, rows])
+        begin = len(self._list_counts.held)
+        self._list_starts.append(len(self._list_rows.held) + np.cumsum(counts) - counts)
+        self._list_counts.append(counts)
+        self._list_codes.append(codes)
+        self._list_rows.append(rows)
         return begin
 
     def add(self, coming: PromisingEntries) -> None:
@@ -148,15 +179,13 @@ class PromisingSet:
     def keep(self, kept: BoolArray) -> None:
         """Let go of the other entries, and of lists that no entry has. O(entries + rows of lists)."""
         held = self.entries.take(kept)
-        used = np.zeros(len(self._list_counts), np.bool_)
+        lists = self.lists()
+        used = np.zeros(len(lists.counts), np.bool_)
         used[held.lists] = True
         if 2 * np.count_nonzero(used) <= len(used):
             numbers = np.cumsum(used) - 1
             held.lists = numbers[held.lists].astype(np.int32)
-            rows = np.repeat(used, self._list_counts)
-            self._list_rows = self._list_rows[rows]
-            self._list_counts, self._list_codes = self._list_counts[used], self._list_codes[used]
-            self._list_starts = np.cumsum(self._list_counts) - self._list_counts
+            self._set_lists(lists.counts[used], lists.codes[used], lists.rows[np.repeat(used, lists.counts)])
         self._held, self._count = held, len(held)
 
     def sweep(self, *, always: bool = False) -> bool:
@@ -174,32 +203,35 @@ class PromisingSet:
         return (self.newest_probing() >= probing) & (held.left > 0) & (held.cursor >= stored)
 
     def restore(self, entries: PromisingEntries, counts: Int64Array, rows: Int64Array) -> None:
-        """As it was saved: entries, how long their lists are, and these. The keys of the lists are told by
-        :meth:`recode`.
+        """As it was saved: entries, how long their lists are, and these, which are copied. The keys of the
+        lists are told by :meth:`recode`.
         """
-        self._held, self._count = entries, len(entries)
-        self._list_counts, self._list_rows = counts, rows
-        self._list_starts = np.cumsum(counts) - counts
-        self._list_codes = np.zeros(len(counts), np.int64)
+        self._held, self._count = entries.copy(), len(entries)
+        self._set_lists(counts.copy(), np.zeros(len(counts), np.int64), rows.copy())
+
+    def _set_lists(self, counts: Int64Array, codes: Int64Array, rows: Int64Array) -> None:
+        self._list_starts = _Appended(np.cumsum(counts) - counts)
+        self._list_counts, self._list_codes = _Appended(counts), _Appended(codes)
+        self._list_rows = _Appended(rows)
 
     def recode(self, codes: Int64Array) -> None:
         """The keys of the lists have these numbers from now on."""
-        self._list_codes = codes
+        self._list_codes = _Appended(codes)
 
     @property
     def nbytes(self) -> int:
         entries = sum(getattr(self._held, each.name).nbytes for each in fields(PromisingEntries))
-        lists = 3 * self._list_counts.nbytes
-        return int(entries + lists + self._list_rows.nbytes)
+        return int(entries + 3 * self._list_counts.nbytes + self._list_rows.nbytes)
 
     def _check(self) -> None:
         held = self.entries
         assert (held.left >= 0).all()
         assert (held.left <= held.rows).all()
         assert ((held.left > 0) == (held.cursor >= held.first)).all()
-        assert (held.lists < len(self._list_counts)).all()
-        assert (self._list_counts > 0).all()
-        assert int(self._list_counts.sum()) == len(self._list_rows)
+        counts = self._list_counts.held
+        assert (held.lists < len(counts)).all()
+        assert (counts > 0).all()
+        assert int(counts.sum()) == len(self._list_rows.held)
 
 
 def least_promising(

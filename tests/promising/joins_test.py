@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from engine.language.expressions import Arithmetic, Column, Literal
 from engine.language.preference import ATTRIBUTE, FREQUENCY
 from engine.language.query import Query
-from engine.model.state_tree import as_tree, of_tree
+from engine.model.state_tree import Tree, as_tree, of_tree
 from engine.model.summary import SummarySettings
 from engine.model.types import BIGINT, DOUBLE
 from engine.promising.group import GroupCounts
@@ -109,9 +109,21 @@ def test_any_grant_finds_pairs_of_the_exact_join_and_enough_finds_all(
         assert group.estimate_left("q0") == 0.0
 
 
+def stored(tree: Tree) -> Tree:
+    """The tree with other arrays, which nobody may write into."""
+    if isinstance(tree, dict):
+        return {name: stored(each) for name, each in tree.items()}
+    if isinstance(tree, list):
+        return [stored(each) for each in tree]
+    if isinstance(tree, np.ndarray):
+        tree = tree.copy()
+        tree.flags.writeable = False
+    return tree
+
+
 def renewed(group: PromisingJoin, streams: Streams) -> PromisingJoin:
     """The group as it comes back from what is stored of it."""
-    state = of_tree(JoinState, as_tree(group.state()))
+    state = of_tree(JoinState, stored(as_tree(group.state())))
     members = list(group.members.values())
     return PromisingJoin.restored(
         group.key, streams.summaries, members, streams.at(), state, group._entries_max
