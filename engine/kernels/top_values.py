@@ -52,7 +52,7 @@ def latest(
     count: int,
     first: int,
     top: Top,
-    table: Int32Array,
+    table: HashArray,
     out: Int64Array,
     times: Int32Array,
 ) -> int:
@@ -60,41 +60,45 @@ def latest(
     of their first ones. Those whose bucket has no list have no value.
 
     times: int32[n], how often each came; 0: it is listed, and its row in the list is the last one. first: the
-    ordinal of the first value's row. table: int32[power of two, more than 2 * count], all -1, and so again
-    afterwards. O(count + buckets TOP).
+    ordinal of the first value's row. table: uint64[power of two from 2 * count, 2], a hash and 1 more than
+    its place in ``out``, 0 where none is; none before and afterwards. O(count + buckets TOP).
     """
+    one_more = np.uint64(1)
     mask = np.uint64(table.shape[0] - 1)
     buckets = top.hash.shape[0]
     found = 0
     for i in range(count):
         if values.bucket[i] >= buckets:
             continue
-        place = values.hash[i] & mask
-        while table[place] >= 0 and values.hash[out[table[place]]] != values.hash[i]:
-            place = (place + np.uint64(1)) & mask
-        if table[place] < 0:
-            table[place] = found
+        hash_ = values.hash[i]
+        place = hash_ & mask
+        while table[place, 1] != 0 and table[place, 0] != hash_:
+            place = (place + one_more) & mask
+        if table[place, 1] == 0:
+            table[place, 0], table[place, 1] = hash_, found + 1
             out[found], times[found] = i, 1
             found += 1
         else:
-            out[table[place]] = i
-            times[table[place]] += 1
+            known = np.int64(table[place, 1]) - 1
+            out[known] = i
+            times[known] += 1
     for bucket in range(buckets):
         hashes, estimates = top.hash[bucket], top.estimate[bucket]
         for at in range(TOP):
             if estimates[at] == 0:
                 break
             place = hashes[at] & mask
-            while table[place] >= 0 and values.hash[out[table[place]]] != hashes[at]:
-                place = (place + np.uint64(1)) & mask
-            if table[place] >= 0:
-                times[table[place]] = 0
-                top.row[bucket, at] = max(top.row[bucket, at], first + out[table[place]])
+            while table[place, 1] != 0 and table[place, 0] != hashes[at]:
+                place = (place + one_more) & mask
+            if table[place, 1] != 0:
+                known = np.int64(table[place, 1]) - 1
+                times[known] = 0
+                top.row[bucket, at] = max(top.row[bucket, at], first + out[known])
     for one in range(found):
         place = values.hash[out[one]] & mask
-        while table[place] >= 0:
-            table[place] = -1
-            place = (place + np.uint64(1)) & mask
+        while table[place, 1] != 0:
+            table[place, 1] = 0
+            place = (place + one_more) & mask
     return found
 
 

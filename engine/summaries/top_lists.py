@@ -73,7 +73,7 @@ class Chunk:
         self.places = Places(
             np.zeros((CHUNK, depth), np.int32), np.zeros(CHUNK, np.int32), np.zeros(CHUNK, np.int32)
         )
-        self._table = np.full(4 * CHUNK, -1, np.int32)
+        self._table = np.zeros((2 * CHUNK, 2), np.uint64)
         self._chosen = np.empty(CHUNK, np.int64)
         self._times = np.empty(CHUNK, np.int32)
         # Rows that are held, and the ordinal of the first.
