@@ -3,12 +3,15 @@
 import numpy as np
 import pytest
 
+from benchmarks.harness import main
+from benchmarks.stores import flights as stored_flights
 from benchmarks.stores.costs import PAPER
 from benchmarks.stores.exact import EVER, Output, exact, output_of
 from benchmarks.stores.flights import flights
 from benchmarks.stores.intervals import aggregates, draw_intervals, mse, pct_of_answers, simple
 from benchmarks.stores.measures import hist_mse, outliers, pct_of_exact, pct_outliers
 from benchmarks.stores.promising import STORES, join_text
+from benchmarks.stores.runs import Claim
 from benchmarks.stores.sales import SWAP_S, Sales, draw
 from benchmarks.stores.simple import Simple, lines
 from benchmarks.stores.wall import Feed, at_distinct_instants, engine_of
@@ -155,6 +158,26 @@ def test_aggregates_are_those_of_the_last_minute() -> None:
     later = aggregates(sales, wanted, 80, 60, late)
     assert later.count[:, :10].sum() == 0
     assert np.array_equal(later.count[:, 10:], sums.count[:, 10:])
+
+
+def test_what_must_hold_is_judged_at_its_gaps() -> None:
+    points = {"pct": {"pt": {10: 1.0, 50: 4.0, 100: 9.0}, "shj": {10: 2.0, 50: 2.0, 100: 6.0}}}
+    assert Claim("twice", "pct", "pt", "shj", 2, (50, 50)).judged(points).startswith("holds: twice")
+    assert Claim("twice", "pct", "pt", "shj", 2, (50, 100)).judged(points).startswith("holds in part")
+    assert (
+        Claim("half", "pct", "pt", "shj", 0.5, (10, 10), most=True).judged(points).startswith("holds: half")
+    )
+    assert "0.50 at 10" in Claim("twice", "pct", "pt", "shj", 2, (0, 10)).judged(points)
+    assert Claim("twice", "pct", "pt", "skip", 2).judged(points) == "not measured: twice"
+
+
+def test_flights_that_are_not_installed_are_left_out_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(*_: object) -> None:
+        raise DataMissing("the data of the demo is not installed")
+
+    monkeypatch.setattr(stored_flights, "flights", missing)
+    with pytest.raises(SystemExit, match="left out: the data of the demo is not installed"):
+        main(["promising-fig11", "--data", "ewr-lga", "--gaps", "100"])
 
 
 @pytest.mark.parametrize(("name", "share"), [("ewr-lga", 0.086), ("ewr-jfk", 0.055)])

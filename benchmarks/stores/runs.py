@@ -17,6 +17,7 @@ from benchmarks.report import Figure, Plot, Report, Series, readable
 from benchmarks.stores import flights
 from benchmarks.stores.exact import Output, exact
 from benchmarks.stores.sales import Sales, draw
+from broker.demo.flights import DataMissing
 
 WINDOW_S = 60
 GAPS = list(range(10, 101, 10))
@@ -86,10 +87,13 @@ def seeds(options: argparse.Namespace) -> range:
 
 
 def rows_of(options: argparse.Namespace, seed: int, gap: float) -> Sales:
-    """The rows of a run. Raises DataMissing where flights are asked for and not installed."""
+    """The rows of a run. Raises SystemExit with the reason where flights are asked for and not installed."""
     if options.data == "sales":
         return draw(seed, options.seconds, gap)
-    return flights.flights(options.data, seed, options.seconds, gap)
+    try:
+        return flights.flights(options.data, seed, options.seconds, gap)
+    except DataMissing as missing:
+        raise SystemExit(f"--data {options.data} is left out: {missing}") from None
 
 
 def sweep(
