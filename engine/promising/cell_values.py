@@ -70,6 +70,7 @@ def promise_of_cells(
     entries: RowEntries,
     cell_rows: Int64Array,
     zone: Int64Array,
+    place: Int32Array,
     base: int,
     values_at: Values,
     members: SelectionMembers,
@@ -79,7 +80,8 @@ def promise_of_cells(
 ) -> None:
     """Add what cells promise to members that name no values.
 
-    cell_rows, zone: int64[entries]. O((entries + listed values) * such members).
+    cell_rows, zone: int64[entries]. place: int32[entries], of the bucket.
+    O((entries + listed values) * such members).
     """
     looking = mask_of(entries.wanted) & ~named.naming
     which = np.flatnonzero(looking.any(axis=1))
@@ -99,9 +101,9 @@ def promise_of_cells(
     rest = np.maximum(cell_rows[which] - counted, 0.0)
     rarest = np.full(n, np.inf)
     np.minimum.at(rarest, listed.entry, listed.estimate)
-    entry, place = np.nonzero(looking[which][:, numbers] & (rest > 0.0)[:, None])
-    member = numbers[place]
-    count = np.ceil(rest[entry] * members.rates()[member, some.bucket[entry]])
+    entry, column = np.nonzero(looking[which][:, numbers] & (rest > 0.0)[:, None])
+    member = numbers[column]
+    count = np.ceil(rest[entry] * members.rates(named.covered)[member, place[which][entry]])
     if order == "asc":
         count = np.minimum(count, rarest[entry])
     cells = CellEstimates(

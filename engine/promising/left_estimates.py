@@ -51,7 +51,7 @@ class LeftEstimates:
         of_constants = np.zeros(len(named.constants.member))
         of_buckets = np.zeros((members.size, width))
         if len(entries) and len(summary.zones.first):
-            rates = members.rates()
+            rates = members.rates(named.covered)
             places = CellPlaces.of(entries, summary)
             same = places.place // (members.buckets + 1) == len(summary.layouts) - 1
             if summary.cuts() is None:
@@ -62,7 +62,7 @@ class LeftEstimates:
                 add_estimates(entries, looking, rows, named, summary, of_constants)
                 without = entries.bucket == members.buckets
                 entry, member = np.nonzero(mask_of(looking) & (without[:, None] | ~named.naming))
-                expected = rows[entry] * rates[member, entries.bucket[entry]]
+                expected = rows[entry] * rates[member, places.place[entry]]
                 counted = np.bincount(member * width + stratum[entry], expected, of_buckets.size)
                 of_buckets += counted.reshape(of_buckets.shape)
             of_constants *= rates[named.constants.member, 0]

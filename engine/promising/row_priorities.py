@@ -91,7 +91,17 @@ def ranked(
             priority = _of_values(key.priorities[0], named, summary, zones)
         selections.promise_of_constants(cells, named.constants, estimate, priority, weights, promise)
     promise_of_cells(
-        key, entries, places.cell_rows, places.zone, base, values_at, members, named, summary, promise
+        key,
+        entries,
+        places.cell_rows,
+        places.zone,
+        places.place,
+        base,
+        values_at,
+        members,
+        named,
+        summary,
+        promise,
     )
     standing = np.full(n, PROMISING, np.int8)
     standing[promise.ranked == 0] = UNRANKED

@@ -23,6 +23,13 @@ Float64Array = npt.NDArray[np.float64]
 Words = npt.NDArray[np.uint64]
 
 
+LAYOUTS = 2
+"""A summary has no more: one by hash, and one that is learned."""
+
+PRIOR_ROWS = 4.0
+"""Visited rows that weigh as much as what the cut points of ordered buckets say of a range."""
+
+
 @dataclass(slots=True)
 class Learnt:
     """Columns by member; all but the floor are a part of a group's state."""
@@ -33,7 +40,8 @@ class Learnt:
     lost_end: Int64Array
     # int64: rows whose predicate ended as an error.
     errors: Int64Array
-    # int64[members, buckets + 1]: rows that were visited for it, and that it took.
+    # int64[members, LAYOUTS * (buckets + 1)]: rows that were visited for it, and that it took, by the place of
+    # their bucket (:mod:`engine.promising.named_values`).
     visits: Int64Array
     hits: Int64Array
     # float64: of the rows that were visited, how many were estimated to have one of its constants.
@@ -48,7 +56,7 @@ class Learnt:
         def zeros(*shape: int) -> Int64Array:
             return np.zeros(shape, np.int64)
 
-        rows, cells = (members,), (members, buckets + 1)
+        rows, cells = (members,), (members, LAYOUTS * (buckets + 1))
         return cls(
             zeros(*rows),
             zeros(*rows),
@@ -160,21 +168,27 @@ class SelectionMembers:
         mask[np.asarray(numbers, np.int64)] = True
         return bits_of(mask)
 
-    def rates(self) -> Float64Array:
-        """float64[members, buckets + 1]: which share of the rows that may fit each took so far.
+    def rates(self, covered: Float64Array) -> Float64Array:
+        """float64[members, places]: which share of the rows that may fit each took so far.
 
         Of a member that names values: of the rows estimated to have one of them, in all buckets; of the
-        others: of the rows of each bucket. 1 of what nothing is known of.
+        others: of the rows of each bucket, together with PRIOR_ROWS that say what its range covers of it, or
+        one that says what it took in other buckets of the layout. 1 of what nothing is known of.
+        covered: float64[members, places], NaN where it is not known. A place is of a bucket of a layout.
         """
-        learnt = self.learnt
-        hits, visits = learnt.hits.sum(axis=1), learnt.visits.sum(axis=1)
-        overall = ((hits + 1) / (visits + 1))[:, None]
-        rates = (learnt.hits + overall) / (learnt.visits + 1)
+        learnt, size = self.learnt, self.size
+        by_layout = size, LAYOUTS, self.buckets + 1
+        hits, visits = learnt.hits.reshape(by_layout), learnt.visits.reshape(by_layout)
+        overall = (hits.sum(axis=2, keepdims=True) + 1) / (visits.sum(axis=2, keepdims=True) + 1)
+        told = ~np.isnan(covered).reshape(by_layout)
+        prior = np.where(told, covered.reshape(by_layout), overall)
+        rows = np.where(told, PRIOR_ROWS, 1.0)
+        rates = (hits + prior * rows) / (visits + rows)
         for number, condition in self.conditions.items():
             if condition.points is not None:
-                seen = learnt.seen[number]
-                rates[number, :-1] = min(1.0, (hits[number] + 1) / (seen + 1)) if condition.narrower else 1.0
-        least: Float64Array = np.minimum(rates, 1.0)
+                took, seen = learnt.hits[number].sum(), learnt.seen[number]
+                rates[number, :, :-1] = min(1.0, (took + 1) / (seen + 1)) if condition.narrower else 1.0
+        least: Float64Array = np.minimum(rates, 1.0).reshape(size, -1)
         return least
 
 

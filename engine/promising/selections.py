@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from engine.kernels import selections
 from engine.language.query import Aggregate, Query
-from engine.model.batch import Column, Int64Array
+from engine.model.batch import Column, Int32Array, Int64Array
 from engine.model.limits import Limits
 from engine.model.source import SourceName
 from engine.model.summary import SummaryName
@@ -233,22 +233,23 @@ class PromisingSelection:
         ordinals = listed.rows[np.repeat(listed.offsets[:-1], counts) + within]
         of = np.repeat(np.arange(len(some), dtype=np.int32), counts)
         learnt = self._members.learnt
-        selections.rows_wanted(some.wanted, some.bucket, starts, ordinals, learnt.floor, learnt.visits)
+        place = CellPlaces.of(some, self._summary).place
+        selections.rows_wanted(some.wanted, place, starts, ordinals, learnt.floor, learnt.visits)
         order = np.argsort(ordinals, kind="stable")
         hits = self._filtering(scan_at).apply(
             scan_at.rows, ordinals[order], of[order], some.wanted, learnt.floor
         )
-        self._learn(some, counts, hits)
+        self._learn(some, place, counts, hits)
         self._set.advance(picked.places, counts, ordinals[starts[1:] - 1])
         self._hits += len(hits.ordinals)
         self._moved()
         return len(ordinals) + hits.evaluations
 
-    def _learn(self, visited: RowEntries, counts: Int64Array, hits: Hits) -> None:
+    def _learn(self, visited: RowEntries, place: Int32Array, counts: Int64Array, hits: Hits) -> None:
         """What members took is theirs; their rates are those of all that was visited for them."""
         learnt = self._members.learnt
         learnt.errors += hits.errors
-        selections.count_cells(hits.starts, hits.entry, visited.bucket, learnt.hits)
+        selections.count_cells(hits.starts, hits.entry, place, learnt.hits)
         named = self._offered.named
         seen = np.zeros(len(named.constants.member))
         add_estimates(visited, visited.wanted, counts, named, self._summary, seen)
