@@ -40,8 +40,8 @@ class Learnt:
     lost_end: Int64Array
     # int64: rows whose predicate ended as an error.
     errors: Int64Array
-    # int64[members, LAYOUTS * (buckets + 1)]: rows that were visited for it, and that it took, by the place of
-    # their bucket (:mod:`engine.promising.named_values`).
+    # int64[members, LAYOUTS * (buckets + 1)]: rows that were visited for it, and that it took, by the place
+    # of their bucket (:mod:`engine.promising.named_values`).
     visits: Int64Array
     hits: Int64Array
     # float64: of the rows that were visited, how many were estimated to have one of its constants.
