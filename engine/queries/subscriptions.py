@@ -198,7 +198,10 @@ class Subscriptions:
             graph = self._graphs.get(standing.set_key)
             if graph is None or standing.query_id not in graph:  # it runs again, from what is retained now
                 self._since[standing.query_id] = self.step
+            told = self._found.get(standing.query_id)
             self._put(standing, known)
+            if told is not None and not standing.paused:  # its answer may be another by that
+                self._found[standing.query_id] = None, told[1]
 
     def gone(self, standing: StandingQuery) -> None:
         """A query is followed no more."""
@@ -271,6 +274,8 @@ class Subscriptions:
     def back(self, before: Before, standing: StandingQuery) -> None:
         """An alteration was refused: the query is followed as it was."""
         self._put(standing, before.subscriber)
+        if before.answer is not None and standing.query_id in self._preferring:
+            self._found[standing.query_id] = None, before.answer  # what it begins anew with may be less
         if before.last is not None:
             self._last[standing.query_id] = before.last
 

@@ -37,13 +37,21 @@ def test_answers_are_part_of_the_exact_ones_and_become_them(seed: int) -> None:
     streams = Streams(kind, settings_of_summaries(rng), rng.choice((0, 100)))
     store, told, saved_at, at_ms = MemoryState(), dict[str, Told](), None, 1_000
     grants = rng.choice(((0, 0, 1, 5, 30, UNLIMITED), (UNLIMITED,)))
-    for turn in range(rng.randint(4, 14)):
+    for turn in range(rng.randint(4, 11)):
         if turn < 3 or rng.random() < 0.2:
             name = f"q{turn}"
             streams.register(name, rng.choice((joins, selections))(rng, kind))
             if rng.random() < 0.5:
                 streams.engine.follow(name)
                 told[name] = Told(streams.rows(name))
+        elif rng.random() < 0.3:
+            name = rng.choice(list(streams.cases))
+            options = rng.choice(({"fade": "0.3"}, {"priority": "density"}, {"maintenance": "none"}, {}))
+            if not streams.cases[name].window_ms:  # it tells what comes alone, and may begin anew
+                told.pop(name, None)
+            result = streams.change(name, options)
+            for query_id, one in told.items():
+                one.take(result.changes, query_id)
         grant = rng.choice(grants)
         if rng.random() < 0.8:
             result = streams.put(rng.choice("ab"), rows_of(rng, kind, at_ms), grant)

@@ -158,6 +158,13 @@ class Streams:
             Register((Registration(query_id, case.preferred, options=case.options),)), fails=False
         )
 
+    def change(self, query_id: str, options: dict[str, str]) -> StepResult:
+        """A query has these options from now on."""
+        case = self.cases[query_id]
+        return self.engine_step(
+            Register((Registration(query_id, case.preferred, options=options),)), fails=False
+        )
+
     def put(self, name: str, rows: Sequence[tuple[int, int, Values]], grant: int) -> StepResult:
         """Rows come: (partition, timestamp, (k, v))."""
         stream = self.engine.catalogue[name]
