@@ -67,6 +67,12 @@ class Learnt:
             np.zeros(members),
         )
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the columns."""
+        columns = self.floor, self.lost_end, self.errors, self.visits, self.hits, self.seen, self.lost
+        return sum(column.nbytes for column in columns)
+
     def clear(self, member: int) -> None:
         """Its number is another's now."""
         columns = self.floor, self.lost_end, self.errors, self.visits, self.hits, self.seen, self.lost

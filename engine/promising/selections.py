@@ -312,8 +312,12 @@ class PromisingSelection:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the set and of what was found."""
-        return self._set.nbytes + sum(found.nbytes for found in self._found.values())
+        """Bytes of the set, of what was learnt of members, and of what was found."""
+        return (
+            self._set.nbytes
+            + self._members.learnt.nbytes
+            + sum(found.nbytes for found in self._found.values())
+        )
 
     def found(self, query_id: str) -> FoundRows:
         """The rows that a query takes of those that were visited for it; for aggregates that can be completed
