@@ -31,7 +31,7 @@ GAP = 100
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options that all figures over the stores have, and the windows."""
-    runs.add_arguments(parser, GAPS, 90)
+    runs.add_arguments(parser, GAPS, 80)
     parser.add_argument(
         "--windows", action=Numbers, nargs="+", default=WINDOWS, help="seconds (default: %(default)s)"
     )

@@ -17,16 +17,16 @@ import argparse
 from collections.abc import Mapping
 
 from benchmarks.report import Report
+from benchmarks.stores import runs
 from benchmarks.stores.exact import EVER
 from benchmarks.stores.measures import pct_of_exact
 from benchmarks.stores.promising import Promising
-from benchmarks.stores.runs import Claim, Line, Measure, add_arguments, compare
+from benchmarks.stores.runs import Claim, Line, Measure, compare
 from benchmarks.stores.simple import lines
 from benchmarks.stores.structures import costs_of
 
-__all__ = ["add_arguments", "run"]
-
 FADE, DEPTH = 0.8, 5
+GAPS = [10, 30, 50, 70, 100]
 
 MEASURES = {
     "pct_of_exact": Measure(pct_of_exact, "% of the exact output", (0, 16)),
@@ -50,6 +50,11 @@ CLAIMS = [
     ),
     Claim("density is fresher than count", "distance_s", "pt_density", "pt_count", 1, (50, 100), most=True),
 ]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options that all figures over the stores have."""
+    runs.add_arguments(parser, GAPS, 150)
 
 
 def run(options: argparse.Namespace) -> Report:
