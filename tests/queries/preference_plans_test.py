@@ -23,7 +23,7 @@ from tureen.errors import AttributeRefused, NotSupported
 
 FOLDER = Path(__file__).parent / "preference_plans"
 UPDATE = os.environ.get("TUREEN_UPDATE_GOLDEN") == "1"
-ROWS, GRANT = 600, 150
+ROWS, GRANT = 600, 80
 COUNTED = re.compile(
     r"[0-9.,]+(?= (?:entries|left|cut|lapsed|pruned|rows|found|units)|% of all|\) of (?:its|one))"
 )
