@@ -123,7 +123,8 @@ def visit(
 
     allotted: int64[picked], what is not used stays in it. Rows below the floors are in no window: a chain
     that gets there ends, and the rows that were left lapse. probing_out, stored_out: pairs, written.
-    tally: int64[3], added to: rows visited, rows lapsed, entries finished.
+    tally: int64[3], added to: units of the visits, units of rows that lapsed, entries finished. A visit is a
+    unit for each row of the entry's list.
     Returns (the first entry that is not done with, pairs written); less than all where there is no room.
     Cost: O(rows visited + pairs).
     """
@@ -136,6 +137,7 @@ def visit(
         code = lists.codes[chosen]
         start = lists.starts[chosen]
         stop = start + lists.counts[chosen]
+        cost = lists.counts[chosen]
         while start < stop and lists.rows[start] < probing_floor:
             start += 1
         at = entries.cursor[entry]
@@ -154,10 +156,10 @@ def visit(
                     found += 1
             todo -= 1
             left -= 1
-            tally[VISITED] += 1
+            tally[VISITED] += cost
             at = at - stored.back[row] if stored.back[row] else ENDED
         if at < low:
-            tally[LAPSED] += left
+            tally[LAPSED] += left * cost
             tally[FINISHED] += 1
             left = 0
             at = ENDED
@@ -178,14 +180,21 @@ def _reached(level: float, pace: float, rows: int, left: int) -> int:
 
 @kernel
 def level_out(
-    pace: Float64Array, rows: Int32Array, left: Int32Array, highest: float, units: int, out: Int64Array
+    pace: Float64Array,
+    rows: Int32Array,
+    left: Int32Array,
+    cost: Int64Array,
+    highest: float,
+    units: int,
+    out: Int64Array,
 ) -> int:
     """Share units out among entries so that all come up to the same level, those that are behind first.
 
     pace: float64[n], visits of an entry as the level goes from 0 to 1, positive. rows, left: int32[n], rows
-    of each entry and those to visit. highest: a level at which no entry has a row left or units are out.
-    out: int64[n], written: units of each; of visits at one level those of earlier entries come first.
-    Returns the units that are shared out. Cost: O(64 n).
+    of each entry and those to visit. cost: int64[n], units of a visit. highest: a level at which no entry has
+    a row left or units are out. out: int64[n], written: visits of each; of visits at one level those of
+    earlier entries come first. The last visit may take more units than there are.
+    Returns the units of all visits. Cost: O(64 n).
     """
     n = pace.shape[0]
     bits = np.empty(1, np.int64)
@@ -196,7 +205,7 @@ def level_out(
         bits[0] = low + ((high - low) >> 1)
         total = 0
         for entry in range(n):
-            total += _reached(value[0], pace[entry], rows[entry], left[entry])
+            total += _reached(value[0], pace[entry], rows[entry], left[entry]) * cost[entry]
             if total > units:
                 break
         if total > units:
@@ -207,15 +216,15 @@ def level_out(
     bits[0] = low
     for entry in range(n):
         out[entry] = _reached(value[0], pace[entry], rows[entry], left[entry])
-        given += out[entry]
+        given += out[entry] * cost[entry]
     bits[0] = high
     for entry in range(n):
         if given >= units:
             break
         more = _reached(value[0], pace[entry], rows[entry], left[entry]) - out[entry]
-        more = min(more, units - given)
+        more = min(more, (units - given + cost[entry] - 1) // cost[entry])
         out[entry] += more
-        given += more
+        given += more * cost[entry]
     return given
 
 

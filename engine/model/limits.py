@@ -21,7 +21,8 @@ class Limits:
     table's rows that nobody may ask for any more and that stay all the same (or as many as are needed, if
     that is more). join_candidates_max: pairs of rows that the condition of one join is looked at for.
     composites_max: combinations of rows that are kept of one join. promising_entries_max: entries of
-    the promising set that queries with a preference share. preference_work_max: units of work that an
+    the promising set that queries with a preference share, promising_pairs_max: pairs that these found and
+    hold. preference_work_max: units of work that an
     answer with a preference may take where nothing is kept for it. changes_max: changes of one answer in one
     step, and rows on the way to them. archive_rows_max: rows of history that one answer from scratch takes
     in.
@@ -45,6 +46,7 @@ class Limits:
     join_candidates_max: int = 100_000_000
     composites_max: int = 20_000_000
     promising_entries_max: int = 1_000_000
+    promising_pairs_max: int = 10_000_000
     preference_work_max: int = 1_000_000
     changes_max: int = 1_000_000
     archive_rows_max: int = 20_000_000

@@ -138,7 +138,7 @@ class Records:
     ``shed``: which records queries that allow it do not see, all that the step reads; None: no. Of records
     that were passed over without being read, the batch has the last of each partition.
     ``grant``: units of work that queries with a preference may spend after the rows entered, all together;
-    a stored row that is visited is one.
+    a stored row that is visited is one, in a join for each row that looks for partners there.
     """
 
     source: SourceName

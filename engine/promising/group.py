@@ -3,7 +3,7 @@
 A group stands beside the ordinary paths of its queries: it sees the rows that became visible, keeps what is
 promising in them as entries of a promising set, and visits stored rows in the order of its preference until
 the units that it is given are spent. What it found is all that the answers of its queries are made of. One
-unit is one stored row that is visited.
+unit is one stored row that is visited; of a join, for one row that looks for partners there.
 
 The order of calls is that of steps: ``arrive`` after rows entered and their summaries took them in, then
 ``spend``, at any number of times; ``drop_below`` when retention lets rows go. A group reads no clock and
@@ -77,7 +77,8 @@ class GroupCounts:
     """What a group did since it began, and what it has before it.
 
     Always ``entries == done + entries_left + cut + lapsed`` and
-    ``rows == visited + short + rows_cut + rows_lapsed``.
+    ``rows == visited + short + rows_cut + rows_lapsed``. Of a join, a stored row counts once for each row
+    that looks for partners there.
     """
 
     # Entries that were put into the promising set.
@@ -92,7 +93,7 @@ class GroupCounts:
     lapsed: int = 0
     # Stored rows that all entries led to.
     rows: int = 0
-    # Stored rows that were visited; each cost a unit.
+    # Stored rows that were visited; each took a unit.
     visited: int = 0
     # Stored rows that are still to be visited: the units that are short.
     short: int = 0

@@ -32,7 +32,8 @@ class InputState:
 @dataclass(frozen=True, slots=True)
 class JoinState:
     """What is saved of a promising join. is_kept: whether rows and entries are kept for all its members;
-    else it begins anew. known: pairs that may be found once more.
+    else it begins anew. known: pairs that may be found once more. debt: units that visits took beyond what
+    was granted.
     """
 
     inputs: tuple[InputState, ...]
@@ -40,3 +41,4 @@ class JoinState:
     known: PairRun
     counts: GroupCounts
     is_kept: bool
+    debt: int

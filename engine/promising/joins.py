@@ -3,9 +3,10 @@
 Symmetric: rows of a step probe the rows of the other input that were there before, those of the second input
 the new ones of the first, too; so a pair is led to by one entry at most, however late that is visited. Rows
 that came together and have one key share an entry for each cell of the other input's summary that may hold
-the key; a visit looks at one stored row for all of them, compares the keys themselves, and gives pairs whose
-parts both are in the widest window at NOW. Cells that the pyramid rules out share an entry for each run of
-them, which is visited last: a sketch can err, and with enough units the answer is exact.
+the key; a visit looks at one stored row for all of them, takes as many units as they are, compares the keys
+themselves, and gives pairs whose parts both are in the widest window at NOW. Cells that the pyramid rules out
+share an entry for each run of them, which is visited last: a sketch can err, and with enough units the answer
+is exact. Pairs are bounded, too: while there is no room for more, nothing is visited.
 
 A query that comes and wants more than the rows were kept for (a wider window, another predicate) makes the
 set begin anew; pairs that were found stay, and are not found again.
@@ -43,6 +44,8 @@ from engine.summaries.summary import Summary
 
 CODES_MIN = 65_536
 
+LIMITS = Limits()
+
 
 @dataclass(frozen=True, slots=True)
 class _Order:
@@ -60,12 +63,13 @@ class PromisingJoin:
         self,
         key: GroupKey,
         summaries: Mapping[SummaryName, Summary],
-        entries_max: int = Limits().promising_entries_max,
+        limits: Limits = LIMITS,
     ) -> None:
         """summaries: those of the preference, by name."""
         assert key.edge is not None
         self.key = key
-        self._entries_max = entries_max
+        self._entries_max = limits.promising_entries_max
+        self._pairs_max = limits.promising_pairs_max
         edge = key.edge
         self._members = JoinMembers(Shape(key.sources, (edge,)))
         sides = (edge.left_keys, edge.right_keys)
@@ -80,6 +84,7 @@ class PromisingJoin:
         self._kept: Kept | None = None
         self._pairs = PairStore()
         self._tally = Tally()
+        self._debt = 0
         self._order: _Order | None = None
         self._at: Mapping[SourceName, ScanAt] = {}
         self._left_by_floors: dict[tuple[int, int], tuple[int, float]] = {}
@@ -183,7 +188,7 @@ class PromisingJoin:
     def _lapse_all(self) -> None:
         for each in self._inputs:
             left = each.entries.entries.left
-            self._tally.count(lapsed=int(np.count_nonzero(left)), rows_lapsed=int(left.sum()))
+            self._tally.count(lapsed=int(np.count_nonzero(left)), rows_lapsed=each.entries.units_left())
 
     def _insert(self, driver: int, start: int, stop: int, upper: int) -> None:
         """Entries for the rows of one input, start <= ordinal < stop, over the other's below ``upper``."""
@@ -199,7 +204,7 @@ class PromisingJoin:
             return
         self._tally.count(
             entries=len(made),
-            rows=int(made.rows.sum()),
+            rows=int((made.rows * probed.entries.costs(made)).sum()),
             pruned=int(np.count_nonzero(made.rank == picking.PRUNED)),
             unranked=int(np.count_nonzero(made.rank == picking.UNRANKED)),
         )
@@ -220,7 +225,8 @@ class PromisingJoin:
         order = self._ordered()
         both = PromisingEntries.joined([each.entries.entries for each in self._inputs])
         cut = least_promising(self.key.order, both, order.priority, more)
-        self._tally.count(cut=more, rows_cut=int(both.left[cut].sum()))
+        costs = np.concatenate([each.entries.costs() for each in self._inputs])
+        self._tally.count(cut=more, rows_cut=int((both.left * costs)[cut].sum()))
         self._inputs[0].cut(cut[: order.boundary])
         self._inputs[1].cut(cut[order.boundary :])
         self._order = None
@@ -245,30 +251,45 @@ class PromisingJoin:
     @property
     def left(self) -> bool:
         """Whether there is anything to spend units on."""
-        return any(bool(each.entries.entries.left.any()) for each in self._inputs)
+        return not self.is_full and any(bool(each.entries.entries.left.any()) for each in self._inputs)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there is no room for more pairs: no row is visited until some leave the windows."""
+        return len(self._pairs) >= self._pairs_max
 
     def spend(self, units: int, at: Mapping[SourceName, ScanAt]) -> int:
-        """Visit rows; returns the units that were used: all of them, or less and nothing is left."""
-        used, found = 0, list[tuple[Int64Array, Int64Array]]()
+        """Visit rows; returns the units that were used: all of them, or less and nothing is left.
+
+        A visit is whole: what the last one takes beyond the grant, later grants pay first.
+        """
+        used, hits = min(units, self._debt), 0
+        self._debt -= used
         self._left_by_floors.clear()
-        while used < units:
+        while used < units and not self.is_full:
+            found = list[tuple[Int64Array, Int64Array]]()
             order = self._ordered()
             both = [each.entries.entries for each in self._inputs]
             rows = np.concatenate([each.rows for each in both])
             left = np.concatenate([each.left for each in both])
-            picked = picking.pick(self.key.order, order.rank, order.priority, rows, left, units - used)
+            costs = np.concatenate([each.entries.costs() for each in self._inputs])
+            room = min(
+                units - used, self._pairs_max - len(self._pairs)
+            )  # a visit gives a pair a unit at most
+            picked = picking.pick(self.key.order, order.rank, order.priority, rows, left, costs, room)
             if not len(picked.places):
                 break
             for start in range(0, len(picked.places), picking.BLOCK):
                 block = slice(start, start + picking.BLOCK)
-                used += self._visit(picked.places[block], picked.units[block], order.boundary, found)
+                used += self._visit(picked.places[block], picked.visits[block], order.boundary, found)
+            if found:
+                left, right = (np.concatenate([each[place] for each in found]) for place in (0, 1))
+                hits += self._pairs.add(left, right)
             swept = [each.entries.sweep() for each in self._inputs]
             if any(swept):
                 self._order = None
-        hits = 0
-        if found:
-            left, right = (np.concatenate([each[place] for each in found]) for place in (0, 1))
-            hits = self._pairs.add(left, right)
+        self._debt += max(0, used - units)
+        used = min(used, units)
         self._tally.count(spent=used, hits=hits)
         return used
 
@@ -281,14 +302,20 @@ class PromisingJoin:
         return self._order
 
     def _visit(
-        self, places: Int64Array, units: Int64Array, boundary: int, found: list[tuple[Int64Array, Int64Array]]
+        self,
+        places: Int64Array,
+        visits: Int64Array,
+        boundary: int,
+        found: list[tuple[Int64Array, Int64Array]],
     ) -> int:
-        """Visit a block of entries; those at places from ``boundary`` on are the second input's."""
+        """Visit a block of entries; those at places from ``boundary`` on are the second input's. Returns the
+        units of the visits.
+        """
         tally = np.zeros(3, np.int64)
         for place, each in enumerate(self._inputs):
             among = places >= boundary if place else places < boundary
             chosen = places[among] - place * boundary
-            for stored, probing in each.visit(chosen, units[among], self._inputs[1 - place].floor, tally):
+            for stored, probing in each.visit(chosen, visits[among], self._inputs[1 - place].floor, tally):
                 found.append((probing, stored) if place else (stored, probing))
         visited, lapsed, finished = tally.tolist()
         self._tally.count(visited=visited, rows_lapsed=lapsed, done=finished)
@@ -302,7 +329,7 @@ class PromisingJoin:
         left = [each.entries.entries.left for each in self._inputs]
         return self._tally.counts().with_left(
             sum(int(np.count_nonzero(each)) for each in left),
-            sum(int(each.sum()) for each in left),
+            sum(each.entries.units_left() for each in self._inputs),
             sum(each.entries.estimate_left() for each in self._inputs),
         )
 
@@ -368,6 +395,7 @@ class PromisingJoin:
         for each in self._inputs:
             each.restart(0)
         self._pairs = PairStore()
+        self._debt = 0
         self._kept = self._order = None
 
     def state(self) -> JoinState:
@@ -380,6 +408,7 @@ class PromisingJoin:
             self._pairs.known,
             self._tally.counts(),
             self._is_kept,
+            self._debt,
         )
 
     @classmethod
@@ -390,10 +419,10 @@ class PromisingJoin:
         members: Iterable[Member],
         at: Mapping[SourceName, ScanAt],
         state: JoinState,
-        entries_max: int = Limits().promising_entries_max,
+        limits: Limits = LIMITS,
     ) -> PromisingJoin:
         """The group that :meth:`state` was asked of, over the same rows, summaries and members."""
-        group = cls(key, summaries, entries_max)
+        group = cls(key, summaries, limits)
         for member in members:
             group.add(member, at)
         if state.is_kept:
@@ -403,6 +432,7 @@ class PromisingJoin:
         group._recode_lists()
         group._pairs = PairStore(state.pairs.copy(), state.known.copy())
         group._tally = Tally(state.counts)
+        group._debt = state.debt
         return group
 
     def _check(self) -> None:
@@ -410,7 +440,7 @@ class PromisingJoin:
         done = counts.done + counts.entries_left + counts.cut + counts.lapsed
         assert counts.entries == done
         assert counts.rows == counts.visited + counts.short + counts.rows_cut + counts.rows_lapsed
-        assert counts.spent == counts.visited
+        assert counts.spent + self._debt == counts.visited
         assert counts.entries_left <= self._entries_max
         self._pairs._check()
         for each in self._inputs:

@@ -25,6 +25,9 @@ class PairStore:
         self.known = known or PairRun.merged(())
         self._view: FoundPairs | None = None
 
+    def __len__(self) -> int:
+        return sum(map(len, self._runs))
+
     def add(self, left: Int64Array, right: Int64Array) -> int:
         """Put pairs in that were found, in any order, each once; returns how many are new."""
         if len(self.known):

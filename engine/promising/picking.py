@@ -8,7 +8,8 @@ proportion to its estimate; with a priority that is not the estimate itself an e
 fast as its priority is of its estimate.
 
 Both are orders of single visits that depend on nothing but the set, so it doesn't matter into how many grants
-the units are cut.
+the units are cut. A visit has as many units as rows look for partners; the last one that is picked may have
+more than remain, which the next grant pays.
 
 Source: Ali, Aref, ElTabakh, *Scalability via Summaries*, section 4.1.1.
 """
@@ -41,10 +42,10 @@ cells that the pyramid ruled out, which hold nothing unless the sketch errs.
 
 
 class Picked(NamedTuple):
-    """places: int64[n], of entries, most promising first; units: int64[n], rows to visit of each."""
+    """places: int64[n], of entries, most promising first; visits: int64[n], rows to visit of each."""
 
     places: Int64Array
-    units: Int64Array
+    visits: Int64Array
 
 
 def faded(
@@ -70,12 +71,14 @@ def pick(
     priority: Float64Array,
     rows: Int32Array,
     left: Int32Array,
+    cost: Int64Array,
     units: int,
 ) -> Picked:
-    """The next visits, ``units`` of them or less, of the lowest rank that has any.
+    """The next visits, the first so many that take ``units`` or less, of the lowest rank that has any.
 
     rank: int8[n]; priority: float64[n], faded; rows, left: int32[n], of entries, rows that they lead to and
-    those to visit. Where units remain, pick again. O(n), and O(n log n) of what is picked.
+    those to visit; cost: int64[n], units of a visit. Where units remain, pick again. O(n), and O(n log n) of
+    what is picked.
     """
     alive = np.flatnonzero(left > 0)
     if not len(alive) or units <= 0:
@@ -84,17 +87,17 @@ def pick(
     lowest = int(ranks.min())
     among = alive[ranks == lowest]
     if order == "weighted" and lowest == PROMISING:
-        return _levelled(among, priority[among], rows[among], left[among], units)
+        return _levelled(among, priority[among], rows[among], left[among], cost[among], units)
     key = priority[among] if order == "asc" else -priority[among]
     if lowest in (UNRANKED, PRUNED):  # as they came
         key = np.zeros(len(among))
     chosen = among[_least(key, max(BLOCK, len(among) >> 4))]
     wanted = left[chosen].astype(np.int64)
-    ends = np.cumsum(wanted)
+    ends = np.cumsum(wanted * cost[chosen])
     stop = int(ends.searchsorted(units)) + 1
     chosen, wanted = chosen[:stop], wanted[:stop]
     if stop <= len(ends):
-        wanted[-1] -= max(0, int(ends[stop - 1]) - units)
+        wanted[-1] -= (int(ends[stop - 1]) - units) // int(cost[chosen[-1]])
     return Picked(chosen, wanted)
 
 
@@ -111,7 +114,12 @@ def _least(key: Float64Array, count: int) -> Int64Array:
 
 
 def _levelled(
-    among: Int64Array, weight: Float64Array, rows: Int32Array, left: Int32Array, units: int
+    among: Int64Array,
+    weight: Float64Array,
+    rows: Int32Array,
+    left: Int32Array,
+    cost: Int64Array,
+    units: int,
 ) -> Picked:
     """Visits that bring entries up to the same level; see :func:`engine.kernels.promising.level_out`."""
     pace = weight * rows
@@ -119,10 +127,10 @@ def _levelled(
     if len(among) > units:
         highest = float(np.partition(behind, units - 1)[units - 1]) * SLACK
         kept = np.flatnonzero(behind <= highest * SLACK)
-        among, pace, rows, left = among[kept], pace[kept], rows[kept], left[kept]
+        among, pace, rows, left, cost = among[kept], pace[kept], rows[kept], left[kept], cost[kept]
     else:
         highest = float(((rows - 0.5) / pace).max()) * SLACK
     shares = np.empty(len(among), np.int64)
-    promising.level_out(pace, rows, left, highest, units, shares)
+    promising.level_out(pace, rows, left, cost, highest, units, shares)
     some = np.flatnonzero(shares)
     return Picked(among[some], shares[some])

@@ -149,7 +149,7 @@ class ProbedInput:
 
     def lapse(self, low: int, probing_floor: int) -> tuple[int, int]:
         """Entries go all of whose rows are below ``low``, or all of whose probing rows below that floor.
-        Returns how many they were, and the rows that they led to. O(entries).
+        Returns how many they were, and the units of the visits that they lack. O(entries).
         """
         self.lapsed_below = low
         held, newest = self.entries.entries, self.entries.newest_probing()
@@ -162,7 +162,7 @@ class ProbedInput:
         lapsed = gone & left
         if not lapsed.any():
             return 0, 0
-        rows = int(held.left[lapsed].sum())
+        rows = int((held.left * self.entries.costs())[lapsed].sum())
         self.entries.keep(left & ~gone)
         return int(np.count_nonzero(lapsed)), rows
 
@@ -191,20 +191,20 @@ class ProbedInput:
         return faded(order, held.priority, fade, zones.granularity[zone])
 
     def visit(
-        self, places: Int64Array, units: Int64Array, probing_floor: int, tally: Int64Array
+        self, places: Int64Array, visits: Int64Array, probing_floor: int, tally: Int64Array
     ) -> Iterator[tuple[Int64Array, Int64Array]]:
         """Visit rows of entries, of each so many or fewer, in the order of the rows; yields (stored rows,
         probing rows) of pairs. tally: as :func:`engine.kernels.promising.visit` counts.
         """
         order = np.argsort(self.entries.entries.cursor[places], kind="stable")
-        places, units = places[order], units[order]
+        places, visits = places[order], visits[order]
         entries, lists, rows = self.entries.visited_entries(), self.entries.lists(), self.chains.rows()
         begin, room, low = 0, PAIRS_MIN, self.low
         while begin < len(places):
             probing, stored = np.empty(room, np.int64), np.empty(room, np.int64)
             begin, count = promising.visit(
                 places,
-                units,
+                visits,
                 begin,
                 entries,
                 rows,

@@ -144,6 +144,16 @@ class PromisingSet:
         newest: Int64Array = lists.rows[(lists.starts + lists.counts - 1)[self.entries.lists]]
         return newest
 
+    def costs(self, entries: PromisingEntries | None = None) -> Int64Array:
+        """int64[entries]: units of a visit, one for each row of the list; None: of those that are held."""
+        held = self.entries if entries is None else entries
+        costs: Int64Array = self._list_counts.held[held.lists]
+        return costs
+
+    def units_left(self) -> int:
+        """Units that all visits would take."""
+        return int((self.entries.left * self.costs()).sum())
+
     def estimate_left(self, among: BoolArray | None = None) -> float:
         """How many pairs these entries, bool[entries], are estimated to lead to; None: all
         that are not finished; so it is the same to the bit whether these were swept.

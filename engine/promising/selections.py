@@ -221,13 +221,12 @@ class PromisingSelection:
     def _visit(self, scan_at: ScanAt, units: int) -> int:
         """Visit the next rows, so many or less; returns the units that they cost."""
         entries = self._set.entries
-        left = entries.left.astype(np.int32)
-        picked = pick(
-            self.key.order, entries.standing, self._faded(), entries.rows.astype(np.int32), left, units
-        )
+        rows, left = entries.rows.astype(np.int32), entries.left.astype(np.int32)
+        costs = np.ones(len(left), np.int64)
+        picked = pick(self.key.order, entries.standing, self._faded(), rows, left, costs, units)
         some = entries.take(picked.places)
         listed = self._summary.rows_of_many(some.bucket, some.cursor, some.end)
-        counts = picked.units
+        counts = picked.visits
         starts = np.concatenate([[0], np.cumsum(counts)])
         within = np.arange(starts[-1]) - np.repeat(starts[:-1], counts)
         ordinals = listed.rows[np.repeat(listed.offsets[:-1], counts) + within]

@@ -59,7 +59,7 @@ class _Joins:
     """Of joins of two streams."""
 
     def new(self, key: GroupKey, summaries: Mapping[SummaryName, Summary], limits: Limits) -> PromisingGroup:
-        return PromisingJoin(key, summaries, limits.promising_entries_max)
+        return PromisingJoin(key, summaries, limits)
 
     def restored(
         self,
@@ -71,7 +71,7 @@ class _Joins:
         tree: Tree,
     ) -> PromisingGroup:
         state = of_tree(JoinState, tree)
-        return PromisingJoin.restored(key, summaries, members, at, state, limits.promising_entries_max)
+        return PromisingJoin.restored(key, summaries, members, at, state, limits)
 
 
 class _Selections:

@@ -136,5 +136,6 @@ def test_the_tests_have_teeth() -> None:
     assert (tag.kind, tag.origin, tag.unit) == ("preference", "declared", "percent")
     assert tag.unfinished is not None
     assert tag.unfinished.units_short == streams.engine.preference_work() > 0
-    assert streams.beat("a", 0, UNLIMITED).spent == tag.unfinished.units_short
+    paid = streams.beat("a", 0, UNLIMITED).spent - tag.unfinished.units_short
+    assert paid in (0, 1)  # of the last visit, that the first grant did not pay whole
     assert streams.rows("q") == streams.due("q") == due

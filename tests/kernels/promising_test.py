@@ -52,7 +52,9 @@ def test_codes_are_numbered_as_they_first_come(codes):
 
 
 entries = st.lists(
-    st.tuples(st.integers(1, 12), st.integers(0, 11), st.sampled_from([0.25, 0.5, 1.0, 3.0])),
+    st.tuples(
+        st.integers(1, 12), st.integers(0, 11), st.sampled_from([0.25, 0.5, 1.0, 3.0]), st.integers(1, 3)
+    ),
     min_size=1,
     max_size=12,
 )
@@ -61,22 +63,30 @@ entries = st.lists(
 @given(entries, st.integers(1, 80))
 def test_units_go_to_the_lowest_levels_first(drawn, units):
     """The visit j of an entry of ``rows`` rows is at the level (j + 1/2) / (weight rows)."""
-    drawn = [(rows, min(done, rows - 1), weight) for rows, done, weight in drawn]
+    drawn = [(rows, min(done, rows - 1), weight, cost) for rows, done, weight, cost in drawn]
     visits = sorted(
         (Fraction(2 * visit + 1, 2) / (Fraction(weight) * rows), place)
-        for place, (rows, done, weight) in enumerate(drawn)
+        for place, (rows, done, weight, _) in enumerate(drawn)
         for visit in range(done, rows)
     )
     expected = [0] * len(drawn)
-    for _, place in visits[:units]:
-        expected[place] += 1
+    spent = reached = 0
+    for _, place in visits:
+        if spent < units:
+            expected[place] += 1
+            spent += drawn[place][3]
+            reached += 1
     rows = np.array([each[0] for each in drawn], np.int32)
     left = rows - np.array([each[1] for each in drawn], np.int32)
     pace = np.array([each[2] for each in drawn]) * rows
     out = np.empty(len(drawn), np.int64)
-    given_out = promising.level_out(pace, rows, left, float(((rows - 0.5) / pace).max()) * 1.001, units, out)
-    assert given_out == min(units, len(visits)) == out.sum()
-    levels = [float(visits[-1][0])] + [float(level) for level, _ in visits[:units]]
+    cost = np.array([each[3] for each in drawn], np.int64)
+    highest = float(((rows - 0.5) / pace).max()) * 1.001
+    given_out = promising.level_out(pace, rows, left, cost, highest, units, out)
+    assert given_out == (cost * out).sum()
+    assert given_out < units + 3
+    assert given_out >= min(units, spent)
+    levels = [float(visits[-1][0])] + [float(level) for level, _ in visits[: reached + 1]]
     for place, (share, plain) in enumerate(zip(out.tolist(), expected, strict=True)):
         if share != plain:  # by rounding two levels became one, or one two
             done, weight = drawn[place][1], drawn[place][2]
@@ -132,8 +142,8 @@ def test_visits_go_from_new_rows_to_old_ones_and_give_pairs_of_equal_keys(drawn,
             if probe >= probing_floor
         ]
         finished = len(seen) == len(alive)
-        tally[0] += len(seen)
-        tally[1] += len(of_entry[place]) - len(alive) if finished else 0
+        tally[0] += len(seen) * len(probing)
+        tally[1] += (len(of_entry[place]) - len(alive)) * len(probing) if finished else 0
         tally[2] += finished
         left_of.append(0 if finished else len(of_entry[place]) - len(seen))
     starts = np.cumsum([0, *(len(each) for _, each in lists)])

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from engine.language.expressions import Arithmetic, Column, Literal
 from engine.language.preference import ATTRIBUTE, FREQUENCY
 from engine.language.query import Query
+from engine.model.limits import Limits
 from engine.model.state_tree import Tree, as_tree, of_tree
 from engine.model.summary import SummarySettings
 from engine.model.types import BIGINT, DOUBLE
@@ -19,7 +20,7 @@ from engine.promising.group import GroupCounts
 from engine.promising.join_state import JoinState
 from engine.promising.joins import PromisingJoin
 from tests.joins.sources import Row
-from tests.promising.streams import COUNTED, Streams, join_query, pairs_of, script_of, spend_all
+from tests.promising.streams import COUNTED, LIMITS, Streams, join_query, pairs_of, script_of, spend_all
 from tests.time_windows import range_window
 
 VALUE, SHARE = Column(ATTRIBUTE, "k", BIGINT), Column(FREQUENCY, "share", DOUBLE)
@@ -81,7 +82,8 @@ def test_any_grant_finds_pairs_of_the_exact_join_and_enough_finds_all(
     keys = data.draw(st.sampled_from([("k",), ("k", "s")]))
     widths = [data.draw(st.integers(0, 20)) for _ in range(2)]
     query = join_query(order, [range_window(ms) for ms in widths], keys, fade, form, expression)
-    group = streams.group(query, entries_max=data.draw(st.sampled_from([3, 1 << 20])))
+    limits = data.draw(st.sampled_from([LIMITS, Limits(promising_entries_max=3)]))
+    group = streams.group(query, limits=limits)
     for rows, now_ms in script:
         streams.step(rows, now_ms)
         if data.draw(st.integers(0, 4)) == 0:
@@ -100,7 +102,7 @@ def test_any_grant_finds_pairs_of_the_exact_join_and_enough_finds_all(
         assert set(found) <= exact
         assert group.is_whole("q0") <= (set(found) == exact)
         if data.draw(st.booleans()):
-            group = renewed(group, streams)
+            group = renewed(group, streams, limits)
     spend_all(group, streams)
     group._check()
     exact = streams.exact([begin_of(streams, ms) for ms in widths], keys)
@@ -122,21 +124,19 @@ def stored(tree: Tree) -> Tree:
     return tree
 
 
-def renewed(group: PromisingJoin, streams: Streams) -> PromisingJoin:
+def renewed(group: PromisingJoin, streams: Streams, limits: Limits = LIMITS) -> PromisingJoin:
     """The group as it comes back from what is stored of it."""
     state = of_tree(JoinState, stored(as_tree(group.state())))
     members = list(group.members.values())
-    return PromisingJoin.restored(
-        group.key, streams.summaries, members, streams.at(), state, group._entries_max
-    )
+    return PromisingJoin.restored(group.key, streams.summaries, members, streams.at(), state, limits)
 
 
 def course_of(
-    query: Query, cuts: Sequence[int], *, restored: bool = False, entries_max: int = 1 << 20
+    query: Query, cuts: Sequence[int], *, restored: bool = False, limits: Limits = LIMITS
 ) -> list[object]:
     """What a group finds step by step, 200 units a step, granted in such parts."""
     streams = Streams(granularity_ms=16, depth=3)
-    group = streams.group(query, entries_max=entries_max)
+    group = streams.group(query, limits=limits)
     course: list[object] = []
     for rows, now_ms in script_of(3):
         streams.step(rows, now_ms)
@@ -144,7 +144,7 @@ def course_of(
         for units in cuts:
             spend_all(group, streams, units)
             if restored:
-                group = renewed(group, streams)
+                group = renewed(group, streams, limits)
         course.append((pairs_of(group), group.counts, group.estimate_left("q0")))
     return course
 
@@ -155,9 +155,30 @@ def test_neither_cuts_of_grants_nor_restarts_change_what_is_found(order):
     course = course_of(query, [200])
     assert course_of(query, [1, 2, 3, 94, 50, 49, 1]) == course
     assert course_of(query, [150, 50], restored=True) == course
-    some = course_of(query, [200], entries_max=100)
-    assert course_of(query, [120, 80], restored=True, entries_max=100) == some
+    few = Limits(promising_entries_max=100, promising_pairs_max=30)
+    some = course_of(query, [200], limits=few)
+    assert course_of(query, [120, 80], restored=True, limits=few) == some
     last = some[-1][1]
     assert isinstance(last, GroupCounts)
     assert last.cut > 0
     assert last.entries_left <= 100
+
+
+def test_a_group_without_room_for_pairs_waits_until_some_leave_the_window():
+    streams = Streams(granularity_ms=100)
+    group = streams.group(join_query("desc", [range_window(5)] * 2), limits=Limits(promising_pairs_max=2))
+
+    def arrive(rows: dict[str, list[Row]], now_ms: int) -> None:
+        streams.step(rows, now_ms)
+        group.arrive(streams.at(), now_ms)
+
+    arrive({"a": [(at, 1, None, None) for at in (1, 2, 9)]}, 9)
+    arrive({"b": [(at, 1, None, None) for at in (10, 11, 12, 13)]}, 13)
+    assert spend_all(group, streams) == 4  # the last visit is whole
+    assert len(pairs_of(group)) == 4
+    assert not group.left
+    arrive({"a": [(18, 1, None, None)]}, 18)
+    assert group.left
+    assert spend_all(group, streams) == 1
+    assert set(pairs_of(group)) == streams.exact([13, 13])
+    group._check()

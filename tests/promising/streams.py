@@ -24,6 +24,7 @@ from engine.windows.clauses import UNBOUNDED, Window
 from tests.joins.sources import KEYS, SCHEMA, Row, Sources, equal, value
 
 COUNTED = Column(COUNT, "count", BIGINT)
+LIMITS = Limits()
 WIDTHS = {SourceName("a"): len(SCHEMA), SourceName("b"): len(SCHEMA)}
 
 
@@ -100,9 +101,9 @@ class Streams:
             for name, stem in self.sources.stems.items()
         }
 
-    def group(self, *queries: Query, entries_max: int = Limits().promising_entries_max) -> PromisingJoin:
+    def group(self, *queries: Query, limits: Limits = LIMITS) -> PromisingJoin:
         """A group of these queries, q0, q1, ..."""
-        group = PromisingJoin(join_key(queries[0], WIDTHS), self.summaries, entries_max)
+        group = PromisingJoin(join_key(queries[0], WIDTHS), self.summaries, limits)
         for number, query in enumerate(queries):
             group.add(Member(f"q{number}", query), self.at())
         return group
