@@ -7,6 +7,7 @@ from typing import Any
 
 import orjson
 
+import tureen
 from broker.worker.placement import shard_of
 from tests.broker.conftest import stream_sql
 from tests.broker.running import SHARDS, Broker
@@ -70,6 +71,9 @@ def test_a_summary_is_made_shown_altered_and_dropped(shared: Broker, name: str) 
     assert [row[0] for row in table["rows"]] == ["1 second", "2 seconds", "4 seconds"]
     told = shared.http.get(f"/summaries/{summary}").json()
     assert told == table["summary"]
+    with tureen.connect(str(shared.http.base_url)) as client:
+        assert client.summary(summary) == told
+        assert summary in [one["name"] for one in client.summaries()]
     assert (
         sum(one["rows"] for one in told["granularities"]) == sum(one["rows"] for one in told["listed"]) == 99
     )
