@@ -5,8 +5,8 @@ confidence tells whether values are as unequally frequent as in the zone's begin
 rows whether these have the values of the zone before them; theta is the bound of both. A zone ends before a
 row that would make it longer than MAXLENGTH, and before one at or after the next multiple of T1, so that
 zones of granularity 2 cover those of granularity 1 whole. Where a zone ends is a function of rows alone. In
-CHANGES_MAX zones of a T1 changes were found: until the next multiple of T1 only length ends zones, so that a
-stream that changes always takes bounded memory.
+CHANGES_MAX zones of a T1 changes were found, or fewer of large zones: until the next multiple of T1 only
+length ends zones, so that a stream that changes always takes bounded memory.
 
 Source: Ali, Aref, ElTabakh, section 3.3.
 """
@@ -25,6 +25,9 @@ from engine.summaries.top_lists import Chunk, copied, empty_top
 from engine.summaries.zones import Cut, Zone
 
 CHANGES_MAX = 256
+CHANGES_BYTES_MAX = 8 * 2**20
+"""Counters of such zones, in a T1; where zones are large there are fewer of them, but CHANGES_MIN."""
+CHANGES_MIN = 4
 
 
 class GrowingZone:
@@ -69,7 +72,7 @@ class GrowingZone:
         zone, settings = self.zone, self.definition.settings
         assert zone is not None
         stop = int(timestamp.searchsorted(self._limit_ms(zone)))
-        theta = settings.theta if self.changes < CHANGES_MAX else 0.0
+        theta = settings.theta if self.changes < self.changes_max else 0.0
         cells, fell = self._pool.of(zone.slot), False
         while at < stop and not fell:
             rows = slice(at, min(stop, at + self.chunk.room))
@@ -104,6 +107,12 @@ class GrowingZone:
         assert self.zone is not None
         t1 = self.definition.granularity_ms
         return "granularity" if timestamp_ms // t1 != self.zone.begin_ms // t1 else "length"
+
+    @property
+    def changes_max(self) -> int:
+        """Zones that may end because of a change in a T1."""
+        nbytes = self.definition.settings.buckets * self._technique.size * 4
+        return max(CHANGES_MIN, min(CHANGES_MAX, CHANGES_BYTES_MAX // nbytes))
 
     @property
     def confidence(self) -> float:

@@ -15,7 +15,7 @@ from engine.model.state_tree import as_tree, of_tree
 from engine.model.string_table import StringTable
 from engine.model.summary import SummaryDefinition, SummarySettings
 from engine.model.types import BIGINT, DOUBLE, STRING, Type, decimal
-from engine.summaries.growing_zone import CHANGES_MAX
+from engine.summaries.growing_zone import CHANGES_MAX, CHANGES_MIN
 from engine.summaries.row_buckets import RowBuckets
 from engine.summaries.state import SummaryState
 from engine.summaries.summary import Summary
@@ -212,6 +212,8 @@ def test_changes_without_end_take_bounded_memory() -> None:
     settings = SummarySettings(theta=1.0, zone_rows_min=2, buckets=1, sketch_width=4)
     summary = summary_of(settings, Column(BIGINT, values), np.arange(60_000), t1_ms=30_000, depth=1)
     assert CHANGES_MAX < summary.ended["change"] <= 3 * CHANGES_MAX
+    large = SummaryDefinition("s", "a", "x", 10, 2, 1, SummarySettings(sketch_width=65_536, buckets=64))
+    assert Summary(large, BIGINT)._growing.changes_max == CHANGES_MIN
     assert len(summary.zones.first) <= 2 * (CHANGES_MAX + 4)
 
 
