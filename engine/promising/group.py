@@ -23,7 +23,6 @@ from typing import Literal, Protocol
 from engine.joins.shape import Edge
 from engine.language.preference import Preference, PreferenceOrder, Priority, PriorityForm
 from engine.language.query import Query
-from engine.model.batch import Int64Array
 from engine.model.source import SourceName
 from engine.operators.scan import ScanAt
 from engine.promising.found import FoundPairs, FoundRows
@@ -225,15 +224,3 @@ class PromisingGroup(Protocol):
 def expected_precision(found: int, left: float) -> float:
     """The share of an answer that was found: found / (found + estimated left); 1 where there is nothing."""
     return found / (found + left) if found else float(left <= 0.0)
-
-
-def ordinals_among(wanted: Int64Array, ordinals: Int64Array) -> Int64Array:
-    """int64: the places in ``ordinals``, ascending and distinct, of those of ``wanted`` that are there.
-
-    wanted: ascending and distinct. O((wanted + ordinals) log).
-    """
-    places = ordinals.searchsorted(wanted)
-    inside = places < len(ordinals)
-    places = places[inside]
-    there: Int64Array = places[ordinals[places] == wanted[inside]]
-    return there

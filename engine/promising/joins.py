@@ -64,12 +64,16 @@ class PromisingJoin:
         key: GroupKey,
         summaries: Mapping[SummaryName, Summary],
         limits: Limits = LIMITS,
+        codes_min: int = CODES_MIN,
     ) -> None:
-        """summaries: those of the preference, by name."""
+        """summaries: those of the preference, by name. codes_min: of so many numbers of keys none is given
+        back.
+        """
         assert key.edge is not None
         self.key = key
         self._entries_max = limits.promising_entries_max
         self._pairs_max = limits.promising_pairs_max
+        self._codes_min = codes_min
         edge = key.edge
         self._members = JoinMembers(Shape(key.sources, (edge,)))
         sides = (edge.left_keys, edge.right_keys)
@@ -233,7 +237,7 @@ class PromisingJoin:
 
     def _compact_codes(self) -> None:
         """Numbers of keys that no row has any more are given back, now and then."""
-        if self._codes.given <= CODES_MIN + 2 * sum(len(each.chains) for each in self._inputs):
+        if self._codes.given <= self._codes_min + 2 * sum(len(each.chains) for each in self._inputs):
             return
         used = np.unique(np.concatenate([each.chains.used_codes() for each in self._inputs]))
         renewed = self._codes.compact(used)

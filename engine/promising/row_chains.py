@@ -48,7 +48,8 @@ class RowChains:
         self._bounds: dict[int, BucketBound] = {}
 
     def __len__(self) -> int:
-        return self.end - self.first
+        """Rows that windows hold."""
+        return self.end - self.floor
 
     def append(self, keys: Int64Array, wanted: BoolArray, buckets: Int32Array, cuts: Iterable[int]) -> None:
         """Rows come. keys, wanted, buckets: of each. cuts: ordinals whose bounds will be asked for; of those

@@ -7,9 +7,11 @@ import pytest
 from engine.language.expressions import Compare, Literal
 from engine.model.types import BIGINT
 from engine.promising.group import Member
+from engine.promising.join_members import join_key
+from engine.promising.joins import PromisingJoin
 from engine.windows.clauses import UNBOUNDED
 from tests.joins.sources import KEYS
-from tests.promising.streams import Streams, join_query, pairs_of, rows_of, script_of, spend_all
+from tests.promising.streams import WIDTHS, Streams, join_query, pairs_of, rows_of, script_of, spend_all
 from tests.time_windows import range_window
 
 
@@ -116,3 +118,23 @@ def test_forgetting_finds_everything_anew():
     spend_all(group, streams)
     group._check()
     assert pairs_of(group) == before == [(0, 1), (1, 0)]
+
+
+@pytest.mark.parametrize("keys", [("s",), ("s", "k")])
+def test_numbers_of_keys_that_are_gone_are_given_back(keys):
+    streams = Streams(column="s", granularity_ms=50)
+    query = join_query("desc", [range_window(20)] * 2, keys)
+    group = PromisingJoin(join_key(query, WIDTHS), streams.summaries, codes_min=4)
+    group.add(Member("q0", query), streams.at())
+    found = set()
+    for step in range(30):
+        rows = [(10 * step + at, at % 2, f"text {10 * step + at % 5}", None) for at in range(1, 11)]
+        streams.step({"a": rows, "b": rows[::2]}, 10 * step + 10)
+        group.arrive(streams.at(), 10 * step + 10)
+        spend_all(group, streams, 12)
+        found |= set(pairs_of(group))
+        assert set(pairs_of(group)) <= streams.exact([10 * step - 10] * 2, keys)
+        assert group._codes.given <= 4 + 2 * 35  # rows in the windows
+    spend_all(group, streams)
+    assert set(pairs_of(group)) == streams.exact([280, 280], keys)
+    assert len(found) > len(pairs_of(group)) > 0
