@@ -75,7 +75,8 @@ def test_golden(path: Path) -> None:
     assert text == wanted.read_text(encoding="utf-8")
     answer = made.view().snapshot("first")
     assert plan["steps"][-1]["actual_rows"] == answer.table.num_rows
-    assert plan["preference"]["counts"]["visited"] == plan["preference"]["counts"]["spent"] == GRANT
+    counts = plan["preference"]["counts"]
+    assert counts["visited"] >= counts["spent"] == GRANT  # the last visit is whole
     assert answer.approximate
     apply(made, Heartbeat("s", grant=1 << 40))
     plan = plan_of(made, query_id="first")["preference"]
@@ -106,7 +107,8 @@ def test_summaries_and_sets_are_entities_that_queries_share() -> None:
     (group,) = (part for part in report.parts if part.id.startswith("promising/"))
     summaries = [part for part in report.parts if part.id.startswith("summary/")]
     values = {one.name: one.value for one in group.attributes}
-    assert (group.kind, group.readers, values["visited"], values["members"]) == ("operator", 2, GRANT, 2)
+    assert (group.kind, group.readers, values["spent"], values["members"]) == ("operator", 2, GRANT, 2)
+    assert values["visited"] >= GRANT  # the last visit is whole
     assert values["entries"] == values["done"] + values["entries_left"] + values["cut"] + values["lapsed"]
     assert group.reads == ("summary/of_s", "summary/of_u")
     assert [(one.kind, one.readers) for one in summaries] == [("synopsis", 2)] * 2
