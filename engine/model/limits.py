@@ -50,3 +50,6 @@ class Limits:
     preference_work_max: int = 1_000_000
     changes_max: int = 1_000_000
     archive_rows_max: int = 20_000_000
+
+
+DEFAULT_LIMITS = Limits()

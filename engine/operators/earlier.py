@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from engine.language.query import Query
-from engine.model.limits import Limits
+from engine.model.limits import DEFAULT_LIMITS, Limits
 from engine.model.source import SourceName
-from engine.operators.pipeline import DEFAULT, complete_from_of
+from engine.operators.pipeline import complete_from_of
 from engine.operators.scan import ScanAt
 from engine.operators.stream_source import StreamSource
 from tureen.errors import InstantOutOfRange
@@ -16,7 +16,7 @@ from tureen.errors import InstantOutOfRange
 def can_answer(
     query: Query,
     at: Mapping[SourceName, ScanAt],
-    limits: Limits = DEFAULT,
+    limits: Limits = DEFAULT_LIMITS,
     streams: StreamSource | None = None,
 ) -> bool:
     """Whether nothing that the query's windows reach back to is gone from any of its sources. limits,
@@ -35,7 +35,7 @@ def require_answer(
     at_ms: int,
     now_ms: int | None,
     lacking: str,
-    limits: Limits = DEFAULT,
+    limits: Limits = DEFAULT_LIMITS,
     streams: StreamSource | None = None,
 ) -> None:
     """Raises InstantOutOfRange where a query cannot be answered at an instant. now_ms: NOW of the query.
@@ -65,7 +65,7 @@ def first_answer_ms(
     standing_at: Callable[[int], Mapping[SourceName, ScanAt]],
     at_ms: int,
     now_ms: int,
-    limits: Limits = DEFAULT,
+    limits: Limits = DEFAULT_LIMITS,
     streams: StreamSource | None = None,
 ) -> int | None:
     """The first instant after ``at_ms``, where the query cannot be answered, at which it can; None: not up to

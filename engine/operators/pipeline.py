@@ -37,7 +37,7 @@ from engine.language.query import (
 from engine.model.answer import AnswerColumns
 from engine.model.batch import Column
 from engine.model.lazy_columns import LazyColumns
-from engine.model.limits import Limits
+from engine.model.limits import DEFAULT_LIMITS, Limits
 from engine.model.source import SourceName
 from engine.model.types import BIGINT
 from engine.operators.aggregate import aggregate
@@ -56,8 +56,6 @@ from engine.operators.set_operations import set_operation
 from engine.operators.sort import sort
 from engine.operators.stream_source import StreamSource
 from tureen.errors import LimitExceeded
-
-DEFAULT = Limits()
 
 Completion = Callable[[Aggregate, Relation, Relation], Relation]
 """Of an aggregate, the rows that it is over and what it gives of them: the same groups with other values."""
@@ -89,7 +87,7 @@ def evaluate(
     query: Query,
     at: Mapping[SourceName, ScanAt],
     rows_max: int,
-    limits: Limits = DEFAULT,
+    limits: Limits = DEFAULT_LIMITS,
     kept: KeptAggregate | None = None,
     composites: CompositeSource | None = None,
     streams: StreamSource | None = None,
@@ -123,7 +121,7 @@ def evaluate(
 def relation_of(
     query: Query,
     at: Mapping[SourceName, ScanAt],
-    limits: Limits = DEFAULT,
+    limits: Limits = DEFAULT_LIMITS,
     streams: StreamSource | None = None,
     composites: CompositeSource | None = None,
 ) -> Relation:

@@ -26,7 +26,7 @@ import numpy as np
 from engine.joins.key_codes import KeyCodes, kind_of
 from engine.joins.shape import Shape
 from engine.model.batch import Int64Array
-from engine.model.limits import Limits
+from engine.model.limits import DEFAULT_LIMITS, Limits
 from engine.model.source import SourceName
 from engine.model.summary import SummaryName
 from engine.operators.scan import ScanAt
@@ -43,8 +43,6 @@ from engine.promising.promising_set import PromisingEntries, least_promising
 from engine.summaries.summary import Summary
 
 CODES_MIN = 65_536
-
-LIMITS = Limits()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +61,7 @@ class PromisingJoin:
         self,
         key: GroupKey,
         summaries: Mapping[SummaryName, Summary],
-        limits: Limits = LIMITS,
+        limits: Limits = DEFAULT_LIMITS,
         codes_min: int = CODES_MIN,
     ) -> None:
         """summaries: those of the preference, by name. codes_min: of so many numbers of keys none is given
@@ -423,7 +421,7 @@ class PromisingJoin:
         members: Iterable[Member],
         at: Mapping[SourceName, ScanAt],
         state: JoinState,
-        limits: Limits = LIMITS,
+        limits: Limits = DEFAULT_LIMITS,
     ) -> PromisingJoin:
         """The group that :meth:`state` was asked of, over the same rows, summaries and members."""
         group = cls(key, summaries, limits)

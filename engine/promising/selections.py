@@ -26,7 +26,7 @@ import numpy.typing as npt
 from engine.kernels import selections
 from engine.language.query import Aggregate, Query
 from engine.model.batch import Column, Int32Array, Int64Array
-from engine.model.limits import Limits
+from engine.model.limits import DEFAULT_LIMITS, Limits
 from engine.model.source import SourceName
 from engine.model.summary import SummaryName
 from engine.operators.gather import gather
@@ -79,12 +79,12 @@ class PromisingSelection:
         self,
         key: GroupKey,
         summaries: Mapping[SummaryName, Summary],
-        entries_max: int = Limits().promising_entries_max,
+        limits: Limits = DEFAULT_LIMITS,
     ) -> None:
         self.key = key
         (priority,) = key.priorities
         self._summary = summaries[priority.summary]
-        self._entries_max = entries_max
+        self._entries_max = limits.promising_entries_max
         buckets = self._summary.definition.settings.buckets
         self._members = SelectionMembers(priority.column, self._summary.type, buckets)
         self._offered = OfferedRows(self._members, self._summary)
@@ -390,10 +390,10 @@ class PromisingSelection:
         summaries: Mapping[SummaryName, Summary],
         members: Iterable[Member],
         state: SelectionState,
-        entries_max: int = Limits().promising_entries_max,
+        limits: Limits = DEFAULT_LIMITS,
     ) -> PromisingSelection:
         """The group as it was when it gave its state, with the same members."""
-        group = cls(key, summaries, entries_max)
+        group = cls(key, summaries, limits)
         held = {member.query_id: member for member in members}
         for query_id, number in state.numbers.items():
             group._members.add(held[query_id], number)

@@ -16,8 +16,8 @@ from engine.model.summary import SummaryDefinition, SummaryName
 from engine.model.types import Type
 from engine.operators.scan import ScanAt
 from engine.promising.group import GroupKey, Member
-from engine.queries.group_makers import GroupMaker
 from engine.queries.preference_tags import GroupTags
+from engine.queries.promising_groups import new_group
 from engine.results.found_answers import Found
 from engine.summaries.state import SummaryState
 from engine.summaries.summary import Summary
@@ -47,7 +47,6 @@ class Asked:
 
     key: GroupKey
     member: Member
-    maker: GroupMaker
     summaries: Mapping[SummaryName, FrozenSummary]
     limits: Limits
 
@@ -56,7 +55,7 @@ class Asked:
     ) -> tuple[Found, tuple[Approximation, ...]]:
         """What is found with the grant, and what of it is not exact. O(rows of windows, and the grant)."""
         summaries = {one.summary: self.summaries[one.summary].thawed() for one in self.key.priorities}
-        group = self.maker.new(self.key, summaries, self.limits)
+        group = new_group(self.key, summaries, self.limits)
         group.add(self.member, at)
         group.arrive(at, now_ms)
         group.spend(self.limits.preference_work_max, at)

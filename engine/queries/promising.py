@@ -24,9 +24,9 @@ from engine.model.summary import SummaryName
 from engine.operators.scan import ScanAt
 from engine.promising.group import GroupKey, Member, PromisingGroup
 from engine.queries.carried import above, bare, found_of_tree, found_tree, together
-from engine.queries.group_makers import GroupMaker, key_of
 from engine.queries.on_demand import Asked, FrozenSummary
 from engine.queries.preference_tags import GroupTags, tag_on_demand
+from engine.queries.promising_groups import key_of, new_group, restored_group
 from engine.results.found_answers import NOTHING_YET, Found
 from engine.sources.source import Source
 from engine.standing.query import SetKey, StandingQuery
@@ -73,13 +73,11 @@ class SetGroups:
         self,
         sources: Mapping[SourceName, Source],
         limits: Limits,
-        makers: Mapping[str, GroupMaker],
         numbers: Numbers,
     ) -> None:
-        """makers: by the kind of a key. numbers: the engine's."""
+        """numbers: the engine's."""
         self._sources = sources
         self._limits = limits
-        self._makers = makers
         self._numbers = numbers
         self._widths = {name: len(source.stream.schema) for name, source in sources.items()}
         self._groups: dict[GroupKey, Numbered] = {}
@@ -175,7 +173,7 @@ class SetGroups:
     def _made(self, key: GroupKey) -> PromisingGroup | None:
         """A new group; None where a summary is absent."""
         summaries = self._summaries(key)
-        return None if summaries is None else self._makers[key.kind].new(key, summaries, self._limits)
+        return None if summaries is None else new_group(key, summaries, self._limits)
 
     def _summaries(self, key: GroupKey) -> dict[SummaryName, Summary] | None:
         """By name; None where one is absent."""
@@ -277,7 +275,7 @@ class SetGroups:
                 for name, summary in summaries.items():
                     if name not in frozen:
                         frozen[name] = FrozenSummary.of(summary)
-                found[query_id] = Asked(key, member, self._makers[key.kind], frozen, self._limits)
+                found[query_id] = Asked(key, member, frozen, self._limits)
         return found
 
     def work(self) -> int:
@@ -355,9 +353,7 @@ class SetGroups:
             return False
         group = None
         if summaries is not None:
-            group = self._makers[key.kind].restored(
-                key, summaries, self._limits, list(members.values()), at, tree["state"]
-            )
+            group = restored_group(key, summaries, self._limits, list(members.values()), at, tree["state"])
         bases = {SourceName(name): base for name, base in tree["bases"].items()}
         found = {name: found_of_tree(one) for name, one in tree["found"].items() if name in members}
         self._groups[key] = Numbered(number, key, group, members, found, bases)

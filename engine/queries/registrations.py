@@ -13,8 +13,8 @@ from engine.model.step import Position, Registration
 from engine.overload.tolerated import unseen_if_shed
 from engine.queries.catalogue import Catalogue
 from engine.queries.coming import Coming
-from engine.queries.group_makers import require_group
 from engine.queries.possible_options import require_possible
+from engine.queries.promising_groups import require_group
 from engine.standing.query import StandingQuery
 from tureen.errors import HandleInUse, LimitExceeded, NotSupported, TureenError, UnknownQuery
 

@@ -40,7 +40,6 @@ from engine.overload.proposals.sources_in_text import Catalogue
 from engine.queries.allowance import Allowance
 from engine.queries.coming import Coming
 from engine.queries.explain import Plan, estimated_rows, explain
-from engine.queries.group_makers import GroupMaker
 from engine.queries.plan_preference import PlanPreference, plan_preference
 from engine.queries.planner import Planner, Setting
 from engine.queries.promising import Numbered, Numbers, SetGroups, member_of
@@ -82,11 +81,10 @@ class SourceSet:
         indexes: KeyIndexes,
         timer: Timer | None,
         watch: Stopwatch,
-        makers: Mapping[str, GroupMaker],
         numbers: Numbers,
     ) -> None:
         """indexes: by keys of joins, those of the engine. timer: see :mod:`engine.queries.allowance`. watch:
-        the engine's. makers, numbers: see :class:`engine.queries.promising.SetGroups`.
+        the engine's. numbers: of the engine's promising groups.
         """
         self.usage = Usage()
         self._watch = watch
@@ -110,7 +108,7 @@ class SourceSet:
             limits.composites_max,
             watch,
         )
-        self.promising = SetGroups(self.sources, limits, makers, numbers)
+        self.promising = SetGroups(self.sources, limits, numbers)
         self._reaches: dict[SourceName, SortedList] = {name: SortedList() for name in self.sources}
         self._row_counts: dict[SourceName, SortedList] = {name: SortedList() for name in self.sources}
         self._earlier_counts: dict[SourceName, SortedList] = {

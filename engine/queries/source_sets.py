@@ -12,7 +12,6 @@ from engine.model.limits import Limits
 from engine.model.source import SourceName
 from engine.model.summary import SummaryName
 from engine.model.usage import Stopwatch
-from engine.queries.group_makers import GROUP_MAKERS
 from engine.queries.planner import Planner
 from engine.queries.promising import Numbers
 from engine.queries.source_set import SourceSet
@@ -93,7 +92,6 @@ class SourceSets:
             self._indexes,
             self._timer,
             self._watch,
-            GROUP_MAKERS,
             self.group_numbers,
         )
 

@@ -19,6 +19,7 @@ from engine.language.preference import ATTRIBUTE, COUNT, Preference, PreferenceO
 from engine.language.query import Output, Project, Query, Scan
 from engine.model.batch import Batch, Column
 from engine.model.lazy_columns import readable
+from engine.model.limits import Limits
 from engine.model.source import Field, Schema, SourceName
 from engine.model.state_tree import as_tree, of_tree
 from engine.model.summary import SummaryDefinition, SummarySettings
@@ -96,7 +97,7 @@ class World:
         self.group = PromisingSelection(
             GroupKey.of("selection", (NAME,), None, self.preference(None)),
             {"sum": self.summary},
-            self.entries_max,
+            Limits(promising_entries_max=self.entries_max),
         )
 
     def preference(self, window_ms: int | None) -> Preference:
@@ -144,7 +145,11 @@ class World:
         state = of_tree(SelectionState, deepcopy(as_tree(self.group.state())))
         members = list(self.group.members.values())
         self.group = PromisingSelection.restored(
-            self.group.key, {"sum": self.summary}, members, state, self.entries_max
+            self.group.key,
+            {"sum": self.summary},
+            members,
+            state,
+            Limits(promising_entries_max=self.entries_max),
         )
 
     def retain(self, rows: int) -> None:
