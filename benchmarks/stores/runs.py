@@ -76,8 +76,8 @@ def add_arguments(parser: argparse.ArgumentParser, gaps: Sequence[int] = GAPS, s
         "--step-ms",
         type=int,
         default=20,
-        help="event time of a step of the engine's parts; rows of one item that come in one step share their "
-        "visits, which those of a SIMPLE join never do (default: %(default)s)",
+        help="event time of a step of the engine's parts: its rows come in, then the units that are left of "
+        "it are spent (default: %(default)s)",
     )
 
 
