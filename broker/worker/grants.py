@@ -32,8 +32,17 @@ RISE = 0.2
 """The free time between transactions falls at once to what was seen, and rises so slowly."""
 RECORDS_PART = 0.5
 """Of the free time what steps of records have; heartbeats have the rest, behind the rows' answers."""
+LINGER_S_MIN = 0.005
+"""Where records wait for others to come, less time than this is not used for anything else."""
 HEARTBEAT_NS = 2_000_000.0
 """What a heartbeat takes besides the units of its grant, at most."""
+
+
+def within_s(linger_s: float) -> float:
+    """The time that a heartbeat has while records wait for others to come, for so long; infinite: none wait,
+    which ``linger_s`` of 0 says.
+    """
+    return linger_s - LINGER_S_MIN if linger_s else math.inf
 
 
 class Grants:
@@ -94,6 +103,14 @@ class Grants:
         if self._dry or not self.left or not units:
             return math.inf
         return self.limit.wait_s(min(self.left, units), now_ns)
+
+    def next_s(self, now_ns: int, linger_s: float) -> float:
+        """The same where records wait so long for others to come: a heartbeat that has no time before these
+        is made behind them.
+        """
+        there_is_s = within_s(linger_s)
+        wait_s = self.wait_s(now_ns, there_is_s)
+        return wait_s if wait_s < there_is_s else max(linger_s, self.wait_s(now_ns))
 
     def for_heartbeat(self, now_ns: int, within_s: float = math.inf) -> int:
         """The grant of a heartbeat; 0: none is to be made for it. within_s: of time that there is."""

@@ -13,6 +13,7 @@ Used by the shard's thread alone.
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,7 +26,7 @@ from broker.archive.backfill import Backfills
 from broker.archive.notes import HistoryNotes
 from broker.settings import Settings
 from broker.worker.counts import Counts
-from broker.worker.grants import Grants
+from broker.worker.grants import Grants, within_s
 from broker.worker.linger import Linger
 from broker.worker.memory import Level, Memory
 from broker.worker.outbox import Letter, Outgoing
@@ -182,30 +183,42 @@ class Ingestion:
         """What waits of each stream that had records. Any thread."""
         return [(SourceName(name), one) for name, one in self._turns.queues(self._steps.engine.scheduler)]
 
-    def work_wait_s(self, within_s: float) -> float:
-        """How long until a heartbeat may bring queries with a preference further, in so much time; infinite:
-        none can.
+    def work_wait_s(self, linger_s: float) -> float:
+        """How long until a heartbeat may bring queries with a preference further; infinite: none can. It is
+        made now where it fits into the time for which records wait for others to come, ``linger_s``, and else
+        behind that.
         """
-        return self._grants.wait_s(time.perf_counter_ns(), within_s)
+        if not self._grants.left or self._carrier() is None:
+            return math.inf
+        return self._grants.next_s(time.perf_counter_ns(), linger_s)
 
-    def work(self, within_s: float, outgoing: Outgoing) -> None:
+    def work(self, linger_s: float, outgoing: Outgoing) -> None:
         """While nothing comes: make a heartbeat with a grant, where work is left for queries with a
-        preference. within_s: of so much time.
+        preference. linger_s: of the time for which records wait for others.
         """
-        granted = self._grants.for_heartbeat(time.perf_counter_ns(), within_s)
+        granted = self._grants.for_heartbeat(time.perf_counter_ns(), within_s(linger_s))
         if not granted:
             return
+        stream = self._carrier()
+        if stream is None:
+            return
+        # Of a topic that is lost nothing more comes: its clock stands still.
+        everything = frozenset(self._steps.next_offsets(stream.stream.name))
+        lagging = everything if stream.intake is None else stream.intake.lagging
+        began_ns = time.perf_counter_ns()
+        spent = self._beat(stream, lagging, outgoing, granted)
+        self._grants.heartbeat_took(time.perf_counter_ns() - began_ns, granted, spent)
+        if spent:
+            self._saving.changed()
+
+    def _carrier(self) -> ReadStream | None:
+        """The stream whose heartbeat may have a grant, which is for all queries with a preference: the first
+        of theirs that is read, else one whose topic is lost. None: all wait for Kafka. O(their streams).
+        """
         by_name = self._streams.by_name
-        for name in self._steps.engine.preferring():
-            stream = by_name.get(name)
-            if stream is not None and stream.intake is not None:
-                began_ns = time.perf_counter_ns()
-                spent = self._beat(stream, stream.intake.lagging, outgoing, granted)
-                self._grants.heartbeat_took(time.perf_counter_ns() - began_ns, granted, spent)
-                if spent:
-                    self._saving.changed()
-                return
-        self._grants.heartbeat_took(0.0, 0, 0)  # none can be made at present
+        streams = [by_name[name] for name in self._steps.engine.preferring() if name in by_name]
+        lost = (one for one in streams if one.lost)
+        return next((one for one in streams if one.intake is not None), next(lost, None))
 
     def worked(self, *, alone: bool) -> None:
         """A transaction was written: see what work is left for queries with a preference. alone: it had

@@ -91,8 +91,6 @@ UNITS_PER_S_MAX = 1_000_000_000_000
 COUNT_S = 1.0
 COUNT_AGAIN_S = 10.0
 """Where no step was made since, what the state takes is counted as often."""
-WORK_S_MIN = 0.005
-"""Where records wait for others to come, less time than this is not used for anything else."""
 HELD_S = 1.0
 """A shard that is held tries to come back when nothing more was removed for so long."""
 
@@ -511,9 +509,8 @@ class Shard(threading.Thread):
             waiting = bool(pending)
             linger_s = 0.0 if waiting else self._ingestion.linger_s()
             may_work = has_room and not (waiting or busy)
-            within_s = linger_s - WORK_S_MIN if linger_s else math.inf
-            work_s = self._ingestion.work_wait_s(within_s) if may_work else math.inf
-            lingers = work_s < within_s < math.inf  # records wait meanwhile
+            work_s = self._ingestion.work_wait_s(linger_s) if may_work else math.inf
+            lingers = work_s < linger_s  # records wait meanwhile
             rest_s = 0.0 if waiting or busy or lingers else self._ingestion.rest_s()
             jobs = self._rest(min(work_s, max(rest_s, linger_s)), linger_s)
             self._inbox.answer(self._steps.engine)
@@ -534,7 +531,7 @@ class Shard(threading.Thread):
             self._ingestion.beat(outgoing)
             works = has_room and may_work and outgoing.last is None
             if works:
-                self._ingestion.work(within_s, outgoing)
+                self._ingestion.work(linger_s, outgoing)
             if waiting:  # a step that has just caused them took its time: it is shown first
                 self._steps.write_later(outgoing)
             if outgoing.last is not None:

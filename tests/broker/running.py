@@ -25,6 +25,10 @@ from topics.producer import BatchProducer
 from tureen.protocol import TopicNames, query_id
 
 READY_S = 180.0
+FIRST_S = 80.0
+"""Until an answer has its rows: kernels that were never used on a machine are compiled first, which takes
+half a minute where others have its cores.
+"""
 SHARDS = 4
 JSON = {"Content-Type": "application/json"}
 
@@ -183,7 +187,7 @@ class Broker:
         rows: list[list[Any]] = self.snapshot(handle)["rows"]
         return rows
 
-    def await_rows(self, handle: str, count: int, deadline_s: float = 30.0) -> list[list[Any]]:
+    def await_rows(self, handle: str, count: int, deadline_s: float = FIRST_S) -> list[list[Any]]:
         wait_until(lambda: len(self.rows(handle)) >= count, deadline_s, f"{count} rows")
         return self.rows(handle)
 
