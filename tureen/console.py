@@ -415,8 +415,9 @@ def show_handle(query: Query, on_stdout: bool, topics: ByTopic | None = None) ->
     console = err()
     if query.state == "PENDING":
         why = "" if query.error is None else f": {query.error.message}"
+        what = "summary" if query.error is not None and query.error.code == "unknown_summary" else "stream"
         console.print(
-            f"query {query.query_id} waits for its stream to be created{why}", style="yellow", markup=False
+            f"query {query.query_id} waits for its {what} to be created{why}", style="yellow", markup=False
         )
         if query.error is not None and query.error.hint:
             console.print(f"hint: {query.error.hint}", style="yellow", markup=False)
@@ -446,7 +447,7 @@ def show_handle(query: Query, on_stdout: bool, topics: ByTopic | None = None) ->
 
 
 LOOKED_AT_AGAIN = (
-    "it is checked again whenever a stream, a table or a view is created; a scale-out does so "
+    "it is checked again whenever a stream, a table, a view or a summary is created; a scale-out does so "
     "at its next micro-batch"
 )
 """Of a PENDING query, whose status is that of the last check."""

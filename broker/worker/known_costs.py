@@ -65,9 +65,9 @@ def _read(path: Path) -> Costs | None:
 
 def _cost(ns: object) -> float:
     """Raises ValueError where it is none."""
-    if not isinstance(ns, float) or not 0 < ns < float("inf"):
+    if isinstance(ns, bool) or not isinstance(ns, int | float) or not 0 < ns < float("inf"):
         raise ValueError(f"{ns!r} is no cost")
-    return ns
+    return float(ns)
 
 
 def _write(path: Path, costs: Costs) -> None:

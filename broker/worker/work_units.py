@@ -29,9 +29,10 @@ _S = 1_000_000_000
 class UnitCost:
     """What grants take: ``fixed_ns`` each, and ``ns`` a unit.
 
-    Both are fitted to the last grants by least squares, older ones counting less. The units of a grant are
-    besides bound to those of the last one that was used up: they double at most, and after one that took too
-    long they fall as much as it did.
+    Both are fitted to the last grants by least squares, older ones counting less. What a unit takes is held
+    to be less by the standard error of the fit: on a busy machine grants differ in what they wait for, and
+    that must not make them ever smaller. The units of a grant are besides bound to those of the last one that
+    was used up: they double at most, and after one that took too long they fall as much as it did.
     """
 
     def __init__(self) -> None:
@@ -39,6 +40,7 @@ class UnitCost:
         self.fixed_ns = 0.0
         self._units = self._took = self._squares = self._products = self._weight = 0.0
         """Sums over the grants: of units, of times, of squares of units, of units times times, of weights."""
+        self._took_squares = 0.0
         self._last: tuple[int, float] | None = None
         """Units of the last one that was used up, and what they took."""
 
@@ -54,12 +56,17 @@ class UnitCost:
         self._took = memory * self._took + took_ns
         self._squares = memory * self._squares + units * units
         self._products = memory * self._products + units * took_ns
+        self._took_squares = memory * self._took_squares + took_ns * took_ns
         mean, took = self._units / self._weight, self._took / self._weight
         spread = self._squares / self._weight - mean * mean
         if spread > (SPREAD * mean) ** 2:
             slope = (self._products / self._weight - mean * took) / spread
+            unexplained = max(0.0, self._took_squares / self._weight - took * took - slope * slope * spread)
+            slope -= math.sqrt(unexplained / (spread * self._weight))
             self.ns = min(max(slope, 1.0), took / mean)
             self.fixed_ns = max(0.0, took - self.ns * mean)
+        elif mean < 1 + SPREAD:  # fewer than one there are not: two of them tell
+            self.ns, self.fixed_ns = min(self.ns, took), took
         else:  # units are held to be what differs; fewer of them next time tell
             self.fixed_ns = min(self.fixed_ns, took)
             self.ns = max(1.0, (took - self.fixed_ns) / mean)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from random import Random
 
 import pytest
 
@@ -110,6 +111,27 @@ def test_one_slow_grant_is_soon_forgotten() -> None:
     assert load.grants.for_heartbeat(load.now_ns) <= usual / 100
     load.idle_until(load.now_ns + S // 4)
     assert load.grants.for_heartbeat(load.now_ns) >= usual / 2
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize(("fixed_ms", "unit_ns"), [(20, 100), (5, 20_000), (5, 1_500_000)])
+def test_grants_stay_useful_on_a_busy_machine(fixed_ms: int, unit_ns: int, seed: int) -> None:
+    waits = Random(seed)
+    load = Load(unit_ns)
+    spent = 0
+    for n in range(600):
+        load.fixed_ns = (fixed_ms + waits.expovariate(1 / 40) + 1_000 * (n < 2)) * MS
+        load.idle_until(load.now_ns + 1)
+        spent = spent or (load.grants.spent if load.now_ns > 10 * S else 0)
+    useful = (load.grants.spent - spent) * unit_ns / (load.now_ns - 10 * S)
+    assert useful >= 0.15
+
+
+def test_one_unit_that_took_long_is_followed_by_two() -> None:
+    cost = UnitCost()
+    for _ in range(30):
+        cost.measured(1, 1, 60 * MS)
+    assert cost.units_in(cost.span_ns(STEP_MS * MS)) == 2
 
 
 def test_span_that_is_too_short_has_no_units() -> None:

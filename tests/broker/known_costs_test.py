@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import stat
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,12 @@ def test_they_are_measured_once(tmp_path: Path) -> None:
     assert measure.times == 1
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert [one.name for one in tmp_path.iterdir()] == ["costs.json"]
+
+
+def test_whole_numbers_are_costs(tmp_path: Path) -> None:
+    path, whole = tmp_path / "costs.json", replace(MEASURED, answer_ns=16_715)
+    assert known_or_measured(path, lambda: whole) == whole
+    assert known_or_measured(path, Measuring()) == whole
 
 
 @pytest.mark.parametrize(

@@ -335,11 +335,14 @@ def test_a_query_that_waits_says_for_what(broker: Broker, trades: str) -> None:
     assert shown.exit_code == 0
     assert f"waits for its stream to be created: there is no stream named '{missing}'" in shown.stderr
     assert f"hint: did you mean {trades}?" in shown.stderr
-    assert "checked again whenever a stream, a table or a view is created" in shown.stderr
+    assert "checked again whenever a stream, a table, a view or a summary is created" in shown.stderr
+    preferring = f"SELECT price FROM {trades} WITH PREFERENCE {missing}.Estimate.Count(price)"
+    other = tureen_("register", preferring, broker=broker)
+    assert f"waits for its summary to be created: there is no summary named '{missing}'" in other.stderr
     text = f"REGISTER SELECT price FROM {missing}"
     told = json.loads(tureen_("sql", text, "--json", broker=broker).stdout)
     assert (told["state"], told["error"]["code"]) == ("PENDING", "unknown_source")
-    for handle in (shown.stdout.strip(), told["handle"]):
+    for handle in (shown.stdout.strip(), other.stdout.strip(), told["handle"]):
         assert tureen_("unregister", handle, broker=broker).exit_code == 0
 
 
