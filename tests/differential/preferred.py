@@ -122,7 +122,8 @@ def _case(rng: Random, select: str, sources: Sequence[str], where: str, prioriti
 class Streams:
     """An engine and a reference, which are told the same of two streams ``a`` and ``b``, (k, v, ts).
 
-    cases: of the queries that stand, by id; in the reference each stands without its preference.
+    cases: of the queries that stand, by id; in the reference each stands without its preference. refers:
+    whether there is a reference.
     """
 
     kind: str
@@ -135,6 +136,7 @@ class Streams:
     """All that the engine was told."""
     offsets: dict[tuple[str, int], int] = field(default_factory=dict)
     clock_ms: int = 1_000_000
+    refers: bool = True
 
     def __post_init__(self) -> None:
         for name in "ab":
@@ -195,6 +197,8 @@ class Streams:
         return result
 
     def _refer(self, body: Body) -> None:
+        if not self.refers:
+            return
         last = self.reference.position
         result = self.reference.apply(Step(Position(0, last.sequence + 1), self.clock_ms, body))
         assert not result.failed, result.failed
