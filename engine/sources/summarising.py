@@ -94,6 +94,7 @@ class SummarisedRows:
 
 def _enter(summaries: Iterable[tuple[Summary, int]], rows: Rows, first: int, end: int) -> None:
     taking = list(summaries)
-    for ordinal, batch in rows.slices(first, end) if taking else ():
+    for part, start, stop in rows.ranges(first, end) if taking else ():
         for summary, place in taking:
-            summary.enter(batch.columns[place], batch.timestamp, ordinal)
+            values = part.columns[place].whole(part.n).slice(start, stop)
+            summary.enter(values, part.timestamp[start:stop], part.first + start)
