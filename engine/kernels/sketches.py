@@ -50,7 +50,7 @@ def _place(bits: int, first: int, width: int) -> int:
     return (first + (((bits >> 1) * width) >> 31)) << 1 | bits & 1
 
 
-@kernel
+@borrowing
 def sketch_places(hashes: HashArray, width: int, out: Int32Array) -> None:
     """Places in a count sketch of t = out.shape[1] rows of ``width`` counters: two rows of each 64 bits."""
     t = out.shape[1]
@@ -174,6 +174,39 @@ def summarise(
             _keep(counters, tally)
             if progress[LIKENESS] < theta:
                 return at
+    return -1
+
+
+@borrowing
+def summarise_hashes(
+    counters: Int32Array,
+    cell_rows: Int32Array,
+    tally: Tally,
+    hashes: HashArray,
+    bucket: Int32Array,
+    rows: tuple[int, int],
+    theta: float,
+    rows_min: int,
+    room: Int32Array,
+    scratch: Int64Array,
+) -> int:
+    """:func:`summarise` of values in a count sketch, whose places are worked out piece by piece.
+
+    hashes: uint64[n]. room: int32[piece, t].
+    """
+    piece, t = room.shape
+    width = counters.shape[1] // t
+    at = rows[0]
+    while at < rows[1]:
+        stop = min(rows[1], at + piece - int(tally.progress[SEEN]) % piece)
+        count = stop - at
+        sketch_places(hashes[at:stop], width, room[:count])
+        ended = summarise(
+            counters, cell_rows, tally, room, bucket[at:stop], (0, count), theta, rows_min, piece, scratch
+        )
+        if ended >= 0:
+            return at + ended
+        at = stop
     return -1
 
 

@@ -151,6 +151,10 @@ class PromisingSelection:
     def arrive(self, at: Mapping[SourceName, ScanAt], now_ms: int | None) -> None:
         """Take in the rows that became visible since, and let go of what left all windows at NOW."""
         scan_at = at[self.key.sources[0]]
+        if not self._summary.lists_values:
+            self._summary.list_values(
+                lambda first, end: self._values_at(scan_at, np.arange(first, end)), scan_at.rows.base
+            )
         if now_ms is None or scan_at.now_ms is None:
             self._members.fresh.clear()  # there are no former rows
             return

@@ -161,10 +161,18 @@ class SetGroups:
         self._touch(numbered)
         if not numbered.members:
             del self._groups[key]
+            self._let_go_of_lists(key)
             if not self._groups:
                 self._numbers.over.pop(tuple(self._sources), None)
         elif numbered.group is not None:
             numbered.group.remove(query_id)
+
+    def _let_go_of_lists(self, gone: GroupKey) -> None:
+        """A group went: with the last that goes by lists of frequent values, so do these."""
+        for name, summary in (self._summaries(gone) or {}).items():
+            users = (key for key in self._groups if any(one.summary == name for one in key.priorities))
+            if gone.kind == "selection" and all(key.kind != "selection" for key in users):
+                summary.list_values(None, 0)
 
     def key_of(self, query: Query) -> GroupKey:
         """What a query shares with those in its group."""

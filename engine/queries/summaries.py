@@ -18,6 +18,7 @@ from engine.model.state_tree import Tree, as_tree, of_tree
 from engine.model.summary import SummaryDefinition, SummaryName, SummarySettings
 from engine.model.types import Type
 from engine.sources.source import Source
+from engine.summaries.summary import Summary
 from tureen.errors import (
     NotSupported,
     SummaryConflict,
@@ -63,6 +64,8 @@ class Summaries:
         self._sources = sources
         self._changed: set[SummaryName] = set()
         """Since the last save."""
+        self._listing: dict[SummaryName, bool] = {}
+        """Whether each kept lists of frequent values at the last save."""
         self._stored: dict[SummaryName, _Stored] = {}
         """What was read of a store, until the rows are back."""
 
@@ -162,7 +165,10 @@ class Summaries:
 
     def save(self, sink: StateSink, moved: Iterable[SourceName]) -> None:
         """Hand over what changed since the last save, and the summaries of sources that moved."""
-        names = self._changed.union(*(self.on(source) for source in moved))
+        listing = {name: self._at_work(name).lists_values for name in self.standing}
+        listed = (name for name, lists in listing.items() if lists != self._listing.get(name))
+        names = self._changed.union(listed, *(self.on(source) for source in moved))
+        self._listing = listing
         for name in sorted(names):
             if name in self.standing or name in self.absent:
                 sink.put_part(PARTS + name, self._tree(name))
@@ -202,8 +208,11 @@ class Summaries:
         if there is None:
             absent = self.absent[name]
             return as_tree(_Stored(absent.definition, absent.sql, is_absent=True))
-        summary = self._sources[there.definition.stream].summaries[name]
-        return as_tree(_Stored(there.definition, there.sql, as_tree(summary.state())))
+        return as_tree(_Stored(there.definition, there.sql, as_tree(self._at_work(name).state())))
+
+    def _at_work(self, name: SummaryName) -> Summary:
+        """One that stands."""
+        return self._sources[self.standing[name].definition.stream].summaries[name]
 
 
 def stored_definitions(store: StateSource) -> Mapping[SummaryName, SummaryDefinition]:

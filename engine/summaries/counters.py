@@ -41,12 +41,27 @@ class Counters(ABC):
         self, cells: Cells, tally: Tally, places: Places, rows: slice, theta: float, rows_min: int
     ) -> int:
         """Enter rows one by one until the confidence falls below theta. O(t) a row."""
-        if tally.progress[ROWS] + (rows.stop - rows.start) > ROWS_MAX:
-            raise OverflowError("a zone has more rows than a counter counts")
+        _check_room(tally, rows)
         into = (cells.counters[0], cells.rows[0], tally)
         of_rows = (places.counters, places.bucket, (rows.start, rows.stop))
         scratch = np.empty(self.depth, np.int64)
         return int(sketches.summarise(*into, *of_rows, theta, rows_min, PIECE, scratch))
+
+    def summarize_keys(
+        self,
+        cells: Cells,
+        tally: Tally,
+        keys: ValueKeys,
+        layout: Layout,
+        rows: slice,
+        theta: float,
+        rows_min: int,
+    ) -> int:
+        """The same of values whose places nobody needs besides."""
+        some = keys.part(rows)
+        places = self.places(some, some.bucket, layout)
+        ended = self.summarize(cells, tally, places, slice(0, len(some.hash)), theta, rows_min)
+        return ended if ended < 0 else rows.start + ended
 
     def estimate(self, cells: Cells, places: Places, slots: Int64Array) -> Int32Array:
         """int32[n, slots]. O(n slots t)."""
@@ -92,6 +107,27 @@ class CountSketch(Counters):
         found = np.empty((len(keys.hash), self.depth), np.int32)
         sketches.sketch_places(keys.hash, self.width, found)
         return Places(found, bucket, np.ones(len(bucket), np.int32))
+
+    def summarize_keys(
+        self,
+        cells: Cells,
+        tally: Tally,
+        keys: ValueKeys,
+        layout: Layout,
+        rows: slice,
+        theta: float,
+        rows_min: int,
+    ) -> int:
+        _check_room(tally, rows)
+        into = (cells.counters[0], cells.rows[0], tally)
+        of_rows = (keys.hash, keys.bucket, (rows.start, rows.stop))
+        room = (np.empty((PIECE, self.depth), np.int32), np.empty(self.depth, np.int64))
+        return int(sketches.summarise_hashes(*into, *of_rows, theta, rows_min, *room))
+
+
+def _check_room(tally: Tally, rows: slice) -> None:
+    if tally.progress[ROWS] + (rows.stop - rows.start) > ROWS_MAX:
+        raise OverflowError("a zone has more rows than a counter counts")
 
 
 class Histogram(Counters):

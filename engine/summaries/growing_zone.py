@@ -15,12 +15,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.kernels.sketches import Tally
+from engine.kernels.sketches import LIKENESS, REFERENCE, Tally
 from engine.kernels.top_values import Top
 from engine.model.batch import Int64Array
 from engine.model.summary import SummaryDefinition
 from engine.summaries.cells import CellPool
-from engine.summaries.summary_type import HashArray, Places, SummaryType
+from engine.summaries.layouts import Layout
+from engine.summaries.summary_type import SummaryType, ValueKeys
 from engine.summaries.top_lists import Chunk, copied, empty_top
 from engine.summaries.zones import Cut, Zone
 
@@ -38,7 +39,8 @@ class GrowingZone:
         self._technique = technique
         self._pool = pool
         self.zone: Zone | None = None
-        self.chunk = Chunk(technique.depth)
+        # Rows that the lists of frequent values don't know of yet; None: no lists are kept.
+        self.chunk: Chunk | None = None
         self.tally = self._new_tally()
         # The multiple of T1 that the last zone began in, and how many in it ended because of a change.
         self.t1 = 0
@@ -52,8 +54,13 @@ class GrowingZone:
 
     def begin(self, timestamp_ms: int, ordinal: int, layout: int) -> Zone:
         """A zone begins with the row of this ordinal."""
-        self.tally, self.chunk.count = self._new_tally(), 0
-        top = empty_top(self.definition.settings.buckets, self._technique.depth)
+        for array in self.tally:
+            array[:] = 0
+        self.tally.progress[[REFERENCE, LIKENESS]] = -1.0, 1.0
+        top = None
+        if self.chunk is not None:
+            self.chunk.count = 0
+            top = empty_top(self.definition.settings.buckets, self._technique.depth)
         slot = self._pool.take()
         self.zone = Zone(1, timestamp_ms, timestamp_ms, ordinal, ordinal, slot, layout, top)
         self.begun += 1
@@ -63,7 +70,7 @@ class GrowingZone:
         return self.zone
 
     def enter(
-        self, hash_: HashArray, places: Places, timestamp: Int64Array, first: int, at: int
+        self, keys: ValueKeys, layout: Layout, timestamp: Int64Array, first: int, at: int
     ) -> tuple[int, bool]:
         """Enter rows ``at`` and on of a batch whose first row has this ordinal.
 
@@ -75,12 +82,20 @@ class GrowingZone:
         theta = settings.theta if self.changes < self.changes_max else 0.0
         cells, fell = self._pool.of(zone.slot), False
         while at < stop and not fell:
-            rows = slice(at, min(stop, at + self.chunk.room))
+            if self.chunk is None or zone.top is None:
+                rows = slice(at, stop)
+                ended = self._technique.summarize_keys(
+                    cells, self.tally, keys, layout, rows, theta, self.rows_min
+                )
+                fell, at = ended >= 0, ended if ended >= 0 else stop
+                continue
+            some = keys.part(slice(at, min(stop, at + self.chunk.room)))
+            places = self._technique.places(some, some.bucket, layout)
+            rows = slice(0, len(some.hash))
             ended = self._technique.summarize(cells, self.tally, places, rows, theta, self.rows_min)
-            fell = ended >= 0
-            upto = ended if fell else rows.stop
-            self.chunk.take(hash_, places, slice(at, upto), first, cells, zone.top)
-            at = upto
+            fell, count = ended >= 0, ended if ended >= 0 else rows.stop
+            self.chunk.take(some.hash, places, slice(0, count), first + at, cells, zone.top)
+            at += count
         zone.end, zone.last_ms = first + at, int(timestamp[at - 1])
         return at, fell
 
@@ -88,7 +103,8 @@ class GrowingZone:
         """The open zone ends."""
         zone = self.zone
         assert zone is not None
-        self.chunk.end(self._pool.of(zone.slot), zone.top)
+        if self.chunk is not None and zone.top is not None:
+            self.chunk.end(self._pool.of(zone.slot), zone.top)
         zone.cut, zone.confidence = cut, self.confidence
         self.changes += cut == "change"
         self.zone = None
@@ -98,6 +114,8 @@ class GrowingZone:
         """The lists of the open zone, by all its rows; it goes on as if this had not been asked for."""
         zone = self.zone
         assert zone is not None
+        assert zone.top is not None
+        assert self.chunk is not None
         top = copied(zone.top)
         self.chunk.show(self._pool.of(zone.slot), top)
         return top

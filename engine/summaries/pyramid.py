@@ -24,6 +24,8 @@ from engine.summaries.zones import Zone
 HEIGHT_MAX = 4
 """Levels above the zones. Upper cells hold more values in as many counters: above 16 zones by 16 buckets
 estimates tell little."""
+UNASKED_MAX = 64
+"""Zones that end without anybody asking for upper cells, until these are let go of."""
 
 
 class Node:
@@ -44,8 +46,25 @@ class Pyramid:
         self._pool = pool
         self._technique = technique
         self.zones: deque[Zone] = deque()
-        # Of each level above the zones, by layout and zone number >> level; ascending.
-        self.levels: list[dict[tuple[int, int], Node]] = [{} for _ in range(height)]
+        self._levels: list[dict[tuple[int, int], Node]] = [{} for _ in range(height)]
+        # Whether the levels are summed up, and zones that were ended since somebody asked for them.
+        self._is_summed = False
+        self._unasked = 0
+
+    @property
+    def levels(self) -> list[dict[tuple[int, int], Node]]:
+        """Of each level above the zones, by layout and zone number >> level; ascending.
+
+        They are summed up when they are asked for, and kept up until nobody asked for them while UNASKED_MAX
+        zones ended.
+        """
+        self._unasked = 0
+        if not self._is_summed:
+            self._is_summed = True
+            for zone in self.zones:
+                if zone.is_indexed:
+                    self._put_above(zone)
+        return self._levels
 
     def append(self, zone: Zone, number: int) -> None:
         """A zone comes; it is the latest."""
@@ -54,26 +73,29 @@ class Pyramid:
 
     def index(self, zone: Zone) -> None:
         """A zone of it is ended: its cells are added to those above it."""
-        for shift, level in enumerate(self.levels, 1):
-            place = (zone.layout, zone.number >> shift)
-            node = level.get(place)
-            if node is None:
-                node = level[place] = Node(self._pool.take())
-            node.zones += 1
         zone.is_indexed = True
-        self._add_above(zone, zone.slot)
+        self._unasked += 1
+        if self._is_summed and self._unasked > UNASKED_MAX:
+            self._is_summed = False
+            for level in self._levels:
+                for node in level.values():
+                    self._pool.free(node.slot)
+                level.clear()
+        if self._is_summed:
+            self._put_above(zone)
 
     def join(self, into: Zone, slot: int) -> None:
         """Other cells are added to those of an indexed zone. Raises OverflowError, nothing changed."""
         self._technique.add(self._pool.of(into.slot), self._pool.of(slot))
-        self._add_above(into, slot)
+        if self._is_summed:
+            self._add_above(into, slot)
 
     def reduce(self, zone: Zone, rows: Int64Array) -> None:
         """So many rows of each bucket are gone, int64[buckets + 1]; what counts them stays in the cells."""
         self._pool.of(zone.slot).rows[0] -= rows.astype(np.int32)
-        if zone.is_indexed:
+        if zone.is_indexed and self._is_summed:
             bucket = np.arange(len(rows) - 1)
-            for shift, level in enumerate(self.levels, 1):
+            for shift, level in enumerate(self._levels, 1):
                 above = self._pool.of(level[zone.layout, zone.number >> shift].slot).rows[0]
                 np.subtract.at(above, bucket >> shift, rows[:-1].astype(np.int32))
                 above[-1] -= rows[-1]
@@ -81,8 +103,8 @@ class Pyramid:
     def leave(self) -> Zone:
         """The oldest zone goes; its slot is its own still."""
         zone = self.zones.popleft()
-        if zone.is_indexed:
-            for shift, level in enumerate(self.levels, 1):
+        if zone.is_indexed and self._is_summed:
+            for shift, level in enumerate(self._levels, 1):
                 node = level[zone.layout, zone.number >> shift]
                 node.zones -= 1
                 if node.zones:
@@ -90,11 +112,21 @@ class Pyramid:
                 else:
                     del level[zone.layout, zone.number >> shift]
                     self._pool.free(node.slot)
-            zone.is_indexed = False
+        zone.is_indexed = False
         return zone
 
+    def _put_above(self, zone: Zone) -> None:
+        """An ended zone comes under the upper cells."""
+        for shift, level in enumerate(self._levels, 1):
+            place = (zone.layout, zone.number >> shift)
+            node = level.get(place)
+            if node is None:
+                node = level[place] = Node(self._pool.take())
+            node.zones += 1
+        self._add_above(zone, zone.slot)
+
     def _add_above(self, zone: Zone, slot: int) -> None:
-        for shift, level in enumerate(self.levels, 1):
+        for shift, level in enumerate(self._levels, 1):
             node = level[zone.layout, zone.number >> shift]
             self._technique.add(self._pool.of(node.slot), self._pool.of(slot), shift)
 

@@ -18,6 +18,7 @@ from engine.summaries.growing_zone import GrowingZone
 from engine.summaries.layouts import Layout, Learning
 from engine.summaries.pyramid import Pyramid
 from engine.summaries.summary_type import Float64Array, HashArray, Places
+from engine.summaries.top_lists import Chunk
 from engine.summaries.zones import CUTS, Zone
 
 _WHOLE = ("granularity", "begin_ms", "last_ms", "first", "end", "layout", "number")
@@ -36,7 +37,8 @@ class ZonesState:
     # int32[z, buckets + 1], the rows of the cells.
     rows: Int32Array
     # The lists of each zone: uint64, int64, int32, int32[z, buckets, 32] and int32[z, buckets, 32, t].
-    top: Top
+    # None: none are kept.
+    top: Top | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +54,9 @@ class GrowingState:
     begun: int
     # Ordinal of the first row that its lists don't know of.
     first: int
-    # Of those rows: uint64[n], and Places.
-    hash: HashArray
-    places: Places
+    # Of those rows: uint64[n], and Places; None: no lists are kept.
+    hash: HashArray | None
+    places: Places | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +89,8 @@ class SummaryState:
     ended: Int64Array
 
 
-def zones_state(pyramids: list[Pyramid], pool: CellPool) -> ZonesState:
-    """Of the zones of all granularities, the first in front."""
+def zones_state(pyramids: list[Pyramid], pool: CellPool, *, listing: bool) -> ZonesState:
+    """Of the zones of all granularities, the first in front. listing: whether lists are kept."""
     held = [zone for pyramid in reversed(pyramids) for zone in pyramid.zones]
     slots = np.array([zone.slot for zone in held], np.int64)
     numbers = [[*(getattr(zone, name) for name in _WHOLE), CUTS.index(zone.cut)] for zone in held]
@@ -98,13 +100,18 @@ def zones_state(pyramids: list[Pyramid], pool: CellPool) -> ZonesState:
         np.array([zone.confidence for zone in held], np.float64),
         counters[slots],
         rows[slots],
-        Top(
-            np.array([zone.top.hash for zone in held], np.uint64),
-            np.array([zone.top.row for zone in held], np.int64),
-            np.array([zone.top.estimate for zone in held], np.int32),
-            np.array([zone.top.share for zone in held], np.int32),
-            np.array([zone.top.places for zone in held], np.int32),
-        ),
+        _together([zone.top for zone in held if zone.top is not None]) if listing else None,
+    )
+
+
+def _together(tops: list[Top]) -> Top:
+    """Lists of z zones, one array of each kind."""
+    return Top(
+        np.array([top.hash for top in tops], np.uint64),
+        np.array([top.row for top in tops], np.int64),
+        np.array([top.estimate for top in tops], np.int32),
+        np.array([top.share for top in tops], np.int32),
+        np.array([top.places for top in tops], np.int32),
     )
 
 
@@ -115,7 +122,7 @@ def restore_zones(state: ZonesState, pyramids: list[Pyramid], pool: CellPool) ->
         slot = pool.take()
         cells = pool.of(slot)
         cells.counters[0], cells.rows[0] = state.counters[at], state.rows[at]
-        top = Top(*(array[at].copy() for array in state.top))
+        top = None if state.top is None else Top(*(array[at].copy() for array in state.top))
         zone = Zone(granularity, begin_ms, last_ms, first, end, slot, layout, top)
         zone.cut, zone.confidence = CUTS[cut], float(state.confidence[at])
         pyramid = pyramids[granularity - 1]
@@ -136,20 +143,16 @@ def copied_tally(tally: Tally) -> Tally:
 def growing_state(growing: GrowingZone) -> GrowingState:
     """Copies of what it holds."""
     chunk, tally = growing.chunk, growing.tally
+    numbers = (copied_tally(tally), growing.t1, growing.changes, growing.begun)
+    if chunk is None:
+        return GrowingState(*numbers, 0, None, None)
     of_rows = slice(0, chunk.count)
-    return GrowingState(
-        copied_tally(tally),
-        growing.t1,
-        growing.changes,
-        growing.begun,
-        chunk.first,
-        chunk.hash[of_rows].copy(),
-        Places(
-            chunk.places.counters[of_rows].copy(),
-            chunk.places.bucket[of_rows].copy(),
-            chunk.places.share[of_rows].copy(),
-        ),
+    places = Places(
+        chunk.places.counters[of_rows].copy(),
+        chunk.places.bucket[of_rows].copy(),
+        chunk.places.share[of_rows].copy(),
     )
+    return GrowingState(*numbers, chunk.first, chunk.hash[of_rows].copy(), places)
 
 
 def restore_growing(state: GrowingState, zone: Zone | None, growing: GrowingZone) -> None:
@@ -157,7 +160,10 @@ def restore_growing(state: GrowingState, zone: Zone | None, growing: GrowingZone
     growing.zone, growing.begun = zone, state.begun
     growing.t1, growing.changes = state.t1, state.changes
     growing.tally = copied_tally(state.tally)
-    growing.chunk.hold(state.hash, state.places, state.first)
+    growing.chunk = None
+    if state.hash is not None and state.places is not None:
+        growing.chunk = Chunk(len(state.tally.squares))
+        growing.chunk.hold(state.hash, state.places, state.first)
 
 
 def learning_state(learning: Learning) -> LearningState:

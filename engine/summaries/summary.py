@@ -9,6 +9,7 @@ Source: Ali, Aref, ElTabakh, *Scalability via Summaries*, section 3.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import chain
 from typing import Self
@@ -17,6 +18,7 @@ import numpy as np
 
 from engine.kernels import sketches
 from engine.kernels.descents import CandidateRoom
+from engine.kernels.top_values import Top
 from engine.model.attributes import Attribute
 from engine.model.batch import BoolArray, Column, Int32Array, Int64Array
 from engine.model.summary import SummaryDefinition
@@ -41,11 +43,13 @@ from engine.summaries.state import (
     zones_state,
 )
 from engine.summaries.summary_type import Float64Array, Places, SummaryType, ValueKeys
-from engine.summaries.top_lists import TopValues
+from engine.summaries.top_lists import CHUNK, Chunk, TopValues
 from engine.summaries.value_keys import ValueHashes, without_value
 from engine.summaries.zones import CUTS, Candidates, Cut, Zone, Zones
 
 NEVER = 2**63 - 1
+DROPPED_ROWS_MAX = 32_768
+"""Rows that retention let go of, and that are held on meanwhile."""
 
 
 class Summary:
@@ -65,6 +69,8 @@ class Summary:
         self._hashes = ValueHashes()
         self._pool = CellPool(settings.buckets, self._technique.size)
         self._rows = RowBuckets(settings.buckets + 1)
+        # Rows below it are gone, whether they were let go of yet or not.
+        self._floor = 0
         # By granularity, the first one in front.
         self._pyramids = [
             Pyramid(self._pool, self._technique, self._granularities.height(granularity))
@@ -93,6 +99,8 @@ class Summary:
         """
         if not len(values):
             return
+        if self._floor >= self._rows.next:  # none of the rows is left
+            self._settle()
         if self._rows.first == self._rows.next:
             self._rows.begin(first)
         if first != self._rows.next:
@@ -112,6 +120,7 @@ class Summary:
             self._leaves_ms = min(leave, default=NEVER)
         if now_ms < self._leaves_ms:
             return
+        self._settle()
         self._changed()
         for pyramid in self._pyramids:  # a zone passes through all granularities, whatever NOW skips
             while pyramid.zones and self._granularities.leaves_ms(pyramid.zones[0]) <= now_ms:
@@ -119,10 +128,21 @@ class Summary:
         self._rows.drop_below(self._first())
 
     def drop_below(self, ordinal: int) -> None:
-        """Retention let go the rows before this ordinal. Counters of a zone that has others stay."""
+        """Retention let go the rows before this ordinal. Counters of a zone that has others stay.
+
+        The rows go when somebody looks, or when they are many: nobody can tell.
+        """
+        ordinal = min(ordinal, self._rows.next)
+        if ordinal > max(self._rows.first, self._floor):
+            self._floor, self._zones = ordinal, None
+            if ordinal - self._rows.first >= DROPPED_ROWS_MAX:
+                self._settle()
+
+    def _settle(self) -> None:
+        """Let go of the rows below the floor."""
+        ordinal = self._floor
         if ordinal <= self._rows.first:
             return
-        self._zones = None
         for pyramid in reversed(self._pyramids):
             while pyramid.zones and pyramid.zones[0].first < ordinal:
                 zone = pyramid.zones[0]
@@ -150,6 +170,7 @@ class Summary:
     def zones(self) -> Zones:
         """Those that have retained rows."""
         if self._zones is None:
+            self._settle()
             self._zones = self._columns()
         return self._zones
 
@@ -191,15 +212,18 @@ class Summary:
 
     def rows_of(self, bucket: int, first: int, end: int) -> Int64Array:
         """Ordinals of the bucket's rows in first <= ordinal < end, ascending."""
+        self._settle()
         ends = np.array([[first], [end]], np.int64)
         return self._rows.lists(np.array([bucket], np.int32), ends[0], ends[1]).rows
 
     def rows_of_many(self, bucket: Int32Array, first: Int64Array, end: Int64Array) -> RowLists:
         """As :meth:`rows_of`, for n buckets and ranges at once."""
+        self._settle()
         return self._rows.lists(bucket, first, end)
 
     def buckets_of(self, first: int, end: int) -> Int32Array:
         """int32[end - first]: the bucket of each row; of rows that it doesn't hold the last."""
+        self._settle()
         return self._rows.buckets_of(first, end)
 
     def cell_rows(self, zones: Int64Array) -> Int32Array:
@@ -208,14 +232,46 @@ class Summary:
 
     def top(self, zone: int, bucket: int) -> TopValues:
         """The values of a cell with the largest estimates, up to 32. zone: place in ``zones``."""
-        held = next(one for one in self._held() if one.slot == self.zones.slot[zone])
-        return top_lists.listed(self._growing.shown() if held is self._growing.zone else held.top, bucket)
+        return top_lists.listed(self._top(zone), bucket)
 
     def tops(self, zone: int) -> list[TopValues]:
         """As :meth:`top`, of all cells of a zone, by bucket."""
-        held = next(one for one in self._held() if one.slot == self.zones.slot[zone])
-        top = self._growing.shown() if held is self._growing.zone else held.top
+        top = self._top(zone)
         return [top_lists.listed(top, bucket) for bucket in range(self.definition.settings.buckets)]
+
+    @property
+    def lists_values(self) -> bool:
+        """Whether it keeps lists of the most frequent values, which :meth:`top` tells."""
+        return self._growing.chunk is not None
+
+    def list_values(self, values_of: Callable[[int, int], Column] | None, first: int) -> None:
+        """Keep lists from now on. Those of the zones that are there are made of their rows from the ordinal
+        ``first`` on, by the counters as they are now.
+
+        values_of: the attribute of the rows of a range of ordinals, all taken in. None: keep
+        no lists. O(rows t).
+        """
+        self._settle()
+        growing = self._growing
+        growing.chunk = None
+        for zone in self._held():
+            zone.top = None
+            if values_of is not None:
+                zone.top = top_lists.empty_top(self.definition.settings.buckets, self._technique.depth)
+        if values_of is None:
+            return
+        growing.chunk = Chunk(self._technique.depth)
+        for zone in self._held():
+            cells, top = self._pool.of(zone.slot), zone.top
+            assert top is not None
+            growing.chunk.count = 0
+            for at in range(max(first, zone.first), zone.end, CHUNK):
+                end = min(at + CHUNK, zone.end)
+                keys = self.keys(values_of(at, end))
+                places = self._places(keys, zone.layout)
+                growing.chunk.take(keys.hash, places, slice(0, end - at), at, cells, top)
+            if zone is not growing.zone:
+                growing.chunk.end(cells, top)
 
     def cuts(self) -> Float64Array | None:
         """float64[buckets - 1], ascending: in zones whose ``layout`` is 1 a value is in bucket i where i of
@@ -237,8 +293,9 @@ class Summary:
     @property
     def nbytes(self) -> int:
         """Bytes of its arrays."""
-        tops = sum(array.nbytes for zone in self._held() for array in zone.top)
-        return self._pool.nbytes + self._rows.nbytes + tops + self._growing.chunk.nbytes
+        tops = sum(array.nbytes for zone in self._held() if zone.top is not None for array in zone.top)
+        chunk = 0 if self._growing.chunk is None else self._growing.chunk.nbytes
+        return self._pool.nbytes + self._rows.nbytes + tops + chunk
 
     def attributes(self) -> tuple[Attribute, ...]:
         """What it tells of itself; theta and zone_rows_min may be set, see :meth:`alter`."""
@@ -258,13 +315,14 @@ class Summary:
 
     def state(self) -> SummaryState:
         """All that the next calls depend on; copies."""
+        self._settle()
         rows = self._rows
         learned = self._layouts[1] if len(self._layouts) > 1 else None
         return SummaryState(
             self.now_ms,
             rows.first,
             rows.buckets_of(rows.first, rows.next).astype(np.uint16),
-            zones_state(self._pyramids, self._pool),
+            zones_state(self._pyramids, self._pool, listing=self.lists_values),
             growing_state(self._growing),
             None if self._learning is None else learning_state(self._learning),
             learned,
@@ -296,6 +354,13 @@ class Summary:
     def _held(self) -> list[Zone]:
         """All zones, oldest first."""
         return list(chain.from_iterable(one.zones for one in reversed(self._pyramids)))
+
+    def _top(self, zone: int) -> Top:
+        """The lists of a zone, all its rows in them."""
+        held = next(one for one in self._held() if one.slot == self.zones.slot[zone])
+        if held.top is None:
+            raise ValueError("no lists are kept")
+        return self._growing.shown() if held is self._growing.zone else held.top
 
     def _changed(self) -> None:
         self._zones = self._trees = self._leaves_ms = None
@@ -329,7 +394,6 @@ class Summary:
             there = keys.bucket < self.definition.settings.buckets
             self._learning.take(keys.position, keys.hash, there)
         self._rows.append(keys.bucket)
-        places = self._places(keys, -1)
         at = 0
         while at < len(values):
             growing, begin_ms = self._growing, int(timestamp[at])
@@ -339,7 +403,7 @@ class Summary:
                 self._trees = None
                 zone = growing.begin(begin_ms, first + at, len(self._layouts) - 1)
                 self._pyramids[0].append(zone, growing.begun)
-            at, fell = growing.enter(keys.hash, places, timestamp, first, at)
+            at, fell = growing.enter(keys, self._layouts[-1], timestamp, first, at)
             if fell:
                 self._end("change")
 
@@ -366,7 +430,8 @@ class Summary:
             covering.index(zone)
             return
         covering.join(into, zone.slot)
-        top_lists.join(self._pool.of(into.slot), into.top, zone.top)
+        if into.top is not None and zone.top is not None:
+            top_lists.join(self._pool.of(into.slot), into.top, zone.top)
         into.end, into.last_ms = zone.end, zone.last_ms
         into.confidence = min(into.confidence, zone.confidence)
         self._pool.free(zone.slot)

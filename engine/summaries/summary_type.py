@@ -34,6 +34,10 @@ class ValueKeys(NamedTuple):
     bucket: Int32Array
     position: Float64Array
 
+    def part(self, rows: slice) -> ValueKeys:
+        """Of some of the values."""
+        return ValueKeys(self.hash[rows], self.bucket[rows], self.position[rows])
+
 
 class Places(NamedTuple):
     """Where n values are counted in the cells of one layout.
@@ -71,6 +75,20 @@ class SummaryType(Protocol):
 
     def places(self, keys: ValueKeys, bucket: Int32Array, layout: Layout) -> Places:
         """Where values are counted, whose buckets in the layout are these."""
+
+    def summarize_keys(
+        self,
+        cells: Cells,
+        tally: Tally,
+        keys: ValueKeys,
+        layout: Layout,
+        rows: slice,
+        theta: float,
+        rows_min: int,
+    ) -> int:
+        """As :meth:`summarize`, of values whose places nobody needs besides. The layout is that of their
+        buckets.
+        """
 
     def summarize(
         self, cells: Cells, tally: Tally, places: Places, rows: slice, theta: float, rows_min: int

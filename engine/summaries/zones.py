@@ -34,8 +34,8 @@ class Zone:
     slot: int
     # By which layout its rows are in buckets.
     layout: int
-    # The values of its cells with the largest estimates.
-    top: Top
+    # The values of its cells with the largest estimates; None: no lists are kept.
+    top: Top | None = None
     # In the order of the zones of its granularity; see pyramid.py.
     number: int = 0
     # Whether its cells are in those of the pyramid.

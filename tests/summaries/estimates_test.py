@@ -72,9 +72,23 @@ def test_estimates_are_seldom_off_by_more_than_the_bound() -> None:
     assert beyond <= 0.02 * checked
 
 
-def test_lists_of_frequent_values_have_the_frequent_ones_and_a_row_of_each() -> None:
+@pytest.mark.parametrize("begun", [0, 28_500, 60_000])
+def test_lists_of_frequent_values_have_the_frequent_ones_and_a_row_of_each(begun: int) -> None:
+    """begun: rows that are there when lists are first asked for."""
     values, timestamp = zipf(60_000), np.arange(60_000)
-    summary = summary_of(SummarySettings(), Column(BIGINT, values), timestamp)
+    column = Column(BIGINT, values)
+    summary = summary_of(SummarySettings(), column.slice(0, begun), timestamp[:begun])
+    summary.list_values(column.slice, 0)
+    state = of_tree(SummaryState, as_tree(summary.state()))
+    restored = Summary.restored(summary.definition, BIGINT, state)
+    for at in range(begun, len(values), 5_000):
+        stop = min(at + 5_000, len(values))
+        for one, end in ((summary, stop), (restored, at + 1), (restored, stop)):
+            start = one._rows.next
+            one.enter(column.slice(start, end), timestamp[start:end], start)
+            one.advance(int(timestamp[end - 1]))
+    assert restored.lists_values
+    assert same(as_tree(restored.state()), as_tree(summary.state()))
     zones = summary.zones
     for zone in range(len(zones.first)):
         rows = values[zones.first[zone] : zones.end[zone]]
@@ -220,6 +234,7 @@ def test_changes_without_end_take_bounded_memory() -> None:
 def test_a_jump_of_a_year_empties_all_granularities() -> None:
     values, timestamp = zipf(30_000), np.arange(30_000)
     summary = summary_of(SummarySettings(), Column(BIGINT, values), timestamp)
+    summary.candidates(summary.keys(Column(BIGINT, values[:9])), 0)  # with upper cells, as later
     summary.advance(YEAR_MS)
     assert len(summary.zones.first) == 0
     assert len(summary.candidates(summary.keys(Column(BIGINT, values[:9])), 0).key) == 0
