@@ -2,8 +2,9 @@
 
 A zone that grows takes its rows in pieces of CHUNK. The distinct values of a piece, and those that are
 listed, compete by what the counters say at its end; where a list was full, only values that the piece has
-several times. So the lists depend on the rows of the zone alone. A value that fell out may come back in a
-later piece. Zones that are joined have of both lists the best by the counters of both.
+several times. So the lists depend on the rows of the zone alone, and on which of them were there when
+lists were first asked for: these compete by the counters of that time. A value that fell out may come back in
+a later piece. Zones that are joined have of both lists the best by the counters of both.
 """
 
 from __future__ import annotations

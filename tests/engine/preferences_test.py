@@ -307,3 +307,25 @@ def test_what_was_found_outlives_a_restart_with_a_query_that_stands_no_more() ->
     again.work()
     assert len(again.rows()) == 8
     again.engine._check()
+
+
+def test_lists_of_frequent_values_are_kept_while_a_selection_with_a_preference_stands() -> None:
+    feed, store = Feed(), MemoryState()
+    feed.put("a", *((1_000 + n, n % 3, 1.0) for n in range(30)))  # the last row waits for NOW
+
+    def listing(engine: Engine) -> list[bool]:
+        return [engine._sources[name].summaries[f"of_{name}"].lists_values for name in "ab"]
+
+    feed.engine.register("join", PREFERRED)
+    feed.engine.save(store)
+    assert listing(feed.engine) == [False, False]
+    for name in ("one", "other"):
+        feed.engine.register(name, SELECTED.replace("> 0", f"> {len(name)}"))
+    feed.engine.save(store)
+    assert listing(feed.engine) == listing(Engine.restore(store)) == [True, False]
+    summary = feed.engine._sources["a"].summaries["of_a"]
+    assert sorted(n for top in summary.tops(0) for n in top.estimate.tolist()) == [9, 10, 10]
+    for name, stays in (("one", True), ("other", False)):
+        feed.engine.unregister(name)
+        feed.engine.save(store)
+        assert listing(feed.engine) == listing(Engine.restore(store)) == [stays, False]
