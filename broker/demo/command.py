@@ -28,7 +28,7 @@ from broker.demo.board import BOARD, CREATES
 from broker.demo.bursts import KEY, Bursts, keys
 from broker.demo.dashboards import FOLLOWED, dashboards
 from broker.demo.flights import Data, Replayed, load, planes
-from broker.demo.promising import RARE, Promising
+from broker.demo.promising import RARE, UNITS_PER_S, Promising
 from broker.demo.queries import Standing, count_of_all, headlines, standing, watch_list
 from broker.demo.replay import Replay
 from broker.demo.services import Services, services
@@ -289,7 +289,7 @@ class Show:
             keys() as pressed,
             Live(console=self.console, auto_refresh=False, transient=True) as view,
         ):
-            while not replay.done:
+            while not (over := replay.done) or not promising.ends():
                 frame = time.monotonic()
                 running.check()
                 if pressed.pressed(KEY):
@@ -299,12 +299,15 @@ class Show:
                 found = [int(audience.look(i).table["flights"][0].as_py()) for i in range(len(titles))]
                 for place in islice(turn, TILES_A_FRAME):
                     tiles[place] = screen.tile(BOARD[place], board.look(place))
+                preferred = screen.promising(RARE.title, promising.look())
                 panels = [
                     screen.counts(titles, found, before),
                     screen.watched(f"a watch-list: {absent.title}", audience.client.snapshot(handle)),
-                    screen.promising(RARE.title, promising.look()),
+                    preferred,
                     *tiles.values(),
                 ]
+                if over:
+                    panels = [preferred]
                 if bursts.count:
                     panels.insert(0, screen.burst(bursts))
                 audience.glance(GLANCE_S)
@@ -341,10 +344,10 @@ class Show:
         if not self.headless:
             self.console.print(
                 Text.assemble(
-                    f"Of {RARE.title} ",
+                    f"While its work was limited, the answer of {RARE.title}, had ",
                     (f"{found.rows:,}", "bold"),
-                    f" were found with little work; without its limit {found.whole_rows:,}, "
-                    f"{'all of them' if is_whole else 'still not all'}, after {found.whole_s:.1f} s.",
+                    f" flights; without its limit it has {found.whole_rows:,}, "
+                    f"{'all of them: it is exact' if is_whole else 'still not all'}.",
                 )
             )
         return {
@@ -491,7 +494,10 @@ class Show:
         ]
         for line in lines:
             self._say(line)
-        self.console.print("Flights to rare destinations, with no time for others, and with all of it:")
+        self.console.print(
+            f"The answer of flights to rare destinations is approximate, with {UNITS_PER_S} units of work a "
+            "second; when the replay is over this limit goes, and it is exact. By hand:"
+        )
         for line in promising.commands(command):
             self._say(line)
         self.console.print()

@@ -64,7 +64,7 @@ def watched(title: str, snapshot: Snapshot) -> RenderableType:
 
 def promising(title: str, snapshot: Snapshot) -> RenderableType:
     """The last rows of an answer, and whether these are all."""
-    mark = Text("exact", style="green")
+    mark = Text(f"exact: all {len(snapshot):,} rows", style="green")
     if snapshot.approximate:
         share = "".join(
             f", about {1 - tag.fn:.0%}" for tag in snapshot.approximation[:1] if tag.fn is not None
