@@ -91,8 +91,7 @@ class Promising:
         """
         now = time.monotonic()
         if self.units_per_s is not None:
-            self.look()
-            self.limit(None)
+            self._release()
             self._lifted_s = now
         if self._exact_s is None:
             if not self.look().approximate:
@@ -103,8 +102,12 @@ class Promising:
     def hold(self) -> None:
         """Nothing is found any more while there is a limit: what is left stays left."""
         if self.units_per_s is not None:
-            self.look()
             self.limit(0)
+
+    def _release(self) -> None:
+        """What the limit left unfound is seen once more before it goes."""
+        self.look()
+        self.limit(None)
 
     def limit(self, units_per_s: int | None) -> None:
         """None: none."""
@@ -125,7 +128,8 @@ class Promising:
     def lift(self) -> bool:
         """No limit from now on: whether the answer is exact soon."""
         began = time.monotonic()
-        self.limit(None)
+        if self.units_per_s is not None:
+            self._release()
         while self.look().approximate:
             if time.monotonic() - began > WHOLE_MAX_S:
                 return False
