@@ -351,7 +351,7 @@ class PromisingJoin:
             open_ = one.open(*floors), other.open(*floors[::-1])
             known = (
                 sum(int(np.count_nonzero(each)) for each in open_),
-                one.estimate_left(open_[0]) + other.estimate_left(open_[1]),
+                one.estimate_left(open_[0], *floors) + other.estimate_left(open_[1], *floors[::-1]),
             )
             self._left_by_floors[floors] = known
         return known

@@ -154,14 +154,19 @@ class PromisingSet:
         """Units that all visits would take."""
         return int((self.entries.left * self.costs()).sum())
 
-    def estimate_left(self, among: BoolArray | None = None) -> float:
-        """How many pairs these entries, bool[entries], are estimated to lead to; None: all
-        that are not finished; so it is the same to the bit whether these were swept.
+    def estimate_left(self, among: BoolArray | None = None, stored: int = 0, probing: int = 0) -> float:
+        """How many pairs of rows at or above these ordinals these entries, bool[entries], are estimated to
+        lead to; None: all that are not finished; so it is the same to the bit whether these were swept. Of
+        the rows of an entry those between its first and its next one are held to be evenly spread.
         """
-        held = self.entries
+        held, lists = self.entries, self.lists()
         places = np.flatnonzero(held.left > 0 if among is None else among)
-        share = held.left[places] / held.rows[places]
-        return float((share * held.estimate[places] * self._list_counts.held[held.lists[places]]).sum())
+        counted = np.append(0, np.cumsum(lists.rows >= probing))
+        looking = counted[lists.starts + lists.counts] - counted[lists.starts]
+        first, end = held.first[places], held.cursor[places] + 1
+        within = np.maximum(end - np.maximum(first, stored), 0) / np.maximum(end - first, 1)
+        share = held.left[places] / held.rows[places] * within
+        return float((share * held.estimate[places] * looking[held.lists[places]]).sum())
 
     def add_lists(self, counts: Int64Array, codes: Int64Array, rows: Int64Array) -> int:
         """Lists come; returns the place of the first. rows: of all of them, one after another."""

@@ -138,3 +138,19 @@ def test_numbers_of_keys_that_are_gone_are_given_back(keys):
     spend_all(group, streams)
     assert set(pairs_of(group)) == streams.exact([280, 280], keys)
     assert len(found) > len(pairs_of(group)) > 0
+
+
+def test_what_is_estimated_to_be_left_counts_rows_in_the_windows_alone():
+    streams = Streams(granularity_ms=100, depth=1)
+    group = streams.group(join_query("desc", [range_window(10)] * 2))
+    streams.step({"a": rows_of(list(range(20)), [1] * 20)}, 20)
+    group.arrive(streams.at(), 20)
+    streams.step({"b": rows_of(list(range(20)), [1] * 20)}, 20)
+    group.arrive(streams.at(), 20)
+    due = len(streams.exact([10, 10]))
+    assert group.estimate_left("q0") == pytest.approx(due, rel=0.2)
+    streams.step({}, 25)
+    group.arrive(streams.at(), 25)
+    assert group.estimate_left("q0") == pytest.approx(len(streams.exact([15, 15])), rel=0.2)
+    spend_all(group, streams)
+    assert group.estimate_left("q0") == 0.0
