@@ -224,8 +224,9 @@ def _likeness(counters: Int32Array, tally: Tally, least: float, scratch: Int64Ar
     for r in range(t):
         total = np.int64(0)
         for bucket in range(counters.shape[0]):
-            now, then = counters[bucket], tally.before[bucket]
-            for place in range(r * width, (r + 1) * width):
+            now = counters[bucket, r * width : (r + 1) * width]
+            then = tally.before[bucket, r * width : (r + 1) * width]
+            for place in range(width):  # from 0, so that it is done many at a time
                 total += np.int64(then[place]) * np.int64(now[place] - then[place])
         scratch[r] = total
     u = max(np.float64(median_of(scratch)) / (before * entered), least)
