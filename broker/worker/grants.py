@@ -34,6 +34,10 @@ RECORDS_PART = 0.5
 """Of the free time what steps of records have; heartbeats have the rest, behind the rows' answers."""
 LINGER_S_MIN = 0.005
 """Where records wait for others to come, less time than this is not used for anything else."""
+QUIET_S = 0.05
+"""Behind the records that waited for others it is quiet for so long before a heartbeat is made: while records
+come all the time, its transaction would keep them waiting.
+"""
 HEARTBEAT_NS = 2_000_000.0
 """What a heartbeat takes besides the units of its grant, at most."""
 
@@ -106,11 +110,11 @@ class Grants:
 
     def next_s(self, now_ns: int, linger_s: float) -> float:
         """The same where records wait so long for others to come: a heartbeat that has no time before these
-        is made behind them.
+        is made behind them, if no more come soon.
         """
         there_is_s = within_s(linger_s)
         wait_s = self.wait_s(now_ns, there_is_s)
-        return wait_s if wait_s < there_is_s else max(linger_s, self.wait_s(now_ns))
+        return wait_s if wait_s < there_is_s else max(linger_s + QUIET_S, self.wait_s(now_ns))
 
     def for_heartbeat(self, now_ns: int, within_s: float = math.inf) -> int:
         """The grant of a heartbeat; 0: none is to be made for it. within_s: of time that there is."""

@@ -186,7 +186,7 @@ class Ingestion:
     def work_wait_s(self, linger_s: float) -> float:
         """How long until a heartbeat may bring queries with a preference further; infinite: none can. It is
         made now where it fits into the time for which records wait for others to come, ``linger_s``, and else
-        behind that.
+        behind that, if no more come soon.
         """
         if not self._grants.left or self._carrier() is None:
             return math.inf
