@@ -38,6 +38,10 @@ QUIET_S = 0.05
 """Behind the records that waited for others it is quiet for so long before a heartbeat is made: while records
 come all the time, its transaction would keep them waiting.
 """
+CHANGES_SHARE = 0.25
+"""The share of the changes of a query that may wait, of which a grant may be the cause; rows that leave
+windows need room, too.
+"""
 HEARTBEAT_NS = 2_000_000.0
 """What a heartbeat takes besides the units of its grant, at most."""
 
@@ -50,15 +54,22 @@ def within_s(linger_s: float) -> float:
 
 
 class Grants:
-    """Of one shard. step_ms: what a grant may take. share: of the time, while records wait. Used by the
-    shard's thread alone; ``left``, ``granted``, ``spent`` and ``limit`` may be read by others.
+    """Of one shard. step_ms: what a grant may take. share: of the time, while records wait. changes_max:
+    changes of a query that may wait to be written; a unit gives one row at most, so a grant has part of what
+    there is room for. Used by the shard's thread alone; ``left``, ``granted``, ``spent`` and ``limit`` may be
+    read by others.
     """
 
-    def __init__(self, step_ms: int, share: float, per_s_max: int | None, now_ns: int) -> None:
+    def __init__(
+        self, step_ms: int, share: float, per_s_max: int | None, changes_max: int, now_ns: int
+    ) -> None:
         self.cost = UnitCost()
         self.limit = WorkLimit(per_s_max, now_ns)
         self.left = 0
         """Units of work that were left after the last transaction."""
+        self.waiting = 0
+        """Changes that were worked out and wait to be written."""
+        self._changes_max = changes_max
         self.granted = 0
         self.spent = 0
         """Units, in this life."""
@@ -87,7 +98,7 @@ class Grants:
         """The grant of a step of records. lagging: more wait in the log."""
         free_ns = 0.0 if lagging else self._turn_ns
         span_ns = min(self._span_ns, max(free_ns, self._saved_ns))
-        return self._limited(self.cost.units_in(span_ns), now_ns)
+        return self._limited(min(self._room, self.cost.units_in(span_ns)), now_ns)
 
     def records_took(self, took_ns: float, granted: int, spent: int, spent_ns: float) -> None:
         """A step of records took so long, of it ``spent_ns`` for units of its grant."""
@@ -145,7 +156,12 @@ class Grants:
 
     def _units_within(self, within_s: float) -> int:
         """Of a heartbeat, where there is so much time."""
-        return self.cost.units_in(min(self._span_ns, max(0.0, within_s) * 1e9))
+        return min(self._room, self.cost.units_in(min(self._span_ns, max(0.0, within_s) * 1e9)))
+
+    @property
+    def _room(self) -> int:
+        """Units whose changes may wait besides those that do."""
+        return max(0, int(CHANGES_SHARE * self._changes_max) - self.waiting)
 
     def _limited(self, units: int, now_ns: int) -> int:
         return int(min(units, max(0.0, self.limit.left(now_ns))))

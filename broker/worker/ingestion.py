@@ -225,6 +225,7 @@ class Ingestion:
         a heartbeat for that, and no other step.
         """
         self._grants.left = self._steps.engine.preference_work()
+        self._grants.waiting = self._steps.pending.rows
         if not alone:
             self._grants.stepped()
 

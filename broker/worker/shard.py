@@ -129,6 +129,7 @@ class Shard(threading.Thread):
             settings.preference_step_ms,
             settings.preference_share,
             settings.preference_work_per_s_max,
+            settings.changes_max,
             time.perf_counter_ns(),
         )
         """What steps may work for queries with a preference."""

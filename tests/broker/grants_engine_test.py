@@ -28,7 +28,7 @@ class Shard:
         self.feed = feed
         self.now_ns = 0
         self.linger_until_ns = 0
-        self.grants = Grants(20, 0.1, None, 0)
+        self.grants = Grants(20, 0.1, None, 1_000_000, 0)
         self.worked(alone=False)
 
     @property
@@ -118,7 +118,7 @@ def test_no_work_is_left_that_nobody_does(actions: list[Any], pairs_max: int) ->
 
 @pytest.mark.parametrize("linger_ms", [0, 2, 4, 8, 100])
 def test_heartbeat_is_made_behind_records_that_wait_or_before_where_it_fits(linger_ms: int) -> None:
-    grants = Grants(20, 0.1, None, 0)
+    grants = Grants(20, 0.1, None, 1_000_000, 0)
     grants.left = 5
     fits = linger_ms in (0, 8, 100)
     assert grants.next_s(0, linger_ms / 1_000) == (0.0 if fits else linger_ms / 1_000 + QUIET_S)

@@ -24,12 +24,13 @@ class Load:
     work: int = 1 << 60
     share: float = 0.1
     per_s_max: int | None = None
+    changes_max: int = 1 << 62
     now_ns: int = 0
     waits_ns: list[float] = field(default_factory=list)
     heartbeats: int = 0
 
     def __post_init__(self) -> None:
-        self.grants = Grants(STEP_MS, self.share, self.per_s_max, 0)
+        self.grants = Grants(STEP_MS, self.share, self.per_s_max, self.changes_max, 0)
 
     def _spend(self, granted: int) -> tuple[int, int]:
         spent = min(granted, self.work)
@@ -213,3 +214,16 @@ def test_limit_changes_while_it_runs() -> None:
     assert limit.left(2 * S) == 1_000 * BURST_S
     limit.set(None, 2 * S)
     assert limit.wait_s(1_000_000, 2 * S) == 0
+
+
+def test_grants_leave_room_for_changes_that_wait_to_be_written() -> None:
+    shard = Load(unit_ns=1.0, changes_max=4_000)
+    shard.grants.left = shard.work
+    assert 0 < shard.grants.for_heartbeat(0) <= 1_000
+    shard.grants.waiting = 999
+    assert shard.grants.for_heartbeat(0) == 1
+    shard.grants.waiting = 1_000
+    assert shard.grants.for_heartbeat(0) == 0
+    assert math.isinf(shard.grants.wait_s(0))
+    shard.records(MS, lagging=False)
+    assert shard.grants.spent == 0
