@@ -8,6 +8,7 @@ Source: Ali, Aref, ElTabakh, *Scalability via Summaries*, figure 3b.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from decimal import Decimal
 
 from sqlglot import exp
@@ -24,6 +25,8 @@ from tureen.errors import SyntaxRefused
 EXAMPLE = "WITH PREFERENCE desc SUMMARY.Estimate.Count(s.column)"
 _ORDERS = ("ASC", "DESC", "WEIGHTED")
 _PROPERTIES = ("COUNT", "FREQUENCY")
+_NEVER = ("HAVING", "LIMIT", "FETCH", "OFFSET")
+"""What would give rows that the exact answer lacks."""
 _ESTIMATES = "write SUMMARY.Estimate.Count(column) or SUMMARY.Estimate.Frequency(column)"
 _FADE = "write FADE FACTOR 0.8, or FADE FACTOR 80 %: above 0 and at most 1"
 _DIGITS_MAX = 40
@@ -53,15 +56,23 @@ def parse_preference(cursor: Cursor, expression: Expressions) -> nodes.Preferenc
             fade = _fade(cursor)
         else:
             window = _window(cursor)
-    _refuse_behind(cursor)
+    _refuse_behind(cursor, priorities)
     clause = nodes.PreferenceClause(order=order, priorities=priorities, fade=fade, window=window)
     return cursor.node(clause, token, *priorities)
 
 
-def _refuse_behind(cursor: Cursor) -> None:
-    """Raise SyntaxRefused for what stands before the clause, and for a word that is misspelt."""
+def _refuse_behind(cursor: Cursor, priorities: Sequence[exp.Expr]) -> None:
+    """Raise SyntaxRefused for what stands before the clause, and for a word that is misspelt; NotSupported
+    for what no query with a preference has.
+    """
     if starts_preference(cursor):
         raise cursor.refuse(SyntaxRefused, "WITH PREFERENCE is given twice", hint="leave one of them out")
+    if cursor.word in _NEVER:
+        raise cursor.not_supported(
+            f"{cursor.word} beside WITH PREFERENCE is not supported: "
+            "rows that were not found would decide what it gives",
+            f"leave out {cursor.word}, or WITH PREFERENCE",
+        )
     if cursor.word in EARLIER:
         raise cursor.refuse(
             SyntaxRefused,
@@ -76,6 +87,8 @@ def _refuse_behind(cursor: Cursor) -> None:
         )
     if cursor.at(TokenType.L_PAREN):
         raise cursor.expected("a comma, FADE FACTOR, WINDOW or the end of the query", _ESTIMATES)
+    if cursor.word == "SUMMARY" and isinstance(priorities[-1], exp.Column):
+        raise cursor.expected("a comma", f"a preference is ASC, DESC or WEIGHTED: write {EXAMPLE}")
     hint = near(cursor.word, ["FADE", "WINDOW"]) if cursor.word not in ("", "WITH", "EMIT") else None
     if hint is not None:
         raise cursor.expected("FADE FACTOR, WINDOW or the end of the query", hint)

@@ -1,0 +1,1 @@
+SELECT * FROM store1 WITH PREFERENCE downward SUMMARY.Estimate.Count(itemno)
