@@ -70,6 +70,7 @@ class PromisingJoin:
         assert key.edge is not None
         self.key = key
         self._entries_max = limits.promising_entries_max
+        self._limits = limits
         self._pairs_max = limits.promising_pairs_max
         self._codes_min = codes_min
         edge = key.edge
@@ -109,14 +110,25 @@ class PromisingJoin:
     def add(self, member: Member, at: Mapping[SourceName, ScanAt]) -> None:
         """A query comes; it sees all retained rows, after the next :meth:`arrive`."""
         self._members.add(member)
+        self._bound_pairs()
         self._at = {name: at[name] for name in self.key.sources}
         self._left_by_floors.clear()
 
     def remove(self, query_id: str) -> None:
         """It goes; what only it wanted is not kept from now on."""
         self._members.remove(query_id)
+        self._bound_pairs()
         if self._is_kept:
             self._keep_for(self._members.needed())
+
+    def _bound_pairs(self) -> None:
+        """Where a query emits its changes, no answer may become too large to be compared with the one before:
+        half of that is left for what the last visit gives.
+        """
+        emits = any(member.query.emit is not None for member in self.members.values())
+        self._pairs_max = self._limits.promising_pairs_max
+        if emits:
+            self._pairs_max = min(self._pairs_max, self._limits.changes_max // 2)
 
     def reweigh(self, query_id: str, weight: float) -> None:
         """It has another weight."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from engine.language.expressions import Arithmetic, Column, Literal
 from engine.language.preference import ATTRIBUTE, FREQUENCY
-from engine.language.query import Query
+from engine.language.query import Emit, Query
 from engine.model.limits import Limits
 from engine.model.state_tree import Tree, as_tree, of_tree
 from engine.model.summary import SummarySettings
@@ -164,9 +165,13 @@ def test_neither_cuts_of_grants_nor_restarts_change_what_is_found(order):
     assert last.entries_left <= 100
 
 
-def test_a_group_without_room_for_pairs_waits_until_some_leave_the_window():
+@pytest.mark.parametrize(
+    ("limits", "emit"), [(Limits(promising_pairs_max=2), None), (Limits(changes_max=4), Emit())]
+)
+def test_a_group_without_room_for_pairs_waits_until_some_leave_the_window(limits, emit):
     streams = Streams(granularity_ms=100)
-    group = streams.group(join_query("desc", [range_window(5)] * 2), limits=Limits(promising_pairs_max=2))
+    query = replace(join_query("desc", [range_window(5)] * 2), emit=emit)
+    group = streams.group(query, limits=limits)
 
     def arrive(rows: dict[str, list[Row]], now_ms: int) -> None:
         streams.step(rows, now_ms)
