@@ -25,7 +25,6 @@ from engine.queries.explain import Plan
 from engine.queries.footprint import Footprint, Heavy, footprint, heaviest
 from engine.queries.plan_preference import group_id
 from engine.queries.promising_attributes import promising_attributes
-from engine.queries.summary_attributes import summary_attributes
 from engine.queries.summary_facts import brief_facts, whole_facts
 from engine.standing.query import set_key
 from tureen.errors import NotSupported, UnknownEntity
@@ -62,7 +61,7 @@ class Inspection(ABC):
                 modules[f"monitor/{name}"] = source.monitor.attributes()
             modules |= source.constraints()
             for summary, at_work in source.summaries.items():
-                modules[f"summary/{summary}"] = summary_attributes(at_work)
+                modules[f"summary/{summary}"] = at_work.attributes()
             modules[f"queue/pending/{name}"] = source.pending.attributes(source.clock.clock_ms)
         now_ns = 0 if self._parts.timer is None else self._parts.timer()
         for module in self._parts.scheduler:

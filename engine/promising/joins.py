@@ -287,9 +287,8 @@ class PromisingJoin:
             rows = np.concatenate([each.rows for each in both])
             left = np.concatenate([each.left for each in both])
             costs = np.concatenate([each.entries.costs() for each in self._inputs])
-            room = min(
-                units - used, self._pairs_max - len(self._pairs)
-            )  # a visit gives a pair a unit at most
+            # A unit gives a pair at most.
+            room = min(units - used, self._pairs_max - len(self._pairs))
             picked = picking.pick(self.key.order, order.rank, order.priority, rows, left, costs, room)
             if not len(picked.places):
                 break

@@ -1,4 +1,4 @@
-"""What a summary tells of itself, as attributes."""
+"""What a summary tells of itself as an entity; theta and zone_rows_min change by a journalled step."""
 
 from __future__ import annotations
 
@@ -11,27 +11,26 @@ from engine.model.attributes import Attribute, Bounds
 if TYPE_CHECKING:
     from engine.summaries.summary import Summary
 
+ROWS_MIN_MAX = 1_000_000
+"""Of zone_rows_min, as statements have it."""
+
 
 def attributes_of(summary: Summary) -> tuple[Attribute, ...]:
-    """In the order in which they are shown. O(counters), for the error bound."""
-    zones, settings = summary.zones, summary.definition.settings
-    each = range(1, summary.definition.depth + 1)
-    held = ", ".join(str(int((zones.granularity == granularity).sum())) for granularity in each)
-    ended = summary.ended
+    """Of one summary. O(zones)."""
+    definition, zones = summary.definition, summary.zones
+    settings = definition.settings
+    confidence = float(zones.confidence[-1]) if len(zones.confidence) else None
     return (
-        Attribute("rows", int(zones.rows.sum()), "rows with a value in its zones", unit="rows"),
-        Attribute("zones", held, "zones of each granularity, the most recent first"),
-        Attribute("zones_ended_change", ended["change"], "zones that ended because the stream changed"),
-        Attribute("zones_ended_length", ended["length"], "zones that ended at their greatest length"),
-        Attribute("zones_ended_granularity", ended["granularity"], "zones that ended at a multiple of T1"),
-        Attribute("reach_ms", summary.definition.reach_ms, "how far it reaches behind NOW"),
-        Attribute("nbytes", summary.nbytes, "memory of counters, indexes and lists", unit="bytes"),
-        Attribute(
-            "error_rows",
-            float(np.max(summary.error_bounds(), initial=0.0)),
-            "sqrt(F2 / b) of the worst cell: the standard deviation of an estimate is at most that",
-            unit="rows",
-        ),
+        Attribute("stream", definition.stream, "what it summarises"),
+        Attribute("attribute", definition.attribute, "the column that its values are of"),
+        Attribute("kind", settings.kind, "how it counts values"),
+        Attribute("granularity_ms", definition.granularity_ms, "the length of the finest granularity"),
+        Attribute("rate", definition.rate, "how many times as long each granularity is as the one before"),
+        Attribute("depth", definition.depth, "granularities"),
+        Attribute("reach_ms", definition.reach_ms, "how far behind NOW it reaches"),
+        Attribute("zones", len(zones.rows), "zones that have rows"),
+        Attribute("rows", int(np.sum(zones.rows)), "rows in them that have a value", unit="rows"),
+        Attribute("confidence", confidence, "of the last zone that ended, or of the one that is open"),
         Attribute(
             "theta",
             settings.theta,
@@ -44,7 +43,7 @@ def attributes_of(summary: Summary) -> tuple[Attribute, ...]:
             "zone_rows_min",
             settings.zone_rows_min,
             "rows of a zone before its confidence is looked at",
-            bounds=Bounds(1),
+            bounds=Bounds(1, ROWS_MIN_MAX),
             unit="rows",
             changes_answers=True,
         ),

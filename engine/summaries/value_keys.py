@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -21,7 +23,7 @@ class ValueHashes:
     """Hashes of columns of values. What was worked out of tables of strings is kept; one writer."""
 
     def __init__(self) -> None:
-        self._of_strings = CodeValues()
+        self._numbers = CodeValues()
         self._prefixes = CodeValues()
 
     def hashes(self, values: Column) -> HashArray:
@@ -32,7 +34,8 @@ class ValueHashes:
         out = np.empty(len(values), np.uint64)
         kind = values.type.kind
         if kind is Kind.STRING:
-            value_hashes.integer_hashes(self._numbers_of_strings(values), out)
+            numbers = self._of_strings(values, self._numbers, _string_numbers)
+            value_hashes.integer_hashes(numbers, out)
         elif kind is Kind.DOUBLE:
             doubles = np.ascontiguousarray(values.values)
             value_hashes.double_hashes(doubles, doubles.view(np.int64), out)
@@ -50,35 +53,26 @@ class ValueHashes:
         """
         kind = values.type.kind
         if kind is Kind.STRING:
-            return self._prefixes_of_strings(values).astype(np.float64)
+            return self._of_strings(values, self._prefixes, _prefixes).astype(np.float64)
         if kind is Kind.DECIMAL:
             return values.values / float(10**values.type.scale)
         return values.values.astype(np.float64)
 
-    def _prefixes_of_strings(self, values: Column) -> Int64Array:
+    @staticmethod
+    def _of_strings(
+        values: Column, known: CodeValues, compute: Callable[[pa.StringArray], Int64Array]
+    ) -> Int64Array:
+        """int64[n]: what is computed of each string, once for each code of a table."""
         strings = values.strings
         if isinstance(strings, StringTable):
             numbers = np.empty(len(values), np.int64)
-            self._prefixes.take(strings, values.values, numbers, _prefixes)
+            known.take(strings, values.values, numbers, compute)
             return numbers
         short = values.short()
         assert isinstance(short.dictionary, pa.StringArray)
         if not len(short.dictionary):
             return np.zeros(len(values), np.int64)
-        of_rows: Int64Array = _prefixes(short.dictionary)[short.values]
-        return of_rows
-
-    def _numbers_of_strings(self, values: Column) -> Int64Array:
-        strings = values.strings
-        if isinstance(strings, StringTable):
-            numbers = np.empty(len(values), np.int64)
-            self._of_strings.take(strings, values.values, numbers, _string_numbers)
-            return numbers
-        short = values.short()
-        assert isinstance(short.dictionary, pa.StringArray)
-        if not len(short.dictionary):
-            return np.zeros(len(values), np.int64)
-        of_rows: Int64Array = _string_numbers(short.dictionary)[short.values]
+        of_rows: Int64Array = compute(short.dictionary)[short.values]
         return of_rows
 
     @staticmethod
