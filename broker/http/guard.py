@@ -10,12 +10,19 @@ from broker.http.callers import NDJSON, Callers, media_type
 from broker.http.errors import Unauthorized, answer
 from tureen.errors import LimitExceeded, TureenError
 
-OPEN_PATHS = ("/healthcheck", "/readycheck")
+OPEN_PATHS = ("/", "/healthcheck", "/readycheck")
+OPEN_FILES = "/page/"
+"""Paths that begin so are those of the page's files, which hold no data."""
+
+
+def is_open(path: str) -> bool:
+    """Whether a path needs no token."""
+    return path in OPEN_PATHS or path.startswith(OPEN_FILES)
 
 
 class Guard:
-    """Refuses requests for pages of other sites, those without the token (health and readiness are open), and
-    bodies above their limit.
+    """Refuses requests for pages of other sites, those without the token (health, readiness and files of
+    the page are open), and bodies above their limit.
     """
 
     def __init__(
@@ -30,7 +37,7 @@ class Guard:
     def refusal(self, scope: Scope, headers: dict[bytes, bytes]) -> TureenError | None:
         """Why a request is refused before its body is looked at. headers: of the scope."""
         refused = self._callers.refusal(scope, headers)
-        if refused is None and self._expected is not None and scope["path"] not in OPEN_PATHS:
+        if refused is None and self._expected is not None and not is_open(scope["path"]):
             given = headers.get(b"authorization", b"")
             if not hmac.compare_digest(given, self._expected):
                 return Unauthorized()

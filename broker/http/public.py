@@ -36,6 +36,7 @@ from broker.http.row_samples import ROWS_MAX
 from broker.http.statements import Statements
 from broker.http.summaries import SummaryRequests
 from broker.http.writes import Answer, Writes
+from broker.page.serving import serve_page
 from broker.settings import Settings
 from broker.worker.metrics import Metrics
 from broker.worker.node import Node
@@ -62,6 +63,7 @@ def public_api(
     install(app)
     describe(app)
     serve_pages(app)
+    serve_page(app)
     writes = Writes(settings, node, publisher)
     endings = Endings(settings, node, writes, publisher)
     changes = QueryChanges(node, writes)

@@ -23,7 +23,8 @@ LIMIT = "preference_work_per_s_max"
 
 def rows(start: int, count: int) -> list[dict[str, Any]]:
     """Half of the values are 0; each of 1 to 9 is rare."""
-    return [{"id": i // 2 % 9 + 1 if i % 2 else 0, "v": i / 2, "ts": BASE_MS + i} for i in range(start, start + count)]
+    ids = [i // 2 % 9 + 1 if i % 2 else 0 for i in range(start, start + count)]
+    return [{"id": id_, "v": i / 2, "ts": BASE_MS + i} for i, id_ in enumerate(ids, start)]
 
 
 def told(broker: Broker, handle: str) -> tuple[list[list[Any]], list[dict[str, Any]]]:

@@ -1,0 +1,2 @@
+// Layout of graphs.
+export { default as dagre } from "@dagrejs/dagre";

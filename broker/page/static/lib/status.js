@@ -1,0 +1,43 @@
+// What the broker tells each second of itself, for all views.
+import { computed, signal } from "../vendor/core.js";
+import { get } from "./api.js";
+import { me, token } from "./session.js";
+import { openStream } from "./stream.js";
+
+/** The last frame of `/status/events`; null before the first. */
+export const status = signal(null);
+/** `{state, since_ms, error}` of the connection to the broker. */
+export const connection = signal({ state: "connecting", since_ms: Date.now(), error: null });
+/** Whether what is shown is of now. */
+export const live = computed(() => connection.value.state === "open");
+/** By how much the broker's clock is ahead of this browser's, in ms. */
+export const clockAhead = signal(0);
+/** How often the broker came back as another process. */
+export const restarts = signal(0);
+
+let close = () => {};
+
+/** Begin, or begin again with another token. */
+export const follow = () => {
+  close();
+  get("me")
+    .then((found) => (me.value = found))
+    .catch(() => {});
+  close = openStream("status/events", {
+    onEvent: (kind, data) => {
+      if (kind !== "status") return;
+      if (status.value && status.value.instance !== data.instance) restarts.value += 1;
+      status.value = data;
+      clockAhead.value = data.at_ms - Date.now();
+    },
+    onState: (state, error = null) => {
+      if (connection.value.state !== state) connection.value = { state, since_ms: Date.now(), error };
+    },
+  });
+};
+
+let before = token.value;
+token.subscribe((now) => {
+  if (now !== before) follow();
+  before = now;
+});
