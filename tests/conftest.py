@@ -71,13 +71,14 @@ TEST_S = 240
 """Of a test alone: the first Kafka of a machine is fetched before it starts, which takes what it takes."""
 
 HEAVIEST_FIRST = (
-    "spark", "broker/crash", "broker/results", "broker/outage", "broker/statements", "broker/templates",
-    "broker/feeds", "broker", "client", "topics", "benchmarks_smoke", "demo", "storage", "differential",
+    "spark", "page", "broker/crash", "broker/results", "broker/outage", "broker/statements",
+    "broker/templates", "broker/feeds", "broker", "client", "topics", "benchmarks_smoke", "demo", "storage",
+    "differential",
 )  # fmt: skip
 """Where several processes run the tests: what they begin with, so that none is left alone at the end. Spark's
 share is the largest that stays whole, minutes long."""
 
-TOGETHER = ("client", "spark", "topics")
+TOGETHER = ("client", "page", "spark", "topics")
 """Folders whose tests share what is dear to start."""
 
 
