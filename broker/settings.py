@@ -69,6 +69,12 @@ class Settings(BaseSettings):
         "commas; a request that names another host is refused (DNS rebinding).",
     )
     http_token: SecretStr | None = Field(None, description="Bearer token that every request must carry.")
+    http_read_token: SecretStr | None = Field(
+        None, description="Bearer token that only reads: who carries it looks, and changes nothing."
+    )
+    page: Literal["on", "read-only", "off"] = Field(
+        "on", description="The page at /: with all that the API can do, to look at, or not served."
+    )
     http_tls_certificate: Path | None = Field(None, description="PEM chain; with it the broker uses https.")
     http_tls_key: Path | None = Field(None, description="PEM key of the certificate.")
     http_threads: int = Field(8, ge=1, le=64, description="Answers computed at the same time.")
@@ -392,8 +398,12 @@ class Settings(BaseSettings):
         for name in self.host_names:
             if not re.fullmatch(r"[A-Za-z0-9_.-]+|[0-9A-Fa-f:.]+", name):
                 raise ValueError(f"http_hosts has names and addresses without ports, not {name!r}")
-        if self.http_token is not None and len(self.http_token.get_secret_value()) < 16:
-            raise ValueError("http_token has less than 16 characters")
+        tokens = {"http_token": self.http_token, "http_read_token": self.http_read_token}
+        for name, token in tokens.items():
+            if token is not None and len(token.get_secret_value()) < 16:
+                raise ValueError(f"{name} has less than 16 characters")
+        if self.http_token is not None and self.http_token == self.http_read_token:
+            raise ValueError("http_read_token is the http_token, which does not only read: choose another")
         return self
 
     def _check_record_sizes(self) -> None:

@@ -1,7 +1,8 @@
 """Which query a request means: by its handle, or, for the operator, by its public id.
 
 A handle opens an answer. The operator, who has the broker's token, or without one calls from this machine,
-may describe, pause and end any query by its public id, which lists show; a handle alone opens an answer.
+may describe, pause and end any query by its public id, which lists show; a handle alone opens an answer. Who
+has the token that only reads is not the operator.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from functools import lru_cache
 
 from starlette.types import Scope
 
+from broker.http.rights import Tokens
 from broker.settings import Settings, is_loopback
 from broker.worker.node import Node
 from tureen.errors import BrokerUnavailable, HandleNeeded, UnknownQuery
@@ -20,6 +22,8 @@ _query_id = lru_cache(16_384)(query_id)
 
 def is_operator(scope: Scope, settings: Settings) -> bool:
     """Whether a request that passed the guard comes from the operator."""
+    if Tokens(settings).reads(scope):
+        return False
     if settings.http_token is not None:
         return True
     client = scope.get("client")

@@ -32,6 +32,7 @@ from broker.http.pages import serve_pages
 from broker.http.plan_files import PlanFiles
 from broker.http.plans import plan_of, proposals_of
 from broker.http.requests import register_request
+from broker.http.rights import Tokens
 from broker.http.row_samples import ROWS_MAX
 from broker.http.statements import Statements
 from broker.http.summaries import SummaryRequests
@@ -63,7 +64,8 @@ def public_api(
     install(app)
     describe(app)
     serve_pages(app)
-    serve_page(app)
+    if settings.page != "off":
+        serve_page(app)
     writes = Writes(settings, node, publisher)
     endings = Endings(settings, node, writes, publisher)
     changes = QueryChanges(node, writes)
@@ -74,6 +76,8 @@ def public_api(
     entities = EntityRequests(node, changes, summaries, settings.sql_bytes_max, settings.snapshot_bytes_max)
     plan_files = PlanFiles(node, changes, entities, settings.sql_bytes_max)
     statements = Statements(settings, node, endings, creations, changes, summaries)
+
+    tokens = Tokens(settings)
 
     def operates(request: Request) -> bool:
         return is_operator(request.scope, settings)
@@ -124,7 +128,8 @@ def public_api(
     @app.post("/statements", tags=["statements"])
     async def post_statement(request: Request) -> Response:
         """Anything but a SELECT: SHOW, DESCRIBE, EXPLAIN, PAUSE, RESUME, TERMINATE, ALTER, CREATE, DROP."""
-        return await told(statements.run(await request.body(), operates(request)))
+        only_reads = tokens.reads(request.scope)
+        return await told(statements.run(await request.body(), operates(request), only_reads))
 
     @app.post("/queries", tags=["queries"])
     async def post_query(request: Request) -> Response:
@@ -292,6 +297,14 @@ def public_api(
     async def post_retry() -> Response:
         """Have shards that are held try to come back: `{"shards"}`, their numbers."""
         return json({"shards": await node.retry()})
+
+    @app.get("/me", tags=["service"])
+    async def get_me(request: Request) -> Response:
+        """What the caller may do: `operator`; `read_only` where the page is to change nothing, and `because`
+        of what: the `token` that only reads, or the setting `page`.
+        """
+        because = "token" if tokens.reads(request.scope) else "page" if settings.page == "read-only" else None
+        return json({"operator": operates(request), "read_only": because is not None, "because": because})
 
     @app.get("/status", tags=["service"])
     async def get_status() -> Response:

@@ -29,6 +29,7 @@ from broker.http.named import known, named, opened
 from broker.http.options import ChangeRequest, QueryChanges
 from broker.http.plans import plan_for, plan_of, proposals_for, proposals_of
 from broker.http.requests import body_object, sql_of
+from broker.http.rights import ReadToken
 from broker.http.summaries import SummaryRequests
 from broker.http.summary_tables import described_table, listed_table
 from broker.http.writes import Answer
@@ -62,6 +63,9 @@ QUERIES_MAX = 10_000
 
 SOURCE_KINDS = ("stream", "table", "view")
 
+READING = (Describe, DescribeSummary, Explain, Query, Show)
+"""Statements that change nothing; a query is refused here."""
+
 Table = dict[str, Any]
 
 
@@ -84,12 +88,14 @@ class Statements:
         self._changes = changes
         self._summaries = summaries
 
-    async def run(self, body: bytes, operator: bool) -> Answer:
-        """(status, answer). operator: asks. Raises QueryError for a refused text, and what carrying it out
-        raises.
+    async def run(self, body: bytes, operator: bool, only_reads: bool = False) -> Answer:
+        """(status, answer). operator: asks. only_reads: the caller may change nothing. Raises QueryError for
+        a refused text, ReadToken, and what carrying it out raises.
         """
         sql = sql_of(body_object(body), self._settings.sql_bytes_max)
         statement = await self._node.directory.understand(sql)
+        if only_reads and not isinstance(statement, READING):
+            raise ReadToken
         match statement:
             case CreateStream() | CreateFromQuery() | DropStream():
                 return await self._creations.make(statement, operator)

@@ -36,6 +36,7 @@ from broker.http.in_flight import InFlight, Patience
 from broker.http.pages import HEADERS
 from broker.http.private import private_api, private_socket
 from broker.http.public import public_api
+from broker.http.rights import Tokens
 from broker.liveness import Liveness
 from broker.settings import Settings
 from broker.supervisor import FATAL
@@ -235,9 +236,8 @@ class Worker:
 
     def _public_server(self, app: ASGIApp, snapshots: Snapshots) -> Server:
         given = self.settings
-        token = given.http_token.get_secret_value() if given.http_token else None
         callers = Callers(given.http_host, given.host_names)
-        guarded = Guard(app, callers, token, given.request_bytes_max, given.request_bulk_bytes_max)
+        guarded = Guard(app, callers, Tokens(given), given.request_bytes_max, given.request_bulk_bytes_max)
         connection = partial(Connection, in_flight=self.in_flight, at_once=AtOnce(guarded, snapshots))
         return Server(
             uvicorn.Config(

@@ -14,6 +14,7 @@ from tests.broker.running import READY_S, Broker
 from tests.kafka import wait_until
 
 TOKEN = "a-token-of-more-than-16-characters"
+READ_TOKEN = "another-token-that-only-reads"
 CERTIFICATE = Path(__file__).parent / "tls" / "certificate.pem"
 
 
@@ -30,6 +31,8 @@ def test_tls_and_token(kafka: str, tmp_path: Path, service_id: str) -> None:
         service_id,
         HTTP_HOST="0.0.0.0",
         HTTP_TOKEN=TOKEN,
+        HTTP_READ_TOKEN=READ_TOKEN,
+        PAGE="read-only",
         HTTP_TLS_CERTIFICATE=CERTIFICATE,
         HTTP_TLS_KEY=CERTIFICATE.with_name("key.pem"),
     )
@@ -50,4 +53,61 @@ def test_tls_and_token(kafka: str, tmp_path: Path, service_id: str) -> None:
                 assert (reply.status_code, reply.json()["code"]) == (401, "unauthorized")
         reply = client.get("/queries", headers={"Authorization": f"Bearer {TOKEN}"})
         assert (reply.status_code, reply.json()["queries"]) == (200, [])
-    assert TOKEN not in one.log.read_text()
+        files_are_open(client)
+        reader_reads(client)
+    log = one.log.read_text()
+    assert TOKEN not in log
+    assert READ_TOKEN not in log
+
+
+def files_are_open(client: httpx.Client) -> None:
+    """The page itself holds no data."""
+    for path in ("/", "/page/app.js"):
+        assert client.get(path, headers={"Accept": "text/html"}).status_code == 200, path
+    assert client.get("/me").status_code == 401
+
+
+def reader_reads(client: httpx.Client) -> None:
+    """With the token that only reads."""
+    full, read = ({"Authorization": f"Bearer {token}"} for token in (TOKEN, READ_TOKEN))
+    assert client.get("/me", headers=full).json() == {"operator": True, "read_only": True, "because": "page"}
+    assert client.get("/me", headers=read).json() == {
+        "operator": False,
+        "read_only": True,
+        "because": "token",
+    }
+    stream = "CREATE STREAM watched (id BIGINT)"
+    assert client.post("/sources", json={"sql": stream}, headers=full).status_code == 201
+    query = client.post("/queries", json={"sql": "SELECT id FROM watched"}, headers=full).json()
+    handle, name = query["handle"], query["query_id"]
+    own = ("", "/snapshot", "/changes?live=false", "/plan")
+    of_query = [f"/queries/{handle}{path}" for path in own]
+    for path in ("/status", "/queries", "/sources", "/entities", "/metrics", f"/plans/{name}", *of_query):
+        assert client.get(path, headers=read).status_code == 200, path
+    for sql in ("SHOW QUERIES", "DESCRIBE watched", "EXPLAIN SELECT id FROM watched"):
+        assert client.post("/statements", json={"sql": sql}, headers=read).status_code == 200, sql
+    records = {"source": "watched", "record": {"id": 1}}
+    assert client.post("/match", json=records, headers=read).json()["matches"][0]["total"] == 1
+    plan = client.get(f"/plans/{name}", headers=read).json()
+    assert client.post("/plans/validate", json={"plan": plan}, headers=read).status_code == 200
+    for method, path, body in (
+        ("POST", "/queries", {"sql": "SELECT id FROM watched"}),
+        ("POST", "/queries/unregister", {"source": "watched"}),
+        ("POST", "/sources", {"sql": "DROP STREAM watched"}),
+        ("POST", "/statements", {"sql": f"PAUSE '{handle}'"}),
+        ("POST", "/statements", {"sql": "DROP STREAM watched CASCADE"}),
+        ("POST", "/retry", {}),
+        ("PATCH", f"/queries/{handle}", {"paused": True}),
+        ("PATCH", f"/entities/query/{handle}", {"weight": 2}),
+        ("PUT", f"/plans/{handle}", {"plan": plan}),
+        ("DELETE", f"/queries/{handle}", None),
+        ("DELETE", "/sources/watched?cascade=true", None),
+    ):
+        reply = client.request(method, path, json=body, headers=read)
+        assert (reply.status_code, reply.json()["code"]) == (403, "not_allowed"), (method, path)
+        assert "only reads" in reply.json()["message"]
+    # By its id the operator alone sees more than lists do.
+    assert client.get(f"/queries/{name}", headers=full).status_code == 200
+    reply = client.get(f"/queries/{name}", headers=read)
+    assert (reply.status_code, reply.json()["code"]) == (404, "handle_needed")
+    assert client.get(f"/queries/{handle}", headers=read).json()["state"] == "RUNNING"

@@ -65,6 +65,8 @@ def test_kafka_settings_pass_through(monkeypatch: pytest.MonkeyPatch, tmp_path: 
         ({"http_host": "0.0.0.0"}, "can be reached from other machines"),
         ({"http_host": "0.0.0.0", "http_token": "x" * 32}, "can be reached from other machines"),
         ({"http_token": "short"}, "less than 16"),
+        ({"http_read_token": "short"}, "http_read_token has less than 16"),
+        ({"http_token": "x" * 16, "http_read_token": "x" * 16}, "choose another"),
         ({"archive_options": "{}"}, "set archive as well"),
         ({"archive": "/a", "archive_options": "secret"}, "a JSON object"),
         ({"archive": "/a", "archive_options": '{"key": 1}'}, "a JSON object"),
