@@ -379,6 +379,10 @@ class AsyncClient:
         """Which standing queries each record satisfies. Raises UnknownSource."""
         return await self._http.run(calls.match(source, records, limit))
 
+    async def trace(self, source: str, partition: int, offset: int, *, limit: int = 20) -> Mapping[str, Any]:
+        """The way of one record from its offset to the answers. Raises NotAllowed, UnknownSource."""
+        return await self._http.run(calls.trace(source, partition, offset, limit))
+
     async def queries(self) -> list[QueryStatus]:
         """All standing queries, by their public ids."""
         return await self._http.run(calls.queries())

@@ -205,6 +205,12 @@ def match(source: str, records: Record | Iterable[Record], limit: int) -> Talk[l
     return found
 
 
+def trace(source: str, partition: int, offset: int, limit: int) -> Talk[Mapping[str, Any]]:
+    """GET /trace."""
+    asked: dict[str, str | int] = {"source": source, "partition": partition, "offset": offset, "limit": limit}
+    return ask(Request("GET", "/trace", json_of, asked))
+
+
 def snapshot(
     handle: str, form: SnapshotFormat, at_ms: int | None, archive: bool | None = None
 ) -> Talk[Reply]:

@@ -476,6 +476,14 @@ class Client:
         """
         return self._http.run(calls.match(source, records, limit))
 
+    def trace(self, source: str, partition: int, offset: int, *, limit: int = 20) -> Mapping[str, Any]:
+        """The way of one record from its offset to the answers, as far as the broker knows it; by HTTP, and
+        the operator's alone. limit: ids of queries.
+
+        Raises NotAllowed, UnknownSource, and TureenError where the topic has no such partition.
+        """
+        return self._http.run(calls.trace(source, partition, offset, limit))
+
     def queries(self) -> list[QueryStatus]:
         """All standing queries, by public id; by topic alone also those that nothing has told of yet."""
         return self._way.queries()

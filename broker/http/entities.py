@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from typing import Any
 
 import orjson
@@ -68,6 +68,14 @@ class EntityRequests:
     async def one(self, id_: str) -> dict[str, Any]:
         """With all attributes. Raises UnknownEntity, HandleNeeded."""
         return (await self._found(id_)).as_dict()
+
+    async def shared_by(self, names: Iterable[str]) -> set[str]:
+        """The ids of the entities that any of these queries shares; of those that do not stand none."""
+        reading = await self._entities.read()
+        found: set[str] = set()
+        for name in names:
+            found |= reading.shared_by(name) or set()
+        return found
 
     async def _found(self, id_: str) -> Entity:
         if id_.startswith(QUERY):

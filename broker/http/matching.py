@@ -22,7 +22,8 @@ import numpy as np
 from broker.http.errors import BadRequest
 from broker.worker.entries import SourceEntry
 from broker.worker.node import Node
-from engine.queries.matching import RecordMatcher
+from engine.model.batch import Batch
+from engine.queries.matching import RecordMatcher, Satisfied
 from engine.stems.query_stem import QueryStem
 from topics.codec import decode
 from tureen.errors import LimitExceeded, TureenError, UnknownSource
@@ -118,14 +119,20 @@ class Matching:
                 raise refused
             matches[bad.place]["error"] = refused.as_dict()
         good = np.delete(np.arange(count), [bad.place for bad in decoded.bad]).tolist()
-        with self._turn:
-            matcher = self._matcher(request.source, entry)
-            for first in range(0, len(good), ROWS_AT_ONCE):
-                rows = decoded.batch.slice(first, first + ROWS_AT_ONCE)
-                found = matcher.match(rows, request.limit)
-                for place, one in zip(good[first : first + ROWS_AT_ONCE], found, strict=True):
-                    matches[place] |= {"queries": one.query_ids, "total": one.total}
+        found = self.satisfied(request.source, entry, decoded.batch, request.limit)
+        for place, one in zip(good, found, strict=True):
+            matches[place] |= {"queries": one.query_ids, "total": one.total}
         return matches
+
+    def satisfied(self, name: str, entry: SourceEntry, rows: Batch, limit: int) -> list[Satisfied]:
+        """The queries that each row satisfies, by at most ``limit`` ids. Any thread; one after another."""
+        with self._turn:
+            matcher = self._matcher(name, entry)
+            return [
+                one
+                for first in range(0, len(rows), ROWS_AT_ONCE)
+                for one in matcher.match(rows.slice(first, first + ROWS_AT_ONCE), limit)
+            ]
 
     def _matcher(self, name: str, entry: SourceEntry) -> RecordMatcher:
         """One that follows the shard's view of now."""

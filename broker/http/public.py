@@ -36,6 +36,9 @@ from broker.http.rights import Tokens
 from broker.http.row_samples import ROWS_MAX
 from broker.http.statements import Statements
 from broker.http.summaries import SummaryRequests
+from broker.http.tracing import QUERIES_DEFAULT as TRACED_DEFAULT
+from broker.http.tracing import QUERIES_MAX as TRACED_MAX
+from broker.http.tracing import Traces
 from broker.http.writes import Answer, Writes
 from broker.page.serving import serve_page
 from broker.settings import Settings
@@ -74,6 +77,7 @@ def public_api(
     creations = Creations(settings, node, writes, endings, summaries)
     heartbeats = Heartbeats(settings, node)
     entities = EntityRequests(node, changes, summaries, settings.sql_bytes_max, settings.snapshot_bytes_max)
+    traces = Traces(settings, node, matching, entities)
     plan_files = PlanFiles(node, changes, entities, settings.sql_bytes_max)
     statements = Statements(settings, node, endings, creations, changes, summaries)
 
@@ -292,6 +296,17 @@ def public_api(
         body = await request.body()
         lines = media_type(dict(request.scope["headers"])) == NDJSON
         return json(await matching.match(match_lines(source, body, limit) if lines else match_request(body)))
+
+    @app.get("/trace", tags=["entities"])
+    async def get_trace(
+        request: Request,
+        source: Annotated[str, Query(description="A stream or a table.")],
+        partition: Annotated[int, Query(ge=0)],
+        offset: Annotated[int, Query(ge=0)],
+        limit: Annotated[int, Query(ge=0, le=TRACED_MAX, description="Ids of queries.")] = TRACED_DEFAULT,
+    ) -> Response:
+        """The way of one record from its offset to the answers, as far as it is known. The operator's."""
+        return json(await traces.trace(source, partition, offset, limit, operates(request)))
 
     @app.post("/retry", tags=["service"])
     async def post_retry() -> Response:

@@ -64,6 +64,11 @@ class JoinView:
     kept: KeptComposites | None
     plain: bool = False
 
+    def keys_text(self, number: int) -> str:
+        """What partners equal each other in, by an edge: ``s.k = t.k``."""
+        edge = self.shape.edges[number]
+        return str(Shape(self.shape.inputs, (edge,)))
+
     def tuples(
         self, ordinals: Sequence[Int64Array], reaches: Sequence[Reach]
     ) -> tuple[Int64Array, ...] | None:

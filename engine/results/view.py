@@ -16,6 +16,9 @@ from engine.changes.operator import operator_over
 from engine.changes.output import Output, output_of
 from engine.changes.transition import NEVER, SourceTransition, Transition
 from engine.dataflow.graph import STREAMS, changes_of
+from engine.joins.joins import JoinViews
+from engine.joins.shape import Shape
+from engine.joins.view import JoinView
 from engine.language.query import Filter, Project
 from engine.model.answer import Answer, Lost, QueryInfo, SourceInfo
 from engine.model.approximation import Approximation
@@ -291,6 +294,18 @@ class View:
     def stream(self, source: SourceName) -> Stream:
         """A source's declaration."""
         return self._sources[source].stream
+
+    def source(self, source: str) -> SourceView | None:
+        """A source as it stands; None: it is not here."""
+        return self._sources.get(source)
+
+    def joins_of(self, source: SourceName) -> Iterator[tuple[SetKey, Shape, JoinView]]:
+        """The joins that a source is an input of, each with the set of sources that it is kept for."""
+        for over, at in self._sets.items():
+            if source in over and isinstance(at.joins, JoinViews):
+                for shape, join in at.joins.views.items():
+                    if source in shape.inputs:
+                        yield over, shape, join
 
     def stored(self, source: SourceName) -> Rows:
         """The rows that a source holds."""
