@@ -44,6 +44,7 @@ from tureen.errors import (
     AllotmentRefused,
     BrokerUnavailable,
     EditConflict,
+    TureenError,
     UnknownEntity,
     UnknownQuery,
 )
@@ -176,8 +177,8 @@ class Entities:
         number, name = self._place(id_)
         report = reading.reports.get(number)
         part = None if report is None else report.part(name)
-        if part is None:
-            raise UnknownEntity(id_)
+        if report is None or part is None:
+            raise self._absent(number, id_, told=report is not None)
         found = statistics(part.usage, part.nbytes, part.readers, reading.cpu_ns)
         return Entity(
             id_,
@@ -226,6 +227,14 @@ class Entities:
             raise UnknownEntity(id_)
         return int(number), name
 
+    def _absent(self, number: int, id_: str, told: bool) -> TureenError:
+        """Why there is no such entity. told: its shard told what it has; else it may be coming."""
+        if told or all(shard.number != number for shard in self._node.shards):
+            return UnknownEntity(id_)
+        return BrokerUnavailable(
+            f"shard {number} is not ready", hint="try again in a second, or see /readycheck"
+        )
+
     # --- edits ------------------------------------------------------------------------------------
 
     def outdate(self) -> None:
@@ -240,7 +249,7 @@ class Entities:
         number, name = self._place(id_)
         shards = [shard.number for shard in self._node.shards if shard.state == "live"]
         if number not in shards:
-            raise UnknownEntity(id_)
+            raise self._absent(number, id_, told=False)
 
         def edit(engine: Engine) -> None:
             if name == SHARD:

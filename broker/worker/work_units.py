@@ -26,6 +26,10 @@ _S = 1_000_000_000
 """In ns."""
 
 
+NS_MIN = 1.0
+"""A unit that the clock does not show takes as long."""
+
+
 class UnitCost:
     """What grants take: ``fixed_ns`` each, and ``ns`` a unit.
 
@@ -63,13 +67,14 @@ class UnitCost:
             slope = (self._products / self._weight - mean * took) / spread
             unexplained = max(0.0, self._took_squares / self._weight - took * took - slope * slope * spread)
             slope -= math.sqrt(unexplained / (spread * self._weight))
-            self.ns = min(max(slope, 1.0), took / mean)
+            self.ns = min(max(slope, NS_MIN), took / mean)
             self.fixed_ns = max(0.0, took - self.ns * mean)
         elif mean < 1 + SPREAD:  # fewer than one there are not: two of them tell
             self.ns, self.fixed_ns = min(self.ns, took), took
         else:  # units are held to be what differs; fewer of them next time tell
             self.fixed_ns = min(self.fixed_ns, took)
-            self.ns = max(1.0, (took - self.fixed_ns) / mean)
+            self.ns = (took - self.fixed_ns) / mean
+        self.ns = max(NS_MIN, self.ns)
         if units == granted or self._last is None:
             self._last = units, took_ns
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from random import Random
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from broker.worker.grants import HEARTBEAT_NS, MS, Grants
 from broker.worker.work_units import BURST_S, UnitCost, WorkLimit
@@ -133,6 +135,14 @@ def test_one_unit_that_took_long_is_followed_by_two() -> None:
     for _ in range(30):
         cost.measured(1, 1, 60 * MS)
     assert cost.units_in(cost.span_ns(STEP_MS * MS)) == 2
+
+
+@given(st.lists(st.tuples(st.integers(1, 3), st.sampled_from([0.0, 0.5, 1.0, 1e6])), min_size=1, max_size=8))
+def test_grants_that_take_no_time_at_all_are_followed_by_others(grants: list[tuple[int, float]]) -> None:
+    cost = UnitCost()
+    for units, took_ns in grants:
+        cost.measured(units, units, took_ns)
+        assert 1 <= cost.units_in(cost.span_ns(1e6)) <= 2 * units
 
 
 def test_span_that_is_too_short_has_no_units() -> None:

@@ -34,8 +34,8 @@ def told(broker: Broker, handle: str) -> tuple[list[list[Any]], list[dict[str, A
 
 
 def attributes(broker: Broker, entity: str) -> dict[str, Any]:
-    """Of an entity, which is listed a moment after its shard is there."""
-    wait_until(lambda: broker.http.get(f"/entities/{entity}").status_code != 404, what=entity)
+    """Of an entity, as soon as its shard is back."""
+    wait_until(lambda: broker.http.get(f"/entities/{entity}").status_code != 503, what=entity)
     reply = broker.http.get(f"/entities/{entity}")
     assert reply.status_code == 200, reply.text
     return {one["name"]: one["value"] for one in reply.json()["attributes"]}
