@@ -24,7 +24,7 @@ from broker.http.requests import body_object
 from broker.http.row_samples import row_sample
 from broker.http.summaries import ENTITY, SummaryRequests
 from broker.worker.allotments import is_allotment
-from broker.worker.entities import QUERY, Entities, Entity
+from broker.worker.entities import QUERY, Entities, Entity, Reading
 from broker.worker.node import Node
 from engine.model.attributes import AttributeValue
 from engine.queries.entities import KINDS_KNOWN
@@ -56,6 +56,10 @@ class EntityRequests:
         self._summaries = summaries
         self._sql_bytes_max = sql_bytes_max
         self._open = 0
+
+    async def read(self, fresh_s: float) -> Reading:
+        """A report of all shards that is at most so many seconds old."""
+        return await self._entities.read(fresh_s)
 
     async def listed(self, kind: str | None, query: str | None, after: str, limit: int) -> dict[str, Any]:
         """A page. query: a handle, or an id. Raises UnknownQuery; BadRequest: there is no such kind."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import FastAPI, Query, Request
 from fastapi.responses import Response, StreamingResponse
@@ -22,7 +22,7 @@ from broker.http.creations import Creations
 from broker.http.described import described, listed
 from broker.http.endings import Endings, end_request
 from broker.http.entities import EVERY_MS, EVERY_MS_MAX, EVERY_MS_MIN, EntityRequests
-from broker.http.errors import install, json
+from broker.http.errors import BadRequest, install, json
 from broker.http.feed_description import describe
 from broker.http.heartbeats import Heartbeats
 from broker.http.matching import QUERIES_DEFAULT, QUERIES_MAX, Matching, match_lines, match_request
@@ -31,6 +31,7 @@ from broker.http.options import QueryChanges, change_request
 from broker.http.pages import serve_pages
 from broker.http.plan_files import PlanFiles
 from broker.http.plans import plan_of, proposals_of
+from broker.http.query_list import PAGE_MAX, SEARCH_MAX, QueryLists, words_of
 from broker.http.requests import register_request
 from broker.http.rights import Tokens
 from broker.http.row_samples import ROWS_MAX
@@ -45,12 +46,30 @@ from broker.settings import Settings
 from broker.worker.metrics import Metrics
 from broker.worker.node import Node
 from broker.worker.publisher import Publisher
+from broker.worker.query_list.listing import QueryList
+from broker.worker.query_list.orders import Direction, Sort, Wanted
+from broker.worker.query_list.shapes import ShapeSort
 from broker.worker.status import readiness, source_list, status
 from tureen.errors import QueryError
 from tureen.plan_files.schema import schema as plan_schema
 from tureen.protocol import SnapshotFormat
 
 LIST_MAX = 10_000
+OFFSET_MAX = 2**31 - 1
+
+SearchParameter = Annotated[
+    str,
+    Query(
+        max_length=SEARCH_MAX,
+        description="Words that are in the text, its parameters, the id, or the names that it reads.",
+    ),
+]
+StateParameter = Annotated[Literal["RUNNING", "PAUSED", "PENDING", "ERROR"] | None, Query()]
+SourceParameter = Annotated[str | None, Query(description="A stream, a table or a view that they read.")]
+ModeParameter = Annotated[
+    Literal["auto", "none", "lazy", "eager"] | None,
+    Query(description="The mode of now; of what does not stand, what it asks for."),
+]
 
 
 def public_api(
@@ -78,6 +97,7 @@ def public_api(
     heartbeats = Heartbeats(settings, node)
     entities = EntityRequests(node, changes, summaries, settings.sql_bytes_max, settings.snapshot_bytes_max)
     traces = Traces(settings, node, matching, entities)
+    query_lists = QueryLists(node, QueryList(node, entities.read))
     plan_files = PlanFiles(node, changes, entities, settings.sql_bytes_max)
     statements = Statements(settings, node, endings, creations, changes, summaries)
 
@@ -151,10 +171,27 @@ def public_api(
 
     @app.get("/queries", tags=["queries"])
     async def get_queries(
+        request: Request,
         after: Annotated[str, Query(description="The last query id of the previous page.")] = "",
         limit: Annotated[int, Query(ge=1, le=LIST_MAX)] = 1_000,
+        search: SearchParameter = "",
+        state: StateParameter = None,
+        source: SourceParameter = None,
+        shape: Annotated[str | None, Query(description="The id of a shape, of `GET /shapes`.")] = None,
+        maintenance: ModeParameter = None,
+        sort: Annotated[Sort, Query(description="What is not known comes last.")] = "id",
+        order: Direction = "asc",
+        offset: Annotated[int, Query(ge=0, le=OFFSET_MAX)] = 0,
+        paging: Annotated[str | None, Query(description="Of an earlier page of the same list.")] = None,
     ) -> Response:
-        """Standing queries by their public ids; handles are never listed."""
+        """Standing queries by their public ids; handles are never listed. With any of search, state, source,
+        shape, maintenance, sort, order, offset and paging: with figures, and how many there are.
+        """
+        if request.query_params.keys() - {"after", "limit"}:
+            if after:
+                raise BadRequest("after pages the plain list alone", hint="use offset and paging")
+            wanted = Wanted(words_of(search), state, source, shape, maintenance)
+            return json(await query_lists.page(wanted, sort, order, offset, limit, paging))
         names = sorted(name for name in node.directory.queries if name > after)
         page = [
             listed(node, name, entry)
@@ -162,6 +199,21 @@ def public_api(
             if (entry := node.directory.queries.get(name)) is not None
         ]
         return json({"queries": page, "next": names[limit - 1] if len(names) > limit else None})
+
+    @app.get("/shapes", tags=["queries"])
+    async def get_shapes(
+        search: SearchParameter = "",
+        state: StateParameter = None,
+        source: SourceParameter = None,
+        maintenance: ModeParameter = None,
+        sort: ShapeSort = "queries",
+        order: Direction = "desc",
+        offset: Annotated[int, Query(ge=0, le=OFFSET_MAX)] = 0,
+        limit: Annotated[int, Query(ge=1, le=PAGE_MAX)] = 100,
+    ) -> Response:
+        """Queries grouped by their text with the constants taken out, with counts and sums."""
+        wanted = Wanted(words_of(search), state, source, None, maintenance)
+        return json(await query_lists.shapes(wanted, sort, order, offset, limit))
 
     @app.get("/queries/{handle}", tags=["queries"])
     async def get_query(request: Request, handle: str) -> Response:

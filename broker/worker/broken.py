@@ -37,6 +37,7 @@ class BrokenQueries:
                     self._reasons[name] = broken
                     self._unheard.add(name)
                     entry.state, entry.error, entry.shard = "ERROR", broken.as_dict(), None
+                    self._directory.queries.note(name)
                     self._hosting.release(name, shard.number)
                     self._outputs.release(name)
         return sorted(self._unheard)

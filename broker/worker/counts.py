@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from prometheus_client import Histogram
+from prometheus_client import Gauge, Histogram
 
 from engine.model.batch import Batch, Column
 from engine.model.source import Schema
@@ -23,6 +23,11 @@ SNAPSHOT_SECONDS = Histogram(
     "Time to compute and encode an answer.",
     ["format"],
     buckets=_SECONDS,
+    registry=None,
+)
+QUERY_LIST_BYTES = Gauge(
+    "tureen_query_list_bytes",
+    "Memory of what queries are searched and sorted by; 0 while nobody asks.",
     registry=None,
 )
 STEP_SECONDS = Histogram(

@@ -17,9 +17,10 @@ from typing import Any
 
 from broker.worker import options as query_options
 from broker.worker.engines import Engines
-from broker.worker.entries import QueryEntry, SourceEntry, SummaryEntry, ViewEntry, WaitingView
+from broker.worker.entries import SourceEntry, SummaryEntry, ViewEntry, WaitingView
 from broker.worker.parsed import Parsed
 from broker.worker.placement import shard_of
+from broker.worker.query_table import QueryTable
 from broker.worker.shard_command import Bound
 from engine.language.query import Statement
 from engine.model.source import Derived, SourceName, Stream
@@ -38,7 +39,7 @@ class Directory:
     def __init__(self, engines: Engines, shards: int) -> None:
         """engines: for limits and functions. shards: how many there may be."""
         self.engines = engines
-        self.queries: dict[str, QueryEntry] = {}
+        self.queries = QueryTable()
         self.sources: dict[str, SourceEntry] = {}
         self.views: dict[str, ViewEntry] = {}
         self.waiting: dict[str, WaitingView] = {}

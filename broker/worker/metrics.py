@@ -18,6 +18,7 @@ from broker.http.in_flight import InFlight
 from broker.worker.counts import (
     COLD_SECONDS,
     FEED_SECONDS,
+    QUERY_LIST_BYTES,
     SAVE_SECONDS,
     SNAPSHOT_SECONDS,
     STEP_SECONDS,
@@ -38,15 +39,16 @@ class Metrics:
         self._registry = CollectorRegistry()
         self._in_flight = in_flight
         self.feeds = FeedCounts()
-        for histogram in (
+        for measured in (
             SNAPSHOT_SECONDS,
             COLD_SECONDS,
             STEP_SECONDS,
             TRANSACTION_SECONDS,
             SAVE_SECONDS,
             FEED_SECONDS,
+            QUERY_LIST_BYTES,
         ):
-            self._registry.register(histogram)
+            self._registry.register(measured)
         self._snapshots = 0
         self._archive_rows = 0
         self.pauses: Callable[[], int] = lambda: 0

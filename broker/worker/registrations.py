@@ -162,6 +162,7 @@ class Registrations:
             if options.as_text(given) != options.as_text(entry.options):
                 return None
             entry.options, entry.error = given, options.pause_reason(given)
+            self._directory.queries.note(command["name"])
             self._note_paused(command["name"], entry)
         return entry.outcome()
 
@@ -284,6 +285,7 @@ class Registrations:
             if entry.shard is not None:
                 self._hosting.release(name, entry.shard)
             entry.state, entry.error, entry.shard = "ERROR", outcome.get("error"), None
+            self._directory.queries.note(name)
             self._outputs.release(name)
             return outcome
         told: Outcome = {**outcome, "state": entry.state, "error": entry.error, "output": entry.output}

@@ -41,6 +41,8 @@ _CUT = re.compile(f"(['0-9])(?:{_STRING}|{_NUMBER})", re.DOTALL)
 _CUT_NAMES = re.compile(rf"""([\"'0-9])(?:{_STRING}|{_NUMBER}|(?<=")([^"]*+"))""", re.DOTALL)
 _UNSURE = re.compile(r"['@]|--|/\*|[0-9][eE][+-]?[0-9]+[+-]")
 
+_LIST = re.compile(r"\((?:\?, ?)+\?\)")
+
 Shape = tuple[str, ...]
 
 
@@ -113,6 +115,20 @@ def cut(sql: str) -> Cut | None:
         literals.append(literal)
         pieces.append(str(literal.type))
     return Cut(sql, tuple(pieces), literals, texts)
+
+
+def without_constants(sql: str) -> str:
+    """The text with ``?`` in the place of each literal, for people to group texts by: lists of literals are
+    one whatever their length, and white space is as good as any other.
+
+    >>> without_constants("SELECT a FROM s  WHERE b IN (1, 2, 3) AND c = 'x'")
+    'SELECT a FROM s WHERE b IN (?, ...) AND c = ?'
+    """
+    if '"' in sql:
+        pieces = _with_names(sql)[0]
+    else:
+        pieces = _CUT.split(sql)[0::4]
+    return _LIST.sub("(?, ...)", " ".join("?".join(pieces).split()))
 
 
 def _with_names(sql: str) -> tuple[list[str], list[str], list[str | None], list[str]]:

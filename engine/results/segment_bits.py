@@ -237,6 +237,18 @@ class SegmentBits:
             return block.lists[place >> 6 & 7].count(place & 63, first, last)
         return int(chunks.count_bit(block.at, block.used, self._pool.rows, place & 511, first, last))
 
+    def counts(self, n: int, places: int) -> Int64Array:
+        """int64[places]: of the first n rows how many match in each place. O(words * n + matches)."""
+        found = np.zeros(-(-places // 64) * 64, np.int64)
+        for word in range(len(found) // 64):
+            block = self._block(word >> 3)
+            if isinstance(block, ListBlock):
+                found[64 * word : 64 * word + 64] = np.diff(block.lists[word & 7].starts)
+            elif block is not None and (block.used > (word & 7)).any():
+                column = block.word(word & 7, 0, n)
+                bitmaps.count_per_bit(column, EVERY_BIT, n, found[64 * word : 64 * word + 64])
+        return found[:places]
+
     def pairs(self, wanted: NamedPlaces, first: int, last: int) -> tuple[Int64Array, Int32Array]:
         """(row, name) of rows first <= r < last that match, block by block. O(words * rows + pairs) where
         bits are dense, else O(places * log matches + pairs).

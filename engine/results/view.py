@@ -36,6 +36,7 @@ from engine.promising.found import FoundRows
 from engine.results.estimated_aggregates import with_visited
 from engine.results.found_answers import NOTHING_YET, Found, evaluate_found
 from engine.results.kept import Kept
+from engine.results.match_counts import HeldMatches, match_counts
 from engine.results.measured import with_measured_error
 from engine.results.row_counts import RowCounts
 from engine.results.source_view import SourceView, sources_at
@@ -177,6 +178,22 @@ class View:
         if found is None:
             raise UnknownSource(source)
         return seam_ms(found)
+
+    def held_matches(self, source: SourceName) -> HeldMatches | None:
+        """How many of the rows that a source holds each predicate accepts; None: it is not there.
+
+        O(segments * slots), and of bits O(words * rows).
+        """
+        found = self._sources.get(source)
+        if found is None:
+            return None
+        counts, known = match_counts(found.rows.parts, len(found.generations))
+        return HeldMatches(counts, known, found.generations, found.rows.count)
+
+    def now_over(self, key: SetKey) -> int | None:
+        """NOW of the queries over a set of sources; None where there is none yet."""
+        over = self._sets.get(key)
+        return None if over is None else over.now_ms
 
     def lost(self, query_id: str) -> Lost:
         """Records of a query's sources that gave no row. Raises UnknownQuery."""

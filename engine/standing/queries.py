@@ -57,6 +57,17 @@ class ShownQueries(Mapping[str, StandingQuery]):
         there = chain.from_iterable(zip(part.arrivals, part.queries, strict=True) for part in self._parts)
         return (name for _, name in sorted(there))
 
+    def changed_since(self, before: ShownQueries | None) -> Iterator[StandingQuery]:
+        """Those that may be others than they were, and some that are not; before: None for all. Of what went
+        nothing is told. O(parts + queries of parts that were changed).
+        """
+        if before is None:
+            yield from self.in_any_order()
+            return
+        for part, was in zip(self._parts, before._parts, strict=True):
+            if part is not was:
+                yield from part.queries.values()
+
     def in_any_order(self) -> Iterator[StandingQuery]:
         """All queries. O(queries)."""
         return (query for part in self._parts for query in part.queries.values())

@@ -38,6 +38,12 @@ def test_it_is_a_dictionary_and_what_was_shown_stays(count: int, changes: Any) -
         assert len(queries) == len(plain)
     assert list(queries.items()) == list(plain.items())
     assert queries.shown() is queries.shown()
+    now = queries.shown()
+    assert sorted(map(str, now.changed_since(None))) == sorted(map(str, plain.values()))
+    assert not list(now.changed_since(now))
+    for then, wanted in shown:
+        others = {value for key, value in plain.items() if wanted.get(key) != value}
+        assert others <= {int(str(value)) for value in now.changed_since(then)}
     for then, wanted in shown:
         assert len(then) == len(wanted)
         assert list(then.items()) == list(wanted.items())

@@ -1,0 +1,88 @@
+"""How many rows of a source each slot's predicate accepts, of the rows that are held.
+
+Read off what is kept, in one pass over all slots: no predicate is evaluated. Rows that have gone from a
+segment's begin are still counted until the segment goes. Any thread may read; a slot that went while it was
+counted has another generation afterwards, which is for the caller to compare.
+
+Cost: O(slots) a segment for lists, O(words * rows + matches) where bits are dense.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from engine.model.batch import BoolArray, Int32Array, Int64Array
+from engine.results.part_matches import PartMatches
+from engine.stems.cohorts import SELECTIVE
+from engine.stems.segment import SegmentView
+
+
+@dataclass(frozen=True, slots=True)
+class HeldMatches:
+    """Of a source: counts, known as :func:`match_counts` gives them. generations: of slots, which go on
+    changing. rows: how many there are.
+    """
+
+    counts: Int64Array
+    known: BoolArray
+    generations: Int64Array
+    rows: int
+
+    def at(self, places: Int64Array) -> npt.NDArray[np.float64]:
+        """float64[n]: of places of matches; NaN where that is not known, or the place is another's by now."""
+        slots, generations = places & 0xFFFFFFFF, places >> 32
+        found = np.full(len(places), np.nan)
+        there = np.flatnonzero((generations >= 0) & (slots < len(self.counts)))
+        mine = self.known[slots[there]] & (self.generations[slots[there]] == generations[there])
+        there = there[mine]
+        found[there] = self.counts[slots[there]]
+        return found
+
+
+def match_counts(parts: Iterable[SegmentView], slots: int) -> tuple[Int64Array, BoolArray]:
+    """int64[slots], the rows of all segments that a slot accepts, and bool[slots], whether that is known: not
+    while matches of some segment are still to be made.
+    """
+    counts = np.zeros(slots, np.int64)
+    known = np.ones(slots, np.bool_)
+    for part in parts:
+        matches = part.matches
+        places = _places(matches, slots)
+        selective = places == SELECTIVE
+        counts[selective] += _listed(matches, slots)[selective]
+        if not selective.all():
+            dense = np.flatnonzero(~selective)
+            counts[dense] += matches.bits.counts(part.n, int(places.max()) + 1)[places[dense]]
+        owed = np.array([slot for slot in matches.owed.copy() if slot < slots], np.int64)
+        known[owed] = False
+    return counts, known
+
+
+def _places(matches: PartMatches, slots: int) -> Int32Array:
+    """int32[slots]: as :meth:`Cohorts.of` has them."""
+    places = np.full(slots, SELECTIVE, np.int32)
+    there = matches.cohorts.place[:slots]
+    places[: len(there)] = there
+    return places
+
+
+def _listed(matches: PartMatches, slots: int) -> Int64Array:
+    """int64[slots]: rows in lists and in the log. The newest lot that speaks for a slot tells all below its
+    ``upto``, the log what follows.
+    """
+    counts = np.zeros(slots, np.int64)
+    upto = np.zeros(slots, np.int32)
+    for lists in matches.lists:
+        mine = lists.slots < slots
+        counts[lists.slots[mine]] = np.diff(lists.starts)[mine]
+        upto[lists.slots[mine]] = lists.upto
+    if matches.log is not None:
+        rows, owners = matches.log
+        mine = owners < slots
+        rows, owners = rows[mine], owners[mine]
+        counts += np.bincount(owners[rows >= upto[owners]], minlength=slots)
+    return counts
