@@ -75,6 +75,11 @@ class PageFiles:
         self._index = found.pop(INDEX).decode().replace(_PRELOAD, links)
         self._files = {path: _File(data, _media_type(path), _digest(data)) for path, data in found.items()}
 
+    @property
+    def paths(self) -> list[str]:
+        """Of all files but the page itself."""
+        return sorted(self._files)
+
     def index(self) -> Response:
         """The page itself."""
         nonce = secrets.token_urlsafe(16)

@@ -2,7 +2,8 @@
 import htm from "htm";
 import { h } from "preact";
 
-export { Component, Fragment, createRef, h, render } from "preact";
+export { batch, computed, effect, signal, untracked, useComputed, useSignal, useSignalEffect } from "@preact/signals";
+export { Component, createRef, Fragment, h, render } from "preact";
 export {
   useCallback,
   useEffect,
@@ -14,6 +15,5 @@ export {
   useRef,
   useState,
 } from "preact/hooks";
-export { batch, computed, effect, signal, untracked, useComputed, useSignal, useSignalEffect } from "@preact/signals";
 export { default as uPlot } from "uplot";
 export const html = htm.bind(h);

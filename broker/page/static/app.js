@@ -1,9 +1,10 @@
 // The frame of the page: where one is, what the connection is like, and who one is.
-import { html, render, signal, useErrorBoundary, useState } from "./vendor/core.js";
+
 import { dark, locked, me, readOnly, theme, token, tokenWanted } from "./lib/session.js";
 import { clockAhead, connection, follow, status } from "./lib/status.js";
 import { duration } from "./lib/units.js";
 import { Dialog, Field } from "./lib/widgets.js";
+import { html, render, signal, useErrorBoundary, useState } from "./vendor/core.js";
 import { ChangesView } from "./views/changes.js";
 import { OverviewView } from "./views/overview.js";
 import { PlanView } from "./views/plan.js";
@@ -35,7 +36,9 @@ addEventListener("hashchange", () => {
   if (moved) document.querySelector("main")?.focus();
 });
 
-const viewOf = ({ path: [first = "", second] }) => (first === "queries" && second ? QueryView : (VIEWS.find((one) => one.path === first)?.view ?? null));
+/** @param {{path: string[]}} where */
+const viewOf = ({ path: [first = "", second] }) =>
+  first === "queries" && second ? QueryView : (VIEWS.find((one) => one.path === first)?.view ?? null);
 
 const Connection = () => {
   const { state, since_ms, error } = connection.value;
@@ -100,7 +103,8 @@ const Frame = () => {
 const Shown = () => {
   const [error, reset] = useErrorBoundary((thrown) => console.error(thrown));
   const View = viewOf(route.value);
-  if (error) return html`<div class="error" role="alert"><p><strong>This view failed:</strong> ${error.message}</p><button type="button" onClick=${reset}>Show it again</button></div>`;
+  if (error)
+    return html`<div class="error" role="alert"><p><strong>This view failed:</strong> ${error.message}</p><button type="button" onClick=${reset}>Show it again</button></div>`;
   if (!View) return html`<h1>There is no such view</h1><p><a href="#/">Overview</a></p>`;
   return html`<${View} route=${route.value} />`;
 };

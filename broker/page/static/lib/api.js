@@ -28,6 +28,7 @@ const NO_ANSWER = {
  * @returns {Promise<Response>}
  */
 export const request = async (path, { method = "GET", body, handle, signal, accept, headers: more } = {}) => {
+  /** @type {Record<string, string>} */
   const headers = { Accept: accept ?? "application/json", ...more };
   if (token.value) headers.Authorization = `Bearer ${token.value}`;
   if (handle) headers["Tureen-Handle"] = handle;

@@ -32,7 +32,9 @@ export const Curve = ({ at, series, unit = null, height = 60, label, bare = fals
         legend: { show: false },
         cursor: { show: !bare, points: { size: 6 }, drag: { x: false, y: false } },
         scales: { x: { time: true }, y: { range: (_, low, high) => [Math.min(0, low ?? 0), high > 0 ? high * 1.08 : 1] } },
-        axes: bare ? [{ show: false }, { show: false }] : [axis, { ...axis, size: 62, values: (_, ticks) => ticks.map((tick) => valued(tick, unit)) }],
+        axes: bare
+          ? [{ show: false }, { show: false }]
+          : [axis, { ...axis, size: 62, values: (_, ticks) => ticks.map((tick) => valued(tick, unit)) }],
         series: [
           {},
           ...series.map((one, place) => ({

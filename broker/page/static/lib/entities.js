@@ -29,7 +29,7 @@ const take = (frame) => {
   const elapsed = movedAt.value ? Math.max(0.2, (frame.at_ms - movedAt.value) / 1_000) : 1;
   const now = new Map();
   const moved = new Map(frame.entities.map((one) => [one.id, one]));
-  let unknown = frame.entities.some((one) => !entities.value.has(one.id));
+  const unknown = frame.entities.some((one) => !entities.value.has(one.id));
   for (const [id, one] of entities.value) {
     if (frame.gone.includes(id)) continue;
     const by = moved.get(id);

@@ -41,14 +41,19 @@ export const Rows = ({ columns, load, version, sort, onSort, onOpen, rowHeight =
     <div class="rows" ref=${box} style=${{ height, "--grid": grid }} tabindex="0" role="table" aria-label=${label} aria-rowcount=${(total ?? -1) + 1} onScroll=${(event) => setTop(event.currentTarget.scrollTop)}>
       <div class="head" role="row" aria-rowindex="1">
         ${columns.map(
-          (one) => html`<div role="columnheader" key=${one.id} class=${one.number ? "number" : ""} aria-sort=${sort?.by === one.id ? (sort.order === "desc" ? "descending" : "ascending") : undefined}>
+          (
+            one,
+          ) => html`<div role="columnheader" key=${one.id} class=${one.number ? "number" : ""} aria-sort=${sort?.by === one.id ? (sort.order === "desc" ? "descending" : "ascending") : undefined}>
             ${one.sortable ? html`<button type="button" class="plain" onClick=${() => onSort(one.id)}>${one.title}${sort?.by === one.id ? (sort.order === "desc" ? " ↓" : " ↑") : ""}</button>` : one.title}
           </div>`,
         )}
       </div>
       <div class="room" style=${{ height: `${(total ?? 0) * rowHeight}px` }}>
         ${rows.map(
-          ([place, row]) => html`<div role="row" key=${row ? keyOf(row) : place} aria-rowindex=${place + 2} class=${row ? "" : "loading"} style=${{ top: `${place * rowHeight}px`, height: `${rowHeight}px` }} onDblClick=${row && onOpen ? () => onOpen(row) : undefined}>
+          ([
+            place,
+            row,
+          ]) => html`<div role="row" key=${row ? keyOf(row) : place} aria-rowindex=${place + 2} class=${row ? "" : "loading"} style=${{ top: `${place * rowHeight}px`, height: `${rowHeight}px` }} onDblClick=${row && onOpen ? () => onOpen(row) : undefined}>
             ${columns.map((one) => html`<div role="cell" key=${one.id} class=${one.number ? "number" : ""}>${row ? one.render(row) : "…"}</div>`)}
           </div>`,
         )}

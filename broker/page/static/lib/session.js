@@ -13,7 +13,7 @@ const kept = (name, fallback = null) => {
 
 /** The bearer token; null: none was asked for. */
 export const token = kept("token");
-/** Whether the page asks for the token now, and why. @type {import("../vendor/core.js").signal} */
+/** Whether the page asks for the token now, and why. @type {{value: string|null}} */
 export const tokenWanted = signal(null);
 
 const handles = kept("handles", "{}");

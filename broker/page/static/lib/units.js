@@ -22,10 +22,18 @@ const scaled = (value, step, names) => {
 export const count = (value) => (known(value) ? plain.format(value) : NOTHING);
 
 /** 1203441 -> "1.20M". @param {number|null} value */
-export const short = (value) => (known(value) ? (Math.abs(value) < 10_000 ? (Number.isInteger(value) ? plain.format(value) : digits(Math.abs(value)).replace(/^/, value < 0 ? "-" : "")) : scaled(value, 1_000, THOUSANDS).join("")) : NOTHING);
+export const short = (value) =>
+  known(value)
+    ? Math.abs(value) < 10_000
+      ? Number.isInteger(value)
+        ? plain.format(value)
+        : digits(Math.abs(value)).replace(/^/, value < 0 ? "-" : "")
+      : scaled(value, 1_000, THOUSANDS).join("")
+    : NOTHING;
 
 /** 1234.5 -> "1,235 /s". @param {number|null} value @param {string} [of] */
-export const rate = (value, of = "") => (known(value) ? `${short(value >= 100 ? Math.round(value) : value)}${of ? ` ${of}` : ""}/s` : NOTHING);
+export const rate = (value, of = "") =>
+  known(value) ? `${short(value >= 100 ? Math.round(value) : value)}${of ? ` ${of}` : ""}/s` : NOTHING;
 
 /** 1536 -> "1.50 KiB". @param {number|null} value */
 export const bytes = (value) => (known(value) ? scaled(value, 1_024, BYTES).join(" ") : NOTHING);
@@ -41,6 +49,7 @@ export const duration = (ms) => {
   if (ms < 1_000) return `${digits(ms)} ms`;
   const s = ms / 1_000;
   if (s < 60) return `${digits(s)} s`;
+  /** @type {[number, string][]} */
   const parts = [
     [31_557_600, "a"],
     [86_400, "d"],
@@ -65,7 +74,8 @@ export const instant = (ms) => {
 };
 
 /** The same in the time of this browser, for tooltips. @param {number|null} ms */
-export const local = (ms) => (known(ms) && Math.abs(ms) < 8.64e15 ? `${new Date(ms).toLocaleString(undefined, { timeZoneName: "short" })}` : "");
+export const local = (ms) =>
+  known(ms) && Math.abs(ms) < 8.64e15 ? `${new Date(ms).toLocaleString(undefined, { timeZoneName: "short" })}` : "";
 
 /**
  * A value of an attribute by its unit.

@@ -21,7 +21,8 @@ export const Figure = ({ name, value, unit, note, state = "", href, children }) 
 const STATES = { RUNNING: "good", LIVE: "good", ready: "good", live: "good", PAUSED: "dim", PENDING: "warn", ERROR: "bad", HELD: "bad" };
 
 /** A word in a coloured frame. */
-export const Badge = ({ children, state, title }) => html`<span class=${`badge ${state ?? STATES[children] ?? ""}`} title=${title}>${children}</span>`;
+export const Badge = ({ children, state, title }) =>
+  html`<span class=${`badge ${state ?? STATES[children] ?? ""}`} title=${title}>${children}</span>`;
 
 /** An error of the API: message, hint, code. */
 export const ErrorBox = ({ error, retry }) =>
@@ -36,7 +37,8 @@ export const ErrorBox = ({ error, retry }) =>
 export const Empty = ({ children }) => html`<p class="empty">${children}</p>`;
 
 /** An instant in UTC, with local time as its tooltip. */
-export const Instant = ({ ms }) => html`<time title=${local(ms)} datetime=${ms > 0 && ms < 8e15 ? new Date(ms).toISOString() : undefined}>${instant(ms)}</time>`;
+export const Instant = ({ ms }) =>
+  html`<time title=${local(ms)} datetime=${ms > 0 && ms < 8e15 ? new Date(ms).toISOString() : undefined}>${instant(ms)}</time>`;
 
 /** Copies a text. */
 export const Copy = ({ text, label = "Copy" }) => {
@@ -64,7 +66,7 @@ export const Dialog = ({ title, onClose, children, wide = false }) => {
   const ref = useRef(null);
   const id = useId();
   useEffect(() => {
-    const before = document.activeElement;
+    const before = /** @type {HTMLElement|null} */ (document.activeElement);
     ref.current.showModal();
     return () => before?.focus?.();
   }, []);
@@ -142,7 +144,8 @@ export const Tabs = ({ tabs, selected, onSelect, label, children }) => {
 };
 
 /** A bar of a share of a whole, 0 to 1. */
-export const Bar = ({ value, label, state = "" }) => html`<span class=${`bar ${state}`} role="img" aria-label=${label}><span style=${{ width: `${Math.min(100, Math.max(0, (value ?? 0) * 100))}%` }}></span></span>`;
+export const Bar = ({ value, label, state = "" }) =>
+  html`<span class=${`bar ${state}`} role="img" aria-label=${label}><span style=${{ width: `${Math.min(100, Math.max(0, (value ?? 0) * 100))}%` }}></span></span>`;
 
 /** Something that is loaded once the component is shown, and again when one of `deps` changes: `[value, error, again]`. */
 export const useLoaded = (load, deps) => {
