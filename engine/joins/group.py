@@ -35,13 +35,17 @@ from engine.joins.shape import Shape
 from engine.joins.steps import LISTS_MAX, Bounds, Ends, JoinStep, Lists, Route
 from engine.joins.view import JoinView, KeptComposites
 from engine.kernels import joins
-from engine.model.attributes import Attribute
+from engine.model import attributes
+from engine.model.attributes import Attribute, AttributeValue
 from engine.model.batch import Int64Array
 from engine.model.limits import Limits
 from engine.model.source import SourceName
 from engine.model.usage import Usage
 from engine.stems.data_stem import Rows
 from engine.windows.clauses import Window
+
+COMPOSITES_MAX = 1_000_000_000
+"""Of ``composites_max``, as it can be set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +120,13 @@ class JoinGroup:
         self._keeps = keeps
         self.refused = False
 
+    def set_composites_max(self, count: int) -> None:
+        """How many composites are kept at most from the next step on; where they were too many, they are
+        found anew then.
+        """
+        self.composites_max = count
+        self.refused = False
+
     def set_policy(self, name: str) -> None:
         """How the order of probes is chosen from now on. Raises KeyError for a name not in POLICIES."""
         self.policy = name
@@ -168,6 +179,10 @@ class JoinGroup:
             self._let_go()
             return
         needed = self._widest()
+        composites = self._composites
+        if len(composites) > self.composites_max and composites.sweep(self._floor) > self.composites_max:
+            self.refused = True
+            self._let_go()
         if self.refused:
             return
         if now_ms is None:  # nothing is visible, so nothing is missing
@@ -347,6 +362,13 @@ class JoinGroup:
         return (
             Attribute("composites", keeps, "whether combinations are kept as they are found", ("on", "off")),
             Attribute("policy", self.policy, "the order in which inputs are probed", tuple(POLICIES)),
+            Attribute(
+                "composites_max",
+                self.composites_max,
+                "so many combinations are kept at most; beyond, all are let go of and answers are probed for",
+                bounds=attributes.Bounds(0, COMPOSITES_MAX),
+                unit="combinations",
+            ),
             Attribute("queries", self.queries, "standing queries that share the join"),
             Attribute("composites_kept", len(self._composites), "combinations that are kept"),
             Attribute("composites_bytes", self.nbytes, "bytes that they take"),
@@ -377,12 +399,17 @@ class JoinGroup:
             )
         return tuple(told)
 
-    def set_attribute(self, name: str, value: str) -> None:
-        """Set one that has choices to one of them."""
-        if name == "policy":
-            self.set_policy(value)
-        else:
-            self.keeps = value == "on"
+    def set_attribute(self, name: str, value: AttributeValue) -> None:
+        """Set one to a value that it accepts."""
+        match name:
+            case "policy":
+                self.set_policy(str(value))
+            case "composites":
+                self.keeps = value == "on"
+            case "composites_max" if isinstance(value, int):
+                self.set_composites_max(value)
+            case _:
+                raise KeyError(name)
 
     def _check(self) -> None:
         for pair in self._indexes:
