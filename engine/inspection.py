@@ -23,6 +23,7 @@ from engine.queries.allotting import allotted, require_tolerated
 from engine.queries.entities import Report, report
 from engine.queries.explain import Plan
 from engine.queries.footprint import Footprint, Heavy, footprint, heaviest
+from engine.queries.kept_rows import KeptRows, kept_rows
 from engine.queries.plan_preference import group_id
 from engine.queries.promising_attributes import promising_attributes
 from engine.queries.summary_facts import brief_facts, whole_facts
@@ -197,16 +198,32 @@ class Inspection(ABC):
             raise NotSupported("only a SELECT has a plan", hint="EXPLAIN SELECT ...", line=1, column=1)
         return statement
 
+    def kept_rows(self) -> dict[SourceName, KeptRows]:
+        """Of each stream what its rows take, and how far the widest windows keep them. O(sources * sets)."""
+        return {
+            (name := source.stream.name): kept_rows(source, self._parts.sets.reaches_ms(name))
+            for source in self._parts.sources.values()
+            if not source.stream.is_table
+        }
+
+    def checked(
+        self, module: str, values: Mapping[str, AttributeValue], version: int | None = None
+    ) -> tuple[tuple[Attribute, ...], dict[str, AttributeValue]]:
+        """The attributes of a module, and the values that an edit would give some of them, as :meth:`edit`
+        reads them; nothing is set. Raises as that.
+        """
+        attributes = self._attributes_of(module)
+        if attributes is None:
+            raise UnknownEntity(module)
+        return attributes, edits(module, attributes, values, version)
+
     def edit(self, module: str, values: Mapping[str, AttributeValue], version: int | None = None) -> None:
         """Set attributes of a module, all or none; no answer changes. version: that they must still have
         (:func:`engine.model.attributes.version_of`); None: whatever they are.
 
         Raises UnknownEntity, AttributeRefused, EditConflict.
         """
-        attributes = self._attributes_of(module)
-        if attributes is None:
-            raise UnknownEntity(module)
-        for name, value in edits(module, attributes, values, version).items():
+        for name, value in self.checked(module, values, version)[1].items():
             self._set(module, name, value)
 
     def set_attribute(self, module: str, name: str, value: AttributeValue) -> None:
@@ -226,7 +243,7 @@ class Inspection(ABC):
             case "monitor":
                 self._parts.sources[of].monitor.set_mode(str(value))
             case "join":
-                self._parts.sets.groups()[of].set_attribute(name, str(value))
+                self._parts.sets.groups()[of].set_attribute(name, value)
             case "summary":
                 hint = f"ALTER SUMMARY {of} SET ({name} = ...)"
                 raise NotSupported(f"{name} of a summary is set by a step", hint=hint)

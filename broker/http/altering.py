@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -25,6 +25,17 @@ from topics.wording import Wording
 from tureen.errors import NotSupported, TureenError
 
 
+class Altered(NamedTuple):
+    """entry: the query as it is. options: those that it will have. same: it has them, and the text, already.
+    continues: feeds go on with the difference of both answers, else they are to be fetched again.
+    """
+
+    entry: QueryEntry
+    options: dict[str, Any]
+    same: bool
+    continues: bool
+
+
 class Alterations:
     """Alters queries by way of their topic. Its caller has alterations of one query take turns."""
 
@@ -38,14 +49,10 @@ class Alterations:
         options: those that change with it. Raises UnknownQuery, QueryError, LimitExceeded, OptionRefused,
         KafkaUnavailable.
         """
-        entry = standing(self._node, name)
-        merged = query_options.merged(entry.options, options)
-        query = await asyncio.to_thread(self._understood, wording, merged)
-        if not isinstance(query, Query):
-            raise NotSupported("only a SELECT can be a query's text", hint="CREATE and DROP are statements")
-        if entry.said == wording.said and merged == dict(entry.options) and entry.state != "ERROR":
+        entry, merged, same, goes_on = await self.checked(name, wording, options)
+        if same:
             return 200, described(self._node, name) | {"changes": "continue"}
-        changes = "continue" if self._continues(entry, query, merged) else "must_refetch"
+        changes = "continue" if goes_on else "must_refetch"
         with self._writes.reserved(name, wording.said):
             value = orjson.dumps(wording.fields() | {"options": merged})
             outcome = await self._writes.written_query(name, value)
@@ -57,6 +64,18 @@ class Alterations:
             error = outcome.get("error") or {}
             return status_of(error), {"query_id": name, "state": outcome["state"], "error": error} | error
         return 200, described(self._node, name) | {"changes": changes}
+
+    async def checked(self, name: str, wording: Wording, options: dict[str, Any]) -> Altered:
+        """What an alteration would make of a query; nothing changes. Raises UnknownQuery, QueryError,
+        LimitExceeded, OptionRefused.
+        """
+        entry = standing(self._node, name)
+        merged = query_options.merged(entry.options, options)
+        query = await asyncio.to_thread(self._understood, wording, merged)
+        if not isinstance(query, Query):
+            raise NotSupported("only a SELECT can be a query's text", hint="CREATE and DROP are statements")
+        same = entry.said == wording.said and merged == dict(entry.options) and entry.state != "ERROR"
+        return Altered(entry, merged, same, same or self._continues(entry, query, merged))
 
     def _understood(self, wording: Wording, options: dict[str, Any]) -> Statement:
         return self._node.directory.admitted(options, wording.sql, wording.parameters).read.statement

@@ -17,9 +17,10 @@ from typing import Any
 import orjson
 
 from broker.http.asking import shard_of
+from broker.http.dry_runs import DryRuns
 from broker.http.errors import BadRequest
 from broker.http.named import known
-from broker.http.options import CHANGEABLE, QueryChanges, change_request
+from broker.http.options import CHANGEABLE, ChangeRequest, QueryChanges, change_request
 from broker.http.requests import body_object
 from broker.http.row_samples import row_sample
 from broker.http.summaries import ENTITY, SummaryRequests
@@ -53,6 +54,7 @@ class EntityRequests:
         self._snapshot_bytes_max = snapshot_bytes_max
         self._entities = Entities(node, CHANGEABLE)
         self._changes = changes
+        self.dry_runs = DryRuns(node, self._entities, changes)
         self._summaries = summaries
         self._sql_bytes_max = sql_bytes_max
         self._open = 0
@@ -92,17 +94,12 @@ class EntityRequests:
         Raises BadRequest, UnknownEntity, UnknownQuery, HandleNeeded, NotAllowed, AttributeRefused,
         OptionRefused, AllotmentRefused, QueryNotRunning, EditConflict, KafkaUnavailable.
         """
-        values = body_object(body, hint=HINT)
-        version = values.pop("if_version", None)
-        if version is not None and (isinstance(version, bool) or not isinstance(version, int)):
-            raise BadRequest("if_version is the number that `version` was", hint=HINT)
-        if not values:
-            raise BadRequest("there is nothing to set", hint=HINT)
+        values, version = _edit(body)
         if id_.startswith(QUERY):
             return await self._edit_query(id_.removeprefix(QUERY), values, version, operator)
         if not operator:
             raise NotAllowed("edit what queries share")
-        if id_.partition("/")[2].startswith(ENTITY):
+        if _is_summary(id_):
             status = await self._summaries.set(self._entities, id_, _plain(values), version)
             return status, await self.one(id_)
         await self._entities.set(id_, _plain(values), version)
@@ -112,23 +109,45 @@ class EntityRequests:
         self, given: str, values: dict[str, Any], version: int | None, operator: bool
     ) -> tuple[int, dict[str, Any]]:
         name = known(self._node, given, operator)
-        allotted = {name: values.pop(name) for name in list(values) if is_allotment(name)}
-        if allotted and values:
-            raise BadRequest("what a query is given is set apart from its options", hint="send two requests")
-        if allotted:
+        wanted = self._wanted(values)
+        if not isinstance(wanted, ChangeRequest):
             shard_of(self._node, name)
-            await self._entities.allot(name, _plain(allotted), version)
+            await self._entities.allot(name, wanted, version)
             return 200, await self.one(QUERY + name)
-        wanted = change_request(orjson.dumps(values), self._sql_bytes_max)
-        if wanted.wording is not None:
-            raise BadRequest("a text is no attribute", hint="PATCH /queries/{handle} changes it")
-
         status, told = await self._changes.change(
             name, wanted, lambda entry: self._entities.require(QUERY + name, entry, version)
         )
         if status >= 400:
             return status, told
         return status, await self.one(QUERY + name)
+
+    async def dry_run(self, id_: str, body: bytes, operator: bool) -> dict[str, Any]:
+        """What :meth:`edit` would set, and what that would do; nothing is done. Raises as that."""
+        values, version = _edit(body)
+        if not id_.startswith(QUERY):
+            if not operator:
+                raise NotAllowed("edit what queries share")
+            return await self.dry_runs.of_shared(id_, _plain(values), version, _is_summary(id_))
+        name = known(self._node, id_.removeprefix(QUERY), operator)
+        wanted = self._wanted(values)
+        if isinstance(wanted, ChangeRequest):
+            return await self.dry_runs.of_query(
+                name, wanted, lambda entry: self._entities.require(QUERY + name, entry, version)
+            )
+        shard_of(self._node, name)
+        return await self.dry_runs.of_allotment(name, wanted, version)
+
+    def _wanted(self, values: dict[str, Any]) -> ChangeRequest | dict[str, AttributeValue]:
+        """What is set of a query: options, or what it is given. Raises BadRequest, OptionRefused."""
+        allotted = {name: value for name, value in values.items() if is_allotment(name)}
+        if allotted and len(allotted) < len(values):
+            raise BadRequest("what a query is given is set apart from its options", hint="send two requests")
+        if allotted:
+            return _plain(allotted)
+        wanted = change_request(orjson.dumps(values), self._sql_bytes_max)
+        if wanted.wording is not None:
+            raise BadRequest("a text is no attribute", hint="PATCH /queries/{handle} changes it")
+        return wanted
 
     # --- events -----------------------------------------------------------------------------------
 
@@ -216,6 +235,21 @@ def moved(
             sized = {"memory_bytes": one["memory_bytes"], "memory_grown_bytes": size}
             found.append({"id": id_} | counts | sized)
     return found
+
+
+def _edit(body: bytes) -> tuple[dict[str, Any], int | None]:
+    """The values that a body sets, and the version that they are for. Raises BadRequest."""
+    values = body_object(body, hint=HINT)
+    version = values.pop("if_version", None)
+    if version is not None and (isinstance(version, bool) or not isinstance(version, int)):
+        raise BadRequest("if_version is the number that `version` was", hint=HINT)
+    if not values:
+        raise BadRequest("there is nothing to set", hint=HINT)
+    return values, version
+
+
+def _is_summary(id_: str) -> bool:
+    return id_.partition("/")[2].startswith(ENTITY)
 
 
 def _plain(values: Mapping[str, Any]) -> dict[str, AttributeValue]:

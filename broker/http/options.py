@@ -15,7 +15,7 @@ from typing import Any
 
 import orjson
 
-from broker.http.altering import Alterations
+from broker.http.altering import Alterations, Altered
 from broker.http.described import described, standing
 from broker.http.errors import BadRequest, QueryNotRunning, status_of
 from broker.http.requests import body_object
@@ -104,16 +104,9 @@ class QueryChanges:
                 require(standing(self._node, name))
             if request.wording is not None:
                 return await self._alterations.alter(name, request.wording, changes)
-            entry = standing(self._node, name)
-            if entry.state == "ERROR":
-                raise QueryNotRunning(entry.state, entry.error)
-            record = entry.record(changes)
-            if "paused" in changes:
-                record["options"].pop(query_options.PAUSED_BECAUSE, None)  # it is the user's word from now on
+            entry, record = await self._checked(name, changes)
             if record["options"] == dict(entry.options):
                 return 200, described(self._node, name)
-            if changes.keys() & _OF_OPERATORS:
-                await asyncio.to_thread(self._check, entry, record["options"])
             outcome = await self._writes.written_query(name, orjson.dumps(record))
         if outcome is None:
             return 202, {"query_id": name, "state": "PENDING"}
@@ -121,6 +114,30 @@ class QueryChanges:
             error = outcome.get("error") or {}
             return status_of(error), {"query_id": name, "state": "ERROR", "error": error} | error
         return 200, described(self._node, name)
+
+    async def checked(self, name: str, request: ChangeRequest) -> tuple[QueryEntry, dict[str, Any]]:
+        """A query, and the options that a change would give it; nothing changes. Raises as :meth:`change`,
+        but for another text.
+        """
+        entry, record = await self._checked(name, request.options)
+        return entry, record["options"]
+
+    async def altered(self, name: str, request: ChangeRequest) -> Altered:
+        """What another text would make of a query; nothing changes. Raises as :meth:`change`."""
+        assert request.wording is not None
+        return await self._alterations.checked(name, request.wording, request.options)
+
+    async def _checked(self, name: str, changes: dict[str, Any]) -> tuple[QueryEntry, dict[str, Any]]:
+        """The query, and its record with these options."""
+        entry = standing(self._node, name)
+        if entry.state == "ERROR":
+            raise QueryNotRunning(entry.state, entry.error)
+        record = entry.record(changes)
+        if "paused" in changes:
+            record["options"].pop(query_options.PAUSED_BECAUSE, None)  # it is the user's word from now on
+        if changes.keys() & _OF_OPERATORS and record["options"] != dict(entry.options):
+            await asyncio.to_thread(self._check, entry, record["options"])
+        return entry, record
 
     def _check(self, entry: QueryEntry, options: dict[str, Any]) -> None:
         """Raises OptionRefused. What a text over a missing source means is not known yet."""

@@ -12,6 +12,7 @@ from typing import Any
 import orjson
 
 from broker.http.described import described, standing
+from broker.http.dry_runs import merged
 from broker.http.entities import EntityRequests
 from broker.http.errors import BadRequest
 from broker.http.named import known
@@ -100,6 +101,32 @@ class PlanFiles:
         Raises BadRequest, UnknownQuery, HandleNeeded, PlanRefused, PlanIsAnother, OptionRefused, and what
         setting attributes raises.
         """
+        name, options, operators = await self._applied(given, body, operator)
+        status = 200
+        if options:
+            request = change_request(orjson.dumps(options), self._sql_bytes_max)
+            status, told = await self._changes.change(name, request)
+            if status >= 400:
+                return status, told
+        for id_, values in operators.items():
+            await self._entities.edit(id_, orjson.dumps(values), operator)
+        return status, described(self._node, name)
+
+    async def dry_run(self, given: str, body: bytes, operator: bool) -> dict[str, Any]:
+        """What :meth:`apply` would set, and what that would do; nothing is done. Raises as that."""
+        name, options, operators = await self._applied(given, body, operator)
+        parts: dict[str, dict[str, Any]] = {}
+        if options:
+            request = change_request(orjson.dumps(options), self._sql_bytes_max)
+            parts["options"] = await self._entities.dry_runs.of_query(name, request)
+        for id_, values in operators.items():
+            parts[f"operators.{id_}"] = await self._entities.dry_run(id_, orjson.dumps(values), operator)
+        return merged(parts)
+
+    async def _applied(
+        self, given: str, body: bytes, operator: bool
+    ) -> tuple[str, dict[str, Any], dict[str, Any]]:
+        """The id of the query, the options that the plan changes, and what it sets of entities."""
         name = known(self._node, given, operator)
         plan = self._plan(body_object(body, hint=HINT))
         entry = standing(self._node, name)
@@ -116,15 +143,7 @@ class PlanFiles:
             raise NotAllowed("edit what queries share")
         options = {one: wanted.get(one) for one in CHANGEABLE if one in wanted or one not in _OF_PAUSES}
         options = {one: value for one, value in options.items() if value != entry.options.get(one)}
-        status = 200
-        if options:
-            request = change_request(orjson.dumps(options), self._sql_bytes_max)
-            status, told = await self._changes.change(name, request)
-            if status >= 400:
-                return status, told
-        for id_, values in operators.items():
-            await self._entities.edit(id_, orjson.dumps(values), operator)
-        return status, described(self._node, name)
+        return name, options, operators
 
     def _require_same(self, name: str, plan: Plan) -> None:
         directory = self._node.directory

@@ -71,6 +71,10 @@ ModeParameter = Annotated[
     Query(description="The mode of now; of what does not stand, what it asks for."),
 ]
 
+DryRun = Annotated[
+    bool, Query(description="Check everything, do nothing; answers what would be set, and what that does.")
+]
+
 
 def public_api(
     settings: Settings, node: Node, publisher: Publisher, snapshots: Snapshots, metrics: Metrics
@@ -221,12 +225,14 @@ def public_api(
         return json(described(node, named(node, handle, operates(request))))
 
     @app.patch("/queries/{handle}", tags=["queries"])
-    async def patch_query(handle: str, request: Request) -> Response:
+    async def patch_query(handle: str, request: Request, dry_run: DryRun = False) -> Response:
         """Pause, resume, change: `{"paused"?, "maintenance"?, "weight"?}`; another text: `{"sql"}`, or
         `{"template", "parameters"}`. The query as it is then. The operator may give its id but for a text.
         """
         wanted = change_request(await request.body(), settings.sql_bytes_max)
         name = opened(node, handle) if wanted.wording else named(node, handle, operates(request))
+        if dry_run:
+            return json(await entities.dry_runs.of_query(name, wanted))
         return await told(changes.change(name, wanted))
 
     @app.post("/queries/unregister", tags=["queries"])
@@ -291,8 +297,10 @@ def public_api(
         return json(await plan_files.exported(handle))
 
     @app.put("/plans/{handle}", tags=["plans"])
-    async def put_plan_file(handle: str, request: Request) -> Response:
+    async def put_plan_file(handle: str, request: Request, dry_run: DryRun = False) -> Response:
         """Apply `{"plan"}` to a query that runs: its options, and attributes of what it shares."""
+        if dry_run:
+            return json(await plan_files.dry_run(handle, await request.body(), operates(request)))
         return await told(plan_files.apply(handle, await request.body(), operates(request)))
 
     @app.get("/entities", tags=["entities"])
@@ -334,8 +342,10 @@ def public_api(
         return json(await entities.one(entity))
 
     @app.patch("/entities/{entity:path}", tags=["entities"])
-    async def patch_entity(entity: str, request: Request) -> Response:
+    async def patch_entity(entity: str, request: Request, dry_run: DryRun = False) -> Response:
         """Set attributes: `{"name": value, ..., "if_version"?: version}`; a query's by its handle."""
+        if dry_run:
+            return json(await entities.dry_run(entity, await request.body(), operates(request)))
         return await told(entities.edit(entity, await request.body(), operates(request)))
 
     @app.post("/match", tags=["queries"])

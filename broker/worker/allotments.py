@@ -27,6 +27,22 @@ def is_allotment(name: str) -> bool:
     return name.startswith((WINDOW, PERCENT))
 
 
+def source_of(query: StandingQuery, name: str) -> SourceName:
+    """The source whose scan an attribute is of. query: as it stands; name: one of its attributes' here."""
+    of = name.removeprefix(WINDOW).removeprefix(PERCENT)
+    seen = Counter[str]()
+    for scan in query.asked.scans():
+        seen[scan.source] += 1
+        if of == _numbered(scan.source, seen[scan.source]):
+            return scan.source
+    raise KeyError(name)
+
+
+def _numbered(source: SourceName, number: int) -> str:
+    """How the n-th scan of a source is named."""
+    return source if number == 1 else f"{source}.{number}"
+
+
 def allotment_attributes(query: StandingQuery, streams: Streams) -> tuple[Attribute, ...]:
     """Of each scan that may be given less. streams: that the query reads. O(size of the query)."""
     if not query.is_tolerant:
@@ -79,7 +95,7 @@ def _attributes(query: StandingQuery, streams: Streams) -> Iterator[tuple[int, A
     rooms = rooms_of(query.asked, streams, query.tolerance)
     for place, (room, given) in enumerate(zip(rooms, _given(query), strict=True)):
         seen[room.source] += 1
-        of = room.source if seen[room.source] == 1 else f"{room.source}.{seen[room.source]}"
+        of = _numbered(room.source, seen[room.source])
         yield from ((place, one) for one in _of_scan(of, room, given))
 
 
@@ -89,20 +105,22 @@ def _of_scan(of: str, room: Room, given: ScanAllotment) -> Iterator[Attribute]:
         yield Attribute(
             WINDOW + of,
             high if given.window_ms is None else given.window_ms,
-            "the length of the window that it is given; the greatest is what its text asks for",
+            "the length of the window that it is given; the greatest, and NULL, is what its text asks for",
             bounds=Bounds(low, high),
             unit="ms",
             kind="integer",
             changes_answers=True,
+            clearable=True,
         )
     if room.percent is not None:
         least, asked = map(float, room.percent)
         yield Attribute(
             PERCENT + of,
             asked if given.percent is None else float(given.percent),
-            "the percentage of rows that it samples; the greatest is what its text asks for",
+            "the percentage of rows that it samples; the greatest, and NULL, is what its text asks for",
             bounds=Bounds(least, asked),
             unit="percent",
             kind="number",
             changes_answers=True,
+            clearable=True,
         )

@@ -30,7 +30,9 @@ from broker.worker.shard import Shard
 from broker.worker.shard_command import ShardCommand
 from engine.dataflow.buffers import settings as buffers
 from engine.engine import Engine
-from engine.model.attributes import Attribute, AttributeValue, version_of
+from engine.model.allotment import Allotment
+from engine.model.attributes import Attribute, AttributeValue, edits, version_of
+from engine.model.source import SourceName
 from engine.queries.entities import (
     Measured,
     Part,
@@ -38,6 +40,7 @@ from engine.queries.entities import (
     statistic_attributes,
     statistics,
 )
+from engine.queries.kept_rows import KeptRows
 from engine.standing.queries import ShownQueries
 from engine.standing.query import StandingQuery
 from tureen.errors import (
@@ -235,21 +238,45 @@ class Entities:
             f"shard {number} is not ready", hint="try again in a second, or see /readycheck"
         )
 
+    def _live(self) -> list[int]:
+        return [shard.number for shard in self._node.shards if shard.state == "live"]
+
+    def _live_place(self, id_: str) -> tuple[int, str]:
+        """As :meth:`_place`, of a shard that is live."""
+        number, name = self._place(id_)
+        if number not in self._live():
+            raise self._absent(number, id_, told=False)
+        return number, name
+
     # --- edits ------------------------------------------------------------------------------------
 
     def outdate(self) -> None:
         """Something was set: who asks next is told of it."""
         self._reading = None
 
+    async def checked(
+        self, id_: str, values: Mapping[str, AttributeValue], version: int | None
+    ) -> tuple[tuple[Attribute, ...], dict[str, AttributeValue]]:
+        """The attributes of an entity that is no query, and the values that :meth:`set` would give; nothing
+        is set. Raises as that.
+        """
+
+        def check(engine: Engine) -> tuple[tuple[Attribute, ...], dict[str, AttributeValue]]:
+            if name != SHARD:
+                return engine.checked(name, values, version)
+            attributes = self._node.shards[number].attributes()
+            return attributes, edits(id_, attributes, values, version)
+
+        number, name = self._live_place(id_)
+        with _named(id_):
+            return await self._node.shards.ask(number, check)
+
     async def set(self, id_: str, values: Mapping[str, AttributeValue], version: int | None) -> None:
         """Set attributes of an entity that is no query: all, or none. version: that it must still have.
 
         Raises UnknownEntity, AttributeRefused, EditConflict, BrokerUnavailable.
         """
-        number, name = self._place(id_)
-        shards = [shard.number for shard in self._node.shards if shard.state == "live"]
-        if number not in shards:
-            raise self._absent(number, id_, told=False)
+        number, name = self._live_place(id_)
 
         def edit(engine: Engine) -> None:
             if name == SHARD:
@@ -257,14 +284,10 @@ class Entities:
             else:
                 engine.edit(name, values, version)
 
-        try:
+        with _named(id_):
             await self._node.shards.ask(number, edit)
-        except UnknownEntity:
-            raise UnknownEntity(id_) from None
-        except EditConflict as conflict:
-            raise EditConflict(id_, conflict.version) from None
         if name == buffers.MODULE:
-            for other in shards:
+            for other in self._live():
                 if other != number:  # what they keep is made anew as the settings say
                     await self._node.shards.ask(other, lambda engine: engine.edit(name, values, None))
         self._reading = None
@@ -278,26 +301,57 @@ class Entities:
         BrokerUnavailable.
         """
         async with self._allotting:
-            entry = self._node.directory.queries.get(name)
-            standing = None if entry is None else self._standing(name, entry)
-            if entry is None or entry.shard is None or standing is None:
-                raise UnknownQuery()
-            self.require(QUERY + name, entry, version)
-            wanted = edited(QUERY + name, standing, self._node.directory.streams(), values)
+            number, _, wanted = self._allotment(name, values, version)
             shards = self._node.shards
-            expected = await shards.ask(entry.shard, lambda engine: engine.expecting(name, wanted))
-            (outcome,) = await shards.hand_over(entry.shard, [ShardCommand.allocate(name, expected)])
+            expected = await shards.ask(number, lambda engine: engine.expecting(name, wanted))
+            (outcome,) = await shards.hand_over(number, [ShardCommand.allocate(name, expected)])
         self._reading = None
         error = outcome["error"]
         if error is not None:
             raise AllotmentRefused(error["message"], hint=error.get("hint"))
         log.info("query_allotted", query=name, allotment=expected.as_dict())
 
+    async def expecting(
+        self, name: str, values: Mapping[str, AttributeValue], version: int | None
+    ) -> tuple[StandingQuery, Allotment, dict[SourceName, KeptRows]]:
+        """What :meth:`allot` would give a query, with the precision that its answer may then expect, and what
+        the rows of its shard's streams take; nothing changes. Raises as that.
+        """
+        number, standing, wanted = self._allotment(name, values, version)
+
+        def expect(engine: Engine) -> tuple[Allotment, dict[SourceName, KeptRows]]:
+            return engine.expecting(name, wanted), engine.kept_rows()
+
+        return standing, *await self._node.shards.ask(number, expect)
+
+    def _allotment(
+        self, name: str, values: Mapping[str, AttributeValue], version: int | None
+    ) -> tuple[int, StandingQuery, Allotment]:
+        """The shard of a query, how it stands, and what it would be given."""
+        entry = self._node.directory.queries.get(name)
+        standing = None if entry is None else self._standing(name, entry)
+        if entry is None or entry.shard is None or standing is None:
+            raise UnknownQuery()
+        self.require(QUERY + name, entry, version)
+        wanted = edited(QUERY + name, standing, self._node.directory.streams(), values)
+        return entry.shard, standing, wanted
+
     def require(self, id_: str, entry: QueryEntry, version: int | None) -> None:
         """Raises EditConflict where a query is not of this version any more."""
         now = query_version(entry, self._standing(id_.removeprefix(QUERY), entry))
         if version is not None and version != now:
             raise EditConflict(id_, now)
+
+
+@contextlib.contextmanager
+def _named(id_: str) -> Iterator[None]:
+    """Refusals of an engine name the entity as the API does."""
+    try:
+        yield
+    except UnknownEntity:
+        raise UnknownEntity(id_) from None
+    except EditConflict as conflict:
+        raise EditConflict(id_, conflict.version) from None
 
 
 def page_of(reading: Reading, kind: str | None, query: str | None, after: str, limit: int) -> dict[str, Any]:

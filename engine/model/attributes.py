@@ -162,6 +162,7 @@ class Attribute:
             "accepts": self.accepts or (self._within() if self.bounds is not None else ""),
             "range": None if self.bounds is None else self.bounds.as_dict(),
             "changes_answers": self.changes_answers,
+            "clearable": self.clearable,
         }
 
 

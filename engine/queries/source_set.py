@@ -436,6 +436,10 @@ class SourceSet:
         earlier = tuple(sorted(set(self._earlier_counts[name]), key=str))
         return Hold(seen_ms, reaches[-1] if reaches else 0, counts[-1] if counts else 0, earlier)
 
+    def reaches_ms(self, name: SourceName) -> list[int]:
+        """How far the two windows over a source reach that reach furthest."""
+        return list(self._reaches[name][-2:])
+
     # --- readers ----------------------------------------------------------------------------------
 
     def _seen(self) -> Seen:

@@ -159,6 +159,10 @@ class SourceSets:
         """What the queries over each set of sources need of one of them."""
         return [over.hold(name) for over in self._reading(name)]
 
+    def reaches_ms(self, name: SourceName) -> list[int]:
+        """How far the two windows over a source reach that reach furthest, in descending order."""
+        return sorted((ms for over in self._reading(name) for ms in over.reaches_ms(name)), reverse=True)[:2]
+
     def _reading(self, name: SourceName) -> list[SourceSet]:
         return list(self._readers.get(name, {}).values())
 
