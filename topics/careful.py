@@ -42,13 +42,13 @@ class BadRecord(ValueError):
     """A record that gives no row; the text says why."""
 
 
-class _Number(str):
+class Number(str):
     """The digits of a JSON number."""
 
     __slots__ = ()
 
 
-class _Pairs(list[tuple[str, Any]]):
+class Pairs(list[tuple[str, Any]]):
     """An object's members, repeated ones too."""
 
 
@@ -62,17 +62,7 @@ def row_of(stream: Stream, columns: Members, value: bytes) -> list[Any]:
     DATE comes as days, TIMESTAMP as ms since 1970, DECIMAL as Decimal of the column's scale.
     The record is known to be one object of bounded depth. Raises BadRecord.
     """
-    try:
-        text = value.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise BadRecord(f"not UTF-8: {error.reason} at byte {error.start}") from None
-    try:
-        members = _DECODER.decode(text)
-    except BadRecord:
-        raise
-    except (ValueError, RecursionError) as error:
-        raise BadRecord(f"not JSON: {error}") from None
-    found = _found(columns, members)
+    found = _found(columns, pairs_of(value))
     row: list[Any] = []
     for field in stream.schema:
         member = found.get(field.name)
@@ -87,7 +77,24 @@ def row_of(stream: Stream, columns: Members, value: bytes) -> list[Any]:
     return row
 
 
-def _found(columns: Members, members: _Pairs) -> dict[str, Any]:
+def pairs_of(value: bytes) -> Pairs:
+    """The members of a record that is known to be one object of bounded depth. Raises BadRecord."""
+    try:
+        text = value.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise BadRecord(f"not UTF-8: {error.reason} at byte {error.start}") from None
+    try:
+        members = _DECODER.decode(text)
+    except BadRecord:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise BadRecord(f"not JSON: {error}") from None
+    if not isinstance(members, Pairs):
+        raise BadRecord("not a JSON object")
+    return members
+
+
+def _found(columns: Members, members: Pairs) -> dict[str, Any]:
     """What the record has of each column. Raises BadRecord."""
     declared = frozenset(columns.columns)
     found: dict[str, Any] = {}
@@ -112,14 +119,14 @@ def _found(columns: Members, members: _Pairs) -> dict[str, Any]:
 
 
 _DECODER = json.JSONDecoder(
-    object_pairs_hook=_Pairs, parse_float=_Number, parse_int=_Number, parse_constant=_constant
+    object_pairs_hook=Pairs, parse_float=Number, parse_int=Number, parse_constant=_constant
 )
 
 
 def converted(field: Field, member: Any) -> Any:
     """A member's value as its column has it; a text is a JSON string. Raises BadRecord."""
     kind = field.type.kind
-    number = isinstance(member, _Number)
+    number = isinstance(member, Number)
     text = isinstance(member, str) and not number
     if kind is Kind.BOOLEAN and isinstance(member, bool):
         return member
@@ -194,11 +201,11 @@ def _decimal(field: Field, text: str) -> Decimal:
 def _described(member: Any) -> str:
     if isinstance(member, bool):
         return "true" if member else "false"
-    if isinstance(member, _Number):
+    if isinstance(member, Number):
         return f"number {_short(member)}"
     if isinstance(member, str):
         return "string " + _short(json.dumps(member))
-    return "an object" if isinstance(member, _Pairs) else "an array"
+    return "an object" if isinstance(member, Pairs) else "an array"
 
 
 def _short(text: str) -> str:

@@ -137,3 +137,7 @@ class TopicNames:
     def reply_prefix(self) -> str:
         """A topic that asks for replies must start with this."""
         return f"{self.service_id}.replies."
+
+    def is_own(self, topic: str) -> bool:
+        """Whether a topic is one of the service's, or Kafka's."""
+        return topic.startswith((f"{self.service_id}.", f"{self.service_id}-", "__"))

@@ -5,26 +5,18 @@ They read Kafka themselves, so they also work while the broker is away. Values a
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from topics.shown import headers_of, json_of, refusal_of
 from tureen import console
-from tureen.protocol import (
-    HEADER_OFFSET,
-    HEADER_PARTITION,
-    HEADER_REASON,
-    HEADER_TOPIC,
-    TopicNames,
-)
+from tureen.protocol import TopicNames
 
 if TYPE_CHECKING:
     from confluent_kafka import Message
-
-    from topics.letters import Headers
 
 LIMIT_MAX = 10_000
 SHOWN_CHARACTERS = 300
@@ -109,23 +101,24 @@ def _refused(
 ) -> None:
     """Records of a topic that holds those of others."""
     wanted: Callable[[Message], bool] = partial(_is_of, topic=of) if of is not None else lambda _: True
-    found = [(one, _headers(one)) for one in _newest(kafka, topic, limit, wanted)]
+    found = _newest(kafka, topic, limit, wanted)
     if as_json:
-        for one, headers in found:
-            console.show_json(_refusal(one, headers))
+        for one in found:
+            console.show_json(_refusal(one))
         return
     console.show_table(
         ["at (UTC)", "topic", "partition", "offset", "reason", "value"],
         [
             (
                 console.instant_of_ms(one.timestamp()[1]),
-                headers.get(HEADER_TOPIC, "-"),
-                headers.get(HEADER_PARTITION, "-"),
-                headers.get(HEADER_OFFSET, "-"),
-                headers.get(HEADER_REASON, "-"),
+                refused.topic or "-",
+                "-" if refused.partition is None else str(refused.partition),
+                "-" if refused.offset is None else str(refused.offset),
+                refused.reason or "-",
                 _shown(one.value()),
             )
-            for one, headers in found
+            for one in found
+            for refused in [refusal_of(headers_of(one))]
         ],
         [False, False, True, True, False, False],
         [False, False, False, False, True, True],
@@ -146,13 +139,7 @@ def _newest(
 
 
 def _is_of(message: Message, topic: str) -> bool:
-    return _headers(message).get(HEADER_TOPIC) == topic
-
-
-def _headers(message: Message) -> dict[str, str]:
-    """By name; of several of one name the last, which is the broker's."""
-    headers = cast("Headers", message.headers() or [])
-    return {name: (value or b"").decode("utf-8", "replace") for name, value in headers}
+    return refusal_of(headers_of(message)).topic == topic
 
 
 def _record(message: Message) -> dict[str, Any]:
@@ -160,39 +147,22 @@ def _record(message: Message) -> dict[str, Any]:
         "partition": message.partition(),
         "offset": message.offset(),
         "timestamp_ms": message.timestamp()[1],
-        "key": _json(message.key()),
-        "value": _json(message.value()),
+        "key": json_of(message.key()),
+        "value": json_of(message.value()),
     }
 
 
-def _refusal(message: Message, headers: dict[str, str]) -> dict[str, Any]:
-    def number(name: str) -> int | None:
-        text = headers.get(name, "")
-        return int(text) if text.isdecimal() else None
-
+def _refusal(message: Message) -> dict[str, Any]:
+    refused = refusal_of(headers_of(message))
     return {
         "at_ms": message.timestamp()[1],
-        "topic": headers.get(HEADER_TOPIC),
-        "partition": number(HEADER_PARTITION),
-        "offset": number(HEADER_OFFSET),
-        "reason": headers.get(HEADER_REASON),
-        "key": _json(message.key()),
-        "value": _json(message.value()),
+        "topic": refused.topic,
+        "partition": refused.partition,
+        "offset": refused.offset,
+        "reason": refused.reason,
+        "key": json_of(message.key()),
+        "value": json_of(message.value()),
     }
-
-
-def _json(data: bytes | None) -> Any:
-    """JSON as it is, other text as a string, what is neither as ``{"hex": ...}``."""
-    if data is None:
-        return None
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError:
-        return {"hex": data.hex()}
-    try:
-        return json.loads(text, parse_constant=lambda name: name)
-    except (ValueError, RecursionError):
-        return text
 
 
 def _shown(data: bytes | None) -> str:

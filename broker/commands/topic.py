@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from tureen import console
+from tureen.protocol import TopicNames
 
 PARTITIONS_MAX = 10_000
 
@@ -61,9 +62,9 @@ def list_(with_own: bool, service_id: str, kafka: tuple[str, ...], as_json: bool
     """List topics and their partitions."""
     from topics.admin import Admin
 
-    own = (f"{service_id}.", f"{service_id}-", "__")
+    names = TopicNames(service_id)
     known = Admin(console.kafka_settings(kafka)).topics()
-    shown = [(name, held) for name, held in sorted(known.items()) if with_own or not name.startswith(own)]
+    shown = [(name, held) for name, held in sorted(known.items()) if with_own or not names.is_own(name)]
     if as_json:
         console.show_json([{"topic": name, "partitions": held} for name, held in shown])
     else:

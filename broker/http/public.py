@@ -35,6 +35,7 @@ from broker.http.query_list import PAGE_MAX, SEARCH_MAX, QueryLists, words_of
 from broker.http.requests import register_request
 from broker.http.rights import Tokens
 from broker.http.row_samples import ROWS_MAX
+from broker.http.source_routes import add_source_routes
 from broker.http.statements import Statements
 from broker.http.summaries import SummaryRequests
 from broker.http.tracing import QUERIES_DEFAULT as TRACED_DEFAULT
@@ -113,6 +114,8 @@ def public_api(
     async def told(write: Awaitable[Answer]) -> Response:
         code, body = await write
         return json(body, code)
+
+    add_source_routes(app, settings, node, operates)
 
     @app.post("/sources", tags=["sources"])
     async def post_source(request: Request) -> Response:

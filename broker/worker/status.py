@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any, get_args
 
 from broker.settings import Settings
@@ -125,19 +126,34 @@ def _archived(node: Node, name: str) -> dict[str, Any] | None:
     return node.shelf.stream_facts(name) | {"backfill": backfill, "lost_history": lost}
 
 
-def source_list(node: Node) -> list[dict[str, Any]]:
-    """Every stream, table and view as lists show it, by name."""
+def reader_counts(node: Node) -> Counter[str]:
+    """How many queries stand on each source or view. O(queries). Any thread."""
     readers: Counter[str] = Counter()
     for entry in list(node.directory.queries.values()):
         if entry.shard is not None:
             readers.update({*entry.sources, *entry.uses})
+    return readers
+
+
+def source_list(
+    node: Node, readers: Mapping[str, int] | None = None, only: str | None = None
+) -> list[dict[str, Any]]:
+    """Every stream, table and view as lists show it, by name. readers: of :func:`reader_counts`; None: they
+    are counted now, O(queries). only: the one of this name alone.
+    """
+    if readers is None:
+        readers = reader_counts(node)
     infos: dict[str, SourceInfo] = {}
     for shard in node.shards:
         guests = node.hosting.guests_on(shard.number)
         infos |= {info.name: info for info in shard.view().sources() if info.name not in guests}
-    listed = [_stream(node, name, infos.get(name)) for name in node.directory.sources]
-    listed += [_view(node, name, infos) for name in node.directory.views]
-    listed += [_waiting(name, view) for name, view in node.directory.waiting.items()]
+
+    def wanted(name: str) -> bool:
+        return only is None or name == only
+
+    listed = [_stream(node, name, infos.get(name)) for name in node.directory.sources if wanted(name)]
+    listed += [_view(node, name, infos) for name in node.directory.views if wanted(name)]
+    listed += [_waiting(name, view) for name, view in node.directory.waiting.items() if wanted(name)]
     for one in listed:
         one["queries"] = readers.get(one["name"], 0)
     return sorted(listed, key=lambda one: str(one["name"]))

@@ -17,12 +17,13 @@ from engine.model.source import SourceName, Stream
 from engine.operators.scan import ScanAt
 from engine.operators.table_scan import scan_earlier, scan_now
 from engine.stems.data_stem import Rows
+from engine.windows.source_clock import ClockView
 
 
 @dataclass(frozen=True, slots=True)
 class SourceView:
     """A source at the end of a step. waiting: rows above NOW. generations, errors: of predicates, by slot;
-    the former goes on changing. violations: by constraint, rows that broke it.
+    the former goes on changing. violations: by constraint, rows that broke it. clock: of its partitions.
     """
 
     stream: Stream
@@ -36,6 +37,7 @@ class SourceView:
     generations: Int64Array
     errors: Int64Array
     violations: tuple[int, ...] = ()
+    clock: ClockView | None = None
 
 
 def now_of(sources: Collection[SourceView]) -> int | None:

@@ -8,7 +8,7 @@ is at work. The slot's generation is read again at the end, and such a reader is
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -45,6 +45,7 @@ from engine.standing.query import SetKey, StandingQuery
 from engine.stems.data_stem import Rows
 from engine.views.recompute import History, answer_afresh, seam_ms
 from engine.windows.clauses import UNBOUNDED
+from engine.windows.source_clock import PartitionTime
 from tureen.errors import InstantOutOfRange, NotSupported, QueryPaused, UnknownQuery, UnknownSource
 
 
@@ -398,6 +399,13 @@ class View:
             )
             for source in self._sources.values()
         ]
+
+    def partitions_of(self, name: str, lagging: Collection[int] = ()) -> list[PartitionTime]:
+        """Where the partitions of a source stand, by number; none where there is no such source. lagging:
+        those with unread records.
+        """
+        source = self._sources.get(SourceName(name))
+        return [] if source is None or source.clock is None else source.clock.partitions(lagging)
 
 
 def _require_now(at_ms: int, now_ms: int | None) -> None:

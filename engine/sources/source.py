@@ -430,6 +430,7 @@ class Source:
                 self.queries.generations,
                 self.queries.errors,
                 () if self.promises is None else tuple(self.promises.broken),
+                self.clock.view(),
             )
         return self._view
 

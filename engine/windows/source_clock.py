@@ -14,7 +14,7 @@ clock; NOW is 1 ms behind the least. Nothing is late: a row's instant is at leas
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,6 +43,80 @@ class Passage:
     late: int
     rejected: int
     in_order: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionTime:
+    """Where one partition stands. None: there is none yet.
+
+    watermark_ms: no row at or before this instant is expected of it. latest_ms: the largest timestamp seen.
+    promised_ms: what a heartbeat said, as a watermark. active_ms: the clock when it last had records or a
+    heartbeat. idle_since_ms: the clock from which it holds NOW back no more; None: it does. next_offset:
+    where reading goes on; None: nothing of it was read. behind_ms: by how much it alone holds NOW back: until
+    the least watermark of the others; 0 where another one is not later.
+    """
+
+    partition: int
+    watermark_ms: int | None
+    latest_ms: int | None
+    promised_ms: int | None
+    active_ms: int | None
+    idle_since_ms: int | None
+    next_offset: int | None
+    behind_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class ClockView:
+    """The clock of a source at the end of a step, as readers see it. Made in O(partitions) of copied arrays;
+    what it tells is computed when asked.
+    """
+
+    clock_ms: int
+    rules: Rules
+    slots: Mapping[int, int]
+    state: Partitions
+
+    def partitions(self, lagging: Collection[int] = ()) -> list[PartitionTime]:
+        """Those that were met, by number. lagging: those with unread records.
+
+        O(partitions log partitions).
+        """
+        state, rules = self.state, self.rules
+        met = sorted((p, slot) for p, slot in [*self.slots.items()] if slot < len(state.latest))
+        marks = {p: self._watermark(slot, p in lagging) for p, slot in met}
+        holding = sorted(mark for p, slot in met if not state.idle[slot] and (mark := marks[p]) != NEVER)
+        found = []
+        for p, slot in met:
+            idle, active_ms = bool(state.idle[slot]), _known(state.active[slot])
+            mark = marks[p]
+            alone = not idle and len(holding) > 1 and mark == holding[0]
+            found.append(
+                PartitionTime(
+                    p,
+                    _known(mark),
+                    _known(state.latest[slot]),
+                    _known(state.promised[slot]),
+                    active_ms,
+                    active_ms + rules.idle_timeout_ms if idle and active_ms is not None else None,
+                    int(state.next_offset[slot]) if state.next_offset[slot] >= 0 else None,
+                    holding[1] - mark if alone else 0,
+                )
+            )
+        return found
+
+    def _watermark(self, slot: int, lags: bool) -> int:
+        state = self.state
+        latest, promised = int(state.latest[slot]), int(state.promised[slot])
+        if not self.rules.event_time:
+            if not lags:
+                return self.clock_ms - 1
+            return NEVER if latest == NEVER else latest - 1
+        return promised if latest == NEVER else max(latest - self.rules.margin_ms, promised)
+
+
+def _known(value: int) -> int | None:
+    return None if value == NEVER else int(value)
 
 
 class SourceClock:
@@ -153,6 +227,12 @@ class SourceClock:
         if not idle.any():
             return frozenset()
         return frozenset(partition for partition, slot in self._partitions.items() if idle[slot])
+
+    def view(self) -> ClockView:
+        """As it stands, for readers in other threads. O(partitions)."""
+        state = self._state
+        copied = Partitions._make([state.slot_of, *(held.copy() for held in state[1:])])
+        return ClockView(self.clock_ms, self._rules, self._partitions, copied)
 
     # --- partitions -------------------------------------------------------------------------------
 

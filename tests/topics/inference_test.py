@@ -1,0 +1,225 @@
+"""What is inferred from a sample reads all of it: the statement is parsed, and tried as the broker reads."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from broker.proposal import Topic, propose
+from engine.language.query import CreateStream
+from engine.language.statements import parse
+from engine.model.limits import Limits
+from topics.shown import text_of
+
+NOW_MS = 1_780_000_000_000
+
+
+@dataclass(frozen=True)
+class Message:
+    """A record as Kafka's client gives it, a second after the one before."""
+
+    at: int
+    data: bytes | None
+    name: bytes | None = None
+    headers_: tuple[tuple[str, bytes], ...] = ()
+
+    def key(self) -> bytes | None:
+        return self.name
+
+    def value(self) -> bytes | None:
+        return self.data
+
+    def partition(self) -> int:
+        return self.at % 2
+
+    def offset(self) -> int:
+        return self.at // 2
+
+    def timestamp(self) -> tuple[int, int]:
+        return 1, NOW_MS + 1_000 * self.at
+
+    def headers(self) -> Any:
+        return self.headers_
+
+
+def inferred(
+    values: Sequence[Any], keys: Sequence[bytes] = (), *, compacted: bool = False, stamps: bool = False
+) -> dict[str, Any]:
+    data = [one if isinstance(one, bytes | None) else json.dumps(one).encode() for one in values]
+    messages = [Message(at, one, keys[at] if keys else None) for at, one in enumerate(data)]
+    messages.sort(key=lambda one: (one.partition(), one.offset()))
+    return propose(Topic("t", "s", 2, len(data), compacted, stamps), messages, Limits())
+
+
+def types(found: dict[str, Any]) -> dict[str, str]:
+    return {one["name"]: one["type"] for one in found["columns"]}
+
+
+def codes(found: dict[str, Any]) -> list[str]:
+    return [one["code"] for one in found["warnings"]]
+
+
+def is_json(data: bytes) -> bool:
+    """Whether it is so without NaN and Infinity, which Python writes and JSON lacks."""
+
+    def refuse(name: str) -> None:
+        raise ValueError(name)
+
+    try:
+        json.loads(data, parse_constant=refuse)
+    except ValueError:
+        return False
+    return True
+
+
+names = st.one_of(
+    st.sampled_from(["id", "ts", "Ts", "deviceId", "deviceid", "select", 'a"b', "a b", "É", "é", "\x00", ""]),
+    st.text(max_size=4),
+)
+scalars = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-(2**70), 2**70),
+    st.integers(NOW_MS - 10**10, NOW_MS + 10**10),
+    st.floats(),
+    st.text(max_size=5),
+    st.sampled_from(["2025-06-01", "2025-06-01T10:00:00Z", "2025-13-01", "1.50", "12", "\ud800"]),
+)
+nested = st.recursive(
+    scalars, lambda inner: st.lists(inner, max_size=2) | st.dictionaries(names, inner, max_size=2)
+)
+
+
+@given(st.lists(st.dictionaries(names, nested, max_size=6), max_size=8))
+def test_statement_reads_every_record_that_is_an_object(records: list[dict[str, Any]]) -> None:
+    data = [json.dumps(one).encode() for one in records]
+    readable = [one for one in data if is_json(one)]
+    found = inferred(data)
+    if found["sql"] is None:
+        assert not found["columns"]
+        return
+    assert found["sample"]["read"] == len(readable), found
+    assert found["sample"]["late"] == 0
+    statement = parse(found["sql"], {}, Limits())
+    assert isinstance(statement, CreateStream)
+    assert [(one.name, str(one.type)) for one in statement.stream.schema] == [*types(found).items()]
+
+
+keys = st.one_of(
+    st.integers(-(2**70), 2**70).map(str),
+    st.text(max_size=4),
+    st.lists(scalars, max_size=3).map(json.dumps),
+    st.dictionaries(names, scalars, max_size=2).map(json.dumps),
+).map(lambda text: text.encode("utf-8", "replace"))
+
+
+@given(
+    st.lists(st.tuples(keys, st.none() | st.dictionaries(names, scalars, max_size=3)), min_size=1, max_size=5)
+)
+def test_table_reads_every_key_or_there_is_none(records: list[tuple[bytes, dict[str, Any] | None]]) -> None:
+    found = inferred(
+        [value for _, value in records], [key for key, _ in records], compacted=True, stamps=True
+    )
+    if found["kind"] == "table":
+        unreadable = sum(
+            value is not None and not is_json(json.dumps(value).encode()) for _, value in records
+        )
+        assert found["sample"]["read"] == len(records) - unreadable, found
+    else:
+        assert "compacted_without_keys" in codes(found) or not found["columns"]
+
+
+@pytest.mark.parametrize(
+    ("values", "type_"),
+    [
+        ([1, 2], "BIGINT"),
+        ([1, 2.5], "DOUBLE"),
+        ([2**63, 1], "DOUBLE"),
+        ([1, "2.50"], "DECIMAL(18, 2)"),
+        (["1", "2"], "STRING"),
+        ([True, None], "BOOLEAN"),
+        ([None, None], "STRING"),
+        (["2025-06-01", "2024-01-31"], "DATE"),
+        (["2025-06-01", "2025-02-30"], "STRING"),
+        (["2025-06-01 10:00:00", "2025-06-01T10:00:00.5+02:00"], "TIMESTAMP"),
+        ([NOW_MS - 5, NOW_MS], "TIMESTAMP"),
+        ([NOW_MS // 1_000], "BIGINT"),
+        ([NOW_MS - 40 * 86_400_000], "BIGINT"),
+    ],
+)
+def test_type_of_a_member(values: list[Any], type_: str) -> None:
+    assert types(inferred([{"v": one, "w": 1} for one in values]))["v"] == type_
+
+
+def test_event_time_is_what_every_record_has_with_a_lateness_for_the_sample() -> None:
+    def record(at: int) -> dict[str, Any]:
+        return {
+            "ts": NOW_MS + 1_000 * at - (7_000 if at == 6 else 0),
+            "createdAt": "2020-01-01T00:00:00Z",
+            "seen_at": NOW_MS if at else None,
+            "at_s": NOW_MS // 1_000 + at,
+        }
+
+    found = inferred([record(at) for at in range(30)])
+    assert "timestamp = 'ts', lateness = '5 seconds'" in found["sql"]
+    assert "ts TIMESTAMP NOT NULL" in found["sql"]
+    assert (found["timestamp"]["unit"], found["timestamp"]["disorder_ms"]) == ("ms", 5_000)
+    assert types(found)["createdat"] == types(found)["seen_at"] == "TIMESTAMP"
+    (seconds,) = (one for one in found["columns"] if one["name"] == "at_s")
+    assert "seconds" in seconds["guessed"]
+
+
+def test_what_cannot_be_a_column_is_left_out_with_the_reason() -> None:
+    found = inferred([{"n": {"a": 1}, "m": 1, "v": 1}, {"n": [1], "m": "x", "v": 2}, b'{"v":3,"d":1,"d":2}'])
+    assert types(found) == {"v": "BIGINT"}
+    told = {one["member"]: one["reason"] for one in found["left_out"]}
+    assert ("objects or arrays" in told["n"], "mixed" in told["m"], "twice" in told["d"]) == (
+        True,
+        True,
+        True,
+    )
+    assert found["sample"]["read"] == 3
+    assert {"few_records", "member_left_out", "no_timestamp"} <= {*codes(found)}
+
+
+def test_topics_without_json_objects_give_no_statement() -> None:
+    for values, code in (
+        ([], "topic_empty"),
+        ([b"\0\0\0\0\1abc"], "not_json"),
+        ([b"text", 7, None], "not_json"),
+    ):
+        found = inferred(values)
+        assert (found["sql"], codes(found)) == (None, [code])
+    assert "Avro" in inferred([b"\0\0\0\0\1abc"])["warnings"][0]["message"]
+
+
+@pytest.mark.parametrize(
+    ("keys", "columns"),
+    [
+        ([b"N1", b"N2"], {"tail": "STRING"}),
+        ([b"7", b"8"], {"key": "BIGINT"}),
+        ([b'["a", 1]', b'["b", 2]'], {"key_1": "STRING", "key_2": "BIGINT"}),
+        ([b'{"Leg": 1, "day": "2025-06-01"}'] * 2, {"leg": "BIGINT", "day": "DATE"}),
+        ([b"x", b"7"], {"key": "STRING"}),
+    ],
+)
+def test_key_of_a_table(keys: list[bytes], columns: dict[str, str]) -> None:
+    found = inferred([{"tail": "N1", "seats": 3}, {"tail": "N2"}], keys, compacted=True, stamps=True)
+    assert found["sql"].startswith("CREATE TABLE s")
+    assert {name: types(found)[name] for name in found["key"]} == columns
+    assert found["sample"]["read"] == 2
+
+
+def test_texts_of_records_are_cut_between_characters() -> None:
+    cut = text_of("aé".encode(), 2)
+    assert cut is not None
+    assert (cut.text, cut.bytes, cut.cut, cut.is_hex) == ("a", 3, True, False)
+    binary = text_of(b"\xff\x00abc", 4)
+    assert binary is not None
+    assert (binary.text, binary.cut, binary.is_hex) == ("ff00", True, True)

@@ -1,0 +1,204 @@
+"""What a topic holds, guessed from some of its records: columns, the event timestamp, the key of a table.
+
+Only what records say is looked at; nothing is created. The result is as sure as the sample is: what may be
+wrong is a warning. Cost: O(bytes of the sample * types).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from engine.model.source import DAY_MS, Field
+from engine.model.types import TIMESTAMP
+from topics.careful import BadRecord, Pairs, converted, pairs_of
+from topics.inferred_columns import (
+    InferredColumn,
+    LeftOut,
+    Observed,
+    Sampled,
+    column_name,
+    infer,
+    observe,
+    speaks_of_time,
+)
+from topics.inferred_keys import keys_of
+from topics.members import folded
+
+FAR_AHEAD_MS = DAY_MS
+"""A timestamp further ahead of Kafka's own than this is not taken for the event timestamp."""
+LATENESS_MS = (
+    1_000,
+    5_000,
+    10_000,
+    30_000,
+    60_000,
+    300_000,
+    600_000,
+    1_800_000,
+    3_600_000,
+    21_600_000,
+    DAY_MS,
+)
+_FIRST_NAMES = ("event_time", "eventtime", "timestamp", "ts", "time", "event_ts", "at")
+
+
+@dataclass(frozen=True, slots=True)
+class EventTime:
+    """The column of event time. from_ms, to_ms: the least and the greatest instant in the sample.
+    disorder_ms: how much earlier a row is at most than one before it in its partition. lateness_ms: allows
+    for that.
+    """
+
+    column: str
+    from_ms: int
+    to_ms: int
+    disorder_ms: int
+    lateness_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Inferred:
+    """columns: those of the key first. key: columns of the message key, of a table; none: a stream."""
+
+    columns: tuple[InferredColumn, ...]
+    left_out: tuple[LeftOut, ...]
+    event_time: EventTime | None
+    key: tuple[str, ...] = ()
+
+    def fields(self) -> tuple[Field, ...]:
+        """As they are declared: what has to be there is NOT NULL."""
+        required = {*self.key, *([self.event_time.column] if self.event_time else [])}
+        return tuple(Field(one.name, one.type, one.name not in required) for one in self.columns)
+
+
+def infer_stream(
+    records: Sequence[Sampled], admits: Callable[[str], bool], columns_max: int, *, event_time: bool = True
+) -> Inferred:
+    """A stream over these records. admits: whether SQL takes a name for a column. event_time: look for a
+    timestamp column.
+    """
+    columns, left_out = _columns(records, admits, columns_max)
+    found = _event_time(columns, records) if event_time else None
+    return Inferred(tuple(columns), tuple(left_out), found)
+
+
+def infer_table(
+    records: Sequence[Sampled], admits: Callable[[str], bool], columns_max: int, *, event_time: bool = True
+) -> Inferred | None:
+    """A table over these records; None: their keys are none of a table. Arguments as of
+    :func:`infer_stream`.
+    """
+    columns, left_out = _columns(records, admits, columns_max)
+    keyed = keys_of(records, columns, admits)
+    if not keyed:
+        return None
+    names = {one.name for one in keyed}
+    others = [one for one in columns if one.name not in names]
+    found = _event_time(others, [one for one in records if one.value is not None]) if event_time else None
+    return Inferred((*keyed, *others), tuple(left_out), found, tuple(one.name for one in keyed))
+
+
+def _columns(
+    records: Sequence[Sampled], admits: Callable[[str], bool], columns_max: int
+) -> tuple[list[InferredColumn], list[LeftOut]]:
+    told: list[tuple[Pairs, int]] = []
+    for record in records:
+        if record.value is not None:
+            try:
+                told.append((pairs_of(record.value), record.at_ms))
+            except BadRecord:
+                continue
+    seen = observe(told)
+    columns: list[InferredColumn] = []
+    left_out: list[LeftOut] = []
+    for member, one in seen.items():
+        made = _column(member, one, seen, admits)
+        if isinstance(made, InferredColumn) and len(columns) >= columns_max:
+            made = LeftOut(
+                member, f"a source has at most {columns_max:,} columns", made.values, made.examples
+            )
+        (columns if isinstance(made, InferredColumn) else left_out).append(made)  # type: ignore[arg-type]
+    # Without a column of its own name a member would be read by the column that differs in letter case alone.
+    without = {folded(one.member) for one in left_out}
+    why = "its name differs in letter case alone from one that is left out"
+    for unsure in [one for one in columns if folded(one.member) in without]:
+        columns.remove(unsure)
+        left_out.append(LeftOut(unsure.member, why, unsure.values, unsure.examples))
+    return columns, left_out
+
+
+def _column(
+    member: str, one: Observed, seen: dict[str, Observed], admits: Callable[[str], bool]
+) -> InferredColumn | LeftOut:
+    name = column_name(member, seen)
+    made = infer(member, name, one)
+    if isinstance(made, InferredColumn) and not admits(name):
+        return LeftOut(member, "SQL takes no such name for a column", made.values, made.examples)
+    return made
+
+
+def _event_time(columns: Sequence[InferredColumn], records: Sequence[Sampled]) -> EventTime | None:
+    """The column whose instants every record has, none far ahead: by its name, else the nearest to Kafka's
+    timestamps.
+    """
+    best: tuple[tuple[int, float], EventTime] | None = None
+    rows = [(record, _members(record)) for record in sorted(records, key=_read_order)]
+    rows = [(record, members) for record, members in rows if members is not None]
+    for column in columns:
+        if column.type != TIMESTAMP or column.values < len(rows) or not rows:
+            continue
+        instants = [_instant(column, members) for _, members in rows]  # type: ignore[arg-type]
+        if any(one is None for one in instants):
+            continue
+        known = [(record, ms) for (record, _), ms in zip(rows, instants, strict=True) if ms is not None]
+        ahead_ms = max(ms - record.at_ms for record, ms in known)
+        if ahead_ms > FAR_AHEAD_MS:
+            continue
+        rank = _FIRST_NAMES.index(column.name) if column.name in _FIRST_NAMES else len(_FIRST_NAMES)
+        rank += 0 if speaks_of_time(column.member) else 1
+        distances = sorted(abs(ms - record.at_ms) for record, ms in known)
+        found = _with_lateness(column.name, known)
+        if best is None or (rank, distances[len(distances) // 2]) < best[0]:
+            best = (rank, distances[len(distances) // 2]), found
+    return None if best is None else best[1]
+
+
+def _with_lateness(name: str, known: Sequence[tuple[Sampled, int]]) -> EventTime:
+    """known: in the order in which each partition is read."""
+    latest: dict[int, int] = {}
+    disorder_ms = 0
+    for record, ms in known:
+        before = latest.get(record.partition, ms)
+        disorder_ms = max(disorder_ms, before - ms)
+        latest[record.partition] = max(before, ms)
+    lateness_ms = (
+        next((one for one in LATENESS_MS if one >= disorder_ms), LATENESS_MS[-1]) if disorder_ms else 0
+    )
+    instants = [ms for _, ms in known]
+    return EventTime(name, min(instants), max(instants), disorder_ms, lateness_ms)
+
+
+def _read_order(record: Sampled) -> tuple[int, int]:
+    return record.partition, record.offset
+
+
+def _members(record: Sampled) -> Pairs | None:
+    if record.value is None:
+        return None
+    try:
+        return pairs_of(record.value)
+    except BadRecord:
+        return None
+
+
+def _instant(column: InferredColumn, members: Pairs) -> int | None:
+    """In ms since 1970; None: it has none."""
+    value = next((value for name, value in members if folded(name) == folded(column.member)), None)
+    if value is None:
+        return None
+    try:
+        found = converted(Field(column.name, TIMESTAMP), value)
+    except BadRecord:
+        return None
+    return int(found)

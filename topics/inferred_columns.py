@@ -1,0 +1,270 @@
+"""Columns for the members of sampled JSON records: which type reads every value that was seen.
+
+The types are tried as records are read (:func:`topics.careful.converted`), so what is inferred reads the
+sample. Of a member with numbers:
+
+    all of them whole, within 64 bits               BIGINT
+    these, if they are instants in ms               TIMESTAMP
+    others                                          DOUBLE
+    and strings of numbers among them               DECIMAL, where 18 digits suffice
+
+Of a member with strings: DATE, TIMESTAMP, or STRING. Instants in ms are taken for such where they lie within
+20 years of Kafka's timestamp of the record and the name speaks of time, or within a week of it under any
+name; ids of 13 digits seldom do. What no type reads (nested values, numbers beside text) is left out, since a
+column that does not fit makes the whole record a dead letter. A column of which nothing but NULL was seen is
+STRING. Cost: O(values * types).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from engine.model.source import Field
+from engine.model.types import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DECIMAL_DIGITS_MAX,
+    DOUBLE,
+    STRING,
+    TIMESTAMP,
+    Kind,
+    Type,
+)
+from engine.model.units import REACH_MS, unit_of
+from topics.careful import BadRecord, Number, Pairs, converted
+from topics.members import folded
+
+EXAMPLES = 3
+EXAMPLE_CHARACTERS = 80
+NEAR_MS = 7 * 86_400_000
+"""A number under any name so near to Kafka's timestamp is an instant."""
+EXACT_MAX = 2**53
+"""Up to here every whole number is a DOUBLE."""
+
+_TIME = """
+time timestamp ts at date datetime when instant created updated modified received sent observed measured
+departed arrived ms millis epoch
+"""
+_TIME_WORDS = frozenset(_TIME.split())
+_WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
+_NUMERIC = re.compile(r"[+-]?[0-9]{1,18}(?:\.([0-9]{1,18}))?")
+
+
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """One record: key, value, partition, offset, Kafka's timestamp in ms."""
+
+    key: bytes | None
+    value: bytes | None
+    partition: int
+    offset: int
+    at_ms: int
+
+
+@dataclass(slots=True)
+class Observed:
+    """What was seen of one member. values: those that are not null, with Kafka's timestamp of their records,
+    in ms. twice: how often a record had it again.
+    """
+
+    values: list[tuple[Any, int]] = field(default_factory=list)
+    twice: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class InferredColumn:
+    """A column that reads a member. values: in how many records it has one. guessed: what is not certain, in
+    a sentence; None: nothing.
+    """
+
+    name: str
+    member: str
+    type: Type
+    values: int
+    examples: tuple[str, ...]
+    guessed: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A member that no column reads, and why."""
+
+    member: str
+    reason: str
+    values: int
+    examples: tuple[str, ...]
+
+
+def observe(records: Sequence[tuple[Pairs, int]]) -> dict[str, Observed]:
+    """By member, in the order in which they were first seen. Spellings of a member that differ in letter case
+    and never stand in one record are one member, by the spelling that came first. records: members, and
+    Kafka's timestamp in ms.
+    """
+    apart: set[tuple[str, bool]] = set()
+    for members, _ in records:
+        near: dict[tuple[str, bool], str] = {}
+        for name, _value in members:
+            if near.setdefault(folded(name), name) != name:
+                apart.add(folded(name))
+    found: dict[str, Observed] = {}
+    first: dict[tuple[str, bool], str] = {}
+    for members, at_ms in records:
+        given: set[str] = set()
+        for name, value in members:
+            fold = folded(name)
+            key = name if fold in apart else first.setdefault(fold, name)
+            one = found.setdefault(key, Observed())
+            one.twice += key in given
+            given.add(key)
+            if value is not None:
+                one.values.append((value, at_ms))
+    return found
+
+
+def column_name(member: str, others: Iterable[str]) -> str:
+    """The column that reads a member: in lower case where that is unambiguous, else exactly as it is spelled.
+
+    >>> column_name("deviceId", ["deviceId", "v"]), column_name("A", ["A", "a"])
+    ('deviceid', 'A')
+    """
+    if not member.isascii():
+        return member
+    alike = sum(folded(one) == folded(member) for one in others)
+    return member.lower() if alike <= 1 else member
+
+
+def infer(member: str, name: str, seen: Observed) -> InferredColumn | LeftOut:
+    """A column for what was seen of a member, or why there is none."""
+    examples = _examples(seen)
+    values = [value for value, _ in seen.values]
+    if seen.twice:
+        return LeftOut(member, f"given twice in {seen.twice:,} records", len(values), examples)
+    if not values:
+        told = "only null in the sample; STRING is a guess"
+        return InferredColumn(name, member, STRING, 0, examples, told)
+    nested = sum(isinstance(value, list) for value in values)
+    if nested:
+        told = f"objects or arrays in {nested:,} of {len(values):,} records, and no column holds such"
+        return LeftOut(member, told, len(values), examples)
+    for type_ in _types(member, seen):
+        if _reads(type_, values):
+            guessed = _guessed(member, type_, seen)
+            return InferredColumn(name, member, type_, len(values), examples, guessed)
+    kinds = sorted({_kind(value) for value in values})
+    told = f"{' and '.join(kinds)} are mixed" if len(kinds) > 1 else f"no type reads all of these {kinds[0]}"
+    return LeftOut(member, told, len(values), examples)
+
+
+def _types(member: str, seen: Observed) -> list[Type]:
+    """Those to try, the narrowest first."""
+    values = [value for value, _ in seen.values]
+    types = [BOOLEAN]
+    if any(isinstance(value, str) and not isinstance(value, Number) for value in values):
+        types.append(DATE)
+    if _instants(member, seen):
+        types.append(TIMESTAMP)
+    types += [BIGINT, DOUBLE]
+    decimal = _decimal(values)
+    if decimal is not None:
+        types.append(decimal)
+    return [*types, STRING]
+
+
+def _instants(member: str, seen: Observed) -> bool:
+    """Whether the numbers among the values are instants in ms; also where there is none."""
+    reach_ms = REACH_MS if speaks_of_time(member) else NEAR_MS
+    for value, at_ms in seen.values:
+        if isinstance(value, Number):
+            whole = _whole(value)
+            if whole is None or abs(whole - at_ms) > reach_ms:
+                return False
+    return True
+
+
+def speaks_of_time(member: str) -> bool:
+    """Whether a name is that of an instant.
+
+    >>> speaks_of_time("createdAt"), speaks_of_time("event_time"), speaks_of_time("format")
+    (True, True, False)
+    """
+    return not _TIME_WORDS.isdisjoint(word.lower() for word in _WORDS.findall(member))
+
+
+def _decimal(values: Sequence[Any]) -> Type | None:
+    """DECIMAL for numbers among which strings of numbers are; None: these are no such."""
+    texts = [value for value in values if isinstance(value, str)]
+    if len(texts) < len(values) or not any(isinstance(value, Number) for value in texts):
+        return None
+    whole = scale = 0
+    for text in texts:
+        match = _NUMERIC.fullmatch(text)
+        if match is None:
+            return None
+        scale = max(scale, len(match[1] or ""))
+        whole = max(whole, len(text.lstrip("+-").split(".")[0]))
+    if whole + scale > DECIMAL_DIGITS_MAX:
+        return None
+    return Type(Kind.DECIMAL, DECIMAL_DIGITS_MAX, scale)
+
+
+def _reads(type_: Type, values: Sequence[Any]) -> bool:
+    column = Field("value", type_)
+    try:
+        for value in values:
+            converted(column, value)
+    except BadRecord:
+        return False
+    return True
+
+
+def _guessed(member: str, type_: Type, seen: Observed) -> str | None:
+    if type_ == TIMESTAMP and any(isinstance(value, Number) for value, _ in seen.values):
+        return "whole numbers that are near Kafka's timestamps, taken for ms since 1970"
+    if type_.kind is Kind.DECIMAL:
+        return f"numbers and strings of numbers; {type_} is exact and reads both"
+    if type_ == DOUBLE:
+        wholes = [whole for value, _ in seen.values if (whole := _whole(value)) is not None]
+        if any(abs(one) > EXACT_MAX for one in wholes):
+            return "whole numbers beyond 2^53 are rounded by DOUBLE; write them as strings to keep each digit"
+    if type_ == BIGINT and speaks_of_time(member):
+        units = {unit_of(int(value), at_ms) for value, at_ms in seen.values}
+        if len(units) == 1 and (unit := units.pop()) is not None:
+            return f"looks like an instant in {unit}; TIMESTAMP is read from ms since 1970 or from text"
+    return None
+
+
+def _whole(value: Any) -> int | None:
+    if not isinstance(value, Number) or len(value) > 40 or not re.fullmatch(r"-?[0-9]+", value):
+        return None
+    return int(value)
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, bool):
+        return "booleans"
+    return "numbers" if isinstance(value, Number) else "strings"
+
+
+def _examples(seen: Observed) -> tuple[str, ...]:
+    """Values that differ, as JSON."""
+    found: dict[str, None] = {}
+    for value, _ in seen.values[:1_000]:
+        text = as_json(value)
+        found[text if len(text) <= EXAMPLE_CHARACTERS else text[:EXAMPLE_CHARACTERS] + "…"] = None
+        if len(found) == EXAMPLES:
+            break
+    return tuple(found)
+
+
+def as_json(value: Any) -> str:
+    """A value as it stood in its record, but for blanks."""
+    if isinstance(value, Pairs):
+        return "{" + ", ".join(f"{json.dumps(name)}: {as_json(one)}" for name, one in value) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(as_json, value)) + "]"
+    return str(value) if isinstance(value, Number) else json.dumps(value, ensure_ascii=False)
