@@ -18,10 +18,12 @@ Cost: O(rows read), and what the query costs over all rows that its windows hold
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
@@ -37,6 +39,8 @@ from engine.views.recompute import History, needed_from
 from storage.archive.coverage import COMPLETE
 from storage.archive.reader import ArchivedStream
 from tureen.errors import HistoryUnavailable, InstantOutOfRange, LimitExceeded, NotArchived
+
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +98,18 @@ class ColdAnswers:
                 f"{self.waiting} answers wait for the archive already",
                 hint="try again later, or raise archive_answers_max",
             )
+
+    async def within(self, work: Callable[[], Found]) -> Found:
+        """What work gives, which is done in a thread of :attr:`pool`. For the event loop.
+
+        Raises HistoryUnavailable when too many wait already, and what work raises.
+        """
+        self.refuse_if_busy()
+        self.waiting += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self.pool, work)
+        finally:
+            self.waiting -= 1
 
     def answer(self, view: View, query_id: str, at_ms: int | None, rows_max: int) -> Cold:
         """In a thread of :attr:`pool`.

@@ -16,8 +16,8 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from concurrent.futures import Executor, ThreadPoolExecutor
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple, cast
 
@@ -31,6 +31,7 @@ from broker.http.asking import asked, shard_of
 from broker.http.errors import answer
 from broker.http.formats import CONTENT_TYPES, Reached, encode
 from broker.http.guard import Guard
+from broker.http.handle_header import HEADER
 from broker.http.named import opened
 from broker.http.requests import instant_ms
 from broker.settings import Settings
@@ -61,7 +62,7 @@ KNOWN_MAX = 200_000
 """Of how many queries and templates the last answer's cost is known; they are forgotten together."""
 
 _PATH = re.compile(r"/queries/([A-Za-z0-9_.~-]+)/snapshot")
-_OF_BODIES = (b"content-length", b"transfer-encoding", b"expect")
+_NOT_PLAIN = (b"content-length", b"transfer-encoding", b"expect", HEADER)
 _QUERY = re.compile(
     r"(?:format=(json|ndjson|csv|arrow))?(?:(?:^|&)at=(-?\d{1,17}))?(?:(?:^|&)archive=(true|false))?"
 )
@@ -87,50 +88,44 @@ class Snapshots:
         self._node = node
         self._metrics = metrics
         row_texts.prepare()
-        self._pool = ThreadPoolExecutor(settings.http_threads, "snapshot")
-        self._cost_s: dict[str | Template, float] = {}
-        self._cold = None if node.shelf is None else ColdAnswers(settings, node.shelf)
-
-    @property
-    def pool(self) -> Executor:
+        self.pool = ThreadPoolExecutor(settings.http_threads, "snapshot")
         """Threads that compute answers."""
-        return self._pool
+        self._cost_s: dict[str | Template, float] = {}
+        self.cold = None if node.shelf is None else ColdAnswers(settings, node.shelf)
 
     def opened(self, handle: str) -> str:
         """The id of the query that a handle opens. Raises HandleNeeded."""
         return opened(self._node, handle)
 
     async def take(
-        self, name: str, form: SnapshotFormat, at_ms: int | None, archive: bool | None = None
+        self,
+        name: str,
+        form: SnapshotFormat,
+        at_ms: int | None,
+        archive: bool | None = None,
+        first: int | None = None,
     ) -> Taken:
         """archive: True completes the answer by archived rows, where it lacks any; None does so where it
-        could not be given at ``at_ms`` otherwise; False never does.
+        could not be given at ``at_ms`` otherwise; False never does. first: so many of its rows at most.
 
         Raises UnknownQuery, QueryNotRunning, QueryPaused, InstantOutOfRange, LimitExceeded,
         BrokerUnavailable, HistoryUnavailable, NotArchived, MemoryBudgetExceeded, and what the archive raises.
         """
-        self._require_memory()
-        if archive and self._cold is None:
-            raise HistoryUnavailable(
-                "this broker has no archive", hint="start it with --archive, or TUREEN_ARCHIVE"
-            )
+        self.require_for(archive)
 
         async def found(number: int) -> Taken:
-            view = self._node.shards[number].view()
-            if at_ms is not None:
-                _refuse_other_units(at_ms, view.now_ms(name))
-                view = await self._awake(view, number, name, at_ms)
+            view = await self.view_at(number, name, at_ms)
             try:
-                taken = await self._timed(view, number, name, form, at_ms)
+                taken = await self._timed(view, number, name, form, at_ms, first)
                 if not archive or taken.answer.complete:
                     return taken
-                return await self._completed(view, name, form, at_ms)
+                return await self._completed(view, name, form, at_ms, first)
             except InstantOutOfRange as refused:
                 now_ms = view.now_ms(name)
-                if archive is False or self._cold is None or now_ms is None or refused.at_ms > now_ms:
+                if archive is False or self.cold is None or now_ms is None or refused.at_ms > now_ms:
                     raise
                 try:
-                    return await self._completed(view, name, form, at_ms)
+                    return await self._completed(view, name, form, at_ms, first)
                 except NotArchived:
                     if archive:
                         raise
@@ -138,9 +133,25 @@ class Snapshots:
 
         return await asked(self._node, name, self._settings.outcome_wait_ms / 1_000, found)
 
-    async def _awake(self, view: View, shard: int, name: str, at_ms: int) -> View:
-        """The view in which NOW has come as far as an instant that has passed, where the clock moves it."""
+    def require_for(self, archive: bool | None) -> None:
+        """Raise what refuses any answer now: MemoryBudgetExceeded; HistoryUnavailable: it is to be completed
+        by an archive, and there is none.
+        """
+        self._require_memory()
+        if archive and self.cold is None:
+            raise HistoryUnavailable(
+                "this broker has no archive", hint="start it with --archive, or TUREEN_ARCHIVE"
+            )
+
+    async def view_at(self, shard: int, name: str, at_ms: int | None) -> View:
+        """The view of now, in which NOW has come as far as an instant that has passed, where the clock moves
+        it. Raises InstantOutOfRange of an instant that seems to be in another unit.
+        """
+        view = self._node.shards[shard].view()
         now_ms = view.now_ms(name)
+        if at_ms is None:
+            return view
+        _refuse_other_units(at_ms, now_ms)
         if now_ms is None or name not in view.standing or not now_ms < at_ms <= time.time_ns() // 1_000_000:
             return view
         known = self._node.directory.sources
@@ -152,15 +163,15 @@ class Snapshots:
         return self._node.shards[shard].view()
 
     async def _timed(
-        self, view: View, shard: int, name: str, form: SnapshotFormat, at_ms: int | None
+        self, view: View, shard: int, name: str, form: SnapshotFormat, at_ms: int | None, first: int | None
     ) -> Taken:
-        taken = self._little(view, shard, name, form) if at_ms is None else None
+        taken = self._little(view, shard, name, form) if at_ms is None and first is None else None
         if taken is not None:
             return taken
         began_s = time.perf_counter()
-        work = partial(self._work, view, shard, name, form, at_ms, self._settings.snapshot_rows_max)
-        found, cost_s = await asyncio.get_running_loop().run_in_executor(self._pool, work)
-        if at_ms is None:
+        work = partial(self._work, view, shard, name, form, at_ms, self._settings.snapshot_rows_max, first)
+        found, cost_s = await asyncio.get_running_loop().run_in_executor(self.pool, work)
+        if at_ms is None and first is None:
             self._learn(view, name, cost_s)
         self._metrics.snapshot(form, time.perf_counter() - began_s, len(found.data))
         return found
@@ -201,11 +212,18 @@ class Snapshots:
         return taken
 
     def _work(
-        self, view: View, shard: int, name: str, form: SnapshotFormat, at_ms: int | None, rows_max: int
+        self,
+        view: View,
+        shard: int,
+        name: str,
+        form: SnapshotFormat,
+        at_ms: int | None,
+        rows_max: int,
+        first: int | None = None,
     ) -> tuple[Taken, float]:
         """An answer, and how many seconds of a core it took."""
         busy_s = time.thread_time()
-        found = view.snapshot(name, at_ms=at_ms, rows_max=rows_max)
+        found = view.snapshot(name, at_ms=at_ms, rows_max=rows_max, first=first)
         position = None
         if at_ms is None:
             birth = Birth(name, shard, view.standing[name].born.sequence, self._node.shards[shard].life)
@@ -216,25 +234,23 @@ class Snapshots:
         self._node.shards[shard].asked.spend(name, cost_s)
         return Taken(found, data, position), cost_s
 
-    async def _completed(self, view: View, name: str, form: SnapshotFormat, at_ms: int | None) -> Taken:
+    async def _completed(
+        self, view: View, name: str, form: SnapshotFormat, at_ms: int | None, first: int | None
+    ) -> Taken:
         """The same with rows of the archive, by threads of its own."""
-        cold = self._cold
+        cold = self.cold
         assert cold is not None
-        cold.refuse_if_busy()
         began_s = time.perf_counter()
 
         def work() -> Taken:
             found = cold.answer(view, name, at_ms, self._settings.snapshot_rows_max)
             reached = Reached(found.rows, found.earliest_ms)
-            with self._node.memory.answering(found.answer.rows.nbytes):
-                data = encode(found.answer, form, self._settings.snapshot_bytes_max, archive=reached)
-            return Taken(found.answer, data, None, reached)
+            some = replace(found.answer, rows=found.answer.rows.first(first))
+            with self._node.memory.answering(some.rows.nbytes):
+                data = encode(some, form, self._settings.snapshot_bytes_max, archive=reached)
+            return Taken(some, data, None, reached)
 
-        cold.waiting += 1
-        try:
-            taken = await asyncio.get_running_loop().run_in_executor(cold.pool, work)
-        finally:
-            cold.waiting -= 1
+        taken = await cold.within(work)
         self._metrics.cold(time.perf_counter() - began_s, taken.archive.rows if taken.archive else 0)
         return taken
 
@@ -256,15 +272,20 @@ class Snapshots:
             self._cost_s[template] = cost_s
 
     async def response(
-        self, name: str, form: SnapshotFormat, at: str | int | None, archive: bool | None = None
+        self,
+        name: str,
+        form: SnapshotFormat,
+        at: str | int | None,
+        archive: bool | None = None,
+        first: int | None = None,
     ) -> Response:
         """The answer as HTTP has it. Raises what :meth:`take` raises, and BadRequest."""
-        return _response(await self.take(name, form, instant_ms(at), archive), form)
+        return _response(await self.take(name, form, instant_ms(at), archive, first), form)
 
     def close(self) -> None:
-        self._pool.shutdown(wait=False, cancel_futures=True)
-        if self._cold is not None:
-            self._cold.pool.shutdown(wait=False, cancel_futures=True)
+        self.pool.shutdown(wait=False, cancel_futures=True)
+        if self.cold is not None:
+            self.cold.pool.shutdown(wait=False, cancel_futures=True)
 
 
 class AtOnce:
@@ -280,7 +301,7 @@ class AtOnce:
         if request is None or request.at is not None or request.archive is not None:
             return None
         headers = dict(scope["headers"])
-        if not headers.keys().isdisjoint(_OF_BODIES) or self._guard.refusal(scope, headers) is not None:
+        if not headers.keys().isdisjoint(_NOT_PLAIN) or self._guard.refusal(scope, headers) is not None:
             return None
         try:
             taken = self._snapshots.at_once(self._snapshots.opened(request.handle), request.form)
@@ -352,6 +373,7 @@ def _headers(taken: Taken) -> dict[str, str]:
     found = taken.answer
     headers = {
         "Tureen-Position": str(found.position),
+        "Tureen-Rows-Total": str(found.rows.total),
         "Tureen-Complete": str(found.complete).lower(),
         "Tureen-Approximate": str(found.approximate).lower(),
         "Tureen-Approximation": header_text(found.approximation),

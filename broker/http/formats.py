@@ -29,7 +29,7 @@ import orjson
 import pyarrow as pa
 
 from broker.http.row_texts import rows_text
-from engine.model.answer import Answer, Lost
+from engine.model.answer import Answer, AnswerColumns, Lost
 from engine.model.approximation import Approximation
 from tureen.errors import LimitExceeded
 from tureen.protocol import METADATA_APPROXIMATION, SnapshotFormat
@@ -172,20 +172,26 @@ def _iso(column: pa.ChunkedArray) -> list[Any]:
 
 
 @lru_cache(1_000)
-def _columns_json(schema: pa.Schema) -> bytes:
+def columns_json(schema: pa.Schema) -> bytes:
+    """Names and types of an answer's columns."""
     return orjson.dumps([{"name": field.name, "type": sql_type(field.type)} for field in schema])
 
 
 def _json(answer: Answer, change_position: str | None, archive: Reached | None) -> bytes:
+    rows = answer.rows
     told = facts(answer) | {
         "change_position": change_position,
         "archive": None if archive is None else {"rows": archive.rows, "earliest_ms": archive.earliest_ms},
+        "rows_total": rows.total,
     }
-    rows = answer.rows
+    columns = columns_json(rows.schema)
+    return b"".join((orjson.dumps(told)[:-1], b',"columns":', columns, b',"rows":', rows_json(rows), b"}"))
+
+
+def rows_json(rows: AnswerColumns) -> bytes:
+    """Rows as a list of lists."""
     heads = (b"[", *[b","] * (len(rows.columns) - 1))
-    text = rows_text(rows.columns, rows.n, heads, b"],")
-    columns = _columns_json(rows.schema)
-    return b"".join((orjson.dumps(told)[:-1], b',"columns":', columns, b',"rows":[', text[:-1], b"]}"))
+    return b"[%b]" % rows_text(rows.columns, rows.n, heads, b"],")[:-1]
 
 
 def _ndjson(answer: Answer) -> bytes:

@@ -20,6 +20,9 @@ from broker.http.bodies import parts
 from broker.http.callers import NDJSON, media_type
 from broker.http.creations import Creations
 from broker.http.described import described, listed
+from broker.http.differences import ROWS_DEFAULT as ROWS_DIFFERING
+from broker.http.differences import ROWS_MAX as ROWS_MAX_DIFFERING
+from broker.http.differences import Differences, Wanted
 from broker.http.endings import Endings, end_request
 from broker.http.entities import EVERY_MS, EVERY_MS_MAX, EVERY_MS_MIN, EntityRequests
 from broker.http.errors import BadRequest, install, json
@@ -97,6 +100,7 @@ def public_api(
     endings = Endings(settings, node, writes, publisher)
     changes = QueryChanges(node, writes)
     matching = Matching(node)
+    differences = Differences(settings, node, snapshots)
     summaries = SummaryRequests(settings, node, writes)
     creations = Creations(settings, node, writes, endings, summaries)
     heartbeats = Heartbeats(settings, node)
@@ -263,9 +267,27 @@ def public_api(
                 description="true: complete it from the archive; false: never; else `at` reads it if needed."
             ),
         ] = None,
+        limit: Annotated[
+            int | None, Query(ge=0, description="So many rows at most, the first; rows_total has how many.")
+        ] = None,
     ) -> Response:
         """The answer now, or as of an earlier instant."""
-        return await snapshots.response(opened(node, handle), form, at, archive)
+        return await snapshots.response(opened(node, handle), form, at, archive, limit)
+
+    @app.get("/queries/{handle}/difference", tags=["queries"])
+    async def get_difference(
+        handle: str,
+        from_: Annotated[str, Query(alias="from", description="The earlier instant, as of `at`.")],
+        to: Annotated[str | None, Query(description="The later instant; NOW where it is left out.")] = None,
+        archive: Annotated[bool | None, Query(description="As of snapshots.")] = None,
+        limit: Annotated[
+            int, Query(ge=0, le=ROWS_MAX_DIFFERING, description="Rows of each kind at most.")
+        ] = ROWS_DIFFERING,
+    ) -> Response:
+        """Which rows of the answer came and went between two instants, as bags."""
+        wanted = Wanted.of(from_, to, archive, limit)
+        body = await differences.between(opened(node, handle), wanted)
+        return Response(body, 200, {"Cache-Control": "no-store"}, "application/json")
 
     @app.get("/queries/{handle}/plan", tags=["queries"])
     async def get_plan(

@@ -21,6 +21,11 @@ HANDLE_CHARACTERS_MAX = 200
 _HANDLE = re.compile(rf"[A-Za-z0-9_.~-]{{{HANDLE_CHARACTERS_MIN},{HANDLE_CHARACTERS_MAX}}}")
 
 
+def is_handle(text: str) -> bool:
+    """Whether a text has the form of a handle."""
+    return _HANDLE.fullmatch(text) is not None
+
+
 @dataclass(frozen=True, slots=True)
 class RegisterRequest:
     """A registration as HTTP brings it; the handle is given, or made here and known to nobody yet."""
@@ -70,7 +75,7 @@ def register_request(body: bytes, sql_bytes_max: int) -> RegisterRequest:
     handle = fields.get("handle")
     if handle is None:
         handle = new_handle()
-    elif not isinstance(handle, str) or not _HANDLE.fullmatch(handle):
+    elif not isinstance(handle, str) or not is_handle(handle):
         raise BadRequest(
             f"a handle has {HANDLE_CHARACTERS_MIN} to {HANDLE_CHARACTERS_MAX} characters of "
             "A-Z a-z 0-9 - _ . ~",

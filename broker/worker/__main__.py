@@ -32,6 +32,7 @@ from broker.http.callers import Callers
 from broker.http.connection import Connection
 from broker.http.feeds import Feeds
 from broker.http.guard import Guard
+from broker.http.handle_header import HandleHeader
 from broker.http.in_flight import InFlight, Patience
 from broker.http.pages import HEADERS
 from broker.http.private import private_api, private_socket
@@ -143,7 +144,7 @@ class Worker:
             api, self.settings, self.node, self.hub, self.follows, snapshots, self.metrics.feeds
         )
         servers = [
-            self._public_server(ShortWay(self.feeds, snapshots), snapshots),
+            self._public_server(HandleHeader(ShortWay(self.feeds, snapshots)), snapshots),
             self._private_server(snapshots),
         ]
         tasks = [

@@ -16,15 +16,22 @@ from engine.model.tolerance import EXACT, Tolerance
 
 class AnswerColumns:
     """The columns of an answer, each of n rows: arrays, or Arrow's. A table is made of them when one is asked
-    for, and kept. Readers may share it.
+    for, and kept. Readers may share it. total: rows of the answer of which these are the first.
     """
 
-    __slots__ = ("_table", "columns", "n", "schema")
+    __slots__ = ("_table", "columns", "n", "schema", "total")
 
-    def __init__(self, schema: pa.Schema, columns: Sequence[Column | pa.ChunkedArray], n: int) -> None:
+    def __init__(
+        self,
+        schema: pa.Schema,
+        columns: Sequence[Column | pa.ChunkedArray],
+        n: int,
+        total: int | None = None,
+    ) -> None:
         self.schema = schema
         self.columns = columns
         self.n = n
+        self.total = n if total is None else total
         self._table: pa.Table | None = None
 
     @classmethod
@@ -32,6 +39,19 @@ class AnswerColumns:
         made = cls(table.schema, table.columns, table.num_rows)
         made._table = table
         return made
+
+    def first(self, rows: int | None) -> AnswerColumns:
+        """The first of them, without a copy; None, or as many as there are: these."""
+        if rows is None or rows >= self.n:
+            return self
+        if self._table is not None:
+            table = self._table.slice(0, rows)
+            return AnswerColumns(table.schema, table.columns, rows, self.total)
+        columns = [
+            one.slice(0, rows) if isinstance(one, Column) else one.slice(0, length=rows)
+            for one in self.columns
+        ]
+        return AnswerColumns(self.schema, columns, rows, self.total)
 
     @property
     def table(self) -> pa.Table:

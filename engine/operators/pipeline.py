@@ -48,6 +48,7 @@ from engine.operators.gather import project, schema_of
 from engine.operators.join import join
 from engine.operators.limit import limit
 from engine.operators.maintained.kept_aggregate import KeptAggregate
+from engine.operators.places import first_of
 from engine.operators.relation import Relation
 from engine.operators.row_number import row_number
 from engine.operators.scan import ScanAt, is_range
@@ -78,6 +79,10 @@ class Evaluated:
         """The rows."""
         return self.rows.table
 
+    def first(self, rows: int | None) -> Evaluated:
+        """The same of the first rows alone; None: of all."""
+        return self if rows is None or rows >= self.rows.n else replace(self, rows=self.rows.first(rows))
+
     def with_completeness(self, complete_from_ms: int | None) -> Evaluated:
         """The same rows, complete from another instant."""
         return replace(self, complete_from_ms=complete_from_ms)
@@ -92,6 +97,7 @@ def evaluate(
     composites: CompositeSource | None = None,
     streams: StreamSource | None = None,
     completed: Completion | None = None,
+    first: int | None = None,
 ) -> Evaluated:
     """The answer's table.
 
@@ -99,22 +105,30 @@ def evaluate(
     for a query that has none.
     kept: what the query's first stage can be read from, composites: what its leading joins can; they change
     no answer. completed: makes of what its first stage, an aggregate, gives what later stages see.
+    first: so many rows at most, the first; others are counted, and their columns not made where no stage
+    reads them.
     Raises LimitExceeded for more than ``rows_max`` rows, or for more than the limits allow on the way to
     them.
     """
     if len(query.stages) == 1 and isinstance(query.stages[0], Project) and query.scan.assignment is None:
         scan_at = at[query.source]
         chosen = scan_at.places(query.scan)
-        _bounded(sum(len(where) for _, where in chosen.places), rows_max)
-        rows, errors = project(query.stages[0].outputs, scan_at.rows.schema, chosen.places)
+        total = sum(len(where) for _, where in chosen.places)
+        _bounded(total if first is None else min(first, total), rows_max)
+        places = chosen.places if first is None else first_of(chosen.places, first)
+        rows, errors = project(query.stages[0].outputs, scan_at.rows.schema, places)
+        rows.total = total
         return Evaluated(rows, errors, chosen.complete_from_ms)
     run = _Run(at, limits, streams)
     if completed is None:
         relation = run.relation(query, kept, composites)
     else:
         relation = run.completed(query, completed)
+    total = len(relation)
+    if first is not None and first < total:
+        relation = relation.slice(0, first)
     _bounded(len(relation), rows_max)
-    rows = AnswerColumns(schema_of(query.columns), list(relation.columns), len(relation))
+    rows = AnswerColumns(schema_of(query.columns), list(relation.columns), len(relation), total)
     return Evaluated(rows, run.errors, run.complete_from_ms)
 
 

@@ -20,6 +20,17 @@ def timestamps_at(places: Places) -> Int64Array:
     return np.concatenate(found) if found else np.empty(0, np.int64)
 
 
+def first_of(places: Places, rows: int) -> Places:
+    """The first rows alone."""
+    found = []
+    for part, where in places:
+        if rows <= 0:
+            break
+        found.append((part, where[:rows]))
+        rows -= len(where)
+    return found
+
+
 def moments_at(places: Places) -> Moments:
     """Where the rows stand in the order of the stream."""
     if not places:

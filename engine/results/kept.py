@@ -52,13 +52,21 @@ class Kept:
     ordinals: Int64Array | None = None
     closed: Closed | None = None
 
-    def answer(self, rows_max: int) -> Evaluated:
-        """What is kept. Raises LimitExceeded, for what was too large to be kept too."""
+    def answer(self, rows_max: int, first: int | None = None) -> Evaluated:
+        """What is kept; first: so many rows of it at most, the first. Raises LimitExceeded, for what was too
+        large to be kept too.
+        """
         if isinstance(self.evaluated, LimitExceeded):
             raise self.evaluated
-        if self.evaluated.rows.n > rows_max:
-            raise LimitExceeded("snapshot_rows_max", rows_max, self.evaluated.rows.n)
-        return self.evaluated
+        found = self.evaluated.first(first)
+        if found.rows.n > rows_max:
+            raise LimitExceeded("snapshot_rows_max", rows_max, found.rows.n)
+        return found
+
+    @property
+    def is_too_large(self) -> bool:
+        """Whether the answer is not kept, for it has too many rows."""
+        return isinstance(self.evaluated, LimitExceeded)
 
 
 class KeptAnswers:

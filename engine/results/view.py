@@ -94,10 +94,18 @@ class View:
     _approximation: Mapping[str, tuple[Approximation, ...]] = field(default_factory=dict)
     """What of answers is not exact, by query id; exact ones are not in it."""
 
-    def snapshot(self, query_id: str, *, at_ms: int | None = None, rows_max: int | None = None) -> Answer:
+    def snapshot(
+        self,
+        query_id: str,
+        *,
+        at_ms: int | None = None,
+        rows_max: int | None = None,
+        first: int | None = None,
+    ) -> Answer:
         """The answer of a query at NOW, or at an earlier instant as known now.
 
-        rows_max: refuse a larger answer; the engine's limit where None.
+        rows_max: refuse a larger answer; the engine's limit where None. first: so many rows of it at most,
+        the first; ``rows.total`` has how many there are, and only those that are given count for rows_max.
         Cost: O(segments + log rows + rows out) where matches are kept as row lists, one pass over the
         window's words where they are dense; joins as :mod:`engine.operators.join` says.
         Raises UnknownQuery, QueryPaused, InstantOutOfRange, LimitExceeded.
@@ -111,13 +119,14 @@ class View:
             at_ms = None
         limit = rows_max or self.limits.snapshot_rows_max
         if query_id in over.asked:
-            return self._found_for(query, over, limit)
+            found = self._found_for(query, over, limit)
+            return replace(found, rows=found.rows.first(first))
         kept = over.kept.get(query_id) if at_ms is None else None
-        if kept is not None:
-            now_ms, result = over.now_ms, kept.answer(limit)
+        if kept is not None and not (kept.is_too_large and first is not None):
+            now_ms, result = over.now_ms, kept.answer(limit, first)
         else:
             now_ms = over.now_ms if at_ms is None else at_ms
-            result = self._evaluated(query, over, at_ms, limit)
+            result = self._evaluated(query, over, at_ms, limit, first).first(first)
             if at_ms is not None:
                 require_versions(result.complete_from_ms, at_ms, over.now_ms)
         answer = self._answer(query_id, now_ms, result, over)
@@ -218,8 +227,12 @@ class View:
             lost=_lost(over),
         )
 
-    def _evaluated(self, query: StandingQuery, over: SetView, at_ms: int | None, limit: int) -> Evaluated:
-        """What the answer's rows are. That of an eager aggregate is read from its tree once in a view."""
+    def _evaluated(
+        self, query: StandingQuery, over: SetView, at_ms: int | None, limit: int, first: int | None
+    ) -> Evaluated:
+        """What the answer's rows are, or more of them than the first. That of an eager aggregate is read from
+        its tree once in a view.
+        """
         if query.prefers:
             found = over.found.get(query.query_id, NOTHING_YET)
             return evaluate_found(query.query, query.at(over.at), found, limit, self.limits)
@@ -236,9 +249,9 @@ class View:
                 return counted.evaluated()
         at = query.at(over.at if at_ms is None else self._earlier(query, over, at_ms))
         joins = over.joins if query.keeps_matches else None
-        result = evaluate(query.query, at, limit, self.limits, query.partials, joins, STREAMS)
+        result = evaluate(query.query, at, limit, self.limits, query.partials, joins, STREAMS, first=first)
         _require_slots(query, over)
-        if remembers:
+        if remembers and result.rows.n == result.rows.total:
             over.read[query.query_id] = query, result
         return result
 

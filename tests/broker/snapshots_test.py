@@ -79,6 +79,25 @@ def test_values_that_json_has_not(shared: Broker, stream: str) -> None:
     assert answer["errors"] == 1
 
 
+def test_the_first_rows_of_an_answer(shared: Broker, stream: str) -> None:
+    for sql in (
+        f"SELECT id, s FROM {stream}",
+        f"SELECT id, s, COUNT(*) AS n FROM {stream} GROUP BY id, s ORDER BY id",
+        f"SELECT a.id, b.s FROM {stream} a JOIN {stream} b ON a.ok = b.ok OR a.id = b.id",
+    ):
+        handle = shared.register(sql)
+        whole = shared.await_rows(handle, 3)
+        for at in ({}, {"at": BASE_MS + 59_999}):
+            for limit in (0, 1, 2, 3, 1_000):
+                first = shared.snapshot(handle, limit=limit, **at)
+                assert (first["rows"], first["rows_total"]) == (whole[:limit], len(whole)), (sql, limit)
+        path = f"/queries/{handle}/snapshot"
+        few = shared.http.get(path, params={"format": "arrow", "limit": 2})
+        assert pa.ipc.open_stream(few.content).read_all().num_rows == 2
+        assert few.headers["Tureen-Rows-Total"] == str(len(whole))
+        assert shared.http.get(path, params={"limit": -1}).status_code == 400
+
+
 def test_an_earlier_instant(shared: Broker, stream: str) -> None:
     handle = shared.register(f"SELECT id FROM {stream} [RANGE 1 SECONDS]")
     shared.await_rows(handle, 0)
@@ -188,6 +207,12 @@ def test_limits_of_an_answer(kafka: str, tmp_path: Path, service_id: str, name: 
             refused = one.http.get(f"/queries/{handle}/snapshot")
             assert (refused.status_code, refused.json()["code"]) == (413, "limit_exceeded")
             assert limit in refused.json()["message"]
+        for mode in ("none", "lazy", "eager"):
+            assert one.http.patch(f"/queries/{many}", json={"maintenance": mode}).status_code == 200
+            first = one.snapshot(many, limit=10)
+            assert (first["rows"], first["rows_total"]) == ([[i] for i in range(10)], 99), mode
+        assert one.snapshot(wide, limit=5)["rows_total"] == 50
+        assert one.http.get(f"/queries/{many}/snapshot", params={"limit": 51}).status_code == 413
         refused = one.http.post("/queries", json={"sql": f"SELECT id FROM {name}"})
         assert (refused.status_code, refused.json()["code"]) == (413, "limit_exceeded")
         assert one.http.delete(f"/queries/{many}").status_code == 200
