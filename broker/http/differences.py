@@ -33,7 +33,7 @@ ROWS_MAX = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class DifferenceRequest:
     """from_ms, to_ms: instants, ms since 1970; to_ms None: NOW of the query. archive: as of snapshots.
     rows: of those that came and of those that went, so many are told at most.
     """
@@ -44,7 +44,7 @@ class Wanted:
     rows: int
 
     @classmethod
-    def of(cls, from_: str, to: str | None, archive: bool | None, rows: int) -> Wanted:
+    def of(cls, from_: str, to: str | None, archive: bool | None, rows: int) -> DifferenceRequest:
         """Raises BadRequest."""
         from_ms, to_ms = instant_ms(from_), instant_ms(to)
         assert from_ms is not None
@@ -61,7 +61,7 @@ class Differences:
         self._node = node
         self._snapshots = snapshots
 
-    async def between(self, name: str, wanted: Wanted) -> bytes:
+    async def between(self, name: str, wanted: DifferenceRequest) -> bytes:
         """What came and what went, as JSON.
 
         Raises what :meth:`broker.http.answers.Snapshots.take` raises of either instant.
@@ -100,7 +100,7 @@ class Differences:
             except NotArchived:
                 raise refused from None
 
-    def _compared(self, one: Cold, other: Cold, wanted: Wanted) -> bytes:
+    def _compared(self, one: Cold, other: Cold, wanted: DifferenceRequest) -> bytes:
         before, after = one.answer, other.answer
         with self._node.memory.answering(before.rows.nbytes + after.rows.nbytes):
             rows, weights, _ = difference(before.table, after.table)

@@ -22,7 +22,7 @@ from broker.http.creations import Creations
 from broker.http.described import described, listed
 from broker.http.differences import ROWS_DEFAULT as ROWS_DIFFERING
 from broker.http.differences import ROWS_MAX as ROWS_MAX_DIFFERING
-from broker.http.differences import Differences, Wanted
+from broker.http.differences import DifferenceRequest, Differences
 from broker.http.endings import Endings, end_request
 from broker.http.entities import EVERY_MS, EVERY_MS_MAX, EVERY_MS_MIN, EntityRequests
 from broker.http.errors import BadRequest, install, json
@@ -285,7 +285,7 @@ def public_api(
         ] = ROWS_DIFFERING,
     ) -> Response:
         """Which rows of the answer came and went between two instants, as bags."""
-        wanted = Wanted.of(from_, to, archive, limit)
+        wanted = DifferenceRequest.of(from_, to, archive, limit)
         body = await differences.between(opened(node, handle), wanted)
         return Response(body, 200, {"Cache-Control": "no-store"}, "application/json")
 
