@@ -245,6 +245,12 @@ def sources() -> Talk[list[Source]]:
     return ask(Request("GET", "/sources", _sources))
 
 
+def infer(topic: str, name: str | None) -> Talk[dict[str, Any]]:
+    """POST /sources/infer."""
+    fields = {"topic": topic} if name is None else {"topic": topic, "name": name}
+    return ask(Request("POST", "/sources/infer", json_of, body={"json": fields}))
+
+
 def summaries() -> Talk[list[dict[str, Any]]]:
     """GET /summaries."""
     return ask(Request("GET", "/summaries", _summaries))

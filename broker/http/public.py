@@ -53,7 +53,7 @@ from broker.worker.publisher import Publisher
 from broker.worker.query_list.listing import QueryList
 from broker.worker.query_list.orders import Direction, Sort, Wanted
 from broker.worker.query_list.shapes import ShapeSort
-from broker.worker.status import readiness, source_list, status
+from broker.worker.status import readiness, status
 from tureen.errors import QueryError
 from tureen.plan_files.schema import schema as plan_schema
 from tureen.protocol import SnapshotFormat
@@ -125,11 +125,6 @@ def public_api(
     async def post_source(request: Request) -> Response:
         """CREATE or DROP of a stream, a table, a view or a summary, ALTER SUMMARY: `{"sql": "..."}`."""
         return await told(creations.statement(await request.body(), operates(request)))
-
-    @app.get("/sources", tags=["sources"])
-    async def get_sources() -> Response:
-        """Every stream, table and view, its state and its NOW."""
-        return json({"sources": source_list(node)})
 
     @app.delete("/sources/{name}", tags=["sources"])
     async def delete_source(

@@ -61,9 +61,9 @@ def _seen(task: asyncio.Task[Offsets]) -> None:
 class SourceFacts:
     """Describes single sources."""
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: Node, lists: SourceLists) -> None:
         self._node = node
-        self._lists = SourceLists(node)
+        self._lists = lists
         self._offsets = TopicOffsets(node.prober)
 
     async def one(self, name: str) -> dict[str, Any]:

@@ -10,11 +10,31 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 from broker.worker.node import Node
 from broker.worker.status import reader_counts, source_list
 
+Sort = Literal["name", "kind", "state", "now_ms", "rows", "late", "dead_letters", "queries", "shed"]
+SHORT = (
+    *(
+        "name",
+        "kind",
+        "topic",
+        "state",
+        "error",
+        "shard",
+        "time",
+        "now_ms",
+        "rows",
+        "pending",
+        "late",
+        "rejected",
+    ),
+    *("dead_letters", "counted_from_ms", "records", "entered", "shed", "unread", "shedding_share", "lagging"),
+    "queries",
+)
+"""What the pages of a list have of each."""
 AGE_S = 1.0
 SHARE_MAX = 0.02
 
@@ -42,6 +62,28 @@ class SourceLists:
         ended_s = time.monotonic()
         self._until_s = ended_s + max(AGE_S, (ended_s - began_s) / SHARE_MAX)
         return self._readers
+
+    async def page(
+        self, search: str, sort: Sort, descending: bool, offset: int, limit: int
+    ) -> dict[str, Any]:
+        """``{sources, total, offset, at_ms}``, each source in short. search: part of the name or the topic.
+        What has no value in the column of ``sort`` comes last. O(sources log sources).
+        """
+        wanted = search.lower()
+        found = [
+            one
+            for one in source_list(self._node, await self.readers())
+            if wanted in one["name"].lower() or wanted in (one["topic"] or "").lower()
+        ]
+        known = [one for one in found if one.get(sort) is not None]
+        known.sort(key=lambda one: (one[sort], one["name"]), reverse=descending)
+        known += [one for one in found if one.get(sort) is None]
+        return {
+            "sources": [{fact: one.get(fact) for fact in SHORT} for one in known[offset : offset + limit]],
+            "total": len(known),
+            "offset": offset,
+            "at_ms": time.time_ns() // 1_000_000,
+        }
 
     async def named(self, name: str) -> dict[str, Any] | None:
         """One source as lists show it; None: there is none. O(sources)."""

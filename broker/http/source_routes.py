@@ -3,26 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import FastAPI, Query, Request
 from fastapi.responses import Response
 
 from broker.http.errors import json
 from broker.http.inference import Inference
+from broker.http.shared_answers import SharedAnswers
 from broker.http.source_facts import SourceFacts
+from broker.http.source_lists import Sort, SourceLists
 from broker.http.source_records import LIMIT_MAX, SourceRecords, Which
 from broker.http.topic_list import TopicList
 from broker.settings import Settings
 from broker.worker.node import Node
+from broker.worker.status import source_list
 from tureen.errors import NotAllowed
+
+SOURCES_MAX = 1_000
 
 
 def add_source_routes(
     app: FastAPI, settings: Settings, node: Node, operates: Callable[[Request], bool]
 ) -> None:
     """operates: whether a request comes from the operator."""
-    facts = SourceFacts(node)
+    lists = SourceLists(node)
+    facts = SourceFacts(node, lists)
+    answers = SharedAnswers()
     shown = SourceRecords(settings, node)
     topics = TopicList(settings, node)
     inference = Inference(node)
@@ -31,10 +38,25 @@ def add_source_routes(
         if not operates(request):
             raise NotAllowed(what)
 
+    @app.get("/sources", tags=["sources"])
+    async def get_sources(
+        request: Request,
+        search: Annotated[str, Query(description="Part of the name, or of the topic.")] = "",
+        sort: Annotated[Sort, Query(description="What is not known comes last.")] = "name",
+        order: Literal["asc", "desc"] = "asc",
+        offset: Annotated[int, Query(ge=0)] = 0,
+        limit: Annotated[int, Query(ge=1, le=SOURCES_MAX)] = 200,
+    ) -> Response:
+        """Every stream, table and view, its state and its NOW. With any parameter: a page, each in short."""
+        if not request.query_params:
+            return json({"sources": source_list(node)})
+        asked = (search, sort, order, offset, limit)
+        return await answers.of(asked, lambda: lists.page(search, sort, order == "desc", offset, limit))
+
     @app.get("/sources/{name}", tags=["sources"])
     async def get_source(name: str) -> Response:
         """One stream, table or view: as the list has it, its partitions, its rules of time, what reads it."""
-        return json(await facts.one(name))
+        return await answers.of(name, lambda: facts.one(name))
 
     @app.get("/sources/{name}/records", tags=["sources"])
     async def get_source_records(

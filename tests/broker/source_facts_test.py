@@ -7,10 +7,12 @@ from typing import Any
 
 import orjson
 import pytest
+from click.testing import CliRunner
 
 from tests.broker.conftest import stream_sql
 from tests.broker.running import Broker
 from tests.kafka import wait_until
+from tureen.commands.infer import infer
 from tureen.protocol import HEADER_HEARTBEAT
 
 BASE_MS = 1_700_000_000_000
@@ -56,6 +58,10 @@ def test_one_source_with_the_partition_that_holds_now_back(shared: Broker, name:
     assert one.keys() >= shared.source(name).keys()
     view = facts(shared, f"{name}_v")
     assert (view["kind"], view["partitions"], view["time_rules"]) == ("view", [], None)
+    page = shared.http.get("/sources", params={"search": name, "sort": "queries", "order": "desc"}).json()
+    assert [(one["name"], one["queries"]) for one in page["sources"]] == [(name, 1), (f"{name}_v", 0)]
+    page = shared.http.get("/sources", params={"search": name, "sort": "now_ms", "offset": 1}).json()
+    assert (page["total"], len(page["sources"])) == (2, 1)
     refused = shared.http.get(f"/sources/{name}_no")
     assert refused.json()["code"] == "unknown_source"
 
@@ -111,6 +117,8 @@ def test_topic_is_listed_inferred_created_and_read(shared: Broker, name: str) ->
     assert proposed["read_by"] == []
     listed = shared.http.get("/topics", params={"search": name.upper()}).json()
     assert listed["topics"] == [{"topic": name, "partitions": 2, "records": 30, "sources": []}]
+    told = CliRunner().invoke(infer, [name, "--name", f"{name}_read", "--url", shared.url])
+    assert (told.exit_code, proposed["sql"] in told.output, "30 of 30" in told.output) == (0, True, True)
     shared.create(proposed["sql"])
     handle = shared.register(f"SELECT deviceid FROM {name}_read")
     assert len(shared.await_rows(handle, 29)) == 29
