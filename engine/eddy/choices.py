@@ -14,3 +14,9 @@ POLICIES: dict[str, Callable[[], Policy]] = {
     "optimal": Optimal,
     "a-greedy": AGreedy,
 }
+
+ABOUT = (
+    "first the module that ends most rows for its cost by a lottery (tickets) or always (optimal), the same "
+    "with what others let pass counted in (a-greedy), as they came (fixed), any (random)"
+)
+"""What each does."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from engine.eddy.a_greedy import AGreedy
-from engine.eddy.choices import POLICIES
+from engine.eddy.choices import ABOUT, POLICIES
 from engine.eddy.flight import LEAVING_SHIFT, Flight, Module
 from engine.eddy.fusing import FUSING, Fusing
 from engine.eddy.policies import Policy, Tickets, Visit
@@ -197,7 +197,9 @@ class Eddy:
     def attributes(self) -> tuple[Attribute, ...]:
         """What can be read of it, and what can be set."""
         return (
-            Attribute("policy", self.policy.name, "which module a batch visits next", tuple(POLICIES)),
+            Attribute(
+                "policy", self.policy.name, f"which module a batch visits next: {ABOUT}", tuple(POLICIES)
+            ),
             Attribute("grouped_filters", self.fusing.mode, "in one pass, or modules of their own", FUSING),
             Attribute("visits", self.visits, "visits of batches to modules"),
         )

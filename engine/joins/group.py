@@ -25,7 +25,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.eddy.choices import POLICIES
+from engine.eddy.choices import ABOUT, POLICIES
 from engine.eddy.policies import Policy, Visit
 from engine.eddy.statistics import ModuleStatistics
 from engine.joins.bounds import Reach, timestamps
@@ -361,7 +361,9 @@ class JoinGroup:
         keeps = "on" if self.keeps else "off"
         return (
             Attribute("composites", keeps, "whether combinations are kept as they are found", ("on", "off")),
-            Attribute("policy", self.policy, "the order in which inputs are probed", tuple(POLICIES)),
+            Attribute(
+                "policy", self.policy, f"the order in which inputs are probed: {ABOUT}", tuple(POLICIES)
+            ),
             Attribute(
                 "composites_max",
                 self.composites_max,

@@ -22,6 +22,11 @@ from engine.overload.progress_chart import ChartSlopes, Stage
 from engine.overload.scheduled_module import COST_UNKNOWN, ScheduledModule, WaitingBatch
 from tureen.errors import SettingsError
 
+_ABOUT_POLICY = (
+    "which batch is run next: the oldest (fifo), of the queue that waited longest for its turn (round-robin), "
+    "where the next operator frees most memory a ns (greedy), where the steepest way ahead does (chain), the "
+    "same within latencies (chain-deadline), in proportion to weights (weighted-fair)"
+)
 REDONE_EVERY = 16
 """Decisions between two times that charts are redone."""
 
@@ -175,7 +180,7 @@ class Scheduler:
         """Of the scheduler itself."""
         queued = sum(len(module.queue) for module in self)
         return (
-            Attribute("policy", self.policy, "which batch is run next", tuple(SCHEDULING_POLICIES)),
+            Attribute("policy", self.policy, _ABOUT_POLICY, tuple(SCHEDULING_POLICIES)),
             Attribute("modules", len(self), "modules with queues"),
             Attribute("queued_batches", queued, "batches that wait in all queues"),
             Attribute("queued_bytes", int(self.size), "bytes of these"),
