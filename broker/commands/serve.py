@@ -128,6 +128,10 @@ def prepare(console: Console, kafka_port: int | None) -> list[str]:
     if loaded.archive:
         console.print(f"Archive: {loaded.archive_shown}")
     console.print(f"HTTP:  {loaded.url} (docs at {loaded.url}/docs)")
+    if loaded.page != "off":
+        console.print(
+            f"Page:  {loaded.url}/ ({'to look at' if loaded.page == 'read-only' else 'in a browser'})"
+        )
     console.print(
         f"Next:  tureen sql --url {loaded.url}   or   tureen status --url {loaded.url}   (Ctrl-C stops it)",
         style="dim",

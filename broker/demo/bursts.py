@@ -2,6 +2,9 @@
 
 Switched on by `--burst`, every so often, or by the key `b` while the live view is drawn. Before and during a
 burst the broker's entities are read, as `tureen top` does; the difference is what each query used.
+
+The switch itself is a query: a burst lasts while it runs, and ends when it is paused. So whatever can pause
+and resume a query can switch a burst on and off: the page, the API, `tureen resume`, the key.
 """
 
 from __future__ import annotations
@@ -15,7 +18,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from broker.demo.replay import Replay
-from tureen.client import Client
+from tureen.client import Client, Query
+from tureen.errors import UnknownQuery
+from tureen.protocol import query_id
 from tureen.usage import Use, Uses, ordered, uses
 
 FACTOR = 8.0
@@ -24,6 +29,10 @@ FIRST_S = 3.0
 """The first one begins so long after the replay."""
 PAYING = 5
 KEY = "b"
+LOOK_S = 0.3
+"""The switch is looked at so often."""
+SWITCH = "/* switch: burst */ SELECT COUNT(*) AS flights FROM flights [RANGE 1 HOUR]"
+"""The page shows a query whose text begins so as a switch."""
 
 
 class Bursts:
@@ -35,6 +44,8 @@ class Bursts:
         self._replay = replay
         self._by_itself = by_itself
         self._turn_s = time.monotonic() + FIRST_S
+        self._look_s = 0.0
+        self._switch: Query | None = None
         self._read: tuple[float, list[dict[str, Any]]] | None = None
         self.count = 0
         self.calm: Uses | None = None
@@ -45,14 +56,39 @@ class Bursts:
     def is_on(self) -> bool:
         return self._replay.factor > 1.0
 
+    @property
+    def switch_id(self) -> str | None:
+        """The public id of the query that is the switch; None before and after the replay."""
+        return None if self._switch is None else query_id(self._switch.handle)
+
+    def begin(self) -> None:
+        """Register the switch, off. The streams are there."""
+        self._switch = self._client.register(SWITCH)
+        self._switch.pause()
+
     def tick(self) -> None:
-        """Begin or end a burst where it is time."""
-        if self._by_itself and not self._replay.done and time.monotonic() >= self._turn_s:
+        """Begin or end a burst where it is time, or where somebody else used the switch."""
+        now = time.monotonic()
+        if self._by_itself and not self._replay.done and now >= self._turn_s:
             self.switch()
             self._turn_s = time.monotonic() + (BURST_S if self.is_on else CALM_S)
+        elif self._switch is not None and now >= self._look_s:
+            self._look_s = now + LOOK_S
+            try:
+                wanted = self._switch.status().state == "RUNNING"
+            except UnknownQuery:  # somebody dropped it
+                self.begin()
+                wanted = False
+            if wanted != self.is_on:
+                self._turn()
 
     def switch(self) -> None:
         """Begin a burst, or end it."""
+        if self._switch is not None:
+            _ = self._switch.pause() if self.is_on else self._switch.resume()
+        self._turn()
+
+    def _turn(self) -> None:
         used = self._used()
         if self.is_on:
             self._replay.factor = 1.0
@@ -63,9 +99,13 @@ class Bursts:
             self.count += 1
 
     def end(self) -> None:
-        """The replay is over."""
+        """The replay is over, and the switch goes."""
         if self.is_on:
             self.switch()
+        if self._switch is not None:
+            with contextlib.suppress(UnknownQuery):
+                self._switch.unregister()
+            self._switch = None
 
     def _used(self) -> Uses | None:
         """Since the last look."""

@@ -154,6 +154,7 @@ class Show:
             loading = aside.submit(load, rows_wanted)
             with self._part("starting Kafka and the broker", "start", spinning=False):
                 running = stack.enter_context(services(self.console))
+            self._page(running)
             with self._part("reading the flights of 2013", "load"):
                 flights, weather = loading.result()
                 aircraft = planes()
@@ -181,9 +182,10 @@ class Show:
                 promising.start()
             began = time.monotonic()
             replay.start()
+            bursts = Bursts(client, replay, by_itself=burst)
+            bursts.begin()
             # Most queries come while data flows: they see what was before as well as what comes after.
             registering = aside.submit(audience.register, len(queries))
-            bursts = Bursts(client, replay, by_itself=burst)
             self._follow(running, replay, audience, board, promising, handle, absent, bursts)
             bursts.end()
             promising.hold()
@@ -281,9 +283,10 @@ class Show:
         tiles = {place: screen.tile(BOARD[place], board.look(place)) for place in drawn}
         turn = cycle(drawn)
         self.console.print(
-            f"\nThe key {KEY} switches a burst on and off. Try it from another terminal while this runs:",
-            style="bold",
+            f"\nThe key {KEY} switches a burst on and off, and so does the page:", style="bold"
         )
+        self._say(f"{running.url}/#/changes")
+        self.console.print("Try it from another terminal while this runs:", style="bold")
         self._invite(running, handle, promising)
         with (
             keys() as pressed,
@@ -467,10 +470,16 @@ class Show:
                 err=True,
             )
 
+    def _page(self, running: Services) -> None:
+        """Where to look at it."""
+        if not self.as_json:
+            self.console.print(Text.assemble("The page: ", (f"{running.url}/", "bold cyan")), soft_wrap=True)
+
     def _stay(self, running: Services, handle: Handle, promising: Promising) -> None:
         self.console.print(
             "\nKafka and the broker keep running until Ctrl-C. From another terminal:", style="bold"
         )
+        self._page(running)
         self._invite(running, handle, promising)
         with contextlib.suppress(KeyboardInterrupt):
             while True:
