@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import asyncio
 import time
+from bisect import bisect_right
 from collections.abc import AsyncIterator, Iterable, Mapping
 from typing import Any
 
 import orjson
 
 from broker.http.asking import shard_of
+from broker.http.described import listed
 from broker.http.dry_runs import DryRuns
 from broker.http.errors import BadRequest
 from broker.http.named import known
@@ -26,6 +28,7 @@ from broker.http.row_samples import row_sample
 from broker.http.summaries import ENTITY, SummaryRequests
 from broker.worker.allotments import is_allotment
 from broker.worker.entities import QUERY, Entities, Entity, Reading
+from broker.worker.entity_readers import readers_of
 from broker.worker.node import Node
 from engine.model.attributes import AttributeValue
 from engine.queries.entities import KINDS_KNOWN
@@ -74,6 +77,19 @@ class EntityRequests:
     async def one(self, id_: str) -> dict[str, Any]:
         """With all attributes. Raises UnknownEntity, HandleNeeded."""
         return (await self._found(id_)).as_dict()
+
+    async def readers(self, id_: str, after: str, limit: int) -> dict[str, Any]:
+        """A page of the queries that share an entity, as lists show them. Raises UnknownEntity."""
+        await self._entities.one(id_)
+        reading = await self._entities.read()
+        ids = await asyncio.to_thread(readers_of, reading, id_)
+        first = bisect_right(ids, after)
+        page, entries = ids[first : first + limit], self._node.directory.queries
+        return {
+            "queries": [listed(self._node, name, entries[name]) for name in page if name in entries],
+            "total": len(ids),
+            "next": page[-1] if first + limit < len(ids) else None,
+        }
 
     async def shared_by(self, names: Iterable[str]) -> set[str]:
         """The ids of the entities that any of these queries shares; of those that do not stand none."""

@@ -78,6 +78,7 @@ ModeParameter = Annotated[
 DryRun = Annotated[
     bool, Query(description="Check everything, do nothing; answers what would be set, and what that does.")
 ]
+READERS_MAX = 1_000
 
 
 def public_api(
@@ -355,6 +356,15 @@ def public_api(
             media_type="text/event-stream" if as_sse else NDJSON,
             headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
         )
+
+    @app.get("/entities/queries", tags=["entities"])
+    async def get_entity_queries(
+        entity: Annotated[str, Query(description="Its id.")],
+        after: Annotated[str, Query(description="The last query id of the previous page.")] = "",
+        limit: Annotated[int, Query(ge=1, le=READERS_MAX)] = 100,
+    ) -> Response:
+        """The queries that share an entity."""
+        return json(await entities.readers(entity, after, limit))
 
     @app.get("/entities/{entity:path}", tags=["entities"])
     async def get_entity(entity: str) -> Response:

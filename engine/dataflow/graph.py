@@ -573,17 +573,29 @@ class Graph:
         """The operators of a query, whether it is here or not, and what those that are there keep. O(sinks)
         each.
         """
+        over = "+".join(sorted(set(query.sources)))
         return operator_tree(
-            self._plan_of(query, operator, policy), self._tables, self._state_of, expected_of
+            self._plan_of(query, operator, policy),
+            self._tables,
+            lambda key: self._state_of(key, over),
+            expected_of,
         )
 
-    def _state_of(self, key: Hashable) -> NodeState:
+    def _state_of(self, key: Hashable, over: str) -> NodeState:
         node = self._nodes.get(key)
         if node is None:
             return NodeState()
         queries = sum(len(each.sink.query_ids) for each in self._exits.values() if node in each.nodes)
         premature = node.premature / node.entered if node.entered else None
-        return NodeState(queries, node.columns.count, node.rows, node.nbytes, node.visited, premature)
+        return NodeState(
+            queries,
+            node.columns.count,
+            node.rows,
+            node.nbytes,
+            node.visited,
+            premature,
+            self._id_of(key, node, over),
+        )
 
     @property
     def node_count(self) -> int:

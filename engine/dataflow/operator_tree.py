@@ -49,6 +49,8 @@ class NodeState:
     """Of the rows that came into the answer of a negation, the share that left it before the exit of their
     own; None of other operators, and where none came.
     """
+    entity: str | None = None
+    """Its id among the entities of its shard; None: it is not there, since nobody follows it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,10 @@ def traced(broker: Broker, source: str, offset: int, partition: int = 0, **more:
     return facts
 
 
+def operators_of(tree: dict[str, Any]) -> list[str]:
+    return [tree["state"]["entity"], *(id_ for below in tree["inputs"] for id_ in operators_of(below))]
+
+
 def test_the_way_of_a_record(shared: Broker, name: str) -> None:
     other = f"{name}_other"
     for each in (name, other):
@@ -68,6 +72,15 @@ def test_the_way_of_a_record(shared: Broker, name: str) -> None:
     known = {
         entity["id"] for entity in shared.http.get("/entities", params={"limit": 10_000}).json()["entities"]
     }
+    of_low = shared.http.get("/entities", params={"query": low}).json()["entities"]
+    operators = [each["id"] for each in of_low if each["id"].split("/")[1] == "operator"]
+    plan = shared.http.get(f"/queries/{low}/plan").json()
+    assert {id_.partition("/")[2] for id_ in operators} == set(operators_of(plan["graph"]))
+    for each in [each for each in of_low if each["kind"] not in ("query", "engine")]:
+        page = shared.http.get("/entities/queries", params={"entity": each["id"], "limit": 1}).json()
+        total = each["statistics"]["queries"]
+        assert (page["total"], len(page["queries"])) == (total, min(total, 1)), each["id"]
+        assert (page["next"] is None) == (total < 2)
     lit = [id_ for stage in one["stages"] for id_ in stage["entities"]]
     assert set(lit) <= known
     assert any("/sink/" in id_ for id_ in one["by"]["followed"]["entities"])
