@@ -20,7 +20,7 @@ MAKEFLAGS += --no-print-directory
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-19s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: demo
 demo: $(SERVER_READY) ## a Kafka node, a broker, a year of flights, over four thousand standing queries
@@ -64,6 +64,10 @@ types: $(DEV_READY) ## strict types of every package
 .PHONY: contracts
 contracts: $(DEV_READY) ## which package may import which
 	$(VENV)/bin/lint-imports --no-cache
+
+.PHONY: screenshots
+screenshots: $(DEV_READY) ## pictures of the page, into docs/page-*.png: a Kafka, a broker, the demo's data, Chromium
+	$(PY) -m tests.page.screenshots $(ARGS)
 
 .PHONY: page-libraries
 page-libraries: ## bundle the libraries of the page anew, as their lock names them
