@@ -499,6 +499,12 @@ class AllotmentRefused(TureenError):
     code = "allotment_refused"
 
 
+class MoveRefused(TureenError):
+    """Memory cannot be moved from one synopsis to another: one has nothing to give, or has no room."""
+
+    code = "move_refused"
+
+
 class PrecisionUnreachable(TureenError):
     """What a query tolerates cannot be kept with the memory and the time there are; it is answered as well as
     they allow. ``fp``, ``fn``, ``error`` are what is expected of its answer; None: nothing is.

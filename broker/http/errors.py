@@ -22,6 +22,7 @@ STATUS = {
     "summary_conflict": 409,
     "edit_conflict": 409,
     "allotment_refused": 409,
+    "move_refused": 409,
     "not_allowed": 403,
     "unknown_entity": 404,
     "unknown_partition": 404,

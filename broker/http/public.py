@@ -29,6 +29,7 @@ from broker.http.errors import BadRequest, install, json
 from broker.http.feed_description import describe
 from broker.http.heartbeats import Heartbeats
 from broker.http.matching import QUERIES_DEFAULT, QUERIES_MAX, Matching, match_lines, match_request
+from broker.http.memory import MemoryRequests
 from broker.http.named import is_operator, named, opened
 from broker.http.options import QueryChanges, change_request
 from broker.http.pages import serve_pages
@@ -108,6 +109,7 @@ def public_api(
     entities = EntityRequests(node, changes, summaries, settings.sql_bytes_max, settings.snapshot_bytes_max)
     traces = Traces(settings, node, matching, entities)
     query_lists = QueryLists(node, QueryList(node, entities.read))
+    memory = MemoryRequests(node, entities)
     plan_files = PlanFiles(node, changes, entities, settings.sql_bytes_max)
     statements = Statements(settings, node, endings, creations, changes, summaries)
 
@@ -323,6 +325,18 @@ def public_api(
         if dry_run:
             return json(await plan_files.dry_run(handle, await request.body(), operates(request)))
         return await told(plan_files.apply(handle, await request.body(), operates(request)))
+
+    @app.get("/memory", tags=["entities"])
+    async def get_memory() -> Response:
+        """What memory is spent on, by structure and by synopsis, and the sizes that can be set."""
+        return json(await memory.told())
+
+    @app.post("/memory/moves", tags=["entities"])
+    async def post_move(request: Request, dry_run: DryRun = False) -> Response:
+        """Move `{"from": {"entity", "attribute", "if_version"?}, "to": {...}, "bytes"}`: one size becomes
+        smaller, the other larger.
+        """
+        return json(await memory.move(await request.body(), operates(request), dry_run))
 
     @app.get("/entities", tags=["entities"])
     async def get_entities(

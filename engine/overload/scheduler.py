@@ -23,9 +23,9 @@ from engine.overload.scheduled_module import COST_UNKNOWN, ScheduledModule, Wait
 from tureen.errors import SettingsError
 
 _ABOUT_POLICY = (
-    "which batch is run next: the oldest (fifo), of the queue that waited longest for its turn (round-robin), "
-    "where the next operator frees most memory a ns (greedy), where the steepest way ahead does (chain), the "
-    "same within latencies (chain-deadline), in proportion to weights (weighted-fair)"
+    "which batch is run next: the oldest (fifo), of the queue that was run longest ago (round-robin), where "
+    "the next operator frees most memory a ns (greedy), where the steepest way ahead does (chain), the same "
+    "within latencies (chain-deadline), in proportion to weights (weighted-fair)"
 )
 REDONE_EVERY = 16
 """Decisions between two times that charts are redone."""
