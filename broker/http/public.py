@@ -214,6 +214,7 @@ def public_api(
         search: SearchParameter = "",
         state: StateParameter = None,
         source: SourceParameter = None,
+        shape: Annotated[str | None, Query(description="The one with this id.")] = None,
         maintenance: ModeParameter = None,
         sort: ShapeSort = "queries",
         order: Direction = "desc",
@@ -221,7 +222,7 @@ def public_api(
         limit: Annotated[int, Query(ge=1, le=PAGE_MAX)] = 100,
     ) -> Response:
         """Queries grouped by their text with the constants taken out, with counts and sums."""
-        wanted = Wanted(words_of(search), state, source, None, maintenance)
+        wanted = Wanted(words_of(search), state, source, shape, maintenance)
         return json(await query_lists.shapes(wanted, sort, order, offset, limit))
 
     @app.get("/queries/{handle}", tags=["queries"])

@@ -251,7 +251,7 @@ def report(
     for number, index in enumerate(indexes):
         indexed[id(index)] = f"index/{index.source}/{number}"
     for over in sets:
-        there = sum(not query.paused for query in over.standing.values())
+        there = over.running
         reading.update(dict.fromkeys(over.sources, there))
         id_ = set_id(over.sources)
         readers[id_], usages[id_] = there, over.usage

@@ -92,6 +92,7 @@ class SourceSet:
         """Of each query that shares a join, of which."""
         self.sources = {source.stream.name: source for source in sources}
         self.standing: dict[str, StandingQuery] = {}
+        self._paused: set[str] = set()
         self._limits = limits
         self._planner = planner
         self._timer = timer
@@ -206,6 +207,10 @@ class SourceSet:
             else:
                 self._eager[query_id] = query
             self.standing[query_id] = query
+            if query.paused:
+                self._paused.add(query_id)
+            else:
+                self._paused.discard(query_id)
             put.append(query)
         return put
 
@@ -296,6 +301,7 @@ class SourceSet:
     def unregister(self, query_id: str) -> None:
         """A query goes."""
         query = self.standing.pop(query_id)
+        self._paused.discard(query_id)
         self._unaffordable.discard(query_id)
         self._view = None
         self._eager.pop(query_id, None)
@@ -637,11 +643,14 @@ class SourceSet:
         """Bytes of what is kept of answers."""
         return self._trees.nbytes + sum(map(self._kept.bytes_of, self._eager))
 
+    @property
+    def running(self) -> int:
+        """How many of the standing queries are not paused. O(1)."""
+        return len(self.standing) - len(self._paused)
+
     def own_bytes(self) -> dict[str, int]:
-        """Bytes that queries keep for themselves alone, of those that do. O(queries), O(1) without these."""
-        if not self._eager and not len(self._trees):
-            return {}
-        kept = {query_id: self.answer_bytes(query_id) for query_id in self.standing}
+        """Bytes that queries keep for themselves alone, of those that do. O(these)."""
+        kept = {query_id: self.answer_bytes(query_id) for query_id in (*self._eager, *self._trees)}
         return {query_id: held for query_id, held in kept.items() if held}
 
     def answer_bytes(self, query_id: str) -> int:
@@ -671,6 +680,7 @@ class SourceSet:
         if len(self._trees):
             self._trees._check()
         self.promising._check()
+        assert self._paused == {name for name, query in self.standing.items() if query.paused}
         for query in self.standing.values():
             for name, (slot, generation) in query.places():
                 assert self.sources[name].queries.generations[slot] == generation

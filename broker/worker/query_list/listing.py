@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -140,7 +140,7 @@ class QueryList:
             reading, self._reading = self._reading.result(), None
         queries = self._node.directory.queries
         changed = queries.changes()
-        names = set(queries) if changed is None else changed
+        names = list(queries) if changed is None else changed
         views = {shard.number: shard.view() for shard in self._node.shards if shard.state == "live"}
         spent_s = await asyncio.to_thread(self._update, names, views, reading)
         rest_s = EVERY_S if changed is None else max(EVERY_S, spent_s / SHARE_MAX)
@@ -150,7 +150,7 @@ class QueryList:
     async def _take(self) -> Reading:
         return await self._read(EVERY_S)
 
-    def _update(self, names: set[str], views: Mapping[int, View], reading: Reading | None) -> float:
+    def _update(self, names: Collection[str], views: Mapping[int, View], reading: Reading | None) -> float:
         """The computing time that it took, in seconds."""
         began_s = time.thread_time()
         shown = {number: view.standing for number, view in views.items()}

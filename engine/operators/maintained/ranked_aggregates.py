@@ -11,7 +11,7 @@ the rows at its two ends, fewer than 8,192, and O(64 + rows / 262,144) nodes.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from engine.kernels import bitmaps
 from engine.language.expressions import Expression
@@ -141,6 +141,10 @@ class RankedAggregates:
     def nbytes(self) -> int:
         """Bytes of all partials."""
         return sum(bank.nbytes for bank in self._banks.values())
+
+    def __iter__(self) -> Iterator[str]:
+        """The ids of the queries."""
+        return iter(self._queries)
 
     def bytes_of(self, query_id: str) -> int:
         """A query's share of the partials of its measures."""
