@@ -48,14 +48,18 @@ def _listed(found: Sequence[Proposal]) -> list[dict[str, Any]]:
     return [proposal.as_dict() for proposal in found]
 
 
-async def plan_for(node: Node, query: Query, analyze: bool) -> dict[str, Any]:
-    """Of a SELECT that is not registered. Raises BrokerUnavailable, and what its text is refused with."""
+async def plan_for(node: Node, query: Query, analyze: bool, wait_ms: int | None = None) -> dict[str, Any]:
+    """Of a SELECT that is not registered. wait_ms: how long its shard may take to turn to it. Raises
+    BrokerUnavailable, and what its text is refused with.
+    """
     timer = perf_counter_ns if analyze else None
     shard = _beside(node, query)
     if shard is None:
         found = await asyncio.to_thread(lambda: _without_rows(node, query).explain(sql=query.sql))
     else:
-        found = await node.shards.ask(shard, lambda engine: engine.explain(sql=query.sql, timer=timer))
+        found = await node.shards.ask(
+            shard, lambda engine: engine.explain(sql=query.sql, timer=timer), wait_ms
+        )
     return found.as_dict()
 
 

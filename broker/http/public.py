@@ -28,6 +28,7 @@ from broker.http.entities import EVERY_MS, EVERY_MS_MAX, EVERY_MS_MIN, EntityReq
 from broker.http.errors import BadRequest, install, json
 from broker.http.feed_description import describe
 from broker.http.heartbeats import Heartbeats
+from broker.http.language import checked, language_of
 from broker.http.matching import QUERIES_DEFAULT, QUERIES_MAX, Matching, match_lines, match_request
 from broker.http.memory import MemoryRequests
 from broker.http.named import is_operator, named, opened
@@ -163,6 +164,18 @@ def public_api(
         """Anything but a SELECT: SHOW, DESCRIBE, EXPLAIN, PAUSE, RESUME, TERMINATE, ALTER, CREATE, DROP."""
         only_reads = tokens.reads(request.scope)
         return await told(statements.run(await request.body(), operates(request), only_reads))
+
+    @app.post("/statements/check", tags=["statements"])
+    async def post_check(request: Request) -> Response:
+        """What a statement means, and the plan of a SELECT: `{"sql"}`, or `{"template", "parameters"}`.
+        Nothing is done.
+        """
+        return json(await checked(node, await request.body(), settings.sql_bytes_max))
+
+    @app.get("/language", tags=["statements"])
+    async def get_language() -> Response:
+        """Keywords, statements, functions, types, windows, and options with their values."""
+        return json(language_of(node))
 
     @app.post("/queries", tags=["queries"])
     async def post_query(request: Request) -> Response:

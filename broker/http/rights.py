@@ -25,7 +25,7 @@ OPEN_FILES = "/page/"
 """Paths that begin so are those of the page's files, which hold no data."""
 
 READING_METHODS = ("GET", "HEAD")
-READING_POSTS = ("/match", "/plans/validate", "/sources/infer", "/statements")
+READING_POSTS = ("/match", "/plans/validate", "/sources/infer", "/statements", "/statements/check")
 """Posts that change nothing; of statements SHOW, DESCRIBE and EXPLAIN, which :mod:`broker.http.statements`
 tells from the others."""
 

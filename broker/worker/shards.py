@@ -93,11 +93,13 @@ class Shards:
         outcomes = await asyncio.gather(*map(asyncio.wrap_future, futures))
         return [outcome for part in outcomes for outcome in part]
 
-    async def ask(self, number: int, work: Callable[[Engine], Found]) -> Found:
-        """What ``work`` finds in a shard's engine between two steps. Raises its errors, BrokerUnavailable."""
+    async def ask(self, number: int, work: Callable[[Engine], Found], wait_ms: int | None = None) -> Found:
+        """What ``work`` finds in a shard's engine between two steps. wait_ms: how long it may take; None: as
+        long as the outcome of a write. Raises its errors, BrokerUnavailable.
+        """
         future = asyncio.wrap_future(self._by_number[number].ask(work))
         try:
-            return await asyncio.wait_for(future, self._settings.outcome_wait_ms / 1_000)
+            return await asyncio.wait_for(future, (wait_ms or self._settings.outcome_wait_ms) / 1_000)
         except TimeoutError:
             raise BrokerUnavailable(
                 f"shard {number} has not answered in time", hint="/readycheck shows what it waits for"

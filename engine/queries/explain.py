@@ -83,12 +83,13 @@ class PlanStep:
 @dataclass(frozen=True, slots=True)
 class PlanPredicate:
     """A predicate of the plan, over rows of a source. facts: how its Query SteM serves it; empty where no
-    matches are kept.
+    matches are kept. shared_with: how many other queries have the same, so that it is looked at once.
     """
 
     source: str
     predicate: str
     facts: Mapping[str, Any]
+    shared_with: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,7 +273,8 @@ def _predicates(
     for source, predicate in query.predicates():
         slot = None if standing is None else standing.slot_of(source, predicate)
         facts = {} if slot is None else stems[source].explain(slot)
-        yield PlanPredicate(source, render_expression(predicate), facts)
+        others = stems[source].holders_of(predicate) - (slot is not None)
+        yield PlanPredicate(source, render_expression(predicate), facts, max(0, others))
 
 
 def estimated_rows(query: Query, at: Mapping[SourceName, ScanAt]) -> Iterable[float]:

@@ -219,6 +219,21 @@ class QueryStem:
                 return slot
         return None
 
+    def holders_of(self, predicate: ex.Expression) -> int:
+        """How many queries hold a predicate that means the same; 0 where there is none. Nothing changes.
+        O(constants of the predicate).
+        """
+        each = factors(predicate)
+        if each.residuals:
+            slot = self._with_residuals.get(predicate)
+        else:
+            try:
+                rows = self._rows_of(each)
+            except KeyError:  # an attribute, or a string, that no predicate names
+                return 0
+            slot = self._shared_slot(hash((len(each.terms), rows)), len(each.terms), rows)
+        return 0 if slot is None else int(self.holders[slot])
+
     def _take_slot(self) -> int:
         if self._free:
             slot = heapq.heappop(self._free)

@@ -40,6 +40,12 @@ def outage(kafka_node: Node, data_dir: Path, service_id: str, name: str, away_s:
     assert (refused.status_code, refused.json()["code"]) == (503, "kafka_unavailable")
     unconfirmed = refused.json()["handle"]
     assert refused.json()["message"] == UNCONFIRMED
+    one.http.get("/language").raise_for_status()
+    began_s = time.monotonic()
+    checked = one.http.post("/statements/check", json={"sql": f"SELECT v FROM {name}"}).json()
+    assert time.monotonic() - began_s < 3.0  # a shard that waits for Kafka is not waited for
+    assert [column["name"] for column in checked["columns"]] == ["v"]
+    assert (checked["plan"] is None) == (checked["plan_error"] is not None)
     refused = one.http.post("/sources", json={"sql": stream_sql(f"{name}_later")})
     assert (refused.status_code, refused.json()["code"]) == (503, "kafka_unavailable")
     with connect(one.url) as client, pytest.raises(KafkaUnavailable, match=UNCONFIRMED) as raised:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from broker.worker.options import SETTABLE
 from tests.broker.conftest import stream_sql
 from tests.broker.running import Broker
 from tests.kafka import wait_until
@@ -237,3 +238,55 @@ def test_views_come_back(kafka: str, tmp_path: Path, service_id: str, name: str)
         assert own.source(second)["queries"] == 1
         refused = own.http.delete(f"/sources/{first}")
         assert refused.status_code == 409
+
+
+def check(broker: Broker, sql: str, status: int = 200) -> dict[str, Any]:
+    reply = broker.http.post("/statements/check", json={"sql": sql})
+    assert reply.status_code == status, reply.text
+    facts: dict[str, Any] = reply.json()
+    return facts
+
+
+def test_a_check_says_what_a_text_means_and_does_nothing(shared: Broker, name: str) -> None:
+    shared.create(stream_sql(name, columns="id BIGINT NOT NULL, v DOUBLE, word STRING, ts TIMESTAMP"))
+    for _ in range(2):
+        shared.register(f"SELECT id FROM {name} WHERE v > 5 AND word = 'a'")
+    shared.register(f"SELECT id FROM {name} WHERE word LIKE '%b'")
+
+    found = check(shared, f"SELECT v, id FROM {name} WHERE v > 5 AND word = 'a'")
+    assert (found["kind"], found["sources"], found["plan_error"]) == ("query", [name], None)
+    assert found["columns"] == [{"name": "v", "type": "DOUBLE"}, {"name": "id", "type": "BIGINT"}]
+    assert [one["shared_with"] for one in found["plan"]["predicates"]] == [2]
+    for condition, holders in (("word LIKE '%b'", 1), ("word = 'new'", 0), ("ts > '2025-01-01'", 0)):
+        plan = check(shared, f"SELECT v FROM {name} WHERE {condition}")["plan"]
+        assert [one["shared_with"] for one in plan["predicates"]] == [holders], condition
+    template = {"template": f"SELECT id FROM {name} WHERE v > ?", "parameters": ["high"]}
+    refused = shared.http.post("/statements/check", json=template).json()
+    assert (refused["code"], refused["line"], refused["column"]) == ("type_mismatch", 1, 27 + len(name))
+
+    before = shared.sources(), len(shared.http.get("/queries").json()["queries"])
+    created = check(shared, stream_sql(f"{name}_new"))
+    assert (created["kind"], created["name"]) == ("create", f"{name}_new")
+    view = check(shared, f"CREATE VIEW {name}_view AS SELECT id AS key FROM {name}")
+    assert [column["name"] for column in view["columns"]] == ["key"]
+    assert view["plan"]["steps"][0]["operator"] == f"scan {name}"
+    for sql, kind in (
+        (f"DROP STREAM {name}", "drop"),
+        ("TERMINATE 'nobody'", "control"),
+        ("SHOW QUERIES", "show"),
+        (f"EXPLAIN SELECT id FROM {name}", "explain"),
+    ):
+        assert check(shared, sql)["kind"] == kind
+    assert (shared.sources(), len(shared.http.get("/queries").json()["queries"])) == before
+
+    refused = check(shared, f"SELECT id\n\tFROM {name}\n\tWHERE '\U0001f600' = vv", 400)
+    assert (refused["code"], refused["line"], refused["column"]) == ("unknown_column", 3, 14)
+    assert refused["hint"].startswith("did you mean v")
+    assert check(shared, " ", 400)["code"] == "bad_request"
+
+
+def test_the_language_has_the_options_of_a_registration(shared: Broker) -> None:
+    found = shared.http.get("/language").json()
+    assert {"SELECT", "EMIT", "ROWS"} <= set(found["keywords"])
+    assert {one["name"] for one in found["registration"]} == set(SETTABLE) - {"active"}
+    assert all(one["choices"] or one["accepts"] for one in found["registration"])

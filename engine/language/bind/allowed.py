@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
+from engine.language import known_options
 from engine.language.bind.emit import OPTIONS
 from engine.language.bind.environment import Environment
 from engine.language.bind.options import WithOptions
@@ -24,7 +25,7 @@ def with_allowed(query: Query, tree: exp.Expr, env: Environment) -> Query:
     clause = tree.args.get("allowed")
     if clause is None:
         return query
-    options = WithOptions(clause.args["options"], tuple(AMOUNTS), env.text, _OF_CHANGES)
+    options = WithOptions(clause.args["options"], tuple(known_options.QUERY), env.text, _OF_CHANGES)
     given = {name: options.amount(name) for name in AMOUNTS if name in options}
     weight = given.pop("weight", None)
     if query.preference is not None:

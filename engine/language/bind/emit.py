@@ -8,6 +8,7 @@ from typing import cast, get_args
 
 from sqlglot import exp
 
+from engine.language import known_options
 from engine.language.bind.environment import Environment
 from engine.language.bind.options import WithOptions
 from engine.language.bind.sources import RSTREAM_HINT, RSTREAM_REFUSED
@@ -32,7 +33,7 @@ INTO_RESERVED = "log"
 """The topic that queries share whose changes are no rows by key."""
 
 _INTO = re.compile(r"[a-z0-9_-]+")
-OPTIONS = ("format", "encoding", "snapshot")
+OPTIONS = tuple(known_options.EMIT)
 _BEFORE = dict.fromkeys(AMOUNTS, "it is said of the query: write WITH (max_fn = 0.1) EMIT CHANGES")
 _FINAL = "FROM TUMBLE(s, 1 MINUTE) ... GROUP BY window_end"
 

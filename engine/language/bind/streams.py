@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
+from engine.language import known_options
 from engine.language.bind.constraints import bind_constraints
 from engine.language.bind.environment import Environment
 from engine.language.bind.options import WithOptions
@@ -29,8 +30,6 @@ from tureen.errors import SyntaxRefused, TypeMismatch
 
 PARTITIONS_MAX = 10_000
 _TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
-_DURATIONS = ("lateness", "idle_timeout", "future_max", "past_max", "retain")
-_OPTIONS = ("topic", "timestamp", "idle_advances", "partitions", "create_topic", *_DURATIONS)
 
 
 def bind_create(tree: exp.Expr, env: Environment) -> CreateStream:
@@ -52,7 +51,7 @@ def bind_create(tree: exp.Expr, env: Environment) -> CreateStream:
         fields.append(Field(column_name, kind, nullable=not column.args.get("not_null")))
     key = _key(tree, fields, text)
     schema = Schema(tuple(replace(f, nullable=False) if f.name in key else f for f in fields))
-    options = WithOptions(tree.args.get("options") or (), _OPTIONS, text)
+    options = WithOptions(tree.args.get("options") or (), tuple(known_options.STREAM), text)
     timestamp = _timestamp(options, schema)
     retain: nodes.Duration | None = tree.args.get("retain")
     retain_ms = options.duration("retain", RETAIN_DEFAULT_MS)

@@ -6,6 +6,7 @@ from typing import cast, get_args
 
 from sqlglot import exp
 
+from engine.language import known_options
 from engine.language.bind.environment import Environment
 from engine.language.bind.options import WithOptions
 from engine.language.places import Place, did_you_mean, shown
@@ -30,16 +31,7 @@ ZONE_ROWS_MAX = 100_000_000
 BYTES_MAX = 256 * 2**20
 """Of the counters of a summary whose zones have their greatest number by length."""
 
-_SETTINGS = (
-    "kind",
-    "sketch_depth",
-    "sketch_width",
-    "buckets",
-    "bucket_function",
-    "theta",
-    "zone_length_max",
-    "zone_rows_min",
-)
+_SETTINGS = tuple(known_options.SUMMARY)
 _CHANGING = ("theta", "zone_rows_min")
 _OF_OTHERS = {
     "maxlength": "write zone_length_max = '2 seconds'",

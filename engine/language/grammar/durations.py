@@ -12,7 +12,7 @@ from engine.language.grammar import nodes
 from engine.language.grammar.cursor import Cursor
 from tureen.errors import SyntaxRefused
 
-_UNITS_MS = {
+UNITS_MS = {
     "MILLISECOND": 1,
     "MS": 1,
     "SECOND": 1_000,
@@ -77,7 +77,7 @@ def _unit(cursor: Cursor) -> int:
 def unit_ms(word: str) -> int | None:
     """Milliseconds of a unit, singular or plural; None if there is no such unit."""
     word = word.upper()
-    return _UNITS_MS.get(word) or _UNITS_MS.get(word.removesuffix("S"))
+    return UNITS_MS.get(word) or UNITS_MS.get(word.removesuffix("S"))
 
 
 def duration_ms(text: str) -> int | None:

@@ -48,6 +48,8 @@ _PARSERS: dict[str, Callable[[Cursor], exp.Expr]] = {
     "RESUME": parse_control,
     "TERMINATE": parse_control,
 }
+STATEMENT_WORDS = frozenset(_PARSERS)
+"""The words that a statement may begin with."""
 
 
 def parse_statement(cursor: Cursor) -> exp.Expr:

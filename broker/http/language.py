@@ -1,0 +1,144 @@
+"""GET /language: what a text may hold; POST /statements/check: what one means, with nothing done.
+
+A check binds the text against what stands now, as carrying it out would, and asks the shard of a SELECT for
+its plan. It is made for editors, at each pause in typing: a shard that is busy is not waited for longer than
+``PLAN_WAIT_MS``, and then the plan alone is missing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from broker.http.errors import BadRequest
+from broker.http.plans import plan_for
+from broker.http.requests import body_object
+from broker.worker.entries import QueryEntry
+from broker.worker.node import Node
+from broker.worker.query_attributes import query_attributes
+from engine.language.listing import language
+from engine.language.query import (
+    AlterQuery,
+    AlterSummary,
+    Control,
+    CreateFromQuery,
+    CreateStream,
+    CreateSummary,
+    Describe,
+    DescribeSummary,
+    DropStream,
+    DropSummary,
+    Explain,
+    Query,
+    Show,
+    Statement,
+)
+from engine.model.attributes import Attribute
+from topics.wording import wording_of
+from tureen.errors import BrokerUnavailable
+
+PLAN_WAIT_MS = 900
+
+KINDS: dict[type, str] = {
+    Query: "query",
+    CreateStream: "create",
+    CreateFromQuery: "create",
+    CreateSummary: "create",
+    DropStream: "drop",
+    DropSummary: "drop",
+    AlterSummary: "alter_summary",
+    AlterQuery: "alter_query",
+    Control: "control",
+    Describe: "describe",
+    DescribeSummary: "describe",
+    Explain: "explain",
+    Show: "show",
+}
+
+_FIELDS = frozenset({"sql", "template", "parameters"})
+_HINT = 'send {"sql": "..."}, or {"template": "... > ?", "parameters": [5]}'
+
+
+def language_of(node: Node) -> dict[str, Any]:
+    """The language with this broker's own functions, and the options of a registration."""
+    known = query_attributes(QueryEntry(None, "PENDING"), None, ())
+    return language(node.engines.functions) | {
+        "registration": [_option(one) for one in (*known, *_OF_PREFERENCE) if one.settable]
+    }
+
+
+_OF_PREFERENCE = (
+    Attribute(
+        "fade",
+        None,
+        "of a query with a preference: the factor by which each older granularity counts less",
+        accepts="above 0, up to 1",
+        kind="number",
+    ),
+    Attribute(
+        "priority",
+        "count",
+        "of a query with a preference: whether its priority takes an estimate as it is, or as a share",
+        choices=("count", "density"),
+    ),
+)
+
+
+def _option(one: Attribute) -> dict[str, Any]:
+    told = one.as_dict()
+    kept = ("name", "type", "unit", "about", "choices", "accepts", "range")
+    return {"default": told["value"]} | {name: told[name] for name in kept}
+
+
+async def checked(node: Node, body: bytes, sql_bytes_max: int) -> dict[str, Any]:
+    """What a text means: its kind, columns, sources, and of a SELECT the plan.
+
+    Raises BadRequest, QueryError and LimitExceeded as carrying it out would.
+    """
+    fields = body_object(body, hint=_HINT)
+    unknown = sorted(fields.keys() - _FIELDS)
+    if unknown:
+        raise BadRequest(f"unknown field {unknown[0]!r}", hint=_HINT)
+    wording = wording_of(fields, sql_bytes_max, BadRequest)
+    statement = await node.directory.understand(wording.sql, wording.parameters)
+    told: dict[str, Any] = {
+        "kind": KINDS[type(statement)],
+        "name": None,
+        "columns": _columns(statement),
+        "sources": [],
+        "plan": None,
+        "plan_error": None,
+    }
+    match statement:
+        case CreateStream(stream):
+            told["name"] = stream.name
+        case CreateFromQuery(derived):
+            told["name"] = derived.name
+    query = _query(statement)
+    if query is not None:
+        told["sources"] = [*query.sources, *query.uses]
+        try:
+            told["plan"] = await plan_for(node, query, analyze=False, wait_ms=PLAN_WAIT_MS)
+        except BrokerUnavailable as busy:
+            told["plan_error"] = busy.as_dict()
+    return told
+
+
+def _query(statement: Statement) -> Query | None:
+    match statement:
+        case Query():
+            return statement
+        case Explain(query) | AlterQuery(_, query) | CreateFromQuery(_, query):
+            return query
+    return None
+
+
+def _columns(statement: Statement) -> list[dict[str, str]]:
+    match statement:
+        case CreateStream(stream):
+            found = [(one.name, one.type) for one in stream.schema]
+        case Describe(_, columns):
+            found = list(columns)
+        case _:
+            query = _query(statement)
+            found = [] if query is None else list(query.columns)
+    return [{"name": name, "type": str(type_)} for name, type_ in found]
