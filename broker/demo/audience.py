@@ -157,15 +157,24 @@ class Audience:
             self.look(self._next)
             self._next = (self._next + 1) % self.registered
 
-    def settle(self, sent: int) -> Progress:
-        """Wait until everything sent has entered, none waits above NOW, and no change to be written. Raises
-        BrokerUnavailable.
+    def settle(self, sent: int, last_ms: Mapping[str, int]) -> Progress:
+        """Wait until everything sent has entered, none waits above NOW, and no change to be written. Once all
+        is read, streams are promised that nothing else comes, which else they take from a pause.
+
+        last_ms: of each stream, the time of its last row. Raises BrokerUnavailable.
         """
         deadline = time.monotonic() + SETTLE_TIMEOUT_S
+        promised = False
         while True:
             progress = self.progress()
+            is_read = progress.records + progress.refused >= sent
+            if is_read and not promised:
+                for name, ms in last_ms.items():
+                    self.client.heartbeat(name, ms + 1)
+                promised = True
+                continue
             waits = progress.pending or progress.waiting
-            if progress.records + progress.refused >= sent and not waits:
+            if is_read and not waits:
                 return progress
             if time.monotonic() > deadline:
                 raise BrokerUnavailable(

@@ -195,7 +195,7 @@ class Show:
             with self._part(f"registering the rest of {len(queries):,} queries", "register_rest"):
                 registering.result()
             with self._part("waiting until the last records have entered", "settle"):
-                progress = audience.settle(replay.total)
+                progress = audience.settle(replay.total, replay.last_ms)
             returned = self._come_back(running, handle, absent)
             limited = self._lift(promising)
             late = self._newcomer(client)

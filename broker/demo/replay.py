@@ -65,6 +65,11 @@ class Replay:
         """Rows of all streams."""
         return sum(len(stream.ts_ms) for stream in self._streams)
 
+    @property
+    def last_ms(self) -> dict[str, int]:
+        """The time of the last row of each stream."""
+        return {stream.name: int(stream.ts_ms[-1]) for stream in self._streams}
+
     def keep(self, table: Kept, arrived: Callable[[int], bool]) -> None:
         """Send all of a table and wait until its rows have ``arrived``. Raises KafkaUnavailable."""
         for key, value in zip(*table.records(), strict=True):

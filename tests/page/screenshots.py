@@ -1,7 +1,7 @@
 """``make screenshots``: pictures of the page for the docs, of a broker with the demo's data.
 
-Starts a Kafka, a broker and Chromium of its own, and writes ``docs/page-*.png``: views in light and dark, some
-as a phone shows them.
+Starts a Kafka, a broker and Chromium of its own, and writes ``docs/page-*.png``: views in light and dark,
+some as a phone shows them.
 """
 
 from __future__ import annotations
