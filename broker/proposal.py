@@ -67,6 +67,7 @@ def propose(topic: Topic, messages: Sequence[Any], limits: Limits) -> dict[str, 
     facts = {
         "topic": topic.topic,
         "name": topic.name,
+        "name_sql": name_sql(topic.name),
         "kind": "table" if inferred.key else "stream",
         "partitions": topic.partitions,
         "topic_records": topic.records,
@@ -119,6 +120,7 @@ def _column(inferred: Inferred, place: int) -> dict[str, Any]:
     one, field = inferred.columns[place], inferred.fields()[place]
     return {
         "name": one.name,
+        "name_sql": name_sql(one.name),
         "member": one.member,
         "type": str(one.type),
         "nullable": field.nullable,
