@@ -242,6 +242,11 @@ class InstantOutOfRange(TureenError):
             message = f"there is no answer for the instant {_iso(at_ms)}"
         super().__init__(message, **facts)
 
+    def as_dict(self) -> dict[str, Any]:
+        """With the instants that can be answered as ``facts``."""
+        known = {"at_ms": self.at_ms, "earliest_ms": self.earliest_ms, "latest_ms": self.latest_ms}
+        return {**super().as_dict(), "facts": known}
+
 
 class InstantRefused(TureenError):
     """What was given as an instant is none."""

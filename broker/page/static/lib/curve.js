@@ -9,12 +9,19 @@ const colours = (element) => {
   return { ink: of("--ink-dim"), grid: of("--line"), lines: [1, 2, 3, 4, 5, 6].map((number) => of(`--line-${number}`)) };
 };
 
+/** Ticks of the axis of time, in UTC. */
+const times = (_plot, ticks, _axis, _space, step) =>
+  ticks.map((seconds) => {
+    const text = new Date(seconds * 1_000).toISOString();
+    return step < 1 ? text.slice(11, 23) : step < 60 ? text.slice(11, 19) : step < 86_400 ? text.slice(11, 16) : text.slice(5, 10);
+  });
+
 /**
  * Curves with a common axis of time.
  * at: ms since 1970, ascending. series: `[{name, values, unit?}]`, null where nothing is known. bare: without axes.
- * label: what a screen reader says.
+ * label: what a screen reader says. spans: lines go on over instants without a value. fromZero: the axis begins at 0.
  */
-export const Curve = ({ at, series, unit = null, height = 60, label, bare = false }) => {
+export const Curve = ({ at, series, unit = null, height = 60, label, bare = false, spans = false, fromZero = true }) => {
   const ref = useRef(null);
   const plot = useRef(null);
   const isDark = dark.value;
@@ -31,10 +38,16 @@ export const Curve = ({ at, series, unit = null, height = 60, label, bare = fals
         tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1_000), "UTC"),
         legend: { show: false },
         cursor: { show: !bare, points: { size: 6 }, drag: { x: false, y: false } },
-        scales: { x: { time: true }, y: { range: (_, low, high) => [Math.min(0, low ?? 0), high > 0 ? high * 1.08 : 1] } },
+        scales: {
+          x: { time: true },
+          y: { range: fromZero ? (_, low, high) => [Math.min(0, low ?? 0), high > 0 ? high * 1.08 : 1] : undefined },
+        },
         axes: bare
           ? [{ show: false }, { show: false }]
-          : [axis, { ...axis, size: 62, values: (_, ticks) => ticks.map((tick) => valued(tick, unit)) }],
+          : [
+              { ...axis, values: times },
+              { ...axis, size: 62, values: (_, ticks) => ticks.map((tick) => valued(tick, unit)) },
+            ],
         series: [
           {},
           ...series.map((one, place) => ({
@@ -43,7 +56,7 @@ export const Curve = ({ at, series, unit = null, height = 60, label, bare = fals
             fill: series.length === 1 ? `${lines[0]}22` : undefined,
             width: 1.5,
             points: { show: false },
-            spanGaps: false,
+            spanGaps: spans,
           })),
         ],
         padding: bare ? [2, 0, 2, 0] : undefined,
@@ -58,7 +71,7 @@ export const Curve = ({ at, series, unit = null, height = 60, label, bare = fals
       plot.current.destroy();
       plot.current = null;
     };
-  }, [shape, unit, height, bare, isDark]);
+  }, [shape, unit, height, bare, isDark, spans, fromZero]);
 
   useEffect(() => {
     plot.current?.setData([at.map((ms) => ms / 1_000), ...series.map((one) => one.values)]);
