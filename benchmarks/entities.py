@@ -124,7 +124,7 @@ def listing(events: Events) -> dict[str, Figure]:
 
     def listed() -> bytes:
         report, standing = events.engine.entities(), events.engine.view().standing
-        reading = Reading(0.0, {0: report}, {0: standing}, {0: {}})
+        reading = Reading(0.0, {0: report}, {0: 0.0}, {0: standing}, {0: {}})
         return orjson.dumps(page_of(reading, None, None, "", 1 << 62))
 
     entities = orjson.loads(listed())["entities"]

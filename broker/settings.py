@@ -249,6 +249,11 @@ class Settings(BaseSettings):
     snapshot_rows_max: int = Field(1_000_000, ge=1)
     snapshot_bytes_max: int = Field(256 * MIB, ge=KIB)
     feeds_max: int = Field(10_000, ge=1, description="Open change feeds and polls of this node.")
+    event_listeners_max: int = Field(
+        1_000,
+        ge=1,
+        description="Open streams of events (/status/events, /entities/events); an open page has one or two.",
+    )
     feeds_memory_bytes: int = Field(
         64 * MIB,
         ge=64 * KIB,

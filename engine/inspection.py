@@ -75,12 +75,14 @@ class Inspection(ABC):
             modules[f"join/{name}"] = group.attributes()
         return modules
 
-    def entities(self) -> Report:
+    def entities(self, *, queries: bool = True) -> Report:
         """Every entity with what it uses, and what queries pay of it (:mod:`engine.queries.entities`).
 
-        O(entities but for queries), and O(1) a query that shares a join or is followed.
+        O(entities but for queries), and O(1) a query that shares a join, has something of its own or is
+        followed. queries: False leaves out what single queries pay, and its cost.
         """
-        graphs = {key: graph.entities("+".join(key)) for key, graph in self._parts.following.graphs()}
+        following = self._parts.following.graphs()
+        graphs = {key: graph.entities("+".join(key), members=queries) for key, graph in following}
         return report(
             str(self._parts.position),
             self.modules(),
@@ -90,6 +92,7 @@ class Inspection(ABC):
             list(self._parts.sets),
             list(self._parts.sets.indexes()),
             graphs,
+            of_queries=queries,
         )
 
     def summary_facts(self, name: SummaryName | None = None) -> dict[SummaryName, dict[str, Any]]:

@@ -305,14 +305,14 @@ class PositionRefused(TureenError):
 
 
 class TooManyFeeds(TureenError):
-    """As many change feeds are open as the broker allows."""
+    """As many change feeds, or streams of events, are open as the broker allows."""
 
     code = "too_many_feeds"
 
-    def __init__(self, allowed: int, **facts: Any) -> None:
+    def __init__(self, allowed: int, what: str = "change feeds", **facts: Any) -> None:
         self.allowed = allowed
         facts.setdefault("hint", "try again later, or poll; the setting is feeds_max")
-        super().__init__(f"{allowed:,} change feeds are open, and no more are allowed", **facts)
+        super().__init__(f"{allowed:,} {what} are open, and no more are allowed", **facts)
 
 
 class StepOutOfOrder(TureenError):
@@ -598,11 +598,11 @@ class UnknownEntity(TureenError):
 
     code = "unknown_entity"
 
-    def __init__(self, entity: str) -> None:
+    def __init__(
+        self, entity: str, *, hint: str = "GET /entities, or `tureen entity list`, has them all"
+    ) -> None:
         self.entity = entity
-        super().__init__(
-            f"there is no entity {entity!r}", hint="GET /entities, or `tureen entity list`, has them all"
-        )
+        super().__init__(f"there is no entity {entity!r}", hint=hint)
 
 
 class EditConflict(TureenError):

@@ -10,9 +10,8 @@ journalled step.
 from __future__ import annotations
 
 import asyncio
-import time
 from bisect import bisect_right
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import orjson
@@ -20,11 +19,12 @@ import orjson
 from broker.http.asking import shard_of
 from broker.http.described import listed
 from broker.http.dry_runs import DryRuns
+from broker.http.entity_events import EntityEvents, stream
 from broker.http.errors import BadRequest
+from broker.http.event_hub import EventHub, EventStream
 from broker.http.named import known
-from broker.http.options import CHANGEABLE, ChangeRequest, QueryChanges, change_request
+from broker.http.options import ChangeRequest, QueryChanges, change_request
 from broker.http.requests import body_object
-from broker.http.row_samples import row_sample
 from broker.http.summaries import ENTITY, SummaryRequests
 from broker.worker.allotments import is_allotment
 from broker.worker.entities import QUERY, Entities, Entity, Reading
@@ -32,14 +32,10 @@ from broker.worker.entity_readers import readers_of
 from broker.worker.node import Node
 from engine.model.attributes import AttributeValue
 from engine.queries.entities import KINDS_KNOWN
-from tureen.errors import NotAllowed, TooManyFeeds, UnknownQuery
+from tureen.errors import NotAllowed
 
 HINT = 'for example {"policy": "tickets"}, or {"weight": 2, "if_version": 123} with the version that was read'
 EVERY_MS_MIN, EVERY_MS_MAX, EVERY_MS = 100, 60_000, 1_000
-EVENTS_OPEN_MAX = 16
-"""Streams of events that are open at a time."""
-COUNTED = ("cpu_ns", "rows_in", "rows_out", "bytes_in", "bytes_out")
-"""Statistics that only grow: events have how much."""
 
 
 class EntityRequests:
@@ -50,26 +46,33 @@ class EntityRequests:
         node: Node,
         changes: QueryChanges,
         summaries: SummaryRequests,
+        entities: Entities,
+        hub: EventHub,
         sql_bytes_max: int,
         snapshot_bytes_max: int,
     ) -> None:
+        """hub: of streams of events."""
         self._node = node
         self._snapshot_bytes_max = snapshot_bytes_max
-        self._entities = Entities(node, CHANGEABLE)
+        self._entities = entities
+        self._hub = hub
         self._changes = changes
         self.dry_runs = DryRuns(node, self._entities, changes)
         self._summaries = summaries
         self._sql_bytes_max = sql_bytes_max
-        self._open = 0
 
     async def read(self, fresh_s: float) -> Reading:
         """A report of all shards that is at most so many seconds old."""
         return await self._entities.read(fresh_s)
 
-    async def listed(self, kind: str | None, query: str | None, after: str, limit: int) -> dict[str, Any]:
-        """A page. query: a handle, or an id. Raises UnknownQuery; BadRequest: there is no such kind."""
+    async def listed(
+        self, kind: str | None, query: str | None, after: str, limit: int, *, queries: bool = True
+    ) -> dict[str, Any]:
+        """A page. query: a handle, or an id. queries: False leaves queries out. Raises UnknownQuery;
+        BadRequest: there is no such kind.
+        """
         name = None if query is None else known(self._node, query, operator=True)
-        found = await self._entities.listed(kind, name, after, limit)
+        found = await self._entities.listed(kind, name, after, limit, queries=queries)
         if kind is not None and not found["entities"] and kind not in KINDS_KNOWN:
             raise BadRequest(f"there is no kind {kind!r}", hint=f"one of {', '.join(sorted(KINDS_KNOWN))}")
         return found
@@ -168,89 +171,20 @@ class EntityRequests:
     # --- events -----------------------------------------------------------------------------------
 
     async def events(
-        self, kind: str | None, query: str | None, every_ms: int, as_sse: bool, rows: int = 0
-    ) -> AsyncIterator[bytes]:
+        self, kind: str | None, query: str | None, every_ms: int, as_sse: bool, rows: int, *, queries: bool
+    ) -> EventStream:
         """What moved in each interval, an object a line, or an SSE event: the entities of which a count or a
         size changed. rows: so many of the query's answer besides, for whoever has its handle.
 
-        Raises UnknownQuery, HandleNeeded, BadRequest and TooManyFeeds before the first.
+        Raises UnknownQuery, HandleNeeded, BadRequest, TooManyFeeds, BrokerUnavailable.
         """
         if rows and query is None:
             raise BadRequest("rows are those of one query's answer", hint="give its handle as query")
-        if self._open >= EVENTS_OPEN_MAX:
-            raise TooManyFeeds(EVENTS_OPEN_MAX, hint="close one of the streams of events, or poll /entities")
         name = None if query is None else known(self._node, query, operator=not rows)
         if kind is not None:
             await self.listed(kind, None, "", 1)
-        before = await self._statistics(kind, name)
-        return self._told(kind, name, every_ms / 1_000, as_sse, before, rows)
-
-    async def _told(
-        self,
-        kind: str | None,
-        name: str | None,
-        every_s: float,
-        as_sse: bool,
-        before: Mapping[str, Mapping[str, Any]],
-        rows: int,
-    ) -> AsyncIterator[bytes]:
-        self._open += 1
-        try:
-            while not await self._stops_within(every_s):
-                now = await self._statistics(kind, name)
-                event = {
-                    "at_ms": time.time_ns() // 1_000_000,
-                    "entities": moved(before, now),
-                    "gone": sorted(before.keys() - now.keys()),
-                }
-                if rows and name is not None:
-                    event["sample"] = await self._sample(name, rows)
-                line = orjson.dumps(event)
-                yield b"event: entities\ndata: " + line + b"\n\n" if as_sse else line + b"\n"
-                before = now
-        finally:
-            self._open -= 1
-
-    async def _sample(self, name: str, rows: int) -> dict[str, Any]:
-        entry = self._node.directory.queries.get(name)
-        if entry is None or entry.shard is None:
-            return {"error": UnknownQuery().as_dict()}
-        view = self._node.shards[entry.shard].view()
-        return await asyncio.to_thread(row_sample, view, name, rows, self._snapshot_bytes_max)
-
-    async def _stops_within(self, seconds: float) -> bool:
-        """Wait so long, or until the worker ends."""
-        try:
-            await asyncio.wait_for(self._node.stopping.wait(), seconds)
-        except TimeoutError:
-            return False
-        return True
-
-    async def _statistics(self, kind: str | None, name: str | None) -> dict[str, dict[str, Any]]:
-        return {
-            one["id"]: one["statistics"]
-            for one in (await self._entities.listed(kind, name, "", 1 << 62))["entities"]
-        }
-
-
-def moved(
-    before: Mapping[str, Mapping[str, Any]], now: Mapping[str, Mapping[str, Any]]
-) -> list[dict[str, Any]]:
-    """Of the entities of which a count or the size changed, by how much; new ones began at zero.
-
-    >>> moved({"a": {"rows_in": 3, "memory_bytes": 8}}, {"a": {"rows_in": 5, "memory_bytes": 4}})
-    [{'id': 'a', 'rows_in': 2, 'memory_bytes': 4, 'memory_grown_bytes': -4}]
-    """
-    found = []
-    for id_, one in now.items():
-        was = before.get(id_, {})
-        grown = {name: one[name] - was.get(name, 0) for name in COUNTED if name in one}
-        counts = {name: by for name, by in grown.items() if by}
-        size = one["memory_bytes"] - was.get("memory_bytes", 0)
-        if counts or size:
-            sized = {"memory_bytes": one["memory_bytes"], "memory_grown_bytes": size}
-            found.append({"id": id_} | counts | sized)
-    return found
+        wanted = EntityEvents(kind, name, queries, every_ms, rows)
+        return stream(self._hub, self._node, self._entities, wanted, as_sse, self._snapshot_bytes_max)
 
 
 def _edit(body: bytes) -> tuple[dict[str, Any], int | None]:

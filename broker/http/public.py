@@ -26,6 +26,7 @@ from broker.http.differences import DifferenceRequest, Differences
 from broker.http.endings import Endings, end_request
 from broker.http.entities import EVERY_MS, EVERY_MS_MAX, EVERY_MS_MIN, EntityRequests
 from broker.http.errors import BadRequest, install, json
+from broker.http.event_hub import EventHub, wants_sse
 from broker.http.feed_description import describe
 from broker.http.heartbeats import Heartbeats
 from broker.http.language import checked, language_of
@@ -46,11 +47,13 @@ from broker.http.summaries import SummaryRequests
 from broker.http.tracing import QUERIES_DEFAULT as TRACED_DEFAULT
 from broker.http.tracing import QUERIES_MAX as TRACED_MAX
 from broker.http.tracing import Traces
+from broker.http.watch_routes import add_watch_routes
 from broker.http.writes import Answer, Writes
 from broker.page.serving import serve_page
 from broker.settings import Settings
 from broker.worker.metrics import Metrics
 from broker.worker.node import Node
+from broker.worker.observer import Observer
 from broker.worker.publisher import Publisher
 from broker.worker.query_list.listing import QueryList
 from broker.worker.query_list.orders import Direction, Sort, Wanted
@@ -84,7 +87,12 @@ READERS_MAX = 1_000
 
 
 def public_api(
-    settings: Settings, node: Node, publisher: Publisher, snapshots: Snapshots, metrics: Metrics
+    settings: Settings,
+    node: Node,
+    publisher: Publisher,
+    snapshots: Snapshots,
+    metrics: Metrics,
+    observer: Observer,
 ) -> FastAPI:
     """The application that uvicorn serves."""
     app = FastAPI(
@@ -107,7 +115,18 @@ def public_api(
     summaries = SummaryRequests(settings, node, writes)
     creations = Creations(settings, node, writes, endings, summaries)
     heartbeats = Heartbeats(settings, node)
-    entities = EntityRequests(node, changes, summaries, settings.sql_bytes_max, settings.snapshot_bytes_max)
+    events = EventHub(
+        node.stopping, settings.event_listeners_max, settings.feed_write_timeout_ms / 1_000, metrics.events
+    )
+    entities = EntityRequests(
+        node,
+        changes,
+        summaries,
+        observer.entities,
+        events,
+        settings.sql_bytes_max,
+        settings.snapshot_bytes_max,
+    )
     traces = Traces(settings, node, matching, entities)
     query_lists = QueryLists(node, QueryList(node, entities.read))
     memory = MemoryRequests(node, entities)
@@ -124,6 +143,7 @@ def public_api(
         return json(body, code)
 
     add_source_routes(app, settings, node, operates)
+    add_watch_routes(app, node, metrics, observer, events)
 
     @app.post("/sources", tags=["sources"])
     async def post_source(request: Request) -> Response:
@@ -362,9 +382,10 @@ def public_api(
         ] = None,
         after: Annotated[str, Query(description="The last id of the previous page.")] = "",
         limit: Annotated[int, Query(ge=1, le=LIST_MAX)] = 1_000,
+        queries: Annotated[bool, Query(description="With the queries themselves.")] = True,
     ) -> Response:
         """What the engines are made of, with what it uses: time, rows, memory; queries with their shares."""
-        return json(await entities.listed(kind, query, after, limit))
+        return json(await entities.listed(kind, query, after, limit, queries=queries))
 
     @app.get("/entities/events", tags=["entities"])
     async def get_entity_events(
@@ -375,15 +396,11 @@ def public_api(
         rows: Annotated[
             int, Query(ge=0, le=ROWS_MAX, description="Of the answer of the query; takes its handle.")
         ] = 0,
+        queries: Annotated[bool, Query(description="With the queries themselves.")] = True,
     ) -> Response:
         """What moved in each interval: NDJSON, or SSE where the Accept header asks for it."""
-        as_sse = b"text/event-stream" in dict(request.scope["headers"]).get(b"accept", b"")
-        told = await entities.events(kind, query, every_ms, as_sse, rows)
-        return StreamingResponse(
-            told,
-            media_type="text/event-stream" if as_sse else NDJSON,
-            headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
-        )
+        as_sse = wants_sse(request.scope)
+        return await entities.events(kind, query, every_ms, as_sse, rows, queries=queries)
 
     @app.get("/entities/queries", tags=["entities"])
     async def get_entity_queries(

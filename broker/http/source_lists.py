@@ -1,19 +1,12 @@
-"""What lists of sources show, taken for all who ask: how many queries read each takes a look at every query.
-
-One look serves whoever asks meanwhile. It is made in another thread, and so seldom that looking takes at most
-:data:`SHARE_MAX` of the time.
-"""
+"""What lists of sources show, searched, sorted and in pages."""
 
 from __future__ import annotations
 
-import asyncio
 import time
-from collections import Counter
-from collections.abc import Mapping
 from typing import Any, Literal
 
 from broker.worker.node import Node
-from broker.worker.status import reader_counts, source_list
+from broker.worker.status import source_list
 
 Sort = Literal["name", "kind", "state", "now_ms", "rows", "late", "dead_letters", "queries", "shed"]
 SHORT = (
@@ -35,8 +28,6 @@ SHORT = (
     "queries",
 )
 """What the pages of a list have of each."""
-AGE_S = 1.0
-SHARE_MAX = 0.02
 
 
 class SourceLists:
@@ -44,24 +35,6 @@ class SourceLists:
 
     def __init__(self, node: Node) -> None:
         self._node = node
-        self._readers: Mapping[str, int] = Counter()
-        self._until_s = 0.0
-        self._looking: asyncio.Task[Mapping[str, int]] | None = None
-
-    async def readers(self) -> Mapping[str, int]:
-        """How many queries read each source or view, as of a moment ago."""
-        if time.monotonic() < self._until_s:
-            return self._readers
-        if self._looking is None or self._looking.done():
-            self._looking = asyncio.create_task(self._look())
-        return await asyncio.shield(self._looking)
-
-    async def _look(self) -> Mapping[str, int]:
-        began_s = time.monotonic()
-        self._readers = await asyncio.to_thread(reader_counts, self._node)
-        ended_s = time.monotonic()
-        self._until_s = ended_s + max(AGE_S, (ended_s - began_s) / SHARE_MAX)
-        return self._readers
 
     async def page(
         self, search: str, sort: Sort, descending: bool, offset: int, limit: int
@@ -72,7 +45,7 @@ class SourceLists:
         wanted = search.lower()
         found = [
             one
-            for one in source_list(self._node, await self.readers())
+            for one in source_list(self._node)
             if wanted in one["name"].lower() or wanted in (one["topic"] or "").lower()
         ]
         known = [one for one in found if one.get(sort) is not None]
@@ -87,5 +60,4 @@ class SourceLists:
 
     async def named(self, name: str) -> dict[str, Any] | None:
         """One source as lists show it; None: there is none. O(sources)."""
-        readers = await self.readers()
-        return next((one for one in source_list(self._node, readers, only=name)), None)
+        return next(iter(source_list(self._node, only=name)), None)

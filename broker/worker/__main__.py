@@ -34,6 +34,7 @@ from broker.http.feeds import Feeds
 from broker.http.guard import Guard
 from broker.http.handle_header import HandleHeader
 from broker.http.in_flight import InFlight, Patience
+from broker.http.options import CHANGEABLE
 from broker.http.pages import HEADERS
 from broker.http.private import private_api, private_socket
 from broker.http.public import public_api
@@ -43,11 +44,13 @@ from broker.settings import Settings
 from broker.supervisor import FATAL
 from broker.worker import calibration, open_files
 from broker.worker.engines import Engines, limits, set_buffers
+from broker.worker.entities import Entities
 from broker.worker.functions import load
 from broker.worker.known_costs import known_or_measured
 from broker.worker.memory import Memory
 from broker.worker.metrics import Metrics
 from broker.worker.node import Node
+from broker.worker.observer import Observer
 from broker.worker.plan_mirror import PlanMirror
 from broker.worker.publisher import Publisher
 from broker.worker.relief import Relief
@@ -139,7 +142,8 @@ class Worker:
             orphan.watch(self.settings.supervisor_fd, lambda: self._loop.call_soon_threadsafe(self._orphaned))
         publisher = Publisher(self.kafka, self.settings.record_bytes_max, self.settings.publish_timeout_ms)
         snapshots = Snapshots(self.settings, self.node, self.metrics)
-        api = public_api(self.settings, self.node, publisher, snapshots, self.metrics)
+        observer = Observer(self.node, self.metrics, Entities(self.node, CHANGEABLE))
+        api = public_api(self.settings, self.node, publisher, snapshots, self.metrics, observer)
         self.feeds = Feeds(
             api, self.settings, self.node, self.hub, self.follows, snapshots, self.metrics.feeds
         )
@@ -159,6 +163,7 @@ class Worker:
             mirror.run(),
             self._start(),
             self._sample(),
+            observer.run(),
             self._beat(),
             self.feeds.tick(),
             self.in_flight.tick(),

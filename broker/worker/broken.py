@@ -36,8 +36,7 @@ class BrokenQueries:
                 if name not in self._reasons and entry is not None and entry.shard == shard.number:
                     self._reasons[name] = broken
                     self._unheard.add(name)
-                    entry.state, entry.error, entry.shard = "ERROR", broken.as_dict(), None
-                    self._directory.queries.note(name)
+                    self._directory.queries.ended(name, "ERROR", broken.as_dict())
                     self._hosting.release(name, shard.number)
                     self._outputs.release(name)
         return sorted(self._unheard)

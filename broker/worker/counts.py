@@ -104,6 +104,18 @@ def _has_values(column: Column) -> bool:
 
 
 @dataclass(slots=True)
+class EventCounts:
+    """What streams of events have done. Written by the event loop alone. listeners: that are open now.
+    frames: that were written. skipped: that slow listeners missed. cut: listeners that took nothing.
+    """
+
+    listeners: int = 0
+    frames: int = 0
+    skipped: int = 0
+    cut: int = 0
+
+
+@dataclass(slots=True)
 class FeedCounts:
     """What change feeds have done. Written by the event loop alone. followed, size: told when asked."""
 

@@ -59,15 +59,12 @@ class Directory:
         return shard_of(sources, self._shards)
 
     def standing(self) -> int:
-        """How many queries stand; O(queries)."""
-        return sum(entry.shard is not None for entry in self.queries.values())
+        """How many queries stand. O(shards)."""
+        return self.queries.standing
 
     def readers(self, name: str) -> int:
-        """How many queries stand on a source or a view; O(queries)."""
-        return sum(
-            entry.shard is not None and (name in entry.sources or name in entry.uses)
-            for entry in self.queries.values()
-        )
+        """How many queries stand on a source or a view. O(1)."""
+        return self.queries.readers[name]
 
     def users(self, summary: str) -> list[str]:
         """The ids of the queries that stand and use a summary, sorted. O(queries)."""

@@ -86,20 +86,22 @@ class Entity:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What was found in the shards at about one time. at_s: on the monotonic clock. answers_ns: computing
-    time of answers that queries were asked for, besides that of engines.
+    """What was found in the shards at about one time. at_s: on the monotonic clock. spent_ns: computing time
+    of answers that queries were asked for, besides that of engines, by shard.
+
+    What follows is empty where queries are left out. answers_ns: the same by query.
     """
 
     at_s: float
     reports: Mapping[int, Report]
+    spent_ns: Mapping[int, float]
     standing: Mapping[int, ShownQueries]
     answers_ns: Mapping[int, Mapping[str, float]]
 
     @property
     def cpu_ns(self) -> float:
         """Computing time of all engines since they were made, and of answers."""
-        answers = sum(sum(found.values()) for found in self.answers_ns.values())
-        return answers + sum(report.cpu_ns for report in self.reports.values())
+        return sum(self.spent_ns.values()) + sum(report.cpu_ns for report in self.reports.values())
 
     @property
     def memory_bytes(self) -> int:
@@ -122,41 +124,53 @@ class Entities:
         """changeable: the options of a registration that can be changed while the query runs."""
         self._node = node
         self._changeable = changeable
-        self._reading: Reading | None = None
-        self._taking: asyncio.Task[Reading] | None = None
+        self._readings: dict[bool, Reading] = {}
+        """The last with queries (True) and without."""
+        self._taking: dict[bool, asyncio.Task[Reading]] = {}
         self._allotting = asyncio.Lock()
         """Edits of what queries are given, one after another."""
 
-    async def read(self, fresh_s: float = FRESH_S) -> Reading:
-        """Ask all shards that are live. Many who ask at once are answered together."""
-        known = self._reading
+    async def read(self, fresh_s: float = FRESH_S, *, queries: bool = True) -> Reading:
+        """Ask all shards that are live. Many who ask at once are answered together. queries: False leaves
+        them out, and what it costs to tell of each.
+        """
+        known = self._readings.get(queries)
         if known is not None and time.monotonic() - known.at_s < fresh_s:
             return known
-        if self._taking is None or self._taking.done():
-            self._taking = asyncio.create_task(self._take())
-        return await asyncio.shield(self._taking)
+        taking = self._taking.get(queries)
+        if taking is None or taking.done():
+            taking = self._taking[queries] = asyncio.create_task(self._take(queries))
+        return await asyncio.shield(taking)
 
-    async def _take(self) -> Reading:
+    def last(self) -> Reading | None:
+        """The latest reading, with queries or without; None before the first. Nobody is asked."""
+        return max(self._readings.values(), key=lambda one: one.at_s, default=None)
+
+    async def _take(self, queries: bool) -> Reading:
         live = [shard for shard in self._node.shards if shard.state == "live"]
-        found = await asyncio.gather(*(self._report(shard) for shard in live))
+        found = await asyncio.gather(*(self._report(shard, queries) for shard in live))
         reports: dict[int, Report] = {}
+        spent: dict[int, float] = {}
         standing: dict[int, ShownQueries] = {}
+        answers: dict[int, Mapping[str, float]] = {}
         for shard, one in zip(live, found, strict=True):
-            if one is not None:
-                reports[shard.number], standing[shard.number] = one
-        answers = {
-            shard.number: shard.asked.spent_ns(standing[shard.number])
-            for shard in live
-            if shard.number in standing
-        }
-        self._reading = Reading(time.monotonic(), reports, standing, answers)
-        return self._reading
+            if one is None:
+                continue
+            number = shard.number
+            reports[number], shown = one
+            if queries:
+                standing[number], answers[number] = shown, shard.asked.spent_ns(shown)
+                spent[number] = sum(answers[number].values())
+            else:
+                spent[number] = shard.asked.total_ns
+        reading = self._readings[queries] = Reading(time.monotonic(), reports, spent, standing, answers)
+        return reading
 
-    async def _report(self, shard: Shard) -> tuple[Report, ShownQueries] | None:
+    async def _report(self, shard: Shard, queries: bool) -> tuple[Report, ShownQueries] | None:
         """None: it waits for something, and is left out."""
 
         def take(engine: Engine) -> tuple[Report, ShownQueries]:
-            return engine.entities(), engine.view().standing
+            return engine.entities(queries=queries), engine.view().standing
 
         with contextlib.suppress(BrokerUnavailable):
             report, standing = await self._node.shards.ask(shard.number, take)
@@ -165,12 +179,14 @@ class Entities:
 
     # --- lists ------------------------------------------------------------------------------------
 
-    async def listed(self, kind: str | None, query: str | None, after: str, limit: int) -> dict[str, Any]:
+    async def listed(
+        self, kind: str | None, query: str | None, after: str, limit: int, *, queries: bool = True
+    ) -> dict[str, Any]:
         """A page of all entities by their ids. kind, query: only those of a kind, or that a query shares, by
-        its id. Raises UnknownQuery.
+        its id. queries: False leaves queries out. Raises UnknownQuery.
         """
-        reading = await self.read()
-        return await asyncio.to_thread(page_of, reading, kind, query, after, limit)
+        reading = await self.read(queries=queries or query is not None)
+        return await asyncio.to_thread(page_of, reading, kind, query, after, limit, queries=queries)
 
     async def one(self, id_: str) -> Entity:
         """An entity with all its attributes. Raises UnknownEntity, BrokerUnavailable."""
@@ -252,7 +268,7 @@ class Entities:
 
     def outdate(self) -> None:
         """Something was set: who asks next is told of it."""
-        self._reading = None
+        self._readings.clear()
 
     async def checked(
         self, id_: str, values: Mapping[str, AttributeValue], version: int | None
@@ -290,7 +306,7 @@ class Entities:
             for other in self._live():
                 if other != number:  # what they keep is made anew as the settings say
                     await self._node.shards.ask(other, lambda engine: engine.edit(name, values, None))
-        self._reading = None
+        self._readings.clear()
         log.info("entity_edited", entity=id_, attributes=sorted(values))
 
     async def allot(self, name: str, values: Mapping[str, AttributeValue], version: int | None) -> None:
@@ -305,7 +321,7 @@ class Entities:
             shards = self._node.shards
             expected = await shards.ask(number, lambda engine: engine.expecting(name, wanted))
             (outcome,) = await shards.hand_over(number, [ShardCommand.allocate(name, expected)])
-        self._reading = None
+        self._readings.clear()
         error = outcome["error"]
         if error is not None:
             raise AllotmentRefused(error["message"], hint=error.get("hint"))
@@ -354,44 +370,69 @@ def _named(id_: str) -> Iterator[None]:
         raise EditConflict(id_, conflict.version) from None
 
 
-def page_of(reading: Reading, kind: str | None, query: str | None, after: str, limit: int) -> dict[str, Any]:
+def page_of(
+    reading: Reading, kind: str | None, query: str | None, after: str, limit: int, *, queries: bool = True
+) -> dict[str, Any]:
     """A page of all entities by their ids, as :meth:`Entities.listed` has it. Raises UnknownQuery.
 
     O(entities * log entities).
     """
-    wanted: set[str] | None = None
-    if query is not None:
-        wanted = reading.shared_by(query)
-        if wanted is None:
-            raise UnknownQuery()
     names = sorted(
-        (id_, number, each)
-        for id_, of, number, each in _all(reading)
-        if id_ > after and (kind is None or kind == of) and (wanted is None or id_ in wanted)
+        (id_, number, each) for id_, number, each in _chosen(reading, kind, query, queries) if id_ > after
     )
     cpu_ns = reading.cpu_ns
-    page = []
-    for id_, number, each in names[:limit]:
-        report = reading.reports[number]
-        if isinstance(each, Part):
-            found = statistics(each.usage, each.nbytes, each.readers, cpu_ns) | each.listed()
-            page.append({"id": id_, "kind": each.kind, "shard": number, "statistics": found})
-        else:
-            page.append(
-                {
-                    "id": id_,
-                    "kind": "query",
-                    "shard": number,
-                    "statistics": query_statistics(
-                        report, each, cpu_ns, reading.answers_ns[number].get(each.query_id, 0.0)
-                    ),
-                }
-            )
+    shared = _SharedIds()
+    page = [
+        {
+            "id": id_,
+            "kind": each.kind if isinstance(each, Part) else "query",
+            "shard": number,
+            "reads": shared.reads(number, reading.reports[number], each),
+            "statistics": _statistics(reading, number, each, cpu_ns),
+        }
+        for id_, number, each in names[:limit]
+    ]
     return {
         "entities": page,
         "next": names[limit - 1][0] if len(names) > limit else None,
         "total": {"cpu_ns": round(cpu_ns), "memory_bytes": reading.memory_bytes},
     }
+
+
+def statistics_of(
+    reading: Reading, kind: str | None, query: str | None, *, queries: bool = True
+) -> dict[str, dict[str, AttributeValue]]:
+    """Of all entities, chosen as for :func:`page_of`, what they use, by id. Raises UnknownQuery."""
+    cpu_ns = reading.cpu_ns
+    return {
+        id_: _statistics(reading, number, each, cpu_ns)
+        for id_, number, each in _chosen(reading, kind, query, queries)
+    }
+
+
+def _statistics(
+    reading: Reading, number: int, entity: Part | StandingQuery, cpu_ns: float
+) -> dict[str, AttributeValue]:
+    if isinstance(entity, Part):
+        return statistics(entity.usage, entity.nbytes, entity.readers, cpu_ns) | entity.listed()
+    answers_ns = reading.answers_ns[number].get(entity.query_id, 0.0)
+    return query_statistics(reading.reports[number], entity, cpu_ns, answers_ns)
+
+
+class _SharedIds:
+    """What entities read, as lists have it; that of queries which share the same ones is one list."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, int], list[str]] = {}
+
+    def reads(self, number: int, report: Report, entity: Part | StandingQuery) -> list[str]:
+        if isinstance(entity, Part):
+            return [part_id(number, each) for each in entity.reads]
+        ids = report.entities_of(entity)
+        key = number, id(ids)  # a report keeps what it has told of
+        if key not in self._known:
+            self._known[key] = [part_id(number, each) for each in ids]
+        return self._known[key]
 
 
 def part_id(shard: int, name: str) -> str:
@@ -444,7 +485,21 @@ def _parts_of(shard: Shard) -> tuple[Part, ...]:
     )
 
 
-def _all(reading: Reading) -> Iterator[tuple[str, str, int, Part | StandingQuery]]:
+def _chosen(
+    reading: Reading, kind: str | None, query: str | None, queries: bool
+) -> Iterator[tuple[str, int, Part | StandingQuery]]:
+    """(id, shard, entity) of those of a kind, or that a query shares. Raises UnknownQuery."""
+    wanted: set[str] | None = None
+    if query is not None:
+        wanted = reading.shared_by(query)
+        if wanted is None:
+            raise UnknownQuery()
+    for id_, of, number, each in _all(reading, queries and kind in (None, "query")):
+        if (kind is None or kind == of) and (wanted is None or id_ in wanted):
+            yield id_, number, each
+
+
+def _all(reading: Reading, queries: bool) -> Iterator[tuple[str, str, int, Part | StandingQuery]]:
     """(id, kind, shard, entity)."""
     settings = False
     for number, report in reading.reports.items():
@@ -454,8 +509,9 @@ def _all(reading: Reading) -> Iterator[tuple[str, str, int, Part | StandingQuery
                     continue
                 settings = True
             yield part_id(number, part.id), part.kind, number, part
-        for query in reading.standing[number].in_any_order():
-            yield QUERY + query.query_id, "query", number, query
+        if queries and number in reading.standing:
+            for query in reading.standing[number].in_any_order():
+                yield QUERY + query.query_id, "query", number, query
 
 
 def _but(attributes: tuple[Attribute, ...], known: tuple[Attribute, ...]) -> tuple[Attribute, ...]:

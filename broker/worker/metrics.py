@@ -23,6 +23,7 @@ from broker.worker.counts import (
     SNAPSHOT_SECONDS,
     STEP_SECONDS,
     TRANSACTION_SECONDS,
+    EventCounts,
     FeedCounts,
 )
 from broker.worker.node import Node
@@ -39,6 +40,7 @@ class Metrics:
         self._registry = CollectorRegistry()
         self._in_flight = in_flight
         self.feeds = FeedCounts()
+        self.events = EventCounts()
         for measured in (
             SNAPSHOT_SECONDS,
             COLD_SECONDS,
@@ -53,7 +55,7 @@ class Metrics:
         self._archive_rows = 0
         self.pauses: Callable[[], int] = lambda: 0
         """How many queries the broker has paused for memory."""
-        self._samples: deque[tuple[float, dict[str, int]]] = deque()
+        self._samples: deque[tuple[float, float, dict[str, int]]] = deque()
 
     def snapshot(self, form: str, seconds: float, size: int) -> None:
         SNAPSHOT_SECONDS.labels(form).observe(seconds)
@@ -75,7 +77,7 @@ class Metrics:
     def sample(self, node: Node) -> None:
         """Called about once a second, for the rates."""
         now_s = time.monotonic()
-        self._samples.append((now_s, self.totals(node)))
+        self._samples.append((now_s, time.process_time(), self.totals(node)))
         while len(self._samples) > 2 and now_s - self._samples[0][0] > RATE_WINDOW_S:
             self._samples.popleft()
 
@@ -85,14 +87,26 @@ class Metrics:
         """
         if not self._samples:
             return {}
-        then_s, before = self._samples[0]
+        then_s, _, before = self._samples[0]
         now_s, totals = time.monotonic(), self.totals(node)
         elapsed_s = max(now_s - then_s, 1e-3)
         return {name: round((totals[name] - before[name]) / elapsed_s, 1) for name in totals}
 
+    def cpu_share(self) -> float | None:
+        """Computing time of the process over the last seconds, as a share of one core; None before the
+        first.
+        """
+        if not self._samples:
+            return None
+        then_s, before_s, _ = self._samples[0]
+        elapsed_s = time.monotonic() - then_s
+        return (time.process_time() - before_s) / elapsed_s if elapsed_s > 0 else None
+
     def text(self, node: Node) -> bytes:
         """The exposition, all of it."""
-        collector = _FromShards(node, self.feeds, self._archive_rows, self._in_flight, self.pauses())
+        collector = _FromShards(
+            node, self.feeds, self.events, self._archive_rows, self._in_flight, self.pauses()
+        )
         self._registry.register(collector)
         try:
             return generate_latest(self._registry)
@@ -104,11 +118,18 @@ class _FromShards:
     """Reads counters and gauges where they are kept."""
 
     def __init__(
-        self, node: Node, feeds: FeedCounts, archive_rows: int, in_flight: InFlight, pauses: int
+        self,
+        node: Node,
+        feeds: FeedCounts,
+        events: EventCounts,
+        archive_rows: int,
+        in_flight: InFlight,
+        pauses: int,
     ) -> None:
         self._node = node
         self._in_flight = in_flight
         self._feeds = feeds
+        self._events = events
         self._archive_rows = archive_rows
         self._pauses = pauses
 
@@ -127,6 +148,7 @@ class _FromShards:
         yield from _of_rows(self._node)
         yield from _of_archive(self._node, self._archive_rows)
         yield from _of_feeds(self._feeds)
+        yield from _of_events(self._events)
         yield from _of_memory(self._node, self._pauses)
 
 
@@ -229,10 +251,9 @@ def _of_shards(node: Node) -> Iterator[Metric]:
 
 
 def _of_queries(node: Node) -> Iterator[Metric]:
-    states = Counter(entry.state for entry in list(node.directory.queries.values()))
     queries = GaugeMetricFamily("tureen_queries", "Queries by state.", labels=["state"])
-    for state in ("RUNNING", "PAUSED", "PENDING", "ERROR"):
-        queries.add_metric([state], states.get(state, 0))
+    for state, count in node.directory.queries.states().items():
+        queries.add_metric([state], count)
     yield queries
     modes: Counter[str] = Counter()
     for shard in node.shards:
@@ -396,6 +417,16 @@ def _of_feeds(feeds: FeedCounts) -> Iterator[Metric]:
     for reason, count in sorted(feeds.ended.items()):
         ended.add_metric([reason], count)
     yield ended
+
+
+def _of_events(events: EventCounts) -> Iterator[Metric]:
+    yield GaugeMetricFamily("tureen_event_listeners", "Streams of events that are open.", events.listeners)
+    for name, value, text in (
+        ("tureen_event_frames", events.frames, "Frames of events that were written."),
+        ("tureen_event_frames_skipped", events.skipped, "Frames that slow listeners missed."),
+        ("tureen_event_listeners_cut", events.cut, "Streams of events closed as their reader did not read."),
+    ):
+        yield CounterMetricFamily(name, text, value=float(value))
 
 
 def _of_requests(in_flight: InFlight) -> Iterator[Metric]:

@@ -69,11 +69,18 @@ class Asked:
         self._before: deque[Counter[str]] = deque(maxlen=BUCKETS)
         self._turned_s = time.monotonic()
         self._spent_s: dict[str, float] = {}
+        self._total_s = 0.0
 
     def spend(self, query_id: str, seconds: float) -> None:
         """An answer took so much computing time."""
         with self._lock:
             self._spent_s[query_id] = self._spent_s.get(query_id, 0.0) + seconds
+            self._total_s += seconds
+
+    @property
+    def total_ns(self) -> float:
+        """Computing time of all answers so far, of queries that are gone too."""
+        return 1e9 * self._total_s
 
     def spent_ns(self, standing: Container[str]) -> dict[str, float]:
         """Computing time of all answers so far, of queries that stand; of the others it is forgotten."""

@@ -284,8 +284,7 @@ class Registrations:
         if outcome["state"] == "ERROR":
             if entry.shard is not None:
                 self._hosting.release(name, entry.shard)
-            entry.state, entry.error, entry.shard = "ERROR", outcome.get("error"), None
-            self._directory.queries.note(name)
+            self._directory.queries.ended(name, "ERROR", outcome.get("error"))
             self._outputs.release(name)
             return outcome
         told: Outcome = {**outcome, "state": entry.state, "error": entry.error, "output": entry.output}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import time
 from collections import Counter
-from collections.abc import Mapping
 from typing import Any, get_args
 
 from broker.settings import Settings
@@ -126,23 +125,8 @@ def _archived(node: Node, name: str) -> dict[str, Any] | None:
     return node.shelf.stream_facts(name) | {"backfill": backfill, "lost_history": lost}
 
 
-def reader_counts(node: Node) -> Counter[str]:
-    """How many queries stand on each source or view. O(queries). Any thread."""
-    readers: Counter[str] = Counter()
-    for entry in list(node.directory.queries.values()):
-        if entry.shard is not None:
-            readers.update({*entry.sources, *entry.uses})
-    return readers
-
-
-def source_list(
-    node: Node, readers: Mapping[str, int] | None = None, only: str | None = None
-) -> list[dict[str, Any]]:
-    """Every stream, table and view as lists show it, by name. readers: of :func:`reader_counts`; None: they
-    are counted now, O(queries). only: the one of this name alone.
-    """
-    if readers is None:
-        readers = reader_counts(node)
+def source_list(node: Node, only: str | None = None) -> list[dict[str, Any]]:
+    """Every stream, table and view as lists show it, by name. only: the one of this name alone."""
     infos: dict[str, SourceInfo] = {}
     for shard in node.shards:
         guests = node.hosting.guests_on(shard.number)
@@ -155,7 +139,7 @@ def source_list(
     listed += [_view(node, name, infos) for name in node.directory.views if wanted(name)]
     listed += [_waiting(name, view) for name, view in node.directory.waiting.items() if wanted(name)]
     for one in listed:
-        one["queries"] = readers.get(one["name"], 0)
+        one["queries"] = node.directory.readers(one["name"])
     return sorted(listed, key=lambda one: str(one["name"]))
 
 
@@ -280,7 +264,6 @@ def _strategies(node: Node) -> dict[str, Any]:
 def status(node: Node, settings: Settings, metrics: Metrics) -> dict[str, Any]:
     """The facts behind ``tureen status``."""
     directory = node.directory
-    states = Counter(entry.state for entry in directory.queries.values())
     streams = [one for one in source_list(node) if one["topic"] is not None]
     return {
         "service_id": settings.service_id,
@@ -290,7 +273,7 @@ def status(node: Node, settings: Settings, metrics: Metrics) -> dict[str, Any]:
         "kafka": node.kafka.get("bootstrap.servers"),
         "data_dir": str(settings.data_dir),
         "archive": None if node.shelf is None else node.shelf.facts(),
-        "queries": {state: states.get(state, 0) for state in ("RUNNING", "PAUSED", "PENDING", "ERROR")},
+        "queries": directory.queries.states(),
         "strategies": _strategies(node),
         "memory": node.memory.facts() | {"paused": sorted(directory.paused_by_broker)[:PAUSED_MAX]},
         "allocation": node.allocation.facts(),
@@ -305,7 +288,7 @@ def status(node: Node, settings: Settings, metrics: Metrics) -> dict[str, Any]:
                 "position": str(shard.view().position),
                 "saved_position": str(shard.saved_position) if shard.saved_position else None,
                 "epoch": shard.epoch,
-                "queries": sum(1 for e in list(directory.queries.values()) if e.shard == shard.number),
+                "queries": directory.queries.by_shard[shard.number],
                 "sources": sorted(n for n, s in directory.sources.items() if s.shard == shard.number),
                 "guests": sorted(node.hosting.guests_on(shard.number)),
                 "transactions": shard.counts.transactions,

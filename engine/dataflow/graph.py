@@ -371,10 +371,11 @@ class Graph:
             counted |= nodes
         return found
 
-    def entities(self, over: str) -> GraphEntities:
-        """Its operators and sinks, and which sink each query has. over: the names of its sources.
+    def entities(self, over: str, *, members: bool = True) -> GraphEntities:
+        """Its operators and sinks, and which sink each query has. over: the names of its sources. members:
+        False leaves the latter out.
 
-        O(nodes * sinks that read them + queries).
+        O(nodes * sinks that read them), and with members O(queries).
         """
         ids = {key: self._id_of(key, node, over) for key, node in self._nodes.items()}
         of_node = {id(node): ids[key] for key, node in self._nodes.items()}
@@ -401,7 +402,7 @@ class Graph:
         below = {
             sinks[end]: tuple(of_node[id(node)] for node in each.nodes) for end, each in self._exits.items()
         }
-        sink_of = {query_id: sinks[member.sink] for query_id, member in self._members.items()}
+        sink_of = {one: sinks[each.sink] for one, each in self._members.items()} if members else {}
         return GraphEntities(found, below, sink_of)
 
     def _id_of(self, key: Hashable, node: Node, over: str) -> str:

@@ -9,8 +9,9 @@ parts, so that the shares of all queries, and of the entities that nobody reads,
     q1, q2 share a join          each half of it as well
     q1 alone is followed         all of the operators and the sink of its changes as well
 
-A :class:`Report` is taken between two steps, in time O(entities but for queries), and is immutable; what a
-query pays is read off it in any thread.
+A :class:`Report` is taken between two steps and is immutable; what a query pays is read off it in any thread.
+Its cost is O(entities but for queries), and O(1) a query that shares a join, has something of its own or is
+followed; a report of which nobody asks what queries pay (``queries=False``) is without the latter.
 """
 
 from __future__ import annotations
@@ -67,6 +68,9 @@ LISTED = frozenset(
 )
 """Attributes that lists show besides usage, of the entities that have them."""
 
+ENGINE_ALONE = ("engine",)
+"""What a paused query shares."""
+
 
 @dataclass(frozen=True, slots=True)
 class Measured:
@@ -121,19 +125,24 @@ class Paid:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The entities at a position. group_of, sink_of: of queries, the join and the sink that they share.
-    own: bytes that a query keeps for itself alone.
+    """The entities at a position. queries: how many stand. own_bytes: of what queries keep for themselves
+    alone, all together.
+
+    What follows is empty in a report that leaves queries out. group_of, sink_of: of queries, the join and the
+    sink that they share. own: bytes that a query keeps for itself alone.
     """
 
     position: str
     parts: tuple[Part, ...]
     queries: int
+    own_bytes: int
     group_of: Mapping[str, str]
     below: Mapping[str, Sequence[str]]
     sink_of: Mapping[str, str]
     own: Mapping[str, int]
     _by_id: dict[str, Part] = field(default_factory=dict)
     _classes: dict[tuple[SetKey, str | None, str | None], Paid] = field(default_factory=dict)
+    _ids: dict[tuple[SetKey, str | None, str | None], tuple[str, ...]] = field(default_factory=dict)
 
     def part(self, id_: str) -> Part | None:
         """The entity with an id, if there is one and it is no query."""
@@ -148,7 +157,7 @@ class Report:
 
     def nbytes(self) -> int:
         """Bytes of all entities."""
-        return sum(part.nbytes for part in self.parts) + QUERY_BYTES * self.queries + sum(self.own.values())
+        return sum(part.nbytes for part in self.parts) + QUERY_BYTES * self.queries + self.own_bytes
 
     def paid(self, query: StandingQuery) -> Paid:
         """What a query pays. O(1), but O(its entities) for the first of those that share the same ones."""
@@ -164,11 +173,15 @@ class Report:
         return Paid(shared.cpu_ns, shared.nbytes + own, shared.rows_in, shared.queued_rows, shared.lag_ms)
 
     def entities_of(self, query: StandingQuery) -> tuple[str, ...]:
-        """The ids of the entities that a query shares."""
+        """The ids of the entities that a query shares; one object for all that share the same ones."""
         query_id = query.query_id
         if query.paused:
-            return ("engine",)
-        return tuple(self._shared_ids(query.set_key, self.group_of.get(query_id), self.sink_of.get(query_id)))
+            return ENGINE_ALONE
+        of = query.set_key, self.group_of.get(query_id), self.sink_of.get(query_id)
+        ids = self._ids.get(of)
+        if ids is None:
+            ids = self._ids[of] = tuple(self._shared_ids(*of))
+        return ids
 
     def _shared_ids(self, key: SetKey, group: str | None, sink: str | None) -> Iterator[str]:
         yield "engine"
@@ -237,12 +250,17 @@ def report(
     sets: Sequence[SourceSet],
     indexes: Iterable[KeyIndex],
     graphs: Mapping[SetKey, GraphEntities],
+    *,
+    of_queries: bool = True,
 ) -> Report:
-    """Of an engine. modules: their attributes by id, as :meth:`engine.engine.Engine.modules` has them."""
+    """Of an engine. modules: their attributes by id, as :meth:`engine.engine.Engine.modules` has them.
+    of_queries: whether anybody asks what single queries pay.
+    """
     reading = Counter[str]()
     readers: dict[str, int] = {}
     group_of: dict[str, str] = {}
     own: dict[str, int] = {}
+    own_bytes = 0
     usages: dict[str, Usage] = {"engine": engine}
     nbytes: dict[str, int] = {}
     reads: dict[str, tuple[str, ...]] = {}
@@ -256,7 +274,10 @@ def report(
         id_ = set_id(over.sources)
         readers[id_], usages[id_] = there, over.usage
         reads[id_] = tuple(f"query-stem/{name}" for name in over.sources)
-        own.update(over.own_bytes())
+        if of_queries:
+            own.update(over.own_bytes())
+        else:
+            own_bytes += over.kept_bytes()
         for name, group in over.groups():
             id_ = f"join/{name}"
             usage = group.usage
@@ -264,14 +285,16 @@ def report(
             probed = dict.fromkeys(indexed[id(one)] for one in group.indexes())
             reads[id_] = (*probed, *(f"query-stem/{name}" for name in group.shape.inputs))
             by_index.update(dict.fromkeys(probed, group.queries))
-        group_of.update((query_id, f"join/{name}") for query_id, name in over.group_names().items())
+        if of_queries:
+            group_of.update((query_id, f"join/{name}") for query_id, name in over.group_names().items())
         for numbered in over.promising:
             id_ = group_id(numbered)
             summaries = tuple(dict.fromkeys(f"summary/{one.summary}" for one in numbered.key.priorities))
             readers[id_], reads[id_] = len(numbered.members), summaries
             nbytes[id_] = 0 if numbered.group is None else numbered.group.nbytes
             by_summary.update(dict.fromkeys(summaries, len(numbered.members)))
-            group_of.update(dict.fromkeys(numbered.members, id_))
+            if of_queries:
+                group_of.update(dict.fromkeys(numbered.members, id_))
     parts: list[Part] = []
     for name, source in sources.items():
         for kind, usage in (
@@ -340,7 +363,8 @@ def report(
             )
         below.update(graph.below)
         sink_of.update(graph.sink_of)
-    return Report(position, tuple(parts), queries, group_of, below, sink_of, own)
+    own_bytes += sum(own.values())
+    return Report(position, tuple(parts), queries, own_bytes, group_of, below, sink_of, own)
 
 
 def statistics(usage: Measured, nbytes: float, readers: int, cpu_ns: float) -> dict[str, AttributeValue]:

@@ -640,7 +640,7 @@ class SourceSet:
             self.sources[name].restore_errors(found)
 
     def kept_bytes(self) -> int:
-        """Bytes of what is kept of answers."""
+        """Bytes of what is kept of answers. O(eager queries)."""
         return self._trees.nbytes + sum(map(self._kept.bytes_of, self._eager))
 
     @property

@@ -20,13 +20,16 @@ from broker.budget import Budget
 from broker.feeds.hub import Hub
 from broker.http.answers import Snapshots
 from broker.http.in_flight import InFlight, Patience
+from broker.http.options import CHANGEABLE
 from broker.http.public import public_api
 from broker.liveness import Liveness
 from broker.worker.engines import Engines, limits
+from broker.worker.entities import Entities
 from broker.worker.entries import QueryEntry
 from broker.worker.memory import Memory
 from broker.worker.metrics import Metrics
 from broker.worker.node import Node
+from broker.worker.observer import Observer
 from broker.worker.publisher import Publisher
 from topics.admin import Admin
 from tureen.protocol import new_handle, query_id
@@ -51,7 +54,8 @@ def api(kafka: str, tmp_path: Path) -> Iterator[FastAPI]:
     node.directory.queries[NAME] = QueryEntry("SELECT * FROM gone", "ERROR", ERROR)
     metrics = Metrics(InFlight(Patience(1, 1, 1.0, 1.0, 1)))
     publisher, snapshots = Publisher(known, 1_000_000, 1_000), Snapshots(loaded, node, metrics)
-    yield public_api(loaded, node, publisher, snapshots, metrics)
+    observer = Observer(node, metrics, Entities(node, CHANGEABLE))
+    yield public_api(loaded, node, publisher, snapshots, metrics, observer)
     snapshots.close()
     publisher.close()
 
