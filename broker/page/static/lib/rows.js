@@ -11,6 +11,8 @@ const LOAD_MAX = 400;
 const KEPT_MAX = 4_000;
 /** A place that is scrolled over is loaded when the scrolling rests for so long. */
 const REST_MS = 60;
+/** The bar is put where the position is when it rests for so long: earlier would end a movement that still goes on. */
+const ALIGN_MS = 500;
 
 const rem = () => Number.parseFloat(getComputedStyle(document.documentElement).fontSize) || 14;
 const between = (value, least, most) => Math.max(least, Math.min(most, value));
@@ -95,7 +97,7 @@ export const Rows = ({ columns, load, version, sort, onSort, onOpen, selection, 
   const [, draw] = useState(0);
   const again = () => draw((now) => now + 1);
   const [scroller] = useState(() => new Scroller());
-  const [state] = useState(() => ({ rows: new Map(), total: null, error: null, loading: null, of: null, stale: false, active: 0, timer: 0 }));
+  const [state] = useState(() => ({ rows: new Map(), total: null, error: null, loading: null, of: null, stale: false, active: 0, timer: 0, aligning: 0 }));
   const px = rowHeight ?? Math.round(2.3 * rem());
   const total = state.total ?? 0;
   scroller.whole = total * px;
@@ -147,11 +149,13 @@ export const Rows = ({ columns, load, version, sort, onSort, onOpen, selection, 
     () => () => {
       state.loading?.abort();
       clearTimeout(state.timer);
+      clearTimeout(state.aligning);
     },
     [],
   );
   useEffect(() => {
     const watch = new ResizeObserver(() => {
+      if (!box.current) return;
       scroller.sight = Math.max(px, box.current.clientHeight - headOf(box.current));
       scroller.align();
       again();
@@ -165,8 +169,9 @@ export const Rows = ({ columns, load, version, sort, onSort, onOpen, selection, 
   /** What is in sight and not there is loaded once the scrolling rests. */
   const rest = () => {
     clearTimeout(state.timer);
+    clearTimeout(state.aligning);
+    state.aligning = setTimeout(() => scroller.align(), ALIGN_MS);
     state.timer = setTimeout(() => {
-      scroller.align();
       const from = Math.floor(scroller.position / px);
       const to = Math.min(state.total ?? 0, Math.ceil((scroller.position + scroller.sight) / px));
       for (let place = from; place < to; place++)
@@ -199,8 +204,8 @@ export const Rows = ({ columns, load, version, sort, onSort, onOpen, selection, 
     const to = { ArrowDown: state.active + 1, ArrowUp: state.active - 1, PageDown: state.active + page, PageUp: state.active - page, Home: 0, End: total - 1 }[event.key];
     const row = state.rows.get(state.active);
     if (to !== undefined) go(to);
-    else if (event.key === "Enter" && row && onOpen) onOpen(row);
-    else if (event.key === " " && row && selection) selection.toggle(row);
+    else if (event.key === "Enter" && row !== undefined && onOpen) onOpen(row);
+    else if (event.key === " " && row !== undefined && selection) selection.toggle(row);
     else return;
     event.preventDefault();
   };
@@ -250,18 +255,18 @@ export const Rows = ({ columns, load, version, sort, onSort, onOpen, selection, 
             return html`<div
               role="row"
               id=${idOf(place)}
-              key=${row ? keyOf(row) ?? place : `place ${place}`}
+              key=${row === undefined ? `place ${place}` : (keyOf(row) ?? place)}
               aria-rowindex=${place + 2}
-              aria-selected=${selection ? (row && selection.has(row) ? "true" : "false") : undefined}
-              class=${`${row ? "" : "waiting"} ${place === state.active ? "active" : ""}`}
+              aria-selected=${selection ? (row !== undefined && selection.has(row) ? "true" : "false") : undefined}
+              class=${`${row === undefined ? "waiting" : ""} ${place === state.active ? "active" : ""}`}
               style=${{ top: `${place * px + drawn}px`, height: `${px}px` }}
               onMouseDown=${() => {
                 state.active = place;
                 again();
               }}
-              onDblClick=${row && onOpen ? () => onOpen(row) : undefined}
+              onDblClick=${row !== undefined && onOpen ? () => onOpen(row) : undefined}
             >
-              ${all.map((one) => html`<div role="gridcell" key=${one.id} class=${one.number ? "number" : ""}>${row ? one.render(row) : html`<span class="blank"></span>`}</div>`)}
+              ${all.map((one) => html`<div role="gridcell" key=${one.id} class=${one.number ? "number" : ""}>${row === undefined ? html`<span class="blank"></span>` : one.render(row)}</div>`)}
             </div>`;
           })}
         </div>`
