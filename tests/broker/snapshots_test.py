@@ -113,6 +113,9 @@ def test_an_earlier_instant(shared: Broker, stream: str) -> None:
     for at, code in ((BASE_MS + 60_000, "instant_out_of_range"), ("tomorrow", "bad_request")):
         reply = shared.http.get(f"/queries/{handle}/snapshot", params={"at": at})
         assert (reply.status_code, reply.json()["code"]) == (400, code)
+    late = shared.http.get(f"/queries/{handle}/snapshot", params={"at": BASE_MS + 60_000}).json()
+    known = {"at_ms": BASE_MS + 60_000, "earliest_ms": None, "latest_ms": BASE_MS + 59_999}
+    assert late["facts"] == known
 
 
 def ask(shared: Broker, opens: str, **request: Any) -> str:

@@ -1,0 +1,167 @@
+"""The view of one query, as a person uses it: the answer as it changes, its past, what is done with it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.broker.conftest import stream_sql
+from tests.broker.running import Broker
+from tests.kafka import wait_until
+from tests.page.browsing import PHONE, Troubles, assert_accessible, assert_fits
+from tureen.protocol import new_handle, query_id
+
+BASE_MS = 1_700_000_000_000
+HOSTILE = '<img src=x onerror="fetch(`//elsewhere.invalid`)">'
+REFUSED = r"the server responded with a status of 40[49]"
+"""What a browser says of a request that is refused, as is meant here."""
+
+
+def rows(*instants_ms: int) -> list[dict[str, Any]]:
+    return [{"id": ms, "v": ms / 2, "s": HOSTILE, "ts": BASE_MS + ms} for ms in instants_ms]
+
+
+@pytest.fixture
+def stream(service: Broker, name: str) -> str:
+    """Rows at 0, 1000, 2000 and 3000 ms are visible."""
+    service.create(stream_sql(name, columns="id BIGINT, v DOUBLE, s STRING, ts TIMESTAMP"))
+    service.send(name, rows(0, 1_000, 2_000, 3_000, 3_001))
+    wait_until(lambda: service.source(name)["rows"] == 4, 80, "the rows are there")
+    return name
+
+
+@pytest.fixture
+def show(opened: Callable[..., Page], page: Page) -> Callable[[str, str], Page]:
+    """Open a query's tab, and its answer by typing the handle."""
+
+    def shown(handle: str, tab: str = "answer") -> Page:
+        opened(f"/#/queries/{query_id(handle)}?tab={tab}")
+        page.get_by_label("Handle").fill(handle)
+        page.get_by_role("button", name="Open the answer").click()
+        return page
+
+    return shown
+
+
+def cells(page: Page, label: str = "Rows of the answer") -> Locator:
+    return page.get_by_role("region", name=label, exact=True).locator("tbody tr:not(.went) td:first-child")
+
+
+def test_an_answer_is_watched_its_past_is_seen_and_it_is_paused_and_changed(
+    service: Broker, stream: str, show: Callable[..., Page], troubles: Troubles
+) -> None:
+    troubles.allow(REFUSED)
+    handle = service.register(
+        f'SELECT id, v, s AS "{HOSTILE.replace(chr(34), chr(34) * 2)}", ts FROM {stream} [RANGE 1 SECONDS]'
+    )
+    page = show(handle)
+    expect(cells(page)).to_have_text(["2000", "3000"])
+    expect(page.get_by_text(HOSTILE).first).to_be_visible()
+    assert handle not in page.url
+    assert handle not in page.content()
+    assert_accessible(page)
+    service.send(stream, rows(4_000, 4_001))
+    expect(cells(page)).to_have_text(["3000", "3001", "4000"])
+    expect(page.get_by_text("2 came, 1 went while you looked")).to_be_visible()
+    expect(page.get_by_label("Plot", exact=True).first).to_be_visible()
+    page.get_by_role("button", name="id", exact=True).click()
+    expect(cells(page)).to_have_text(["4000", "3001", "3000"])
+
+    page.get_by_role("tab", name="History").click()
+    slider = page.get_by_role("slider", name="Instant of the answer")
+    then = "Rows of the answer then"
+    expect(cells(page, then)).to_have_text(["3000", "3001", "4000"])
+    page.get_by_label("Step", exact=True).select_option("1000")
+    slider.focus()
+    slider.press("ArrowLeft")
+    slider.press("ArrowLeft")
+    expect(cells(page, then)).to_have_text(["1000", "2000"])
+    page.get_by_label("Compare with").select_option("newest")
+    expect(cells(page, "Rows that came")).to_have_text(["3000", "3001", "4000"])
+    expect(cells(page, "Rows that went")).to_have_text(["1000", "2000"])
+    assert_accessible(page)
+    page.get_by_role("button", name="Back to live").click()
+
+    page.get_by_role("button", name="Pause").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog.locator("[data-code]").first).to_be_visible()
+    assert_accessible(page, "the dialog")
+    dialog.get_by_role("button", name="Pause").click()
+    expect(page.get_by_text("PAUSED", exact=True)).to_be_visible()
+    assert service.state(handle) == "PAUSED"
+    page.get_by_role("button", name="Resume").click()
+    dialog.get_by_role("button", name="Resume").click()
+    expect(page.get_by_text("RUNNING", exact=True)).to_be_visible()
+    expect(cells(page)).to_have_count(3)
+
+    page.get_by_role("tab", name="Options").click()
+    page.get_by_role("button", name="Change maintenance", exact=True).click()
+    page.get_by_label(re.compile("^maintenance")).select_option("eager")
+    page.get_by_role("button", name="Apply").click()
+    wait_until(
+        lambda: service.http.get(f"/queries/{handle}").json()["maintenance"] == "eager", what="it is eager"
+    )
+
+    page.get_by_role("tab", name="Plan and cost").click()
+    expect(page.get_by_role("region", name="Operators").get_by_role("row")).not_to_have_count(0)
+    page.get_by_role("button", name="Use this text").first.click()
+    expect(dialog.get_by_label("Text")).to_have_value(re.compile(re.escape("[RANGE 500 ")))
+    dialog.get_by_label("Text").fill(f"SELECT idd FROM {stream}")
+    expect(dialog.get_by_role("alert")).to_contain_text("idd")
+    troubles.allow("status of 400")
+    dialog.get_by_label("Text").fill(f"SELECT id FROM {stream} [RANGE 1 SECONDS] WHERE id > 3000")
+    expect(dialog.locator("[data-code]").first).to_be_visible()
+    dialog.get_by_role("button", name="Apply").click()
+    expect(dialog).to_have_count(0)
+    page.get_by_role("tab", name="Answer").click()
+    expect(cells(page)).to_have_text(["3001", "4000"])
+
+    page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
+    assert_fits(page)
+    service.http.delete(f"/queries/{handle}")
+    expect(page.get_by_text("This query was dropped while you watched.")).to_be_visible()
+    expect(page.get_by_text("DROPPED", exact=True)).to_be_visible()
+    expect(cells(page)).to_have_text(["3001", "4000"])
+    assert handle not in service.log.read_text()
+
+
+def test_a_handle_of_somebody_else_opens_nothing(
+    service: Broker, stream: str, opened: Callable[..., Page], troubles: Troubles
+) -> None:
+    troubles.allow(REFUSED)
+    handle, other = (service.register(f"SELECT id FROM {stream} WHERE id > {n}") for n in (1, 2))
+    page = opened(f"/#/queries/{query_id(handle)}")
+    for wrong, told in ((other, "this handle does not open this query"), ("short", "this is no handle")):
+        page.get_by_label("Handle").fill(wrong)
+        page.get_by_role("button", name="Open the answer").click()
+        expect(page.get_by_role("alert")).to_contain_text(told)
+        assert page.evaluate("sessionStorage.getItem('handles')") is None
+    assert_accessible(page)
+    page.get_by_label("Handle").fill(handle)
+    page.get_by_role("button", name="Open the answer").click()
+    expect(cells(page)).to_have_text(["3000", "2000", "1000"])
+    page.get_by_role("button", name="Close the answer").click()
+    expect(page.get_by_label("Handle")).to_be_visible()
+    page.goto(f"/#/queries/{query_id(new_handle())}")
+    expect(page.get_by_role("alert")).to_contain_text("There is no query with this id")
+
+
+def test_of_a_large_answer_the_first_rows_are_shown_and_of_one_number_its_curve(
+    service: Broker, stream: str, show: Callable[..., Page], troubles: Troubles
+) -> None:
+    troubles.allow(REFUSED)
+    service.send(stream, rows(*range(4_000, 25_000)))
+    handle = service.register(f"SELECT id, ARRAY_AGG(v) AS all_v, s FROM {stream} GROUP BY id, s")
+    counting = service.register(f"SELECT COUNT(*) AS n FROM {stream}")
+    wait_until(lambda: service.source(stream)["rows"] > 21_000, 80)
+    page = show(handle)
+    expect(page.get_by_text("first 1,000 of 21,004 rows", exact=True)).to_be_visible()
+    expect(page.get_by_text("it is not followed")).to_be_visible()
+    expect(cells(page)).to_have_count(1_000)
+    expect(page.get_by_role("cell", name="[0]", exact=True)).to_be_visible()
+    page = show(counting)
+    expect(page.get_by_role("img", name=re.compile("^n: n 21,004"))).to_be_visible()
