@@ -18,7 +18,7 @@ import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, Playwright, Request
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
-DEADLINE_MS = 20_000
+DEADLINE_MS = 30_000
 """Of everything that is waited for: the cores are shared with brokers and Kafka."""
 
 ARGUMENTS = (
