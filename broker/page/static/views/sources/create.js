@@ -34,7 +34,7 @@ const Topics = () => {
     ${
       found &&
       found.topics.length > 0 &&
-      html`<div class="scroll" tabindex="0" role="region" aria-label="Table of topics"><table>
+      html`<div class="scroll" tabindex="0" role="region" aria-label="Table of topics"><table class="described">
         <thead><tr><th scope="col">Topic</th><th scope="col" class="number">Partitions</th><th scope="col" class="number">Records, at most</th><th scope="col">Read by</th><th scope="col"><span class="visually-hidden">Choose</span></th></tr></thead>
         <tbody>${found.topics.map(
           (

@@ -42,7 +42,9 @@ export const InferredForm = ({ found, form, onForm, disabled, onAgain }) => {
   const change = (place) => (one) => set({ columns: form.columns.map((other, at) => (at === place ? one : other)) });
   const instants = form?.columns.filter((one) => one.type === "TIMESTAMP") ?? [];
   // What the table of columns tells in its place is not told twice.
-  const warnings = found.warnings.filter((one) => !["column_guessed", "member_left_out", "records_unreadable"].includes(one.code));
+  const warnings = found.warnings.filter(
+    (one) => !["column_guessed", "member_left_out", "records_unreadable", "lateness_guessed"].includes(one.code),
+  );
   return html`<${Card} title=${`Inferred from ${found.topic}`} tools=${html`<button type="button" class="small" onClick=${onAgain}>Look again</button>`}>
     <${Sample} found=${found} />
     ${warnings.length > 0 && html`<ul>${warnings.map((one) => html`<li key=${one.code}><span class="warn">${one.message}:</span> ${one.hint}</li>`)}</ul>`}

@@ -62,8 +62,7 @@ const PartitionRow = ({ one, from, until, now_ms, onBeat }) => {
     <td class="wide"><${Span} one=${one} from=${from} until=${until} now_ms=${now_ms} /></td>
     <td><${Instant} ms=${one.watermark_ms} /></td>
     <td><${Instant} ms=${one.latest_ms} />${one.promised_ms !== null && html`<div class="note">promised <${Instant} ms=${one.promised_ms} /></div>`}</td>
-    <td class="number">${count(one.next_offset)}</td>
-    <td class="number">${count(one.end_offset)}</td>
+    <td class="number" title="read to, of the end in Kafka">${count(one.next_offset ?? 0)} of ${count(one.end_offset)}</td>
     <td class="number">${one.unread ? html`<span class="warn">${count(one.unread)}</span>` : count(one.unread)}</td>
     ${onBeat && html`<td><button type="button" class="small" aria-label=${`Heartbeat for partition ${one.partition}`} onClick=${() => onBeat(one.partition)}>Heartbeat</button></td>`}
   </tr>`;
@@ -82,8 +81,8 @@ export const Partitions = ({ source, onChanged }) => {
   const sent = (answer) => {
     setTold(
       answer.raised.length
-        ? `Partitions ${answer.raised.join(", ")} are past it; NOW is ${instant(answer.now_ms)}.`
-        : "No effect: they were past it already.",
+        ? `Promised for partition ${answer.raised.join(", ")}; NOW is ${instant(answer.now_ms)} UTC.`
+        : "No effect: NOW was past it already.",
     );
     onChanged();
   };
@@ -98,7 +97,7 @@ export const Partitions = ({ source, onChanged }) => {
             <thead><tr>
               <th scope="col" class="number">Partition</th><th scope="col">State</th>
               <th scope="col" class="wide"><span class="ends"><span>${instant(from)}</span><span>${until > from ? instant(until) : ""}</span></span></th>
-              <th scope="col">Watermark (UTC)</th><th scope="col">Latest (UTC)</th><th scope="col" class="number">Next offset</th><th scope="col" class="number">End in Kafka</th><th scope="col" class="number">Unread</th>
+              <th scope="col">Watermark (UTC)</th><th scope="col">Latest (UTC)</th><th scope="col" class="number">Read, offset</th><th scope="col" class="number">Unread</th>
               ${beats && html`<th scope="col"><span class="visually-hidden">Heartbeat</span></th>`}
             </tr></thead>
             <tbody>${partitions.map((one) => html`<${PartitionRow} key=${one.partition} one=${one} from=${from} until=${until} now_ms=${now_ms} onBeat=${beats && setAsked} />`)}</tbody>
