@@ -88,6 +88,14 @@ def reader_reads(client: httpx.Client) -> None:
         assert client.post("/statements", json={"sql": sql}, headers=read).status_code == 200, sql
     records = {"source": "watched", "record": {"id": 1}}
     assert client.post("/match", json=records, headers=read).json()["matches"][0]["total"] == 1
+    assert client.get("/sources/watched", headers=read).json()["read_by"]["queries"] == 1
+    for path in ("/topics", "/sources/watched/records", "/sources/watched/records?which=dead_letters"):
+        reply = client.get(path, headers=read)
+        assert (reply.status_code, reply.json()["code"]) == (403, "not_allowed"), path
+        assert client.get(path, headers=full).status_code == 200, path
+    for headers, status in ((read, 403), (full, 200)):
+        reply = client.post("/sources/infer", json={"topic": "watched"}, headers=headers)
+        assert reply.status_code == status
     plan = client.get(f"/plans/{name}", headers=read).json()
     assert client.post("/plans/validate", json={"plan": plan}, headers=read).status_code == 200
     for method, path, body in (
