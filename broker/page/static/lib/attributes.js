@@ -2,6 +2,7 @@
 import { html, useEffect, useId, useRef, useState } from "../vendor/core.js";
 import { entityPath, get, patch, queryString } from "./api.js";
 import { Curve } from "./curve.js";
+import { usePolled } from "./polled.js";
 import { handleOf, readOnly } from "./session.js";
 import { valued } from "./units.js";
 import { Dialog, Empty, ErrorBox, useLoaded } from "./widgets.js";
@@ -13,15 +14,7 @@ const AGAIN_MS = 5_000;
 const handleFor = (id) => (id.startsWith("query/") ? handleOf(id.slice("query/".length)) : null);
 
 /** An entity with its attributes, read again every five seconds and after each edit: `[entity, error, again]`. @param {string} id */
-export const useEntity = (id) => {
-  const found = useLoaded((signal) => get(entityPath(id), { handle: handleFor(id), signal }), [id]);
-  const again = found[2];
-  useEffect(() => {
-    const timer = setInterval(() => !document.hidden && again(), AGAIN_MS);
-    return () => clearInterval(timer);
-  }, [id]);
-  return found;
-};
+export const useEntity = (id) => usePolled((signal) => get(entityPath(id), { handle: handleFor(id), signal }), [id], AGAIN_MS);
 
 /**
  * What setting some attributes would do; nothing is done.
