@@ -51,7 +51,7 @@ export const duration = (ms) => {
   if (s < 60) return `${digits(s)} s`;
   /** @type {[number, string][]} */
   const parts = [
-    [31_557_600, "a"],
+    [31_557_600, "y"],
     [86_400, "d"],
     [3_600, "h"],
     [60, "min"],
