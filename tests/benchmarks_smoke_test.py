@@ -217,6 +217,10 @@ RUNS = {
 }
 
 BROKER_RUNS = {
+    "query-list": (
+        "--queries 300 --rounds 3 --rows 100",
+        ["first_ms", "page_ms.p99", "search_ms.p99", "shapes_ms.p99", "other_ms.p99", "bytes_per_query"],
+    ),
     "snapshots": (
         "--queries 20 --rate 50 --records 500 --seconds 1",
         ["per_s", "ms.p50", "ms.p99", "rows.max", "bare_ms.p99", "duckdb_ms.p99"],

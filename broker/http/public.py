@@ -233,7 +233,8 @@ def public_api(
             if after:
                 raise BadRequest("after pages the plain list alone", hint="use offset and paging")
             wanted = Wanted(words_of(search), state, source, shape, maintenance)
-            return json(await query_lists.page(wanted, sort, order, offset, limit, paging))
+            found = await query_lists.page(wanted, sort, order, offset, limit, paging)
+            return Response(found, media_type="application/json")
         names = sorted(name for name in node.directory.queries if name > after)
         page = [
             listed(node, name, entry)

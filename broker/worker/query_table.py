@@ -65,6 +65,11 @@ class QueryTable(MutableMapping[str, QueryEntry]):
         found, self._changed = self._changed, set()
         return found
 
+    @property
+    def has_changes(self) -> bool:
+        """Whether names were noted since, or may have changed while nobody watched."""
+        return self._changed is None or bool(self._changed)
+
     def unwatch(self) -> None:
         """Nobody asks any more."""
         self._changed = None

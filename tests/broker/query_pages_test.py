@@ -71,6 +71,19 @@ def test_queries_are_searched_filtered_and_sorted_with_figures(
     assert first not in str(listed(shared, source=name, state="RUNNING"))
 
 
+def test_who_asks_for_the_same_page_is_answered_alike_until_a_query_changes(
+    shared: Broker, name: str, handles: list[str]
+) -> None:
+    def same() -> bool:
+        pages = [listed(shared, source=name, sort="matches") for _ in range(2)]
+        return pages[0] == pages[1]
+
+    wait_until(same, what="two answers of the same figures")
+    assert shared.http.patch(f"/queries/{handles[1]}", json={"paused": True}).status_code == 200
+    states = {one["query_id"]: one["state"] for one in listed(shared, source=name, sort="matches")["queries"]}
+    assert states[query_id(handles[1])] == "PAUSED"
+
+
 def test_queries_are_grouped_by_shape(shared: Broker, name: str, handles: list[str]) -> None:
     reply = shared.http.get("/shapes", params={"source": name})
     assert reply.status_code == 200, reply.text
@@ -103,6 +116,7 @@ def test_pages_are_of_one_list_while_queries_come_and_go(
     assert ids(second) == [order[2], None, order[4]]
     assert second["queries"][1] == {"query_id": None, "state": "ENDED"}
     anew = listed(shared, source=name, sort="id")
+    assert coming in ids(anew)  # no answer from before it came
     assert ids(anew) == sorted({*order, coming} - {order[3]})
     unknown = listed(shared, source=name, sort="id", paging="no such")
     assert ids(unknown) == ids(anew)

@@ -74,6 +74,11 @@ class QueryList:
         """What is held; 0 while nobody asks."""
         return self._columns.nbytes + self._figures.nbytes + self._orders.nbytes
 
+    def is_as_of(self, as_of_ms: int | None) -> bool:
+        """Whether an answer with the figures of this instant is still what would be answered now."""
+        fresh = time.monotonic() < self._next_s and as_of_ms == self._as_of_ms
+        return fresh and not self._node.directory.queries.has_changes
+
     async def page(
         self, wanted: Wanted, sort: Sort, direction: Direction, offset: int, limit: int, paging: str | None
     ) -> Page:
