@@ -34,7 +34,7 @@ from engine.language.query import (
 )
 from engine.model.attributes import Attribute
 from topics.wording import wording_of
-from tureen.errors import BrokerUnavailable
+from tureen.errors import BrokerUnavailable, LimitExceeded, QueryError
 
 PLAN_WAIT_MS = 900
 
@@ -90,24 +90,28 @@ def _option(one: Attribute) -> dict[str, Any]:
 
 
 async def checked(node: Node, body: bytes, sql_bytes_max: int) -> dict[str, Any]:
-    """What a text means: its kind, columns, sources, and of a SELECT the plan.
-
-    Raises BadRequest, QueryError and LimitExceeded as carrying it out would.
+    """What a text means: its kind, columns, sources, and of a SELECT the plan; or, as ``error``, what
+    carrying it out would be refused with. Raises BadRequest, and LimitExceeded for a text that is too long.
     """
     fields = body_object(body, hint=_HINT)
     unknown = sorted(fields.keys() - _FIELDS)
     if unknown:
         raise BadRequest(f"unknown field {unknown[0]!r}", hint=_HINT)
     wording = wording_of(fields, sql_bytes_max, BadRequest)
-    statement = await node.directory.understand(wording.sql, wording.parameters)
     told: dict[str, Any] = {
-        "kind": KINDS[type(statement)],
+        "error": None,
+        "kind": None,
         "name": None,
-        "columns": _columns(statement),
+        "columns": [],
         "sources": [],
         "plan": None,
         "plan_error": None,
     }
+    try:
+        statement = await node.directory.understand(wording.sql, wording.parameters)
+    except (QueryError, LimitExceeded) as refused:
+        return told | {"error": refused.as_dict()}
+    told |= {"kind": KINDS[type(statement)], "columns": _columns(statement)}
     match statement:
         case CreateStream(stream):
             told["name"] = stream.name

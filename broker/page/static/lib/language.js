@@ -28,6 +28,7 @@ export const words = computed(() => {
   if (!language.value) return found;
   for (const one of language.value.functions) for (const name of [one.name, ...one.aliases]) found.set(name, "function");
   for (const one of language.value.types) for (const name of [one.name, ...one.aliases]) found.set(name, "type");
+  for (const unit of language.value.units) for (const word of unit.length > 3 ? [unit, `${unit}S`] : []) found.set(word, "keyword");
   for (const word of language.value.keywords) found.set(word, "keyword");
   return found;
 });
