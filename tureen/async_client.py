@@ -22,7 +22,7 @@ from tureen.builder import Select
 from tureen.calls import Record
 from tureen.changes_callbacks import AsyncSubscription, Callback, OnError, awaiting
 from tureen.changes_feed import AsyncChangeFeed, Options, wishes_of
-from tureen.client import MATCHES_DEFAULT, ONCE, TIMEOUT_DEFAULT_S, broker_url
+from tureen.client import DIFFERENCE_DEFAULT, MATCHES_DEFAULT, ONCE, TIMEOUT_DEFAULT_S, broker_url
 from tureen.errors import UnknownQuery
 from tureen.facts import QueryStatus, Source
 from tureen.folding import ROWS_MAX
@@ -45,6 +45,17 @@ class AsyncQuery(Handled["AsyncClient"]):
     async def snapshot(self, at: Instant | None = None, *, archive: bool | None = None) -> Snapshot:
         """Its answer now, or as of an earlier instant: :meth:`AsyncClient.snapshot`."""
         return await self._client.snapshot(self.handle, at=at, archive=archive)
+
+    async def difference(
+        self,
+        since: Instant,
+        until: Instant | None = None,
+        *,
+        archive: bool | None = None,
+        limit: int = DIFFERENCE_DEFAULT,
+    ) -> dict[str, Any]:
+        """Which of its rows came and went between two instants: :meth:`AsyncClient.difference`."""
+        return await self._client.difference(self.handle, since, until, archive=archive, limit=limit)
 
     def changes(self, since: str | None = None, **options: Unpack[Options]) -> AsyncChangeFeed:
         """Its answer and what changes in it, or what changed behind a position, for ``async for``."""
@@ -231,6 +242,19 @@ class AsyncClient:
         Raises UnknownQuery, InstantOutOfRange, LimitExceeded, HistoryUnavailable.
         """
         return Snapshot.of(await self.fetch(handle, "arrow", at, archive=archive))
+
+    async def difference(
+        self,
+        handle: str,
+        since: Instant,
+        until: Instant | None = None,
+        *,
+        archive: bool | None = None,
+        limit: int = DIFFERENCE_DEFAULT,
+    ) -> dict[str, Any]:
+        """What came and went in an answer between two instants: :meth:`tureen.Client.difference`."""
+        until_ms = None if until is None else instant_ms(until)
+        return await self._http.run(calls.difference(handle, instant_ms(since), until_ms, archive, limit))
 
     async def fetch(
         self,

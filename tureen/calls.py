@@ -141,6 +141,18 @@ def plan(handle: str, analyze: bool) -> Talk[Mapping[str, Any]]:
     return ask(Request("GET", f"{_path(handle)}/plan", json_of, {"analyze": str(analyze).lower()}))
 
 
+def difference(
+    handle: str, from_ms: int, to_ms: int | None, archive: bool | None, limit: int
+) -> Talk[dict[str, Any]]:
+    """GET /queries/{handle}/difference."""
+    params: dict[str, Any] = {"from": from_ms, "limit": limit}
+    if to_ms is not None:
+        params["to"] = to_ms
+    if archive is not None:
+        params["archive"] = str(archive).lower()
+    return ask(Request("GET", f"{_path(handle)}/difference", json_of, params))
+
+
 def proposals(handle: str) -> Talk[list[dict[str, Any]]]:
     """GET /queries/{handle}/proposals."""
     return ask(Request("GET", f"{_path(handle)}/proposals", lambda answer: json_of(answer)["proposals"]))

@@ -46,6 +46,8 @@ from tureen.transport import WAIT_DEFAULT_S, Parameter, Publication, Transport
 URL_DEFAULT = "http://127.0.0.1:8080"
 TIMEOUT_DEFAULT_S = 30.0
 MATCHES_DEFAULT = 1_000
+DIFFERENCE_DEFAULT = 1_000
+"""Rows of each kind that a difference has at most."""
 ONCE = {"maintenance": "none"}
 """Options of a query that is asked once."""
 
@@ -60,6 +62,17 @@ class Query(Handled["Client"]):
     def snapshot(self, at: Instant | None = None, *, archive: bool | None = None) -> Snapshot:
         """Its answer now, or as of an earlier instant: :meth:`Client.snapshot`."""
         return self._client.snapshot(self.handle, at=at, archive=archive)
+
+    def difference(
+        self,
+        since: Instant,
+        until: Instant | None = None,
+        *,
+        archive: bool | None = None,
+        limit: int = DIFFERENCE_DEFAULT,
+    ) -> dict[str, Any]:
+        """Which of its rows came and went between two instants: :meth:`Client.difference`."""
+        return self._client.difference(self.handle, since, until, archive=archive, limit=limit)
 
     def changes(self, since: str | None = None, **options: Unpack[Options]) -> ChangeFeed:
         """Its answer and what changes in it, or what changed behind a position: :meth:`Client.changes`."""
@@ -292,6 +305,24 @@ class Client:
         Raises UnknownQuery, InstantRefused, InstantOutOfRange, LimitExceeded, HistoryUnavailable.
         """
         return Snapshot.of(self.fetch(handle, "arrow", at, archive=archive))
+
+    def difference(
+        self,
+        handle: str,
+        since: Instant,
+        until: Instant | None = None,
+        *,
+        archive: bool | None = None,
+        limit: int = DIFFERENCE_DEFAULT,
+    ) -> dict[str, Any]:
+        """Which rows of an answer came and went between two instants, as bags, by HTTP.
+
+        since, until: instants as of :meth:`snapshot`; until None: NOW. archive: as of :meth:`snapshot`.
+        limit: of ``added`` and of ``removed``, so many rows at most, in JSON's types; ``added_total`` and
+        ``removed_total`` count all. Raises what :meth:`snapshot` raises of either instant.
+        """
+        until_ms = None if until is None else instant_ms(until)
+        return self._http.run(calls.difference(handle, instant_ms(since), until_ms, archive, limit))
 
     def fetch(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import random
 from collections import Counter
@@ -9,9 +10,11 @@ from typing import Any
 
 import pytest
 
+import tureen
 from tests.broker.conftest import stream_sql
 from tests.broker.running import Broker
 from tests.kafka import wait_until
+from tureen.errors import InstantOutOfRange
 
 BASE_MS = 1_700_000_000_000
 END_MS = 20_000
@@ -77,6 +80,25 @@ def difference(shared: Broker, handle: str, from_ms: int, to_ms: int | None, **m
     told: dict[str, Any] = reply.json()
     del told["position"]  # other streams of the shard go on
     return told
+
+
+def test_the_clients_ask_for_a_difference(shared: Broker, stream: str) -> None:
+    handle = shared.register(QUERIES["selection"].format(stream))
+    wait_until(lambda: shared.snapshot(handle)["now_ms"] == BASE_MS + 59_999)
+    expected = difference(shared, handle, BASE_MS + 2_000, BASE_MS + 12_345, limit=5)
+
+    async def asked() -> dict[str, Any]:
+        async with tureen.connect_async(shared.url) as client:
+            return await client.query(handle).difference(BASE_MS + 2_000, BASE_MS + 12_345, limit=5)
+
+    with tureen.connect(shared.url) as client:
+        told = client.query(handle).difference("2023-11-14T22:13:22Z", BASE_MS + 12_345, limit=5)
+        assert client.difference(handle, BASE_MS + 59_999)["added"] == []
+        with pytest.raises(InstantOutOfRange) as refused:
+            client.difference(handle, BASE_MS + 60_000)
+    assert refused.value.latest_ms == BASE_MS + 59_999
+    for one in (told, asyncio.run(asked())):
+        assert one | {"position": None} == expected | {"position": None}
 
 
 def test_what_a_difference_refuses(shared: Broker, stream: str) -> None:

@@ -14,7 +14,7 @@ import { History } from "./query/history.js";
 import { filled, isOrdered, Sql } from "./query/sql.js";
 import { Tags } from "./query/tags.js";
 
-const AGAIN_MS = 2_000;
+const AGAIN_MS = 5_000;
 const TABS = [
   { id: "answer", title: "Answer" },
   { id: "history", title: "History" },
@@ -46,13 +46,13 @@ const Locked = ({ id, error }) => html`
   <h1>Query <code>${id}</code></h1>
   ${error.code === "handle_needed" ? html`<${Card} title="The handle is needed"><${HandleForm} id=${id} why="Whoever is not the operator sees a query by its handle." /><//>` : error.status === 404 ? html`<${Gone} id=${id} />` : html`<${ErrorBox} error=${error} />`}`;
 
-const Shown = ({ tab, id, handle, query, turn, onTab, onUse, onChanged }) => {
+const Shown = ({ tab, id, handle, query, turn, onTab, onUse, onChanged, onState }) => {
   if (tab === "cost") return html`<${Cost} key=${turn} id=${id} handle=${handle} onUse=${handle === null ? null : onUse} />`;
   if (tab === "options") return html`<${Card} title="Options"><${Attributes} id=${`query/${id}`} onChanged=${onChanged} /><//>`;
   if (handle === null)
     return html`<${Card} title=${tab === "history" ? "History" : "Answer"}><${HandleForm} id=${id} why="The answer of a query opens with its handle, which its owner was given as it was registered." /><//><${Card} title="How exact it is"><${Tags} tags=${query.approximation} /><//>`;
   if (tab === "history") return html`<${History} id=${id} handle=${handle} sources=${query.sources} onLive=${() => onTab("answer")} />`;
-  return html`<${Answer} id=${id} handle=${handle} isOrdered=${isOrdered(query.sql)} anew=${query.sql} />`;
+  return html`<${Answer} id=${id} handle=${handle} isOrdered=${isOrdered(query.sql)} anew=${query.sql} onState=${onState} />`;
 };
 
 export const QueryView = ({ route }) => {
@@ -85,13 +85,13 @@ export const QueryView = ({ route }) => {
       </div>
     </div>
     ${isGone && html`<p class="error" role="alert"><strong>This query was dropped while you watched.</strong> Nothing here changes any more. <a href="#/queries">All queries</a></p>`}
-    ${error && !isGone && html`<${ErrorBox} error=${error} retry=${again} />`}
+    ${error && !isGone && error.status !== 0 && html`<${ErrorBox} error=${error} retry=${again} />`}
     ${query.error && html`<${ErrorBox} error=${query.error} />`}
     <div class="grid wide">
       <${Card} title="Text" tools=${html`<${Copy} text=${text} />`}><${Sql} sql=${query.sql} parameters=${query.parameters} /><//>
       <${Card} title="Facts"><${Facts} id=${id} query=${query} /><//>
     </div>
     <${Tabs} tabs=${TABS} selected=${tab} onSelect=${onTab} label="Parts of the query">
-      <div class="stack"><${Shown} tab=${tab} id=${id} handle=${handle} query=${query} turn=${turn} onTab=${onTab} onUse=${setAltering} onChanged=${onChanged} /></div>
+      <div class="stack"><${Shown} tab=${tab} id=${id} handle=${handle} query=${query} turn=${turn} onTab=${onTab} onUse=${setAltering} onChanged=${onChanged} onState=${again} /></div>
     <//>`;
 };

@@ -2,7 +2,7 @@
 
 import { count } from "../../lib/units.js";
 import { Badge, Card, ErrorBox, Instant } from "../../lib/widgets.js";
-import { html, useMemo } from "../../vendor/core.js";
+import { html, useEffect, useMemo } from "../../vendor/core.js";
 import { useLive } from "./live.js";
 import { Plot } from "./plot.js";
 import { AnswerTable } from "./table.js";
@@ -24,8 +24,8 @@ const OPERATORS = {
   rstream: "This query tells its whole answer at each instant.",
 };
 
-/** isOrdered: the text asks for an order of its rows. */
-export const Answer = ({ id, handle, isOrdered, anew }) => {
+/** isOrdered: the text asks for an order of its rows. onState(): the query was paused or dropped, or goes on. */
+export const Answer = ({ id, handle, isOrdered, anew, onState }) => {
   const { state, error, columns, operator, rows, total, now_ms, tags, complete_from_ms, came, went, refetched } = useLive(
     id,
     handle,
@@ -33,6 +33,9 @@ export const Answer = ({ id, handle, isOrdered, anew }) => {
     anew,
   );
   const isFailed = state === "failed";
+  useEffect(() => {
+    if (["live", "paused", "gone"].includes(state)) onState();
+  }, [state]);
   const [tone, words] = STATES[state];
   const columnsKept = useMemo(() => columns, [JSON.stringify(columns)]);
   return html`
