@@ -28,7 +28,7 @@ from broker.http.requests import body_object
 from broker.http.summaries import ENTITY, SummaryRequests
 from broker.worker.allotments import is_allotment
 from broker.worker.entities import QUERY, Entities, Entity, Reading
-from broker.worker.entity_readers import readers_of
+from broker.worker.entity_readers import reached_from, readers_of
 from broker.worker.node import Node
 from engine.model.attributes import AttributeValue
 from engine.queries.entities import KINDS_KNOWN
@@ -94,13 +94,15 @@ class EntityRequests:
             "next": page[-1] if first + limit < len(ids) else None,
         }
 
-    async def shared_by(self, names: Iterable[str]) -> set[str]:
-        """The ids of the entities that any of these queries shares; of those that do not stand none."""
+    async def behind(self, names: Iterable[str], source: str) -> set[str]:
+        """The ids of the entities that any of these queries shares, and that rows of a source come to; of
+        queries that do not stand none.
+        """
         reading = await self._entities.read()
         found: set[str] = set()
         for name in names:
             found |= reading.shared_by(name) or set()
-        return found
+        return await asyncio.to_thread(reached_from, reading, source, found)
 
     async def _found(self, id_: str) -> Entity:
         if id_.startswith(QUERY):

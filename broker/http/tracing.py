@@ -94,7 +94,7 @@ class Traces:
             stages.append(_matched(found.query_ids, found.total, joined, limit))
             stages.append(_joined(pairs, one))
             ids = [*found.query_ids, *(query.query_id for _, each in joined for query in each.satisfied)]
-            stages.append(await self._followed(ids, found.total, limit))
+            stages.append(await self._followed(name, ids, found.total, limit))
         return {
             "source": name,
             "topic": entry.stream.topic,
@@ -130,14 +130,14 @@ class Traces:
             pairs += [(shard.number, each) for each in partners(view, name, stored.ordinal)]
         return queries, pairs
 
-    async def _followed(self, ids: Iterable[str], total: int, limit: int) -> Stage:
+    async def _followed(self, source: str, ids: Iterable[str], total: int, limit: int) -> Stage:
         some = list(dict.fromkeys(ids))[:OPERATORS_OF_QUERIES]
         try:
-            found = await self._entities.shared_by(some)
+            found = await self._entities.behind(some, source)
         except TureenError as refused:
             return _stage("followed", [], why=refused.message)
         behind = sorted(id_ for id_ in found if id_.split("/", 2)[1:2] in BEHIND)
-        told = f"{len(behind):,} operators, sinks and answers are behind it"
+        told = f"operators, sinks and sets of answers behind it: {len(behind):,}"
         if total > len(some) or limit < total:
             told += f", of {len(some):,} of the queries that it satisfies"
         return _stage("followed", behind, told, queries_looked_at=len(some))
@@ -351,7 +351,7 @@ def _columns(row: Batch) -> list[dict[str, Any]]:
 def _matched(ids: Iterable[str], total: int, joined: list[tuple[int, JoinedQueries]], limit: int) -> Stage:
     satisfied = [query.query_id for _, each in joined for query in each.satisfied]
     unknown = sum(each.total - each.looked_at for _, each in joined)
-    told = f"it satisfies the predicates of {total:,} queries over its source alone"
+    told = f"it satisfies the predicates of {total:,} {_queries(total)} over its source alone"
     if satisfied or unknown:
         told += f" and of {len(satisfied):,} over several"
     if unknown:
@@ -368,6 +368,10 @@ def _matched(ids: Iterable[str], total: int, joined: list[tuple[int, JoinedQueri
     )
 
 
+def _queries(count: int) -> str:
+    return "query" if count == 1 else "queries"
+
+
 def _joined(pairs: list[tuple[int, Partners]], one: _Way) -> Stage:
     if not one.is_held or one.outcome == "waiting":
         return _stage("joined", (), why="partners are found for rows that are held, and it is not")
@@ -380,5 +384,6 @@ def _joined(pairs: list[tuple[int, Partners]], one: _Way) -> Stage:
         }
         for shard, each in pairs
     ]
-    told = f"it is an input of {len({each['join'] for each in found}):,} joins"
+    joins = len({each["join"] for each in found})
+    told = f"its source is an input of {joins:,} {'join' if joins == 1 else 'joins'}"
     return _stage("joined", dict.fromkeys(str(each["join"]) for each in found), told, joins=found)

@@ -1,11 +1,13 @@
-"""Which queries share an entity: the inverse of what a query shares.
+"""Which queries share an entity, the inverse of what a query shares; and which entities rows come to.
 
-O(queries) for each question, in any thread; of queries that share the same ones it is looked up once.
+O(queries), or O(entities), for each question, in any thread.
 """
 
 from __future__ import annotations
 
-from broker.worker.entities import Reading
+from collections.abc import Collection
+
+from broker.worker.entities import Reading, part_id
 from engine.dataflow.buffers import settings as buffers
 
 
@@ -26,3 +28,22 @@ def readers_of(reading: Reading, id_: str) -> list[str]:
             if known:
                 found.append(query.query_id)
     return sorted(found)
+
+
+def reached_from(reading: Reading, source: str, among: Collection[str]) -> set[str]:
+    """Those of some entities that read the Query SteM of a source, themselves or by others."""
+    found: set[str] = set()
+    for number, report in reading.reports.items():
+        readers: dict[str, list[str]] = {}
+        for part in report.parts:
+            for below in part.reads:
+                readers.setdefault(below, []).append(part.id)
+        reached: set[str] = set()
+        left = [f"query-stem/{source}"]
+        while left:
+            for above in readers.get(left.pop(), ()):
+                if above not in reached:
+                    reached.add(above)
+                    left.append(above)
+        found.update(id_ for id_ in (part_id(number, each) for each in reached) if id_ in among)
+    return found

@@ -7,6 +7,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 from engine.dataflow.node import Node
+from engine.model.source import SourceName
 from engine.model.usage import Usage
 
 DIGEST_BYTES = 6
@@ -14,13 +15,16 @@ DIGEST_BYTES = 6
 
 @dataclass(frozen=True, slots=True)
 class OperatorEntity:
-    """An operator, or a sink (node: None). queries: how many share it. reads: ids of those below."""
+    """An operator, or a sink (node: None). queries: how many share it. reads: ids of those below; where there
+    are none, it takes rows of ``sources``.
+    """
 
     id: str
     usage: Usage
     queries: int
     reads: tuple[str, ...]
     node: Node | None
+    sources: tuple[SourceName, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -389,6 +389,7 @@ class Graph:
                 readers[id(node)],
                 tuple(of_node[id(below)] for below in node.inputs),
                 node,
+                node.sources,
             )
             for key, node in self._nodes.items()
         ]

@@ -20,6 +20,7 @@ from engine.kernels import told as kernels
 from engine.kernels.told import Lists
 from engine.model.attributes import Attribute
 from engine.model.batch import Int32Array, Int64Array
+from engine.model.source import SourceName
 from engine.model.usage import Usage
 from engine.operators.relation import Relation
 from tureen.errors import TureenError
@@ -99,6 +100,8 @@ class Node(ABC):
     foretold = False
     entered = 0
     premature = 0
+    sources: tuple[SourceName, ...] = ()
+    """Of one without inputs, the sources whose rows it takes."""
 
     def __init__(self, *below: Node) -> None:
         self.columns = Columns()

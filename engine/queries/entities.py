@@ -350,7 +350,7 @@ def report(
     for key, graph in graphs.items():
         for one in graph.operators:
             node = one.node
-            sources_of = tuple(f"query-stem/{name}" for name in key)
+            sources_of = tuple(f"query-stem/{name}" for name in one.sources or key)
             parts.append(
                 Part(
                     one.id,

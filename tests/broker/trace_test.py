@@ -81,6 +81,8 @@ def test_the_way_of_a_record(shared: Broker, name: str) -> None:
         total = each["statistics"]["queries"]
         assert (page["total"], len(page["queries"])) == (total, min(total, 1)), each["id"]
         assert (page["next"] is None) == (total < 2)
+    behind = one["by"]["followed"]["entities"]
+    assert all(f"/query-stem/{other}" not in id_ for id_ in behind)
     lit = [id_ for stage in one["stages"] for id_ in stage["entities"]]
     assert set(lit) <= known
     assert any("/sink/" in id_ for id_ in one["by"]["followed"]["entities"])

@@ -32,6 +32,7 @@ class FlowNode(Node):
     def __init__(self, query: Query, streams: Streams) -> None:
         super().__init__()
         self._query = query
+        self.sources = query.sources
         self._streams = streams
         self.readers: dict[str, StandingQuery] = {}
         """Queries that begin so; they see the sources with the matches that are kept for one of them."""

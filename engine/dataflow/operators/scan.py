@@ -51,6 +51,7 @@ class ScanNode(Node):
         """kind: without a predicate. foretold: of a window of time."""
         super().__init__()
         self.kind = kind
+        self.sources = (kind.source,)
         self.foretold = foretold
         self.id_words = 1 if kind.assignment is None else 3
         self.ordered = True
