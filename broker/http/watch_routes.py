@@ -43,5 +43,6 @@ def add_watch_routes(
         if entity is not None:
             return json(history.of_entity(entity, since_ms))
         if source is not None:
-            return json(history.of_source(source, since_ms))
+            stands = source in node.directory.sources
+            return json(history.of_source(source, since_ms, stands=stands))
         return json(history.of_broker(since_ms))

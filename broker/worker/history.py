@@ -98,9 +98,13 @@ class History:
         """As :meth:`broker.worker.curves.Curves.told` has it."""
         return self._broker.told(since_ms)
 
-    def of_source(self, name: str, since_ms: int | None) -> dict[str, Any]:
-        """Raises UnknownSource: there is none, or it is none of the first."""
+    def of_source(self, name: str, since_ms: int | None, *, stands: bool = False) -> dict[str, Any]:
+        """Of one of the first sources. stands: it is a stream or a table: where there is room it has only
+        just come, and has no instant yet. Raises UnknownSource: there is none, or it is none of the first.
+        """
         curves = self._sources.get(name)
+        if curves is None and stands and len(self._sources) < SOURCES_MAX:
+            return _curves(EVERY_MS).told(since_ms)
         if curves is None:
             hint = f"the history of the first {SOURCES_MAX} streams and tables, by name, is kept"
             raise UnknownSource(name, hint=hint)

@@ -62,6 +62,8 @@ def test_one_source_with_the_partition_that_holds_now_back(shared: Broker, name:
     assert [(one["name"], one["queries"]) for one in page["sources"]] == [(name, 1), (f"{name}_v", 0)]
     page = shared.http.get("/sources", params={"search": name, "sort": "now_ms", "offset": 1}).json()
     assert (page["total"], len(page["sources"])) == (2, 1)
+    assert shared.http.get("/history", params={"source": name}).status_code == 200
+    assert shared.http.get("/history", params={"source": f"{name}_v"}).json()["code"] == "unknown_source"
     refused = shared.http.get(f"/sources/{name}_no")
     assert refused.json()["code"] == "unknown_source"
 

@@ -27,17 +27,19 @@ const joined = (before, found) => {
 /**
  * `[{at_ms, series}, error]` of a source, as `GET /history?source=` has it.
  * @param {string} name
+ * @param {boolean} kept whether it is a stream or a table: views have none
  * @returns {[{at_ms: number[], series: Record<string, {unit: string, values: (number|null)[]}>}, any]}
  */
-export const useHistory = (name) => {
+export const useHistory = (name, kept) => {
   const known = useRef(NOTHING);
   const [, error] = usePolled(
     async (signal) => {
+      if (!kept) return 0;
       const since_ms = known.current.at_ms.at(-1) ?? null;
       known.current = joined(known.current, await get(`history${queryString({ source: name, since_ms })}`, { signal }));
       return known.current.at_ms.length;
     },
-    [name],
+    [name, kept],
     EVERY_MS,
   );
   return [known.current, error];

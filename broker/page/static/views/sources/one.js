@@ -29,7 +29,7 @@ const useRate = (source) => {
 const Figures = ({ source, perSecond, history }) => {
   const since = source.counted_from_ms ? html`since <${Instant} ms=${source.counted_from_ms} />` : null;
   const stored = source.kind !== "view";
-  return html`<div class="grid figures">
+  return html`<div class="grid source-figures">
     ${stored && html`<div class="card"><${Figure} name="Records" value=${rate(perSecond)} note=${`${count(source.records)} since the broker started`}><${Spark} history=${history} of="records_per_s" label="records per second" /><//></div>`}
     <div class="card"><${Figure} name="NOW (UTC)" value=${html`<${Instant} ms=${source.now_ms} />`} note=${source.now_ms === null ? "no row has set it yet" : distance(source.now_ms, source.at_ms)}><${Spark} history=${history} of="lag_ms" label="how far NOW is behind" /><//></div>
     ${stored && html`<div class="card"><${Figure} name="Rows" value=${count(source.rows)} note=${html`${count(source.pending)} more wait for NOW${source.retained_from_ms !== null ? html`; from <${Instant} ms=${source.retained_from_ms} />` : ""}`} /></div>`}
@@ -108,7 +108,7 @@ const ReadBy = ({ source }) => {
 export const OneSource = ({ name }) => {
   const [source, error, again] = usePolled((signal) => get(sourcePath(name), { signal }), [name], EVERY_MS);
   const perSecond = useRate(source);
-  const [history, historyError] = useHistory(name);
+  const [history, historyError] = useHistory(name, Boolean(source?.time_rules));
   const [drops, setDrops] = useState(false);
   const gone = error?.code === "unknown_source";
   if (gone)

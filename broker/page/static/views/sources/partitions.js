@@ -102,7 +102,7 @@ export const Partitions = ({ source, onChanged }) => {
             </tr></thead>
             <tbody>${partitions.map((one) => html`<${PartitionRow} key=${one.partition} one=${one} from=${from} until=${until} now_ms=${now_ms} onBeat=${beats && setAsked} />`)}</tbody>
           </table></div>
-          <p class="dim legend"><span class="key mark"></span> watermark <span class="key latest"></span> latest timestamp <span class="key now"></span> NOW</p>`
+          <p class="dim marks"><span class="key mark"></span> watermark <span class="key latest"></span> latest timestamp <span class="key now"></span> NOW</p>`
         : html`<${Empty}>No partition is known yet.<//>`
     }
     ${asked !== undefined && html`<${HeartbeatDialog} source=${source} partition=${asked} onClose=${() => setAsked(undefined)} onSent=${sent} />`}
