@@ -14,7 +14,7 @@ const REFUSALS_SHOWN = 20;
 const ACTIONS = {
   pause: { verb: "Pause", past: "paused", about: "They stay registered and cost next to nothing. Their answers cannot be read, and their feeds and result topics are silent, until they are resumed; rows are kept for their windows." },
   resume: { verb: "Resume", past: "resumed", about: "Their answers are built from the rows that are kept, and all that follow them are told by one difference what changed since the pause." },
-  drop: { verb: "Drop", past: "dropped", danger: true, about: "They end for good: their handles open nothing any more, and feeds of their changes end. Result topics keep what was written." },
+  drop: { verb: "Drop", past: "dropped", danger: true, about: "They end for good: their handles open nothing any more, feeds of their changes end, and their rows are taken back from result topics, one by one." },
 };
 
 /** The ids of all queries that are like that, as far as they can be selected: `Map(id, text)`. */
