@@ -144,7 +144,7 @@ def _values(part: Part, before: Measured | None, elapsed_s: float) -> dict[str, 
     return {
         "rows_in_per_s": (per_s("rows_in"), "rows/s"),
         "memory_bytes": (float(part.nbytes), "bytes"),
-        "cpu_share": (None if cpu_ns_per_s is None else cpu_ns_per_s / 1e9, "share of a core"),
+        "cpu_share": (None if cpu_ns_per_s is None else cpu_ns_per_s / 1e9, "share"),
     } | {one.name: (_number(one), one.measured_in or "") for one in settable}
 
 

@@ -66,10 +66,10 @@ class Observer:
             | {
                 "memory_bytes": (node.memory.used, "bytes"),
                 "memory_budget_bytes": (node.memory.budget.budget_bytes, "bytes"),
-                "cpu_share": (share, "share of a core"),
+                "cpu_share": (share, "share"),
             }
             | {f"memory_bytes.{name}": (size, "bytes") for name, size in node.memory.structures().items()}
-            | {f"cpu_share.{kind}": (of, "share of a core") for kind, of in (kinds or {}).items()},
+            | {f"cpu_share.{kind}": (of, "share") for kind, of in (kinds or {}).items()},
         )
 
 
