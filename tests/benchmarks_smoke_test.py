@@ -221,6 +221,10 @@ BROKER_RUNS = {
         "--queries 300 --rounds 3 --rows 100",
         ["first_ms", "page_ms.p99", "search_ms.p99", "shapes_ms.p99", "other_ms.p99", "bytes_per_query"],
     ),
+    "page": (
+        "--queries 50 --pages 3 --rate 100 --seconds 0.5 --updates 3 --no-browser",
+        ["cpu_share", "mb", "frames_per_s", "update_ms.p50", "update_ms.p99"],
+    ),
     "snapshots": (
         "--queries 20 --rate 50 --records 500 --seconds 1",
         ["per_s", "ms.p50", "ms.p99", "rows.max", "bare_ms.p99", "duckdb_ms.p99"],
