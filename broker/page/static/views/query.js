@@ -92,6 +92,6 @@ export const QueryView = ({ route }) => {
       <${Card} title="Facts"><${Facts} id=${id} query=${query} /><//>
     </div>
     <${Tabs} tabs=${TABS} selected=${tab} onSelect=${onTab} label="Parts of the query">
-      <div class="stack"><${Shown} tab=${tab} id=${id} handle=${handle} query=${query} turn=${turn} onTab=${onTab} onUse=${setAltering} onChanged=${onChanged} onState=${again} /></div>
+      <div class="query-stack"><${Shown} tab=${tab} id=${id} handle=${handle} query=${query} turn=${turn} onTab=${onTab} onUse=${setAltering} onChanged=${onChanged} onState=${again} /></div>
     <//>`;
 };

@@ -37,7 +37,7 @@ export const HandleForm = ({ id, why }) => {
       setBusy(false);
     }
   };
-  return html`<form class="handle" onSubmit=${open}>
+  return html`<form class="query-handle" onSubmit=${open}>
     <p>${why} It stays in this tab: it is in no address and no log.</p>
     <div class="row">
       <${Field} label="Handle">${(input) => html`<input id=${input} type="password" autocomplete="off" spellcheck=${false} value=${given} onInput=${(event) => setGiven(event.currentTarget.value)} />`}<//>

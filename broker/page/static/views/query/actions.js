@@ -93,7 +93,7 @@ const Alter = ({ id, handle, sql, now, onDone, onClose }) => {
   };
   const wrong = refused ?? error;
   return html`<${Dialog} title="Alter the text" onClose=${onClose} wide=${true}>
-    <form class="alter" onSubmit=${apply}>
+    <form class="query-alter" onSubmit=${apply}>
       <${Field} label="Text" hint="It keeps its id, its handle and its options. Where the columns stay the same, those who follow it go on with the difference of both answers.">${(
         input,
         more,
@@ -102,7 +102,7 @@ const Alter = ({ id, handle, sql, now, onDone, onClose }) => {
           setText(event.currentTarget.value);
           setRefused(null);
         }}></textarea>`}<//>
-      ${wrong?.line && html`<pre class="caret" aria-hidden="true">${caretOf(text, wrong)}</pre>`}
+      ${wrong?.line && html`<pre class="query-caret" aria-hidden="true">${caretOf(text, wrong)}</pre>`}
       <${ErrorBox} error=${wrong} />
       <div aria-live="polite">${told ? html`<${Consequences} consequences=${told.consequences} />` : isNew && !wrong ? html`<p class="dim">Asking what it does …</p>` : null}</div>
       <footer><button type="button" onClick=${onClose}>Cancel</button><button class="main" disabled=${busy || !isNew || Boolean(error)}>${busy ? "…" : "Apply"}</button></footer>

@@ -15,6 +15,7 @@ const STATES = {
   waiting: ["bad", "no connection: these are old values"],
   hidden: ["dim", "resting"],
   paused: ["dim", "paused: there is no answer"],
+  pending: ["warn", "not running: there is no answer yet"],
   gone: ["bad", "dropped"],
   failed: ["bad", "ended"],
 };
@@ -46,7 +47,7 @@ export const Answer = ({ id, handle, isOrdered, anew, onState }) => {
       ${refetched && html`<p class="dim">The changes could not be continued, since the text is another or too much time had passed: the answer was fetched anew.</p>`}
       ${
         columns.length > 0 &&
-        html`<p class="facts">
+        html`<p class="query-facts">
             NOW <${Instant} ms=${now_ms} /> UTC
             ${state !== "polling" && html`<span class="dim"> · ${count(came)} came, ${count(went)} went while you looked</span>`}
             ${complete_from_ms !== null && html`<span class="warn"> · complete only from <${Instant} ms=${complete_from_ms} /> UTC on: older rows are gone</span>`}

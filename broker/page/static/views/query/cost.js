@@ -16,7 +16,7 @@ const Costs = ({ id }) => {
   if (error && !entity) return html`<${ErrorBox} error=${error} retry=${again} />`;
   if (!entity) return html`<p class="dim">…</p>`;
   const of = Object.fromEntries(entity.attributes.map((one) => [one.name, one.value]));
-  return html`<div class="grid figures">
+  return html`<div class="grid query-figures">
       <${Figure} name="Computing time" value=${share(of.cpu_share)} note="of that of all queries" />
       <${Figure} name="Memory" value=${bytes(of.memory_bytes)} note="its part of what it shares, and its own" />
       <${Figure} name="A row costs" value=${ns(of.row_cost_ns)} note=${`${short(of.rows_in)} rows went in`} />
@@ -85,6 +85,6 @@ export const Cost = ({ id, handle, onUse }) => {
     <//>
     <${Card} title="Texts that cost less">
       <${ErrorBox} error=${refused} />
-      ${proposals && (proposals.proposals.length ? html`<ul class="proposals">${proposals.proposals.map((one) => html`<${Proposal} key=${one.sql} one=${one} onUse=${onUse} canUse=${onUse !== null && !readOnly.value} />`)}</ul>` : html`<${Empty}>None is known for this query.<//>`)}
+      ${proposals && (proposals.proposals.length ? html`<ul class="query-proposals">${proposals.proposals.map((one) => html`<${Proposal} key=${one.sql} one=${one} onUse=${onUse} canUse=${onUse !== null && !readOnly.value} />`)}</ul>` : html`<${Empty}>None is known for this query.<//>`)}
     <//>`;
 };

@@ -50,7 +50,7 @@ const Then = ({ id, handle, at }) => {
     ${
       answer &&
       !error &&
-      html`<div class=${isOld ? "stale" : ""} aria-busy=${isOld}>
+      html`<div class=${isOld ? "query-stale" : ""} aria-busy=${isOld}>
         ${!answer.complete && html`<p class="warn">Complete only from <${Instant} ms=${answer.complete_from_ms} /> UTC on: older rows are gone.</p>`}
         ${answer.archive && html`<p class="dim">${count(answer.archive.rows)} rows of it are from the archive.</p>`}
         <${Rows} columns=${answer.columns} list=${answer.rows} total=${answer.rows_total} label="Rows of the answer then" />
@@ -103,7 +103,7 @@ export const History = ({ id, handle, sources, onLive }) => {
   const [from, to] = other === null ? [null, null] : [Math.min(settled, other), Math.max(settled, other)];
   return html`
     <${Card} title="Instant" tools=${html`<button type="button" class="small" onClick=${again} title="Ask again how far NOW has come">Newest instant again</button><button type="button" class="small" onClick=${onLive}>Back to live</button>`}>
-      <div class="slider">
+      <div class="query-slider">
         <button type="button" aria-label="One step earlier" disabled=${at <= lowest} onClick=${() => move(-step)}>◀</button>
         <input type="range" aria-label="Instant of the answer" aria-valuetext=${`${instant(at)} UTC`} min=${low} max=${now} step=${1} value=${at}
           onInput=${(event) => setAt(Number(event.currentTarget.value))}
@@ -115,7 +115,7 @@ export const History = ({ id, handle, sources, onLive }) => {
           }} />
         <button type="button" aria-label="One step later" disabled=${at >= now} onClick=${() => move(step)}>▶</button>
       </div>
-      <div class="row between dim"><${Instant} ms=${low} /><strong class="at">${instant(at)} UTC<span class="dim"> (${at === now ? "the newest" : `${duration(now - at)} earlier`})</span></strong><${Instant} ms=${now} /></div>
+      <div class="row between dim"><${Instant} ms=${low} /><strong class="query-at">${instant(at)} UTC<span class="dim"> (${at === now ? "the newest" : `${duration(now - at)} earlier`})</span></strong><${Instant} ms=${now} /></div>
       <div class="row">
         <${Field} label="Reach of the slider">${(input) => html`<select id=${input} value=${String(span)} onChange=${(event) => setSpan(Number(event.currentTarget.value))}>${SPANS.map((one) => html`<option key=${one} value=${String(one)}>${Number.isFinite(one) ? `the last ${duration(one)}` : `all: from ${instant(lowest)}`}</option>`)}</select>`}<//>
         <${Field} label="Step">${(input) => html`<select id=${input} value=${String(step)} onChange=${(event) => setStep(Number(event.currentTarget.value))}>${STEPS.map((one) => html`<option key=${one} value=${String(one)}>${duration(one)}</option>`)}</select>`}<//>

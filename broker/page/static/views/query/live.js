@@ -18,7 +18,7 @@ export const MARKED_MS = 1_200;
 
 /**
  * @typedef {{
- *   state: "loading"|"live"|"polling"|"waiting"|"hidden"|"paused"|"gone"|"failed", error: any, columns: {name: string, type: string}[],
+ *   state: "loading"|"live"|"polling"|"waiting"|"hidden"|"paused"|"pending"|"gone"|"failed", error: any, columns: {name: string, type: string}[],
  *   operator: string|null, rows: import("./bag.js").Row[], total: number, now_ms: number|null, tags: any[], complete_from_ms: number|null,
  *   came: number, went: number, refetched: boolean,
  * }} Frame
@@ -54,6 +54,8 @@ export class LiveAnswer {
   #drawing = 0;
   #drawn = 0;
   #closed = false;
+  /** Of the last rows of an rstream. @type {number|null} */
+  #instant = null;
 
   /** @param {string} id @param {string} handle @param {boolean} isOrdered its rows have an order, which changes do not tell */
   constructor(id, handle, isOrdered) {
@@ -97,6 +99,7 @@ export class LiveAnswer {
   #refused(error) {
     if (this.#closed) return;
     if (error.code === "query_paused") this.#wait("paused", error);
+    else if (error.code === "query_not_running") this.#wait("pending", error);
     else if (error.status === 404) this.#tell({ state: "gone", error });
     else if (error.status === 0 || error.status === 429 || error.status >= 500) this.#wait("waiting", error);
     else this.#tell({ state: "failed", error });
@@ -169,13 +172,7 @@ export class LiveAnswer {
     const now = performance.now();
     const { came, went, operator, columns } = this.#facts;
     if (operator === "rstream") {
-      // each instant gives the whole answer: the last one counts
-      const last = changes.at(-1)?.[1];
-      this.#bag.become(
-        changes.filter(([, at]) => at === last).map(([, , values]) => values),
-        now,
-      );
-      this.#facts = { ...this.#facts, came: came + changes.length };
+      this.#replace(changes, now);
       return;
     }
     const added =
@@ -185,6 +182,16 @@ export class LiveAnswer {
     const placed = places.length > 0 || this.#bag.rows.size <= 1;
     this.#bag.change(added, placed ? (values) => JSON.stringify(places.map((place) => values[place])) : null, now);
     this.#facts = { ...this.#facts, came: came + comes, went: went + added.length - comes };
+  }
+
+  /** Each instant gives the whole answer, in one line or several: that of the last one counts. */
+  #replace(changes, now) {
+    const last = changes.at(-1)?.[1];
+    const rows = changes.filter(([, at]) => at === last).map(([, , values]) => values);
+    if (last === this.#instant) for (const values of rows) this.#bag.add(values, now);
+    else if (rows.length) this.#bag.become(rows, now);
+    this.#instant = last ?? this.#instant;
+    this.#facts = { ...this.#facts, came: this.#facts.came + changes.length };
   }
 
   #ended({ reason, error }) {

@@ -70,7 +70,7 @@ const Lines = ({ columns, rows, choice }) => {
   if (!at.length) return html`<${Empty}>No row has a time and a number yet.<//>`;
   return html`
     <${Curve} at=${at} series=${series} height=${220} spans=${true} fromZero=${false} label=${`${columns[choice.y].name} over ${columns[choice.x].name}`} />
-    <ul class="legend">${series.map(({ name }, place) => html`<li key=${name}><span class=${`swatch line-${place + 1}`}></span>${name}</li>`)}</ul>
+    <ul class="query-legend">${series.map(({ name }, place) => html`<li key=${name}><span class=${`swatch line-${place + 1}`}></span>${name}</li>`)}</ul>
     ${left.length > 0 && html`<p class="dim">${count(left.length)} more of ${columns[choice.series].name} are not drawn: ${left.slice(0, 3).join(", ")}${left.length > 3 ? ", …" : ""}</p>`}`;
 };
 
@@ -87,7 +87,7 @@ const Bars = ({ columns, rows, choice }) => {
   if (!all.length) return html`<${Empty}>No row has a number yet.<//>`;
   const unit = columns[choice.y].name;
   return html`
-    <table class="bars"><caption>${unit} by ${columns[choice.x].name}${sums.size < rows.length ? ", added up where there are several rows" : ""}</caption><tbody>${all
+    <table class="query-bars"><caption>${unit} by ${columns[choice.x].name}${sums.size < rows.length ? ", added up where there are several rows" : ""}</caption><tbody>${all
       .slice(0, BARS_MAX)
       .map(
         ([name, value]) =>

@@ -52,14 +52,14 @@ export const AnswerTable = ({ columns, rows, total, label, newestFirst = false, 
   const held = rows.filter((row) => !row.went).length;
   return html`
     <div class="row between">
-      <p class="dim" role="status" data-count=${total}>${
+      <p class="dim" data-count=${total}>${
         total <= Math.min(SHOWN_MAX, held)
           ? `${count(total)} ${total === 1 ? "row" : "rows"}`
           : `${sort.by === null && newestFirst ? "the newest" : "first"} ${count(Math.min(SHOWN_MAX, held))} of ${count(total)} rows${held < total && sort.by !== null ? ", sorted among themselves" : ""}`
       }</p>
       ${sort.by !== null && html`<button type="button" class="small" onClick=${() => setSort({ by: null, order: null })}>Order of the answer</button>`}
     </div>
-    <div class="scroll answer" tabindex="0" role="region" aria-label=${label}>
+    <div class="scroll query-answer" tabindex="0" role="region" aria-label=${label}>
       <table>
         <${Head} columns=${columns} sort=${shape.by === null ? { by: null } : shape} onSort=${onSort} />
         <tbody>${shown.map((row) => html`<${Line} key=${`${row.serial}${row.went ? "-" : ""}`} row=${row} columns=${columns} mark=${marks ? markOf(row, now) : ""} />`)}</tbody>

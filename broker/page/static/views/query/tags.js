@@ -45,5 +45,5 @@ export const sentence = (tag) => {
 
 export const Tags = ({ tags }) =>
   tags.length
-    ? html`<ul class="tags" aria-label="What is not exact">${tags.map((tag) => html`<li key=${`${tag.kind} ${tag.where}`}><span class="badge warn">${tag.kind}</span> ${sentence(tag)}</li>`)}</ul>`
+    ? html`<ul class="query-tags" aria-label="What is not exact">${tags.map((tag) => html`<li key=${`${tag.kind} ${tag.where}`}><span class="badge warn">${tag.kind}</span> ${sentence(tag)}</li>`)}</ul>`
     : html`<p><span class="badge good">exact</span> <span class="dim">Nothing of the answer is approximated.</span></p>`;

@@ -30,13 +30,13 @@ export const textOf = (value, type) => {
 
 /** A value in a cell; a NULL looks like none of the values that read so. */
 export const Value = ({ value, type }) => {
-  if (value === null || value === undefined) return html`<span class="null">NULL</span>`;
+  if (value === null || value === undefined) return html`<span class="query-null">NULL</span>`;
   const text = textOf(value, type);
   if (type === "TIMESTAMP")
     return html`<time datetime=${value} title=${`${new Date(value).toLocaleString(undefined, { timeZoneName: "short" })}`}>${text}</time>`;
   if (typeof value === "number" && Number.isInteger(value) && !Number.isSafeInteger(value) && type !== "DOUBLE")
     return html`<span title="This browser has 53 bits for a number: the last digits may differ. CSV and Arrow have all.">≈ ${text}</span>`;
-  if (value === "") return html`<span class="null" title="a text without characters">''</span>`;
+  if (value === "") return html`<span class="query-null" title="a text without characters">''</span>`;
   return html`<span title=${text.length > 40 ? text : undefined}>${text}</span>`;
 };
 
