@@ -3,7 +3,7 @@
 import { get } from "../../lib/api.js";
 import { usePolled } from "../../lib/polled.js";
 import { readOnly } from "../../lib/session.js";
-import { count, duration, rate, share } from "../../lib/units.js";
+import { bytes, count, duration, rate, share } from "../../lib/units.js";
 import { Badge, Card, Copy, Empty, ErrorBox, Figure, Instant, useLoaded } from "../../lib/widgets.js";
 import { html, useRef, useState } from "../../vendor/core.js";
 import { DropDialog } from "./drop.js";
@@ -83,9 +83,9 @@ const Summaries = ({ name }) => {
   if (!own.length && !error) return null;
   return html`<${Card} title="Summaries">
     <${ErrorBox} error=${error} />
-    <div class="scroll" tabindex="0" role="region" aria-label="Table of summaries"><table>
-      <thead><tr><th scope="col">Summary</th><th scope="col">Column</th><th scope="col">State</th></tr></thead>
-      <tbody>${own.map((one) => html`<tr key=${one.name}><th scope="row"><a href=${`#/plan?entity=${encodeURIComponent(`summary/${one.name}`)}`}>${one.name}</a></th><td><code>${one.attribute}</code></td><td><${Badge}>${one.state}<//></td></tr>`)}</tbody>
+    <div class="scroll" tabindex="0" role="region" aria-label="Table of summaries"><table class="described">
+      <thead><tr><th scope="col">Summary</th><th scope="col">Column</th><th scope="col">State</th><th scope="col" class="number">Granularity</th><th scope="col" class="number">Rows</th><th scope="col" class="number">Held</th></tr></thead>
+      <tbody>${own.map((one) => html`<tr key=${one.name}><th scope="row">${one.name}</th><td><code>${one.attribute}</code></td><td><${Badge}>${one.state}<//></td><td class="number">${duration(one.granularity_ms)}</td><td class="number">${count(one.rows)}</td><td class="number">${bytes(one.bytes)}</td></tr>`)}</tbody>
     </table></div>
   <//>`;
 };
