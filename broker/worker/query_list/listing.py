@@ -88,19 +88,16 @@ class QueryList:
             order = None if paging is None else self._orders.kept(paging)
             if order is None:
                 await self._refresh()
-                order = await asyncio.to_thread(
-                    self._orders.take,
-                    self._columns,
-                    self._figures,
-                    self._node.directory.queries,
-                    wanted,
-                    sort,
-                    direction,
-                )
-            return self._page(order, offset, limit)
+            return await asyncio.to_thread(self._page, order, wanted, sort, direction, offset, limit)
 
-    def _page(self, order: Order, offset: int, limit: int) -> Page:
+    def _page(
+        self, order: Order | None, wanted: Wanted, sort: Sort, direction: Direction, offset: int, limit: int
+    ) -> Page:
+        """order: None for one as of now."""
         columns = self._columns
+        if order is None:
+            entries = self._node.directory.queries
+            order = self._orders.take(columns, self._figures, entries, wanted, sort, direction)
         rows = []
         for row in order.rows[offset : offset + limit].tolist():
             there = bool(columns.alive[row]) and columns.born[row] <= order.births
