@@ -26,6 +26,7 @@ import {
   run,
   sources,
   values,
+  wording,
 } from "./statements/model.js";
 import { Registering } from "./statements/registering.js";
 import { Result } from "./statements/results.js";
@@ -55,7 +56,7 @@ const Meaning = () => {
   const isOfNow = found?.text === current.value?.text;
   const told = found?.told;
   return html`<${Card} title="What it means" tools=${found && !isOfNow ? html`<span class="dim">being checked …</span>` : null}>
-    ${!found && html`<${Empty}>Type a statement: its columns and its plan are drawn here, and nothing is registered.<//>`}
+    ${!found && html`<${Empty}>${current.value && !wording(current.value.text) ? "Fill in the parameters below the editor: the plan depends on them." : "Type a statement: its columns and its plan are drawn here, and nothing is registered."}<//>`}
     ${found?.error && html`<p class="dim">It is refused; the reason stands below the editor.</p>`}
     ${told && told.columns.length > 0 && html`<p class="columns"><span class="dim">${told.kind === "create" ? "Columns" : "Gives"}</span> ${told.columns.map((one) => html`<span key=${one.name}><code>${one.name}</code> <span class="dim">${one.type}</span></span>`)}</p>`}
     ${told?.plan && html`<${ExplainTree} plan=${told.plan} />`}
@@ -151,7 +152,7 @@ export const StatementsView = () => {
       <div class="left">
         <${Card} title="Editor" tools=${html`
           <button type="button" class="main" disabled=${!text} onClick=${runOne}>${isQuery ? "Register …" : "Run"}</button>
-          ${isQuery && html`<button type="button" disabled=${!text || placeholders(text).length > 0} title="Its plan and texts that use less, among the results" onClick=${explain}>Explain</button>`}
+          ${isQuery && html`<button type="button" disabled=${!text || placeholders(text).length > 0} title=${placeholders(text).length > 0 ? "EXPLAIN takes no parameters; the plan beside the editor does" : "Its plan and texts that use less, among the results"} onClick=${explain}>Explain</button>`}
           ${all.length > 1 && html`<button type="button" onClick=${runAll}>Run all ${all.length}</button>`}`}>
           <${Editor} handle=${editor} onRun=${runOne} onRunAll=${runAll} />
           <${Parameters} />
