@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -25,6 +26,7 @@ from broker.worker.memory_sizes import (
     COMPOSITES,
     KeptBySource,
     Size,
+    TolerantQueries,
     join_size,
     sizes_of,
     window_at,
@@ -39,7 +41,9 @@ HINT = (
 )
 SYNOPSES_MAX = 200
 SIZES_MAX = 200
-FRESH_S = 1.0
+FRESH_S = 2.0
+EDITED_FRESH_S = 0.25
+"""Of what a move is worked out from."""
 HOLDING = ("synopsis", "operator", "queue", "sink", "monitor")
 """Kinds of entities that hold memory."""
 
@@ -78,22 +82,25 @@ class MemoryRequests:
         self._node = node
         self._requests = requests
         self._moving = asyncio.Lock()
+        self._telling = asyncio.Lock()
+        self._tolerant = defaultdict[int, TolerantQueries](TolerantQueries)
         self._told: tuple[float, Told] | None = None
 
     async def told(self) -> Told:
         """What is held, by structure and by synopsis, and the sizes that can be set; the same for all who ask
-        within a second. O(queries), in another thread.
+        within two seconds. O(entities + queries that changed since), in another thread.
         """
-        if self._told is not None and time.monotonic() - self._told[0] < FRESH_S:
-            return self._told[1]
-        reading = await self._requests.read(FRESH_S)
-        kept = {
-            number: await self._node.shards.ask(number, lambda engine: engine.kept_rows())
-            for number in reading.reports
-        }
-        found = await asyncio.to_thread(self._listed, reading, kept)
-        self._told = time.monotonic(), found
-        return found
+        async with self._telling:
+            if self._told is not None and time.monotonic() - self._told[0] < FRESH_S:
+                return self._told[1]
+            reading = await self._requests.read(FRESH_S)
+            kept = {
+                number: await self._node.shards.ask(number, lambda engine: engine.kept_rows())
+                for number in reading.reports
+            }
+            found = await asyncio.to_thread(self._listed, reading, kept)
+            self._told = time.monotonic(), found
+            return found
 
     def _listed(self, reading: Reading, kept: Mapping[int, KeptBySource]) -> Told:
         synopses: list[Told] = sorted(
@@ -114,7 +121,8 @@ class MemoryRequests:
         left = 0
         streams = self._node.directory.streams()
         for number, report in reading.reports.items():
-            found, more = sizes_of(number, report, reading.standing[number], streams, kept[number])
+            tolerant = self._tolerant[number].of(reading.standing[number])
+            found, more = sizes_of(number, report, tolerant, streams, kept[number])
             sizes += found
             left += more
         sizes.sort(key=lambda one: (-one.nbytes, one.entity, one.attribute))
@@ -195,7 +203,7 @@ class MemoryRequests:
             return await self._window(given, query_id, attribute, version)
         if not operator:
             raise NotAllowed("edit what queries share")
-        reading = await self._requests.read(FRESH_S)
+        reading = await self._requests.read(EDITED_FRESH_S)
         for number, report in reading.reports.items():
             for part in report.parts:
                 if part_id(number, part.id) == given and part.id.startswith("join/"):

@@ -9,7 +9,7 @@ long as another one, or RETAIN, keeps the same rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -23,7 +23,7 @@ from engine.standing.queries import ShownQueries
 from engine.standing.query import StandingQuery
 
 COMPOSITES = "composites_max"
-LOOKED_AT_MAX = 2_000
+LOOKED_AT_MAX = 500
 """Queries that tolerate less and are looked at in one shard for one list."""
 
 KeptBySource = Mapping[SourceName, KeptRows]
@@ -105,27 +105,40 @@ def join_size(number: int, id_: str, attributes: tuple[Attribute, ...]) -> Size 
     return Size(part_id(number, id_), COMPOSITES, limit, "combinations", 0, high, held, 0, round(high * each))
 
 
+class TolerantQueries:
+    """The queries of one shard that tolerate less: looked for again among those that changed alone."""
+
+    def __init__(self) -> None:
+        self._shown: ShownQueries | None = None
+        self._ids: dict[str, None] = {}
+
+    def of(self, shown: ShownQueries) -> list[StandingQuery]:
+        """Those of now. O(parts of the map + queries of parts that were changed + these)."""
+        for query in shown.changed_since(self._shown):
+            if query.is_tolerant:
+                self._ids[query.query_id] = None
+            else:
+                self._ids.pop(query.query_id, None)
+        self._shown = shown
+        for gone in [name for name in self._ids if name not in shown]:
+            del self._ids[gone]
+        return [shown[name] for name in self._ids]
+
+
 def sizes_of(
     number: int,
     report: Report,
-    standing: ShownQueries,
+    tolerant: list[StandingQuery],
     streams: Mapping[SourceName, Stream],
     kept: KeptBySource,
 ) -> tuple[list[Size], int]:
-    """Those of a shard, and how many queries that tolerate less were not looked at. O(queries)."""
+    """Those of a shard, and how many of the queries that tolerate less were not looked at. O(these)."""
     found = [
         size
         for part in report.parts
         if part.id.startswith("join/") and (size := join_size(number, part.id, part.attributes)) is not None
     ]
-    left = 0
-    for place, query in enumerate(_tolerant(standing)):
-        if place < LOOKED_AT_MAX:
-            found += window_sizes(query, streams, kept)
-        else:
-            left += 1
-    return found, left
-
-
-def _tolerant(standing: ShownQueries) -> Iterator[StandingQuery]:
-    return (query for query in standing.in_any_order() if query.is_tolerant and query.holds_rows)
+    holding = [query for query in tolerant if query.holds_rows]
+    for query in holding[:LOOKED_AT_MAX]:
+        found += window_sizes(query, streams, kept)
+    return found, max(0, len(holding) - LOOKED_AT_MAX)

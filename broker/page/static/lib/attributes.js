@@ -5,10 +5,11 @@ import { Curve } from "./curve.js";
 import { usePolled } from "./polled.js";
 import { handleOf, readOnly } from "./session.js";
 import { valued } from "./units.js";
-import { Dialog, Empty, ErrorBox, useLoaded } from "./widgets.js";
+import { Dialog, Empty, ErrorBox } from "./widgets.js";
 
 const DRY_RUN_AFTER_MS = 300;
 const AGAIN_MS = 5_000;
+const CURVE_AGAIN_MS = 10_000;
 
 /** The handle that this tab has of an entity that is a query, else null. @param {string} id */
 const handleFor = (id) => (id.startsWith("query/") ? handleOf(id.slice("query/".length)) : null);
@@ -183,22 +184,29 @@ export const AttributeEditor = ({ entity, attribute, onDone, onCancel }) => {
   </form>`;
 };
 
-/** The history of an attribute of an entity, where the broker keeps one. */
-const AttributeCurve = ({ id, attribute }) => {
-  const [history, error] = useLoaded((signal) => get(`history${queryString({ entity: id })}`, { signal }), [id]);
-  if (error) return html`<p class="dim">No curve: ${error.message}</p>`;
-  const series = history?.series?.[attribute.name];
-  if (!history) return html`<p class="dim">…</p>`;
-  if (!series) return html`<p class="dim">No history is kept of ${attribute.name}.</p>`;
-  return html`<${Curve} at=${history.at_ms} series=${[{ name: attribute.name, values: series.values }]} unit=${series.unit} height=${90} label=${`${attribute.name}, last hour`} />`;
+/** Of what everything has: the series of its history that show it. */
+const SERIES = { rows_in: "rows_in_per_s", memory_bytes: "memory_bytes", cpu_share: "cpu_share" };
+
+/** The series of an attribute in the history of its entity; null: none is kept. Of queries nothing is. */
+const seriesOf = (entity, attribute) => {
+  if (entity.kind === "query" || !["integer", "number"].includes(attribute.type)) return null;
+  return attribute.settable ? attribute.name : (SERIES[attribute.name] ?? null);
 };
 
-const NUMBERS = ["integer", "number"];
+const AttributeCurve = ({ id, attribute, series }) => {
+  const [history, error] = usePolled((signal) => get(`history${queryString({ entity: id })}`, { signal }), [id], CURVE_AGAIN_MS);
+  const kept = history?.series?.[series];
+  if (!history) return html`<p class="dim">${error ? `No curve: ${error.message}` : "…"}</p>`;
+  if (!kept) return html`<p class="dim">No history is kept of ${attribute.name}.</p>`;
+  const label = `${series === attribute.name ? series : `${attribute.name}, a second`}, last hour`;
+  return html`<${Curve} at=${history.at_ms} series=${[{ name: series, values: kept.values }]} unit=${kept.unit} height=${120} label=${label} />`;
+};
 
 /** One row: name, value, what it is; the way to its editor and its curve. */
 const Row = ({ entity, attribute, locked, onDone }) => {
   const [open, setOpen] = useState(null);
   const button = useRef(null);
+  const series = seriesOf(entity, attribute);
   const close = () => {
     setOpen(null);
     button.current?.focus();
@@ -208,7 +216,7 @@ const Row = ({ entity, attribute, locked, onDone }) => {
       <td class="number"><${Value} attribute=${attribute} /></td>
       <td class="dim about">${attribute.about}</td>
       <td class="actions">
-        ${NUMBERS.includes(attribute.type) && html`<button type="button" class="small plain" aria-expanded=${open === "curve"} aria-label=${`Curve of ${attribute.name}`} onClick=${() => setOpen(open === "curve" ? null : "curve")}>Curve</button>`}
+        ${series && html`<button type="button" class="small plain" aria-expanded=${open === "curve"} aria-label=${`Curve of ${attribute.name}`} onClick=${() => setOpen(open === "curve" ? null : "curve")}>Curve</button>`}
         ${attribute.settable && !locked && html`<button type="button" class="small" ref=${button} aria-expanded=${open === "edit"} aria-label=${`Change ${attribute.name}`} onClick=${() => setOpen(open === "edit" ? null : "edit")}>Change</button>`}
       </td>
     </tr>
@@ -217,7 +225,7 @@ const Row = ({ entity, attribute, locked, onDone }) => {
       html`<tr class="opened"><td colspan="4">
         ${
           open === "curve"
-            ? html`<${AttributeCurve} id=${entity.id} attribute=${attribute} />`
+            ? html`<${AttributeCurve} id=${entity.id} attribute=${attribute} series=${series} />`
             : html`<${AttributeEditor} entity=${entity} attribute=${attribute} onCancel=${close} onDone=${(after) => {
                 close();
                 onDone(after);

@@ -7,7 +7,7 @@ import { html, useEffect, useMemo, useRef, useState } from "../../vendor/core.js
 import { PlanActions } from "./plan_actions.js";
 import { PlanDrawing } from "./plan_drawing.js";
 import { OperatorForm } from "./plan_form.js";
-import { differences, EMPTY, placeOf, renamed, withField, withNode, withoutNode } from "./plan_model.js";
+import { differences, EMPTY, nodesOf, placeOf, renamed, withField, withNode, withoutNode } from "./plan_model.js";
 
 const CHECKED_AFTER_MS = 400;
 const SHOWN_MAX = 50;
@@ -18,7 +18,7 @@ const show = (plan) => JSON.stringify(plan, null, 2);
 const useChecked = (plan) => {
   const [found, setFound] = useState({ checked: null, refused: null, busy: true });
   useEffect(() => {
-    if (!plan || (!plan.sql && !Object.keys(plan.nodes ?? {}).length)) {
+    if (!plan || (!plan.sql && !Object.keys(nodesOf(plan)).length)) {
       setFound({ checked: null, refused: null, busy: false });
       return;
     }
@@ -73,7 +73,7 @@ const Checked = ({ plan, checked, refused, busy }) => {
       .map((one) => `${one.name} ${one.type}`)
       .join(", ")}${checked.columns.length > 8 ? ", …" : ""}</p>
       <details><summary>As SQL</summary><pre>${checked.sql}</pre></details>`;
-  return html`<p class="dim">${busy ? "Checking …" : plan && !Object.keys(plan.nodes ?? {}).length ? "Add an operator: begin with a scan of a source." : ""}</p>`;
+  return html`<p class="dim">${busy ? "Checking …" : plan && !Object.keys(nodesOf(plan)).length ? "Add an operator: begin with a scan of a source." : ""}</p>`;
 };
 
 /** id: the public id of a query; null: a plan from scratch. */
@@ -114,9 +114,10 @@ export const PlanEditor = ({ id }) => {
   if (error && !plan) return html`<h1>Plan</h1><${ErrorBox} error=${error} retry=${again} />`;
   if (!plan || !schema) return html`<h1>Plan</h1><p class="loading">…</p>`;
   const schemas = schema.properties.nodes.additionalProperties.oneOf;
-  const node = selected !== null ? plan.nodes?.[selected] : undefined;
+  const nodes = nodesOf(plan);
+  const node = selected !== null && Object.hasOwn(nodes, selected) ? nodes[selected] : undefined;
   const place = refused && placeOf(plan, refused.message);
-  const names = Object.keys(plan.nodes ?? {});
+  const names = Object.keys(nodes);
   const add = (of) => {
     const [next, name] = withNode(plan, of, node ? selected : plan.output || null);
     edit(next);

@@ -8,7 +8,7 @@ const given = (event) => event.currentTarget.value;
 const orNothing = (text) => (text === "" ? undefined : text);
 
 const Pairs = ({ id, value, described, onChange }) => {
-  const rows = Object.entries(value ?? {});
+  const rows = typeof value === "object" ? Object.entries(value ?? {}) : [];
   const set = (next) => onChange(next.length ? Object.fromEntries(next) : undefined);
   return html`<div class="pairs" id=${id} role="group" aria-describedby=${described}>
     ${rows.map(
@@ -25,7 +25,7 @@ const Pairs = ({ id, value, described, onChange }) => {
 /** Lists of texts, a line each; other values as JSON, taken once they can be read. */
 const Lines = ({ id, schema, value, described, onChange }) => {
   const plain = schema.items?.type === "string" || schema.items?.minLength !== undefined;
-  const show = (found) => (found === undefined ? "" : plain ? found.join("\n") : JSON.stringify(found));
+  const show = (found) => (found === undefined ? "" : plain && Array.isArray(found) ? found.join("\n") : JSON.stringify(found));
   const [text, setText] = useState(show(value));
   const [wrong, setWrong] = useState(false);
   const shown = JSON.stringify(value);

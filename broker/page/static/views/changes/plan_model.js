@@ -6,11 +6,17 @@ export const INPUTS = ["input", "left", "right", "inner"];
 /** The operators that one reads: `[[field, name]]`. @param {Record<string, any>} node */
 export const inputsOf = (node) => INPUTS.filter((field) => typeof node?.[field] === "string").map((field) => [field, node[field]]);
 
-const clone = (plan) => structuredClone(plan);
+const isObject = (value) => value !== null && typeof value === "object" && !Array.isArray(value);
+
+/** The operators of a plan by name, whatever somebody typed: what is no object is an operator without fields. */
+export const nodesOf = (plan) =>
+  isObject(plan?.nodes) ? Object.fromEntries(Object.entries(plan.nodes).map(([name, node]) => [name, isObject(node) ? node : {}])) : {};
+
+const clone = (plan) => ({ ...structuredClone(plan), nodes: structuredClone(nodesOf(plan)) });
 
 /** A name that no operator has yet. */
 export const freeName = (plan, base) => {
-  const taken = new Set(Object.keys(plan.nodes ?? {}));
+  const taken = new Set(Object.keys(nodesOf(plan)));
   for (let number = 0; ; number++) {
     const name = number ? `${base}_${number + 1}` : base;
     if (!taken.has(name)) return name;
@@ -38,7 +44,6 @@ export const emptyNode = (schema, inputs) => {
 export const withNode = (plan, schema, selected) => {
   const found = clone(plan);
   delete found.sql;
-  found.nodes ??= {};
   const names = Object.keys(found.nodes);
   const others = names.filter((name) => name !== selected);
   const inputs = [...(selected ? [selected] : []), ...others];
@@ -76,8 +81,6 @@ export const withField = (plan, name, field, value) => {
   return found;
 };
 
-const isObject = (value) => value !== null && typeof value === "object" && !Array.isArray(value);
-
 /** What differs, by path: `[{path, from, to}]`; undefined: it is not there. */
 export const differences = (was, now, path = "") => {
   if (isObject(was) && isObject(now))
@@ -91,7 +94,7 @@ export const differences = (was, now, path = "") => {
 export const placeOf = (plan, message) => {
   const path = /^nodes\.(.*?): /s.exec(message ?? "")?.[1];
   if (!path) return null;
-  const name = Object.keys(plan?.nodes ?? {})
+  const name = Object.keys(nodesOf(plan))
     .filter((one) => path === one || path.startsWith(`${one}.`))
     .sort((one, other) => other.length - one.length)[0];
   return name === undefined ? null : { name, field: path.slice(name.length + 1).split(".")[0] || null };
@@ -114,7 +117,7 @@ export const summaryOf = (node) => {
     case "aggregate":
       return [list(calls), keys && `by ${list(keys)}`].filter(Boolean).join(" ");
     case "sort":
-      return (by ?? []).join(", ");
+      return [by ?? []].flat().join(", ");
     case "limit":
       return String(count ?? "");
     case "join":
