@@ -45,7 +45,7 @@ export const Curve = ({ at, series, unit = null, height = 60, label, bare = fals
         axes: bare
           ? [{ show: false }, { show: false }]
           : [
-              { ...axis, values: times },
+              { ...axis, size: 26, values: times },
               { ...axis, size: 62, values: (_, ticks) => ticks.map((tick) => valued(tick, unit)) },
             ],
         series: [

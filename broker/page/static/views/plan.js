@@ -39,7 +39,7 @@ export const PlanView = ({ route }) => {
   const query = route.params.get("query");
   const place = placeOf(route.params.get("trace"));
   const [opened, setOpened] = useState(NONE);
-  const [selected, setSelected] = useState(null);
+  const [selected, setSelected] = useState(route.params.get("entity"));
   const [asTable, setAsTable] = useState(false);
   const [shard, setShard] = useState("");
   const [analyzed, setAnalyzed] = useState({ query: null, turn: 0 });

@@ -56,6 +56,6 @@ export const Users = () => {
         </tbody>
       </table>
     </div>`}
-    ${all.length > SHOWN && html`<p class="dim">The first ${SHOWN} of ${count(all.length)} that are no queries. Who pays: <a href=${by === "cpu" ? "#/queries?sort=cpu_share" : "#/queries?sort=memory_bytes"}>queries</a>.</p>`}
+    ${all.length > 0 && html`<p class="dim">${rows.length < all.length ? `The first ${rows.length} of ` : ""}${count(all.length)} that are no queries. Who pays: <a href=${by === "cpu" ? "#/queries?sort=cpu_share" : "#/queries?sort=memory_bytes"}>queries</a>.</p>`}
   <//>`;
 };
