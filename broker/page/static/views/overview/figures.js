@@ -16,7 +16,9 @@ const Past = ({ names, unit = null, label }) => {
     .filter(([name]) => past.series[name])
     .map(([name, title]) => ({ name: title, values: past.series[name].values }));
   if (past.at_ms.length < 2 || !series.length) return html`<p class="dim">The curve begins in a few seconds.</p>`;
-  return html`<${Curve} at=${past.at_ms} series=${series} unit=${unit} height=${HEIGHT} label=${`${label}, last hour`} />`;
+  return html`
+    <${Curve} at=${past.at_ms} series=${series} unit=${unit} height=${HEIGHT} label=${`${label}, last hour`} />
+    ${series.length > 1 && html`<p class="legend" aria-hidden="true">${series.map(({ name }, place) => html`<span key=${name} class=${`line-${place + 1}`}>${name}</span> `)}</p>`}`;
 };
 
 const LEVELS = {
@@ -58,7 +60,7 @@ export const Figures = ({ now }) => {
   return html`<div class="grid overview-figures">
     <${Card} level=${3} aria-label="Rows in">
       <${Figure} name="Rows in" value=${rate(rates.records)} href="#/sources" note=${`${rate(rates.entered)} became visible`} />
-      <${Past} names=${{ records_per_s: "read", entered_per_s: "visible" }} unit="rows/s" label="Rows in" />
+      <${Past} names=${{ records_per_s: "read", entered_per_s: "visible" }} unit="/s" label="Rows in" />
     <//>
     <${Card} level=${3} aria-label="Changes out">
       <${Figure} name="Changes out" value=${rate(rates.deltas)} href="#/queries?sort=rows_per_s" note=${`${rate(rates.snapshots)} answers given`} />
@@ -66,12 +68,12 @@ export const Figures = ({ now }) => {
     <//>
     <${Card} level=${3} aria-label="Late rows and dead letters">
       <${Figure} name="Late rows and dead letters" value=${rate(lost)} state=${lost ? "warn" : ""} href="#/sources" note=${`${rate(rates.late)} late, ${rate(rates.dead_letters)} dead letters`} />
-      <${Past} names=${{ late_per_s: "late", dead_letters_per_s: "dead letters" }} unit="rows/s" label="Late rows and dead letters" />
+      <${Past} names=${{ late_per_s: "late", dead_letters_per_s: "dead letters" }} unit="/s" label="Late rows and dead letters" />
     <//>
     <${Card} level=${3} aria-label="Queries">
       <${Figure} name="Queries running" value=${count(queries.RUNNING)} href="#/queries?state=RUNNING" />
       <${States} queries=${queries} />
-      <${Past} names=${{ "queries.RUNNING": "running", "queries.PAUSED": "paused", "queries.PENDING": "pending", "queries.ERROR": "error" }} unit="queries" label="Queries" />
+      <${Past} names=${{ "queries.RUNNING": "running", "queries.PAUSED": "paused", "queries.PENDING": "pending", "queries.ERROR": "error" }} label="Queries" />
     <//>
     <${Card} level=${3} aria-label="Memory">
       <${Figure} name="Memory" value=${bytes(memory.used_bytes)} state=${level} href="#/plan" note=${`${share(memory.used_bytes / memory.budget_bytes)} of a budget of ${bytes(memory.budget_bytes)}: ${about}`} />
