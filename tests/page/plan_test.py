@@ -19,7 +19,7 @@ BASE_MS = 1_700_000_000_000
 
 def node(words: str) -> str:
     """What finds a node of the graph by the beginning of what it is called."""
-    return f'.graph [role="button"][aria-label^="{words}"]'
+    return f'.plan-graph [role="button"][aria-label^="{words}"]'
 
 
 def test_query_node_and_record_light_up_in_the_graph(
@@ -45,14 +45,14 @@ def test_query_node_and_record_light_up_in_the_graph(
 
     # A query is found by its text, and its way lights up.
     page.get_by_label("Pick a query, by its text or id").fill(f"{name} group")
-    page.locator(".found button").first.click()
+    page.locator(".plan-found button").first.click()
     expect(page).to_have_url(f"{service.url}/#/plan?query={query_id(lone)}")
     expect(page.locator(f"{node(f'group {name},')}.lit")).to_be_visible()
     expect(page.locator(f"{node(f'source {other},')}.dimmed").first).to_be_attached()
-    expect(page.locator(".edge .pattern").first).to_contain_text("WKS")
+    expect(page.locator(".plan-edge .pattern").first).to_contain_text("WKS")
     page.get_by_text("Its plan, with estimates").click()
     page.get_by_role("button", name="Analyze").click()
-    expect(page.locator(".picked details[open]")).to_be_visible()
+    expect(page.locator(".plan-picked details[open]")).to_be_visible()
 
     # Keys go along edges, and Enter opens a node.
     group.focus()
@@ -60,7 +60,7 @@ def test_query_node_and_record_light_up_in_the_graph(
     expect(page.locator(f"{node(f'changes {name},')}:focus")).to_be_attached()
     page.keyboard.press("ArrowLeft")
     page.keyboard.press("Enter")
-    panel = page.locator(".panel")
+    panel = page.locator(".plan-panel")
     expect(panel.get_by_role("heading")).to_contain_text(f"group {name}")
     panel.get_by_role("tab", name="Queries").click()
     expect(panel.get_by_role("link").first).to_have_attribute("href", f"#/plan?query={query_id(lone)}")
@@ -78,7 +78,7 @@ def test_query_node_and_record_light_up_in_the_graph(
     form.get_by_label("Source").select_option(name)
     form.get_by_label("Offset").fill("0")
     form.get_by_role("button", name="Trace").click()
-    trace = page.locator(".trace")
+    trace = page.locator(".plan-trace")
     expect(trace.locator(".badge").first).to_have_text("held")
     expect(trace.get_by_role("link", name=query_id(lone)[:8])).to_be_visible()
     expect(page.locator(f"{node(f'group {name},')}.lit")).to_be_visible()
@@ -120,11 +120,11 @@ def test_many_nodes_are_folded_with_their_like(
 
     wait_until(lambda: nodes() >= 500, what="the operators")
     page = opened("/#/plan")
-    many = page.locator('.graph [aria-label^="253 × group"]')
+    many = page.locator('.plan-graph [aria-label^="253 × group"]')
     expect(many).to_be_visible()
-    assert page.locator(".graph .node").count() <= 150
+    assert page.locator(".plan-graph .plan-node").count() <= 150
     many.focus()
     page.keyboard.press("Enter")  # opened: its nodes stand apart
-    expect(page.locator(f'.graph [aria-label^="group {name}"]').nth(100)).to_be_attached()
+    expect(page.locator(f'.plan-graph [aria-label^="group {name}"]').nth(100)).to_be_attached()
     page.get_by_role("button", name="Fold again").click()
     expect(many).to_be_visible()

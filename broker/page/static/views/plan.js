@@ -80,14 +80,14 @@ export const PlanView = ({ route }) => {
       ${!live.value && movedAt.value ? html`<span class="warn">not live</span>` : null}
       <div class="tools">
         ${opened.size > 0 && html`<button type="button" onClick=${() => setOpened(NONE)}>Fold again</button>`}
-        ${shards.length > 1 && html`<label class="inline">Shard <select value=${shard} onChange=${(event) => setShard(event.currentTarget.value)}><option value="">all</option>${shards.map((one) => html`<option key=${one} value=${one}>${one}</option>`)}</select></label>`}
+        ${shards.length > 1 && html`<label class="plan-inline">Shard <select value=${shard} onChange=${(event) => setShard(event.currentTarget.value)}><option value="">all</option>${shards.map((one) => html`<option key=${one} value=${one}>${one}</option>`)}</select></label>`}
         <button type="button" aria-pressed=${asTable ? "true" : "false"} onClick=${() => setAsTable(!asTable)}>As a table</button>
       </div>
     </div>
     <div class="plan-pick"><${QuerySearch} onPick=${(id) => go({ query: id })} /><${TraceForm} key=${sources.length > 0} sources=${sources} place=${place} onTrace=${(text) => go({ trace: text })} /></div>
     <${ErrorBox} error=${all.size ? null : entitiesError.value} />
     <div class=${`plan ${node || query || place ? "with-side" : ""}`}>
-      <section class="card drawing" aria-label="The graph">
+      <section class="card plan-drawing" aria-label="The graph">
         ${
           nodes.length === 0
             ? html`<${Empty}>${all.size ? html`There is no source yet: nothing runs. <a href="#/sources">Create one</a>.` : "…"}<//>`
@@ -95,11 +95,11 @@ export const PlanView = ({ route }) => {
               ? html`<${PlanTable} drawn=${drawn} selected=${selected} lit=${lit} onOpen=${open} />`
               : html`<${Graph} drawn=${drawn} selected=${selected} lit=${lit} notes=${notes} onOpen=${open} />`
         }
-        <p class="dim legend">Edges are as wide as rows flow; dots are sampled rows; × is rows out for each that came; q is queries that share the node; the bar is its part of all computing time.${query ? " Of the picked query: MON rows never leave, WKS in order, WK at a known time, STR at any time; ~ is estimated." : ""}</p>
+        <p class="dim plan-legend">Edges are as wide as rows flow; dots are sampled rows; × is rows out for each that came; q is queries that share the node; the bar is its part of all computing time.${query ? " Of the picked query: MON rows never leave, WKS in order, WK at a known time, STR at any time; ~ is estimated." : ""}</p>
       </section>
       ${
         (node || query || place) &&
-        html`<div class="side">
+        html`<div class="plan-side">
           ${node && html`<${Panel} key=${node.key} node=${node} readers=${readers} expected=${picked?.edges.get(node.key) ?? null} onPick=${setSelected} onUnfold=${unfold} onClose=${() => setSelected(null)} />`}
           ${query && html`<${PickedCard} id=${query} picked=${picked} error=${pickedError} analyze=${analyze} onAnalyze=${() => setAnalyzed({ query, turn: analyzed.turn + 1 })} onClear=${() => go({})} />`}
           ${place && html`<${TraceCard} place=${place} trace=${trace} error=${traceError} again=${traceAgain} onClear=${() => go({})} />`}

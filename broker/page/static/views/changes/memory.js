@@ -33,7 +33,7 @@ const Budget = ({ memory }) => {
   const { budget_bytes: budget, used_bytes: used } = memory;
   return html`<div class="budget">
     <p>${bytes(used)} of ${bytes(budget)} are used, ${share(used / budget)} <${Badge} state=${LEVELS[memory.level]}>${memory.level}<//></p>
-    <div class="stack" role="img" aria-label=${`Memory: ${bytes(used)} of ${bytes(budget)}; ${parts.map(([name, value]) => `${name} ${bytes(value)}`).join(", ")}`}>
+    <div class="memory-stack" role="img" aria-label=${`Memory: ${bytes(used)} of ${bytes(budget)}; ${parts.map(([name, value]) => `${name} ${bytes(value)}`).join(", ")}`}>
       ${parts.map(([name, value], place) => html`<span key=${name} class=${`part-${place % 6}`} title=${`${name}: ${bytes(value)}`} style=${{ width: `${(100 * value) / Math.max(budget, used)}%` }}></span>`)}
     </div>
     <ul class="legend">${parts.map(([name, value], place) => html`<li key=${name}><span class=${`dot part-${place % 6}`}></span>${name.replaceAll("_", " ")} <span class="dim">${bytes(value)}</span></li>`)}</ul>

@@ -46,7 +46,7 @@ const Node = ({ node, at, selected, lit, focusable, onOpen, onFocus, onKey }) =>
   const held = node.queued ? `${short(node.queued)} queued` : bytes(node.bytes);
   const kind = node.type.split(" ")[0];
   return html`<g
-    class=${`node kind-${kind} ${selected ? "selected" : ""} ${lit === false ? "dimmed" : ""} ${lit ? "lit" : ""} ${node.members.length > 1 ? "folded" : ""}`}
+    class=${`plan-node kind-${kind} ${selected ? "selected" : ""} ${lit === false ? "dimmed" : ""} ${lit ? "lit" : ""} ${node.members.length > 1 ? "folded" : ""}`}
     transform=${`translate(${at.x},${at.y})`}
     role="button"
     aria-label=${spoken(node)}
@@ -61,9 +61,9 @@ const Node = ({ node, at, selected, lit, focusable, onOpen, onFocus, onKey }) =>
     ${node.members.length > 1 && html`<rect class="behind" x="5" y="5" width=${WIDTH} height=${HEIGHT} rx="7" />`}
     <rect class="face" width=${WIDTH} height=${HEIGHT} rx="7" />
     <rect class="stripe" width="5" height=${HEIGHT} rx="2.5" />
-    <text x="14" y="18" class="title">${titleOf(node)}</text>
+    <text x="14" y="18" class="plan-title">${titleOf(node)}</text>
     <text x=${WIDTH - 8} y="18" text-anchor="end" class="small">${node.queries ? `${short(node.queries)} q` : ""}</text>
-    <text x="14" y="35" class="name">${cut(node.name)}</text>
+    <text x="14" y="35" class="plan-name">${cut(node.name)}</text>
     <text x="14" y="52" class="small">${cut(`${rate(node.rate, "rows")} · ${held}`, 29)}</text>
     <rect class="track" x="14" y="62" width="92" height="6" rx="3" />
     <rect class="cpu" x="14" y="62" width=${Math.max(0, Math.min(1, node.part)) * 92} height="6" rx="3" />
@@ -80,7 +80,7 @@ const Edge = ({ edge, points, lit, note }) => {
       ? null
       : `× ${edge.selectivity >= 10 ? short(Math.round(edge.selectivity)) : Number(edge.selectivity.toPrecision(2))}`,
   ];
-  return html`<g class=${`edge ${lit === false ? "dimmed" : ""} ${lit ? "lit" : ""} ${edge.rate > 0 ? "flows" : ""}`}>
+  return html`<g class=${`plan-edge ${lit === false ? "dimmed" : ""} ${lit ? "lit" : ""} ${edge.rate > 0 ? "flows" : ""}`}>
     <title>${`${rate(edge.rate, "rows")}${edge.selectivity === null ? "" : `, ${Number(edge.selectivity.toPrecision(3))} rows out for each that came`}${edge.count > 1 ? `, ${count(edge.count)} edges` : ""}${note ? `, ${note.text}` : ""}`}</title>
     <path d=${pathOf(points)} stroke-width=${wide} />
     <text x=${middle[0]} y=${middle[1] - 5} text-anchor="middle" class="small">${told.filter(Boolean).join(" ")}</text>
@@ -167,7 +167,7 @@ export const Graph = ({ drawn, selected, lit, notes, onOpen }) => {
 
   const drag = useRef(null);
   const onPointerDown = (event) => {
-    if (event.pointerType !== "mouse" || event.button !== 0 || event.target.closest(".node")) return;
+    if (event.pointerType !== "mouse" || event.button !== 0 || event.target.closest(".plan-node")) return;
     drag.current = { x: event.clientX + box.current.scrollLeft, y: event.clientY + box.current.scrollTop };
     box.current.setPointerCapture(event.pointerId);
   };
@@ -203,7 +203,7 @@ export const Graph = ({ drawn, selected, lit, notes, onOpen }) => {
       <button type="button" class="small" onClick=${() => to(fitting())}>Fit</button>
     </div>
     ${error && html`<p class="error" role="alert">${error}</p>`}
-    <div class="graph" ref=${box} data-laid-out=${layout ? there.length : undefined} onPointerDown=${onPointerDown} onPointerMove=${onPointerMove} onPointerUp=${() => (drag.current = null)} onPointerCancel=${() => (drag.current = null)}>
+    <div class="plan-graph" ref=${box} data-laid-out=${layout ? there.length : undefined} onPointerDown=${onPointerDown} onPointerMove=${onPointerMove} onPointerUp=${() => (drag.current = null)} onPointerCancel=${() => (drag.current = null)}>
       ${!layout && !error && html`<p class="empty">laying out ${count(drawn.nodes.length)} nodes …</p>`}
       ${
         layout &&

@@ -19,12 +19,12 @@ const Facts = ({ node }) => {
   const { rows_in, rows_out, bytes_in, bytes_out, selectivity, row_cost_ns } = entity.statistics;
   return html`<dl class="facts">
     <dt>rows in</dt><dd>${rate(node.rowsIn)}${node.members.length === 1 ? html` <span class="dim">${count(rows_in)} so far</span>` : null}</dd>
-    <dt>rows out</dt><dd>${rate(node.rate)}${node.members.length === 1 ? html` <span class="dim">${count(rows_out)} so far</span>` : null}</dd>
+    <dt>rows out</dt><dd>${rate(node.rate)} <span class="dim">${node.members.length > 1 ? null : rows_out ? `${count(rows_out)} so far` : node.rate ? "not counted: what comes goes on" : null}</span></dd>
     <dt>CPU</dt><dd>${share(node.cpu)} of a core <${Bar} value=${node.part} label=${`${share(node.part)} of all nodes' computing time`} /></dd>
     <dt>memory</dt><dd>${bytes(node.bytes)}</dd>
     ${node.queued !== null && html`<dt>queued</dt><dd>${count(node.queued)} rows${node.oldest_ms ? html`, the oldest ${duration(node.oldest_ms)}` : null}</dd>`}
     <dt>shared by</dt><dd>${count(node.queries)} ${node.queries === 1 ? "query" : "queries"}</dd>
-    ${node.members.length === 1 && typeof selectivity === "number" && html`<dt>selectivity</dt><dd>${valued(selectivity)} rows out for each that came</dd>`}
+    ${node.members.length === 1 && rows_out > 0 && typeof selectivity === "number" && html`<dt>selectivity</dt><dd>${valued(selectivity)} rows out for each that came</dd>`}
     ${node.members.length === 1 && typeof row_cost_ns === "number" && html`<dt>a row costs</dt><dd>${duration(row_cost_ns / 1e6)}</dd>`}
     ${node.members.length === 1 && bytes_in + bytes_out > 0 && html`<dt>bytes</dt><dd>${bytes(bytes_in)} in, ${bytes(bytes_out)} out so far</dd>`}
   </dl>`;
@@ -44,9 +44,9 @@ const History = ({ id }) => {
     (one) => one.names.length,
   );
   if (!shown.length || !found.at_ms.length) return html`<p class="dim">its curve begins with the next ${duration(found.every_ms)}</p>`;
-  return html`<div class="curves">${shown.map(
+  return html`<div class="plan-curves">${shown.map(
     ({ label, names }) => html`<figure key=${label}><figcaption class="dim">${label}, the last hour</figcaption>
-      <${Curve} at=${found.at_ms} series=${names.map((name) => ({ name: name.replaceAll("_", " "), values: found.series[name].values }))} unit=${found.series[names[0]].unit} height=${90} label=${`${label} of ${id}`} />
+      <${Curve} at=${found.at_ms} series=${names.map((name) => ({ name: name.replaceAll("_", " "), values: found.series[name].values }))} unit=${found.series[names[0]].unit} height=${130} label=${`${label} of ${id}`} />
     </figure>`,
   )}</div>`;
 };
@@ -59,7 +59,7 @@ const Queries = ({ id, total }) => {
   if (error) return html`<${ErrorBox} error=${error} retry=${again} />`;
   if (!found) return html`<p class="dim">…</p>`;
   if (!found.queries.length) return html`<${Empty}>No query shares it.<//>`;
-  return html`<ul class="plain-list">
+  return html`<ul class="plan-list">
       ${found.queries.map(
         (one) => html`<li key=${one.query_id}>
           <a href=${`#/plan?query=${one.query_id}`} title="Light up its way">${one.query_id.slice(0, 8)}…</a> <${Badge}>${one.state}<//>
@@ -96,7 +96,7 @@ const Modules = ({ id }) => {
   </table></div><p class="dim">In the order of visits, since each came; no tickets where there is no choice.</p>`;
 };
 
-const Members = ({ node, onPick }) => html`<ul class="plain-list">
+const Members = ({ node, onPick }) => html`<ul class="plan-list">
     ${node.members
       .slice(0, MEMBERS)
       .map(
@@ -129,18 +129,18 @@ export const Panel = ({ node, readers, expected, onPick, onUnfold, onClose }) =>
   const shown = tabs.some((each) => each.id === tab) ? tab : "use";
   const tools = html`<button type="button" class="plain" aria-label="Close the panel" onClick=${onClose}>✕</button>`;
   if (!one)
-    return html`<${Card} class="panel" title=${`${titleOf(node)} ${node.name}`} tools=${tools}>
+    return html`<${Card} class="plan-panel" title=${`${titleOf(node)} ${node.name}`} tools=${tools}>
       <p class="dim">Alike in kind and in what they read, so they are drawn as one.</p>
       <button type="button" class="main" onClick=${() => onUnfold(node)}>Open</button>
       <${Facts} node=${node} />
       <${Members} node=${node} onPick=${onPick} />
     <//>`;
-  return html`<${Card} class="panel" title=${`${one.title} ${one.name}`} tools=${tools}>
+  return html`<${Card} class="plan-panel" title=${`${one.title} ${one.name}`} tools=${tools}>
     <p class="dim"><code>${one.id}</code></p>
     <${Tabs} label="About the node" tabs=${tabs} selected=${shown} onSelect=${setTab}>
       ${
         shown === "use"
-          ? html`<div class="stack">
+          ? html`<div class="plan-stack">
               <${Facts} node=${node} />
               ${expected && html`<p><${Badge} state=${expected.expected ? "warn" : "good"}>${expected.pattern}<//> ${expected.text}</p>`}
               <${History} id=${one.id} />

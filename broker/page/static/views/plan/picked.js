@@ -106,13 +106,13 @@ export const QuerySearch = ({ onPick }) => {
     if (event.key === "Escape") setText("");
     if (event.key === "Enter" && found?.queries.length) pick(found.queries[0].query_id);
   };
-  return html`<div class="search">
+  return html`<div class="plan-search">
     <${Field} label="Pick a query, by its text or id">${(id) => html`<input id=${id} type="search" autocomplete="off" placeholder="symbol = 'S6'" value=${text} onInput=${(event) => setText(event.currentTarget.value)} onKeyDown=${onKey} />`}<//>
     ${
       found &&
-      html`<div class="found" role="status">
+      html`<div class="plan-found" role="status">
       ${found.queries.length ? null : html`<${Empty}>No query has that.<//>`}
-      <ul class="plain-list">${found.queries.map((one) => html`<li key=${one.query_id}><button type="button" class="plain" onClick=${() => pick(one.query_id)}><${Badge}>${one.state}<//> <code class="text">${one.sql ?? one.query_id}</code></button></li>`)}</ul>
+      <ul class="plan-list">${found.queries.map((one) => html`<li key=${one.query_id}><button type="button" class="plain" onClick=${() => pick(one.query_id)}><${Badge}>${one.state}<//> <code class="text">${one.sql ?? one.query_id}</code></button></li>`)}</ul>
       ${found.total > found.queries.length && html`<p class="dim">${count(found.total - found.queries.length)} more: say more words</p>`}
     </div>`
     }
@@ -123,7 +123,7 @@ export const QuerySearch = ({ onPick }) => {
 /** The picked query beside the graph. */
 export const PickedCard = ({ id, picked, error, analyze, onAnalyze, onClear }) => {
   const tools = html`<a href=${`#/queries/${id}`}>Its answer</a><button type="button" class="small" onClick=${onClear}>All plans</button>`;
-  return html`<${Card} class="picked" title="The picked query" tools=${tools}>
+  return html`<${Card} class="plan-picked" title="The picked query" tools=${tools}>
     <${ErrorBox} error=${error} />
     ${
       picked &&

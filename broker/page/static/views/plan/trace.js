@@ -66,7 +66,7 @@ const More = ({ stage }) => {
     case "joined":
       return (
         stage.joins?.length > 0 &&
-        html`<ul class="plain-list">${stage.joins.map((one) => html`<li key=${`${one.join} ${one.keys} ${one.with}`}>${one.partners === null ? "partners are not known" : html`<strong>${count(one.partners)}</strong> partners`} in ${one.with} <code>${one.keys}</code></li>`)}</ul>`
+        html`<ul class="plan-list">${stage.joins.map((one) => html`<li key=${`${one.join} ${one.keys} ${one.with}`}>${one.partners === null ? "partners are not known" : html`<strong>${count(one.partners)}</strong> partners`} in ${one.with} <code>${one.keys}</code></li>`)}</ul>`
       );
     default:
       return null;
@@ -92,13 +92,13 @@ export const TraceForm = ({ sources, place, onTrace }) => {
 /** The way of a record as steps. */
 export const TraceCard = ({ place, trace, error, again, onClear }) => {
   const tools = html`<button type="button" class="small" onClick=${again}>Again</button><button type="button" class="plain" aria-label="Close the trace" onClick=${onClear}>✕</button>`;
-  return html`<${Card} class="trace" title=${`${place.source}, partition ${place.partition}, offset ${place.offset}`} tools=${tools}>
+  return html`<${Card} class="plan-trace" title=${`${place.source}, partition ${place.partition}, offset ${place.offset}`} tools=${tools}>
     <${ErrorBox} error=${error} />
     ${!trace && !error && html`<p class="dim">the record is looked for …</p>`}
     ${
       trace &&
       html`<p><${Badge} state=${STATES[trace.outcome] ?? "warn"}>${trace.outcome.replaceAll("_", " ")}<//> <span class="dim">topic ${trace.topic}</span></p>
-      <ol class="steps">${trace.stages.map(
+      <ol class="plan-steps">${trace.stages.map(
         (stage) => html`<li key=${stage.stage} class=${stage.known ? "known" : "unknown"}>
           <strong>${TITLES[stage.stage] ?? stage.stage}</strong> ${stage.known ? stage.text : html`<span class="warn">not known: ${stage.why}</span>`}
           <${More} stage=${stage} />
