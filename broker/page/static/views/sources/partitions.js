@@ -9,6 +9,9 @@ import { sourcePath } from "./words.js";
 
 const marks = (one) => [one.watermark_ms, one.latest_ms].filter((ms) => ms !== null);
 
+/** The later of two instants, without its date where it is that of the earlier. */
+const after = (from, until) => (instant(from).slice(0, 10) === instant(until).slice(0, 10) ? instant(until).slice(11) : instant(until));
+
 /** What of a partition is to be seen first. */
 const stateOf = (one) => {
   if (one.idle_since_ms !== null) return ["idle", "dim", "It is idle: NOW does not wait for it."];
@@ -96,7 +99,7 @@ export const Partitions = ({ source, onChanged }) => {
         ? html`<div class="scroll" tabindex="0" role="region" aria-label="Table of partitions"><table class="partitions">
             <thead><tr>
               <th scope="col" class="number">Partition</th><th scope="col">State</th>
-              <th scope="col" class="wide"><span class="ends"><span>${instant(from)}</span><span>${until > from ? instant(until) : ""}</span></span></th>
+              <th scope="col" class="wide"><span class="ends"><span>${instant(from)}</span><span>${until > from ? after(from, until) : ""}</span></span></th>
               <th scope="col">Watermark (UTC)</th><th scope="col">Latest (UTC)</th><th scope="col" class="number">Read, offset</th><th scope="col" class="number">Unread</th>
               ${beats && html`<th scope="col"><span class="visually-hidden">Heartbeat</span></th>`}
             </tr></thead>
