@@ -31,6 +31,7 @@ def refusal_of(given: str | None, method: str = "GET", path: str = "/queries", *
         (f"Bearer {READ}", "GET", "/queries", None),
         (f"Bearer {READ}", "HEAD", "/queries", None),
         (f"Bearer {READ}", "POST", "/match", None),
+        (f"Bearer {READ}", "POST", "/statements/check", None),
         (f"Bearer {READ}", "POST", "/match/more", "not_allowed"),
         (f"Bearer {READ}", "POST", "/queries", "not_allowed"),
         (f"Bearer {READ}", "DELETE", "/match", "not_allowed"),

@@ -62,7 +62,7 @@ const figures = (node) => {
     found.push(["measured", `${count(node.actual_rows)} rows`], ["measured time", duration(node.actual_ns / 1e6)]);
   if (node.cost) {
     const ns = node.cost.terms.reduce((sum, term) => sum + term.ns, 0);
-    found.push(["in", rate(node.cost.rows_per_s, "rows")], ["costs", `${duration(ns / 1e6)}/s`]);
+    found.push(["gives, estimated", rate(node.cost.rows_per_s, "rows")], ["costs", `${duration(ns / 1e6)}/s`]);
     for (const kept of node.cost.kept) found.push(["keeps", `${short(Math.round(kept.rows))} rows of ${kept.of}, ${kept.structure}`]);
   }
   if (node.state?.queries) found.push(["shared by", `${count(node.state.queries)} ${node.state.queries === 1 ? "query" : "queries"}`]);

@@ -80,13 +80,13 @@ const Parameters = () => {
   </fieldset>`;
 };
 
-const Beginnings = ({ onUse, onOpen }) => html`<${Card} title="To begin with">
+const Beginnings = ({ onUse }) => html`<${Card} title="To begin with">
   <ul class="beginnings">
     ${examples(sources.value ?? []).map((one) => html`<li key=${one.title}><button type="button" class="plain" onClick=${() => onUse(one.sql)}><strong>${one.title}</strong> <span class="dim">${one.about}</span></button></li>`)}
   </ul>
   ${
     history.value.length > 0 &&
-    html`<details onToggle=${onOpen}>
+    html`<details>
       <summary>${history.value.length} ${history.value.length === 1 ? "statement" : "statements"} of this tab</summary>
       <ul class="beginnings">${history.value.map((one) => html`<li key=${one}><button type="button" class="plain" onClick=${() => onUse(one)}><${Sql} text=${one.slice(0, 300)} inline /></button></li>`)}</ul>
       <p class="dim">Handles are left out. <button type="button" class="small" onClick=${forgetHistory}>Forget them</button></p>
@@ -159,11 +159,12 @@ export const StatementsView = () => {
           <div aria-live="polite"><${Refusal} onReplace=${(from, to, offer) => editor.current?.replace(from, to, offer)} /></div>
           <${ErrorBox} error=${refusal} />
         <//>
+        ${results.value.length === 0 && html`<${Beginnings} onUse=${use} />`}
         ${results.value.map((one) => html`<${Result} key=${one.id} result=${one} onUse=${use} />`)}
       </div>
       <div class="right">
         <${Meaning} />
-        <${Beginnings} onUse=${use} />
+        ${results.value.length > 0 && html`<${Beginnings} onUse=${use} />`}
       </div>
     </div>
     ${asking?.register && html`<${Registering} sql=${asking.register} onRegister=${carryOut} onClose=${() => setAsking(null)} />`}
