@@ -14,7 +14,8 @@ from typing import Any
 from broker.http.options import CHANGEABLE, ChangeRequest, QueryChanges
 from broker.worker import options as query_options
 from broker.worker.allotments import WINDOW, allotment_attributes, source_of
-from broker.worker.consequences import Change, Consequence, consequences, together
+from broker.worker.consequence import Change, Consequence, together
+from broker.worker.consequences import consequences
 from broker.worker.entities import Entities
 from broker.worker.entries import QueryEntry
 from broker.worker.node import Node
