@@ -14,6 +14,9 @@ from engine.model.attributes import AttributeValue
 
 Rule = Callable[[Change], Iterator[Consequence]]
 
+IN_WORDS = {"fp": "wrong rows", "fn": "missing rows", "error": "error of aggregates"}
+"""What is expected of an answer."""
+
 
 def consequences(change: Change) -> tuple[Consequence, ...]:
     """What follows from a change. Raises KeyError for an attribute that the table does not have."""
@@ -228,7 +231,7 @@ def _less(what: str) -> Rule:
             yield Consequence("answers_exact", f"It is given {what} that its text asks for.")
         else:
             told = ", ".join(
-                f"{name} {100 * value:.3g} %" for name, value in change.expected.as_dict().items()
+                f"{IN_WORDS[name]} {100 * value:.3g} %" for name, value in change.expected.as_dict().items()
             )
             yield Consequence(
                 "answers_approximate",

@@ -187,6 +187,9 @@ export const AttributeEditor = ({ entity, attribute, onDone, onCancel }) => {
 /** Of what everything has: the series of its history that show it. */
 const SERIES = { rows_in: "rows_in_per_s", memory_bytes: "memory_bytes", cpu_share: "cpu_share" };
 
+/** Units that stand at the axis; others stand above the curve. */
+const DRAWN = ["bytes", "share", "ms", "ns", "s"];
+
 /** The series of an attribute in the history of its entity; null: none is kept. Of queries nothing is. */
 const seriesOf = (entity, attribute) => {
   if (entity.kind === "query" || !["integer", "number"].includes(attribute.type)) return null;
@@ -198,8 +201,9 @@ const AttributeCurve = ({ id, attribute, series }) => {
   const kept = history?.series?.[series];
   if (!history) return html`<p class="dim">${error ? `No curve: ${error.message}` : "…"}</p>`;
   if (!kept) return html`<p class="dim">No history is kept of ${attribute.name}.</p>`;
-  const label = `${series === attribute.name ? series : `${attribute.name}, a second`}, last hour`;
-  return html`<${Curve} at=${history.at_ms} series=${[{ name: series, values: kept.values }]} unit=${kept.unit} height=${120} label=${label} />`;
+  const unit = DRAWN.includes(kept.unit) ? kept.unit : null;
+  const label = `${series}${unit || !kept.unit ? "" : `, ${kept.unit}`}, last hour`;
+  return html`<p class="dim">${label}</p><${Curve} at=${history.at_ms} series=${[{ name: series, values: kept.values }]} unit=${unit} height=${120} label=${label} />`;
 };
 
 /** One row: name, value, what it is; the way to its editor and its curve. */
