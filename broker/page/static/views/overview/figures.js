@@ -18,7 +18,7 @@ const Past = ({ names, unit = null, label }) => {
   if (past.at_ms.length < 2 || !series.length) return html`<p class="dim">The curve begins in a few seconds.</p>`;
   return html`
     <${Curve} at=${past.at_ms} series=${series} unit=${unit} height=${HEIGHT} label=${`${label}, last hour`} />
-    ${series.length > 1 && html`<p class="legend" aria-hidden="true">${series.map(({ name }, place) => html`<span key=${name} class=${`line-${place + 1}`}>${name}</span> `)}</p>`}`;
+    ${series.length > 1 && html`<p class="overview-legend" aria-hidden="true">${series.map(({ name }, place) => html`<span key=${name} class=${`line-${place + 1}`}>${name}</span> `)}</p>`}`;
 };
 
 const LEVELS = {
@@ -37,7 +37,7 @@ const Parts = ({ parts, whole, text, label }) => {
   const rest = sorted.slice(PARTS_SHOWN).reduce((sum, [, value]) => sum + value, 0);
   const shown = sorted.slice(0, PARTS_SHOWN);
   if (rest > 0) shown.push([`${sorted.length - PARTS_SHOWN} others`, rest]);
-  return html`<dl class="parts" aria-label=${label}>
+  return html`<dl class="overview-parts" aria-label=${label}>
     ${shown.map(
       ([name, value]) => html`<div key=${name}>
         <dt>${name.replaceAll("_", " ")}</dt>

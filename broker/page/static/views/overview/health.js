@@ -27,7 +27,7 @@ export const Health = ({ now }) => {
   const pending = now.queries.PENDING;
   const state = !ready ? "bad" : total ? "warn" : "good";
   const text = !ready ? "Not ready" : total ? "Ready, with parts that are not well" : "Well: reads and writes are served";
-  return html`<${Card} class="health" title="Health" tools=${html`<${Badge} state=${state}>${ready ? (total ? "degraded" : "ready") : "not ready"}<//>`}>
+  return html`<${Card} class="overview-health" title="Health" tools=${html`<${Badge} state=${state}>${ready ? (total ? "degraded" : "ready") : "not ready"}<//>`}>
     <p class=${state}><strong>${text}</strong></p>
     ${(reasons.length > 0 || degraded.length > 0) &&
     html`<ul class="troubles">

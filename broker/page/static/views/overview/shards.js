@@ -9,7 +9,7 @@ export const Shards = ({ now }) => html`<${Card} title="Shards">
   ${now.shards.length === 0 && html`<${Empty}>A shard begins with the first stream.<//>`}
   ${now.shards.length > 0 &&
   html`<div class="scroll" tabindex="0" role="region" aria-label="Table of shards">
-    <table>
+    <table class="overview-table">
       <thead>
         <tr><th scope="col" class="number">Shard</th><th scope="col">State</th><th scope="col" class="number">Queries</th><th scope="col" class="number">Changes to write</th><th scope="col">Position</th></tr>
       </thead>

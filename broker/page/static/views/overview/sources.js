@@ -53,7 +53,7 @@ export const Sources = ({ now }) => {
     ${sources.length === 0 && html`<${Empty}>No stream stands yet. <a href="#/sources?create=">Create one</a> from a topic.<//>`}
     ${sources.length > 0 &&
     html`<div class="scroll" tabindex="0" role="region" aria-label="Table of sources">
-      <table>
+      <table class="overview-table">
         <thead>
           <tr>
             ${COLUMNS.map(

@@ -38,7 +38,7 @@ export const Users = () => {
     ${rows.length === 0 && html`<${Empty}>${by === "cpu" && movedAt.value ? "Nothing worked in the last second." : "Nothing is used yet."}<//>`}
     ${rows.length > 0 &&
     html`<div class="scroll" tabindex="0" role="region" aria-label="Table of what uses most">
-      <table class="users">
+      <table class="overview-table overview-users">
         <thead>
           <tr><th scope="col">Entity</th><th scope="col">Kind</th><th scope="col" class="number">${by === "cpu" ? "Of a core" : "Bytes"}</th><th scope="col" class="share"><span class="visually-hidden">Compared</span></th><th scope="col" class="number">Rows in</th><th scope="col" class="number">Queries</th></tr>
         </thead>
