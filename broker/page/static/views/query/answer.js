@@ -39,7 +39,7 @@ export const Answer = ({ id, handle, isOrdered, anew, onState }) => {
   }, [state]);
   const [tone, words] = STATES[state];
   const columnsKept = useMemo(() => columns, [JSON.stringify(columns)]);
-  return html`
+  return html`<div class="query-now">
     <${Card} title="Answer" tools=${html`<span role="status"><${Badge} state=${tone}>${words}<//></span>`}>
       ${isFailed && html`<${ErrorBox} error=${error} />`}
       ${state === "gone" && html`<p class="error" role="alert"><strong>This query was dropped.</strong> What you see is its last answer, true for NOW <${Instant} ms=${now_ms} /> UTC; it changes no more.</p>`}
@@ -60,5 +60,5 @@ export const Answer = ({ id, handle, isOrdered, anew, onState }) => {
     <//>
     ${
       columns.length > 0 && html`<${Card} title="Plot"><${Plot} columns=${columnsKept} rows=${rows} total=${total} now_ms=${now_ms} /><//>`
-    }`;
+    }</div>`;
 };

@@ -144,7 +144,7 @@ export class LiveAnswer {
       handle: this.#handle,
       onState: (state, error) => {
         if (this.#closed) return;
-        if (state === "open") this.#tell({ state: "live", error: null });
+        if (state === "open") this.#tell({ state: this.#facts.columns.length ? "live" : "loading", error: null });
         else if (state === "waiting" || state === "hidden") this.#tell({ state, error });
         else if (state === "refused" && error.code === "must_refetch") this.#anew();
         else if (state === "refused") this.#refused(error);
