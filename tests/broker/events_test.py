@@ -35,9 +35,9 @@ def handle(shared: Broker, name: str) -> str:
 
 def test_the_status_is_told_at_once_and_follows_what_happens(shared: Broker, name: str, handle: str) -> None:
     began_s = time.monotonic()
-    told = events(shared, "/status/events", every_ms=2_000)
+    told = events(shared, "/status/events", every_ms=60_000)
     first = next(told)
-    assert time.monotonic() - began_s < 1.5
+    assert time.monotonic() - began_s < 30, "it does not wait for the interval"
     told.close()  # type: ignore[attr-defined]
     status = shared.http.get("/status").json()
     assert first["ready"] is True

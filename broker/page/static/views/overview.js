@@ -1,9 +1,10 @@
 // Is it well, and what is it doing.
-import { html } from "../vendor/core.js";
+
 import { historyError, useHistory } from "../lib/history.js";
 import { status } from "../lib/status.js";
 import { duration } from "../lib/units.js";
 import { ErrorBox } from "../lib/widgets.js";
+import { html } from "../vendor/core.js";
 import { Figures } from "./overview/figures.js";
 import { Health } from "./overview/health.js";
 import { Shards } from "./overview/shards.js";

@@ -1,9 +1,10 @@
 // What comes in and goes out, what stands, and what it costs: each now, and its curve of the last hour.
-import { html } from "../../vendor/core.js";
+
 import { Curve } from "../../lib/curve.js";
 import { history } from "../../lib/history.js";
 import { bytes, count, rate, share } from "../../lib/units.js";
 import { Bar, Card, Figure } from "../../lib/widgets.js";
+import { html } from "../../vendor/core.js";
 
 const PARTS_SHOWN = 5;
 const HEIGHT = 110;
@@ -49,7 +50,8 @@ const Parts = ({ parts, whole, text, label }) => {
 
 const States = ({ queries }) => html`<p class="note states">
   ${["PAUSED", "PENDING", "ERROR"].map(
-    (state) => html`<a key=${state} class=${state === "ERROR" && queries[state] ? "bad" : ""} href=${`#/queries?state=${state}`}>${count(queries[state])} ${state.toLowerCase()}</a> `,
+    (state) =>
+      html`<a key=${state} class=${state === "ERROR" && queries[state] ? "bad" : ""} href=${`#/queries?state=${state}`}>${count(queries[state])} ${state.toLowerCase()}</a> `,
   )}
 </p>`;
 

@@ -1,7 +1,8 @@
 // Whether the broker is well: the reasons why it is not ready, what is degraded, and what to do about it.
-import { html } from "../../vendor/core.js";
+
 import { count } from "../../lib/units.js";
 import { Badge, Card } from "../../lib/widgets.js";
+import { html } from "../../vendor/core.js";
 
 /** What a trouble is of, with the way there. */
 const Of = ({ one }) => {
@@ -29,11 +30,13 @@ export const Health = ({ now }) => {
   const text = !ready ? "Not ready" : total ? "Ready, with parts that are not well" : "Well: reads and writes are served";
   return html`<${Card} class="overview-health" title="Health" tools=${html`<${Badge} state=${state}>${ready ? (total ? "degraded" : "ready") : "not ready"}<//>`}>
     <p class=${state}><strong>${text}</strong></p>
-    ${(reasons.length > 0 || degraded.length > 0) &&
-    html`<ul class="troubles">
+    ${
+      (reasons.length > 0 || degraded.length > 0) &&
+      html`<ul class="troubles">
       <${Troubles} troubles=${reasons} state="bad" word="stops" />
       <${Troubles} troubles=${degraded} state="warn" word="degraded" />
-    </ul>`}
+    </ul>`
+    }
     ${total > degraded.length && html`<p class="dim">and ${count(total - degraded.length)} more</p>`}
     ${errors > 0 && html`<p><a href="#/queries?state=ERROR">${count(errors)} ${errors === 1 ? "query has" : "queries have"} an error</a></p>`}
     ${pending > 0 && html`<p><a href="#/queries?state=PENDING">${count(pending)} ${pending === 1 ? "query waits" : "queries wait"} for a source</a></p>`}

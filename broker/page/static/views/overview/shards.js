@@ -1,14 +1,16 @@
 // The threads that engines run in.
-import { html } from "../../vendor/core.js";
+
 import { count } from "../../lib/units.js";
 import { Badge, Card, Empty } from "../../lib/widgets.js";
+import { html } from "../../vendor/core.js";
 
 const STATES = { live: "good", recovering: "warn", held: "bad", failed: "bad", fenced: "bad", stopped: "bad" };
 
 export const Shards = ({ now }) => html`<${Card} title="Shards">
   ${now.shards.length === 0 && html`<${Empty}>A shard begins with the first stream.<//>`}
-  ${now.shards.length > 0 &&
-  html`<div class="scroll" tabindex="0" role="region" aria-label="Table of shards">
+  ${
+    now.shards.length > 0 &&
+    html`<div class="scroll" tabindex="0" role="region" aria-label="Table of shards">
     <table class="overview-table">
       <thead>
         <tr><th scope="col" class="number">Shard</th><th scope="col">State</th><th scope="col" class="number">Queries</th><th scope="col" class="number">Changes to write</th><th scope="col">Position</th></tr>
@@ -28,5 +30,6 @@ export const Shards = ({ now }) => html`<${Card} title="Shards">
         )}
       </tbody>
     </table>
-  </div>`}
+  </div>`
+  }
 <//>`;

@@ -1,7 +1,8 @@
 // How far each stream is, and what of it is lost.
-import { html, useState } from "../../vendor/core.js";
+
 import { count, duration, rate, share } from "../../lib/units.js";
 import { Badge, Card, Empty } from "../../lib/widgets.js";
+import { html, useState } from "../../vendor/core.js";
 
 const COLUMNS = [
   { id: "name", title: "Source" },
@@ -24,7 +25,9 @@ export const sorted = (sources, { by, down }) => {
 };
 
 const Lost = ({ total, perS, href, of }) =>
-  total || perS ? html`<a class="warn" href=${href} aria-label=${`${count(total)} ${of}`}>${count(total)}</a>${perS ? html` <span class="dim">${rate(perS)}</span>` : null}` : "0";
+  total || perS
+    ? html`<a class="warn" href=${href} aria-label=${`${count(total)} ${of}`}>${count(total)}</a>${perS ? html` <span class="dim">${rate(perS)}</span>` : null}`
+    : "0";
 
 const Row = ({ one }) => {
   const way = `#/sources/${encodeURIComponent(one.name)}`;
@@ -51,13 +54,18 @@ export const Sources = ({ now }) => {
   const turn = (id) => setSort({ by: id, down: sort.by === id ? !sort.down : id !== "name" });
   return html`<${Card} title="Sources" tools=${html`<a href="#/sources">All sources</a>`}>
     ${sources.length === 0 && html`<${Empty}>No stream stands yet. <a href="#/sources?create=">Create one</a> from a topic.<//>`}
-    ${sources.length > 0 &&
-    html`<div class="scroll" tabindex="0" role="region" aria-label="Table of sources">
+    ${
+      sources.length > 0 &&
+      html`<div class="scroll" tabindex="0" role="region" aria-label="Table of sources">
       <table class="overview-table">
         <thead>
           <tr>
             ${COLUMNS.map(
-              ({ id, title, number }) => html`<th key=${id} scope="col" class=${number ? "number" : ""} aria-sort=${sort.by === id ? (sort.down ? "descending" : "ascending") : undefined}>
+              ({
+                id,
+                title,
+                number,
+              }) => html`<th key=${id} scope="col" class=${number ? "number" : ""} aria-sort=${sort.by === id ? (sort.down ? "descending" : "ascending") : undefined}>
                 <button type="button" class="plain small" onClick=${() => turn(id)}>${title}${sort.by === id ? (sort.down ? " ↓" : " ↑") : ""}</button>
               </th>`,
             )}
@@ -65,7 +73,8 @@ export const Sources = ({ now }) => {
         </thead>
         <tbody>${sorted(sources, sort).map((one) => html`<${Row} key=${one.name} one=${one} />`)}</tbody>
       </table>
-    </div>`}
+    </div>`
+    }
     ${total > sources.length && html`<p class="dim">The first ${count(sources.length)} of ${count(total)} by name; <a href="#/sources">all of them</a>.</p>`}
   <//>`;
 };

@@ -1,8 +1,9 @@
 // Which parts of the engines use most of the time, and most of the memory.
-import { html, useState } from "../../vendor/core.js";
+
 import { entities, entitiesError, movedAt, useEntities } from "../../lib/entities.js";
 import { bytes, count, rate, share } from "../../lib/units.js";
 import { Bar, Card, Empty, ErrorBox } from "../../lib/widgets.js";
+import { html, useState } from "../../vendor/core.js";
 
 const SHOWN = 10;
 const NS_PER_S = 1e9;
@@ -36,8 +37,9 @@ export const Users = () => {
   return html`<${Card} title="What uses most" tools=${tools}>
     <${ErrorBox} error=${entitiesError.value} />
     ${rows.length === 0 && html`<${Empty}>${by === "cpu" && movedAt.value ? "Nothing worked in the last second." : "Nothing is used yet."}<//>`}
-    ${rows.length > 0 &&
-    html`<div class="scroll" tabindex="0" role="region" aria-label="Table of what uses most">
+    ${
+      rows.length > 0 &&
+      html`<div class="scroll" tabindex="0" role="region" aria-label="Table of what uses most">
       <table class="overview-table overview-users">
         <thead>
           <tr><th scope="col">Entity</th><th scope="col">Kind</th><th scope="col" class="number">${by === "cpu" ? "Of a core" : "Bytes"}</th><th scope="col" class="share"><span class="visually-hidden">Compared</span></th><th scope="col" class="number">Rows in</th><th scope="col" class="number">Queries</th></tr>
@@ -55,7 +57,8 @@ export const Users = () => {
           )}
         </tbody>
       </table>
-    </div>`}
+    </div>`
+    }
     ${all.length > 0 && html`<p class="dim">${rows.length < all.length ? `The first ${rows.length} of ` : ""}${count(all.length)} that are no queries. Who pays: <a href=${by === "cpu" ? "#/queries?sort=cpu_share" : "#/queries?sort=memory_bytes"}>queries</a>.</p>`}
   <//>`;
 };
