@@ -89,6 +89,14 @@ def test_query_node_and_record_light_up_in_the_graph(
     page.evaluate(f"location.hash = '#/plan?trace={name}:9:0'")
     expect(trace.get_by_role("alert")).to_contain_text("has no partition 9")
 
+    # An entity by its id: a node of the graph, or one beside it.
+    source = service.http.get("/entities", params={"kind": "source"}).json()["entities"]
+    (own,) = [one["id"] for one in source if one["id"].endswith(f"source/{other}")][:1]
+    page.evaluate(f"location.hash = '#/plan?entity={own}'")
+    expect(panel.get_by_role("heading")).to_contain_text(f"source {other}")
+    page.evaluate("location.hash = '#/plan?entity=state-buffers'")
+    page.get_by_role("dialog").get_by_role("button", name="Close").click()
+
     # The same as a table, and on a phone.
     page.evaluate(f"location.hash = '#/plan?query={query_id(joined)}'")
     page.get_by_role("button", name="As a table").click()

@@ -6,7 +6,7 @@ import { entities, entitiesError, movedAt, useEntities } from "../lib/entities.j
 import { live } from "../lib/status.js";
 import { count } from "../lib/units.js";
 import { Card, Empty, ErrorBox, Instant } from "../lib/widgets.js";
-import { html, useMemo, useRef, useState } from "../vendor/core.js";
+import { html, useEffect, useMemo, useRef, useState } from "../vendor/core.js";
 import { Graph } from "./plan/graph.js";
 import { drawnOf, nodesOf, othersOf, smoothed } from "./plan/model.js";
 import { Panel } from "./plan/panel.js";
@@ -37,9 +37,10 @@ export const PlanView = ({ route }) => {
   useEntities();
   const all = entities.value;
   const query = route.params.get("query");
+  const entity = route.params.get("entity");
   const place = placeOf(route.params.get("trace"));
   const [opened, setOpened] = useState(NONE);
-  const [selected, setSelected] = useState(route.params.get("entity"));
+  const [selected, setSelected] = useState(null);
   const [asTable, setAsTable] = useState(false);
   const [shard, setShard] = useState("");
   const [analyzed, setAnalyzed] = useState({ query: null, turn: 0 });
@@ -53,6 +54,12 @@ export const PlanView = ({ route }) => {
     cpu.current = smoothed(all, cpu.current);
     return nodesOf(all, cpu.current);
   }, [all]);
+  const known = all.has(entity);
+  useEffect(() => {
+    if (!known) return;
+    if (nodes.some((one) => one.id === entity)) setSelected(entity);
+    else setOther(entity);
+  }, [entity, known]);
   const shards = [...new Set(nodes.map((one) => one.shard))].sort((one, more) => Number(one) - Number(more));
   const ids = picked ? picked.way : trace ? new Set(trace.stages.flatMap((one) => one.entities)) : null;
   const drawn = useMemo(() => {
