@@ -34,7 +34,6 @@ BYTES_MAX = 300_000
 SETTLE_S = 75.0
 """Until the curves have something to show."""
 
-CARRIERS = "carriers, last hour"
 AIRPORTS = "top ten airports, last day"
 
 
@@ -90,8 +89,8 @@ def opened(title: str) -> Callable[[Page, Scene], None]:
     return ready
 
 
-def of_query(title: str, path: str = "#/queries/{}") -> Callable[[Scene], str]:
-    return lambda found: path.format(query_id(found.handle(title)))
+def of_query(title: str) -> Callable[[Scene], str]:
+    return lambda found: f"#/queries/{query_id(found.handle(title))}"
 
 
 PICTURES = (
@@ -100,7 +99,7 @@ PICTURES = (
     Picture("overview-phone", lambda _: "#/", live, size=PHONE),
     Picture("queries", lambda _: "#/queries", live),
     Picture("query", of_query(AIRPORTS), opened(AIRPORTS)),
-    Picture("plan", of_query(CARRIERS, "#/plan?query={}"), live, dark=True),
+    Picture("plan", lambda _: "#/plan", live, dark=True),
     Picture("sources", lambda _: "#/sources/flights", live),
     Picture("changes", lambda _: "#/changes", live),
     Picture("statements", lambda _: "#/statements", live),

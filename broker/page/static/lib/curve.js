@@ -16,6 +16,9 @@ const times = (_plot, ticks, _axis, _space, step) =>
     return step < 1 ? text.slice(11, 23) : step < 60 ? text.slice(11, 19) : step < 86_400 ? text.slice(11, 16) : text.slice(5, 10);
   });
 
+/** Room for the longest label of an axis, in CSS pixels. */
+const widthOf = (_, labels) => Math.max(44, 16 + 6.5 * Math.max(0, ...(labels ?? []).map((label) => label.length)));
+
 /**
  * Curves with a common axis of time.
  * at: ms since 1970, ascending. series: `[{name, values, unit?}]`, null where nothing is known. bare: without axes.
@@ -46,7 +49,7 @@ export const Curve = ({ at, series, unit = null, height = 60, label, bare = fals
           ? [{ show: false }, { show: false }]
           : [
               { ...axis, size: 26, values: times },
-              { ...axis, size: 62, values: (_, ticks) => ticks.map((tick) => valued(tick, unit)) },
+              { ...axis, size: widthOf, values: (_, ticks) => ticks.map((tick) => valued(tick, unit)) },
             ],
         series: [
           {},
