@@ -77,7 +77,7 @@ class Scroller {
  * A grid of rows that are loaded as they come in sight. Keys: arrows, Page, Home, End; Enter opens, Space selects.
  *
  * @param {object} given
- * @param {Array<{id: string, title: string, about?: string, render: (row: any) => any, sortable?: boolean, wide?: boolean, number?: boolean, width?: number}>} given.columns
+ * @param {Array<{id: string, title: string, about?: string, render: (row: any) => any, sortable?: boolean, wide?: boolean, number?: boolean, width?: number, header?: any}>} given.columns
  *   width: in rem; a wide one takes what is left.
  * @param {(offset: number, limit: number, signal: AbortSignal, fresh: boolean) => Promise<{rows: any[], total: number, anew?: boolean}>} given.load
  *   fresh: a list of now is wanted, not more of the list before; anew: that was not to be had. Another function is another list.
@@ -89,15 +89,41 @@ class Scroller {
  * @param {(found: {total: number}) => void} [given.onLoaded]
  * @param {(row: any) => string} given.keyOf
  * @param {string} given.label
+ * @param {number} [given.rowHeight] in CSS pixels
+ * @param {string} [given.height] of the box, as CSS has it
  * @param {any} [given.empty] what stands where there are no rows
  */
-export const Rows = ({ columns, load, version, sort, onSort, onOpen, selection, onLoaded, rowHeight, label, keyOf, empty = "Nothing.", height = "60vh" }) => {
+export const Rows = ({
+  columns,
+  load,
+  version,
+  sort,
+  onSort,
+  onOpen,
+  selection,
+  onLoaded,
+  rowHeight,
+  label,
+  keyOf,
+  empty = "Nothing.",
+  height = "60vh",
+}) => {
   const base = useId();
   const box = useRef(null);
   const [, draw] = useState(0);
   const again = () => draw((now) => now + 1);
   const [scroller] = useState(() => new Scroller());
-  const [state] = useState(() => ({ rows: new Map(), total: null, error: null, loading: null, of: null, stale: false, active: 0, timer: 0, aligning: 0 }));
+  const [state] = useState(() => ({
+    rows: new Map(),
+    total: null,
+    error: null,
+    loading: null,
+    of: null,
+    stale: false,
+    active: 0,
+    timer: 0,
+    aligning: 0,
+  }));
   const px = rowHeight ?? Math.round(2.3 * rem());
   const total = state.total ?? 0;
   scroller.whole = total * px;
@@ -117,7 +143,7 @@ export const Rows = ({ columns, load, version, sort, onSort, onOpen, selection, 
       const found = await load(offset, limit, abort.signal, fresh);
       if (abort.signal.aborted) return;
       if (fresh || found.anew || state.rows.size > KEPT_MAX) state.rows = new Map();
-      found.rows.forEach((row, place) => state.rows.set(offset + place, row));
+      for (const [place, row] of found.rows.entries()) state.rows.set(offset + place, row);
       state.total = found.total;
       state.error = null;
       state.stale = false;
@@ -201,7 +227,14 @@ export const Rows = ({ columns, load, version, sort, onSort, onOpen, selection, 
   const onKeyDown = (event) => {
     if (event.target !== box.current || event.altKey || event.ctrlKey || event.metaKey) return;
     const page = Math.max(1, Math.floor(scroller.sight / px) - 1);
-    const to = { ArrowDown: state.active + 1, ArrowUp: state.active - 1, PageDown: state.active + page, PageUp: state.active - page, Home: 0, End: total - 1 }[event.key];
+    const to = {
+      ArrowDown: state.active + 1,
+      ArrowUp: state.active - 1,
+      PageDown: state.active + page,
+      PageUp: state.active - page,
+      Home: 0,
+      End: total - 1,
+    }[event.key];
     const row = state.rows.get(state.active);
     if (to !== undefined) go(to);
     else if (event.key === "Enter" && row !== undefined && onOpen) onOpen(row);
@@ -238,11 +271,13 @@ export const Rows = ({ columns, load, version, sort, onSort, onOpen, selection, 
     >
       <div class="head" role="row" aria-rowindex="1">
         ${all.map(
-          (one) => html`<div role="columnheader" key=${one.id} class=${one.number ? "number" : ""} title=${one.about} aria-sort=${sort?.by === one.id ? (sort.order === "desc" ? "descending" : "ascending") : undefined}>
+          (
+            one,
+          ) => html`<div role="columnheader" key=${one.id} class=${one.number ? "number" : ""} title=${one.about} aria-sort=${sort?.by === one.id ? (sort.order === "desc" ? "descending" : "ascending") : undefined}>
             ${
               one.sortable
                 ? html`<button type="button" class="plain" onClick=${() => onSort(one.id)}>${one.title}<span class="arrow" aria-hidden="true">${sort?.by === one.id ? (sort.order === "desc" ? "↓" : "↑") : ""}</span></button>`
-                : one.header ?? one.title
+                : (one.header ?? one.title)
             }
           </div>`,
         )}
@@ -278,10 +313,13 @@ export const Rows = ({ columns, load, version, sort, onSort, onOpen, selection, 
 
 const headOf = (box) => box.querySelector(".head")?.offsetHeight ?? 0;
 
+/** @returns {{id: string, title: string, about?: string, render: (row: any) => any, sortable?: boolean, wide?: boolean, number?: boolean, width?: number, header?: any}} */
 const selectionColumn = ({ has, toggle, name }) => ({
   id: "selected",
   title: "Selected",
   header: html`<span class="visually-hidden">Selected</span>`,
   width: 1.4,
-  render: (row) => name(row) && html`<input type="checkbox" tabindex="-1" aria-label=${`Select ${name(row)}`} checked=${has(row)} onChange=${() => toggle(row)} />`,
+  render: (row) =>
+    name(row) &&
+    html`<input type="checkbox" tabindex="-1" aria-label=${`Select ${name(row)}`} checked=${has(row)} onChange=${() => toggle(row)} />`,
 });

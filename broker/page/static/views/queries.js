@@ -1,11 +1,12 @@
 // All standing queries: searched, sorted and grouped by the broker, of which the rows in sight are here.
-import { html, useCallback, useEffect, useMemo, useRef, useState } from "../vendor/core.js";
+
 import { get, queryString } from "../lib/api.js";
 import { Rows } from "../lib/rows.js";
 import { me, readOnly } from "../lib/session.js";
 import { live, status } from "../lib/status.js";
 import { count, instant, local } from "../lib/units.js";
 import { Empty } from "../lib/widgets.js";
+import { html, useCallback, useEffect, useMemo, useRef, useState } from "../vendor/core.js";
 import { Actions } from "./queries/actions.js";
 import { QUERY_COLUMNS, SHAPE_COLUMNS } from "./queries/columns.js";
 import { Filters, ShapeChip } from "./queries/filters.js";
@@ -24,14 +25,18 @@ const readdress = (params, changes) => {
   dispatchEvent(new HashChangeEvent("hashchange"));
 };
 
-const Clock = ({ ms }) => html`<time title=${`${instant(ms)} UTC, ${local(ms)}`} datetime=${new Date(ms).toISOString()}>${new Date(ms).toISOString().slice(11, 19)}</time>`;
+const Clock = ({ ms }) =>
+  html`<time title=${`${instant(ms)} UTC, ${local(ms)}`} datetime=${new Date(ms).toISOString()}>${new Date(ms).toISOString().slice(11, 19)}</time>`;
 
 /** A number that changes every two seconds while the page is seen, the broker answers, and nothing is to be held still. */
 const useTicks = (still) => {
   const [ticks, setTicks] = useState(0);
   useEffect(() => {
     if (still) return undefined;
-    const timer = setInterval(() => document.visibilityState === "visible" && (live.peek() || status.peek() === null) && setTicks((now) => now + 1), REFRESH_MS);
+    const timer = setInterval(
+      () => document.visibilityState === "visible" && (live.peek() || status.peek() === null) && setTicks((now) => now + 1),
+      REFRESH_MS,
+    );
     return () => clearInterval(timer);
   }, [still]);
   return [ticks, () => setTicks((now) => now + 1)];
@@ -42,7 +47,7 @@ export const QueriesView = ({ route: { params } }) => {
   const wanted = Object.fromEntries(WANTED.map((name) => [name, params.get(name) ?? ""]));
   const fallback = byShape ? { by: "queries", order: "desc" } : { by: "id", order: "asc" };
   const sort = { by: params.get("sort") ?? fallback.by, order: params.get("order") ?? fallback.order };
-  const [found, setFound] = useState({ total: null, as_of_ms: null });
+  const [found, setFound] = useState({ total: null, as_of_ms: null, queries_total: null });
   const [still, setStill] = useState(false);
   const [ticks, refresh] = useTicks(still);
   const [selected, setSelected] = useState(() => new Map());

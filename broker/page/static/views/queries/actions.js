@@ -1,9 +1,10 @@
 // What is done to several queries at once: pause, resume, drop.
-import { html, useRef, useState } from "../../vendor/core.js";
+
 import { get, patch, post, queryString } from "../../lib/api.js";
 import { forgetHandle } from "../../lib/session.js";
 import { count } from "../../lib/units.js";
 import { Dialog, ErrorBox } from "../../lib/widgets.js";
+import { html, useRef, useState } from "../../vendor/core.js";
 
 /** So many can be selected at once, are dropped by one request, and are paused side by side. */
 const SELECTED_MAX = 10_000;
@@ -12,9 +13,25 @@ const SIDE_BY_SIDE = 4;
 const REFUSALS_SHOWN = 20;
 
 const ACTIONS = {
-  pause: { verb: "Pause", past: "paused", about: "They stay registered and cost next to nothing. Their answers cannot be read, and their feeds and result topics are silent, until they are resumed; rows are kept for their windows." },
-  resume: { verb: "Resume", past: "resumed", about: "Their answers are built from the rows that are kept, and all that follow them are told by one difference what changed since the pause." },
-  drop: { verb: "Drop", past: "dropped", danger: true, about: "They end for good: their handles open nothing any more, feeds of their changes end, and their rows are taken back from result topics, one by one." },
+  pause: {
+    verb: "Pause",
+    past: "paused",
+    about:
+      "They stay registered and cost next to nothing. Their answers cannot be read, and their feeds and result topics are silent, until they are resumed; rows are kept for their windows.",
+  },
+  resume: {
+    verb: "Resume",
+    past: "resumed",
+    about:
+      "Their answers are built from the rows that are kept, and all that follow them are told by one difference what changed since the pause.",
+  },
+  drop: {
+    verb: "Drop",
+    past: "dropped",
+    danger: true,
+    about:
+      "They end for good: their handles open nothing any more, feeds of their changes end, and their rows are taken back from result topics, one by one.",
+  },
 };
 
 /** The ids of all queries that are like that, as far as they can be selected: `Map(id, text)`. */

@@ -1,11 +1,16 @@
 // What the tables of queries and of shapes show.
-import { html } from "../../vendor/core.js";
+
 import { bytes, count, duration, rate, share, short } from "../../lib/units.js";
 import { Badge } from "../../lib/widgets.js";
+import { html } from "../../vendor/core.js";
 
 /** A tag of approximation in a few words: `sample 10 percent`. */
-const tagWords = ({ kind, amount, unit }) => [kind, amount ?? "", amount === null || amount === undefined ? "" : (unit ?? "")].filter((part) => part !== "").join(" ");
-const tagTitle = (tag) => Object.entries(tag).map(([name, value]) => `${name}: ${typeof value === "object" ? JSON.stringify(value) : value}`).join("\n");
+const tagWords = ({ kind, amount, unit }) =>
+  [kind, amount ?? "", amount === null || amount === undefined ? "" : (unit ?? "")].filter((part) => part !== "").join(" ");
+const tagTitle = (tag) =>
+  Object.entries(tag)
+    .map(([name, value]) => `${name}: ${typeof value === "object" ? JSON.stringify(value) : value}`)
+    .join("\n");
 
 const Parameters = ({ given }) => given && html` <span class="dim">${JSON.stringify(given)}</span>`;
 
@@ -15,12 +20,24 @@ const Text = ({ row }) => {
   return html`<a class="mono" tabindex="-1" href=${`#/queries/${encodeURIComponent(row.query_id)}`} title=${text}>${text}</a><${Parameters} given=${row.parameters} />`;
 };
 
-const State = ({ row }) => html`<${Badge} title=${row.error?.message}>${row.state}<//>${(row.approximation ?? []).map((tag) => html` <${Badge} state="warn" title=${tagTitle(tag)}>${tagWords(tag)}<//>`)}`;
+const State = ({ row }) =>
+  html`<${Badge} title=${row.error?.message}>${row.state}<//>${(row.approximation ?? []).map((tag) => html` <${Badge} state="warn" title=${tagTitle(tag)}>${tagWords(tag)}<//>`)}`;
 
-const figure = (id, title, width, about, text) => ({ id, title, width, about, number: true, sortable: true, render: (row) => text((row.statistics ?? row)[id] ?? null) });
+const figure = (id, title, width, about, text) => ({
+  id,
+  title,
+  width,
+  about,
+  number: true,
+  sortable: true,
+  render: (row) => text((row.statistics ?? row)[id] ?? null),
+});
 
 /** Of a hundred thousand queries each has little: two digits of it. */
-const part = (value) => (value > 0 && value < 0.001 ? `${Number((value * 100).toPrecision(2)).toFixed(Math.min(7, 1 - Math.floor(Math.log10(value * 100))))} %` : share(value));
+const part = (value) =>
+  value > 0 && value < 0.001
+    ? `${Number((value * 100).toPrecision(2)).toFixed(Math.min(7, 1 - Math.floor(Math.log10(value * 100))))} %`
+    : share(value);
 
 const FIGURES = [
   figure("rows_per_s", "Rows in", 5, "Rows of its sources that entered, a second", (value) => rate(value)),
@@ -33,14 +50,39 @@ const FIGURES = [
 export const QUERY_COLUMNS = [
   { id: "text", title: "Query", wide: true, width: 20, sortable: true, render: (row) => html`<${Text} row=${row} />` },
   { id: "state", title: "State", width: 7, sortable: true, render: (row) => html`<${State} row=${row} />` },
-  { id: "sources", title: "Sources", width: 7, render: (row) => html`<span title=${(row.sources ?? []).join(", ")}>${(row.sources ?? []).join(", ")}</span>` },
+  {
+    id: "sources",
+    title: "Sources",
+    width: 7,
+    render: (row) => html`<span title=${(row.sources ?? []).join(", ")}>${(row.sources ?? []).join(", ")}</span>`,
+  },
   ...FIGURES,
-  { id: "maintenance", title: "Kept", width: 3.5, about: "How the answer is maintained: none, lazy or eager", render: (row) => row.maintenance ?? "" },
-  { id: "id", title: "Id", width: 6, sortable: true, render: (row) => html`<span class="mono dim" title=${row.query_id}>${row.query_id}</span>` },
+  {
+    id: "maintenance",
+    title: "Kept",
+    width: 3.5,
+    about: "How the answer is maintained: none, lazy or eager",
+    render: (row) => row.maintenance ?? "",
+  },
+  {
+    id: "id",
+    title: "Id",
+    width: 6,
+    sortable: true,
+    render: (row) => html`<span class="mono dim" title=${row.query_id}>${row.query_id}</span>`,
+  },
 ];
 
 export const SHAPE_COLUMNS = [
-  { id: "sql", title: "Text without constants", wide: true, width: 20, sortable: true, render: (row) => html`<a class="mono" tabindex="-1" href=${`#/queries?shape=${encodeURIComponent(row.shape)}`} title=${row.sql}>${row.sql}</a>` },
+  {
+    id: "sql",
+    title: "Text without constants",
+    wide: true,
+    width: 20,
+    sortable: true,
+    render: (row) =>
+      html`<a class="mono" tabindex="-1" href=${`#/queries?shape=${encodeURIComponent(row.shape)}`} title=${row.sql}>${row.sql}</a>`,
+  },
   { id: "queries", title: "Queries", width: 6, number: true, sortable: true, render: (row) => count(row.queries) },
   { id: "running", title: "Running", width: 6, number: true, sortable: true, render: (row) => count(row.running) },
   ...FIGURES,

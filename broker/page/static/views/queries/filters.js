@@ -1,8 +1,9 @@
 // Which queries are wanted: a search, and filters.
-import { html, useEffect, useRef, useState } from "../../vendor/core.js";
+
 import { get, queryString } from "../../lib/api.js";
 import { status } from "../../lib/status.js";
 import { Field, useLoaded } from "../../lib/widgets.js";
+import { html, useEffect, useRef, useState } from "../../vendor/core.js";
 
 const TYPED_MS = 250;
 
