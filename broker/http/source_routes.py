@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Annotated, Literal
 
 from fastapi import FastAPI, Query, Request
@@ -10,6 +9,7 @@ from fastapi.responses import Response
 
 from broker.http.errors import json
 from broker.http.inference import Inference
+from broker.http.routing import Operates
 from broker.http.shared_answers import SharedAnswers
 from broker.http.source_facts import SourceFacts
 from broker.http.source_lists import Sort, SourceLists
@@ -24,7 +24,7 @@ SOURCES_MAX = 1_000
 
 
 def add_source_routes(
-    app: FastAPI, settings: Settings, node: Node, operates: Callable[[Request], bool]
+    app: FastAPI, settings: Settings, node: Node, operates: Operates
 ) -> None:
     """operates: whether a request comes from the operator."""
     lists = SourceLists(node)

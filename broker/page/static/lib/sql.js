@@ -93,17 +93,53 @@ export const placeOf = (text, line, column) => {
   return from;
 };
 
+/** Whether a text orders the rows of its answer, which changes of the answer do not tell. @param {string} text */
+export const isOrdered = (text) => {
+  const read = tokens(text).filter(({ kind }) => kind !== "space" && kind !== "comment");
+  return read.some((one, place) => one.text.toUpperCase() === "ORDER" && read[place + 1]?.text.toUpperCase() === "BY");
+};
+
+/** @param {any} value of a parameter */
+const literal = (value) => {
+  if (value === null) return "NULL";
+  if (typeof value === "string") return `'${value.replaceAll("'", "''")}'`;
+  return typeof value === "boolean" ? String(value).toUpperCase() : String(value);
+};
+
+/**
+ * `[{kind, text, of?}]`; of: the placeholder in whose place a parameter stands.
+ * @param {string} text @param {any[]|Record<string, any>|null} [parameters]
+ */
+const filledTokens = (text, parameters) => {
+  let next = 0;
+  return tokens(text).map(({ kind, text: part }) => {
+    if (kind !== "parameter" || !parameters) return { kind, text: part };
+    const place = part === "?" ? next++ : part[0] === "$" ? Number(part.slice(1)) - 1 : part.slice(1);
+    const value = Object.hasOwn(parameters, place) ? parameters[place] : undefined;
+    return value === undefined ? { kind, text: part } : { kind, text: literal(value), of: part };
+  });
+};
+
+/** A text as one writes it, its parameters filled in. @param {string} text @param {any[]|Record<string, any>|null} [parameters] */
+export const filled = (text, parameters) =>
+  filledTokens(text, parameters)
+    .map((one) => one.text)
+    .join("");
+
 /**
  * A text in SQL that is only shown; spaces and line breaks stay.
- * @param {{text: string, inline?: boolean, label?: string}} props inline: within a line, its spaces folded
+ * @param {{text: string, parameters?: any[]|Record<string, any>|null, inline?: boolean, label?: string}} props inline: within a line, its
+ * spaces folded
  */
-export const Sql = ({ text, inline = false, label }) => {
+export const Sql = ({ text, parameters = null, inline = false, label }) => {
   useEffect(() => {
     loadLanguage().catch(() => {}); // without it the text is shown in one colour
   }, []);
   const shown = inline ? text.replace(/\s+/g, " ").trim() : text;
-  const parts = tokens(shown).map(({ kind, text: part }, place) =>
-    kind === "space" || kind === "name" || kind === "operator" ? part : html`<span key=${place} class=${`sql-${kind}`}>${part}</span>`,
+  const parts = filledTokens(shown, parameters).map(({ kind, text: part, of }, place) =>
+    ["space", "name", "operator"].includes(kind)
+      ? part
+      : html`<span key=${place} class=${`sql-${kind}`} title=${of ? `the parameter ${of}` : undefined}>${part}</span>`,
   );
   return inline ? html`<code class="sql">${parts}</code>` : html`<pre class="sql" aria-label=${label}><code>${parts}</code></pre>`;
 };

@@ -3,6 +3,7 @@
 import { get } from "../lib/api.js";
 import { Attributes } from "../lib/attributes.js";
 import { forgetHandle, handleOf } from "../lib/session.js";
+import { filled, isOrdered, Sql } from "../lib/sql.js";
 import { count } from "../lib/units.js";
 import { Badge, Card, Copy, ErrorBox, Instant, Tabs, useLoaded } from "../lib/widgets.js";
 import { html, useEffect, useState } from "../vendor/core.js";
@@ -11,7 +12,6 @@ import { Actions } from "./query/actions.js";
 import { Answer } from "./query/answer.js";
 import { Cost } from "./query/cost.js";
 import { History } from "./query/history.js";
-import { filled, isOrdered, Sql } from "./query/sql.js";
 import { Tags } from "./query/tags.js";
 
 const AGAIN_MS = 5_000;
@@ -88,7 +88,7 @@ export const QueryView = ({ route }) => {
     ${error && !isGone && error.status !== 0 && html`<${ErrorBox} error=${error} retry=${again} />`}
     ${query.error && html`<${ErrorBox} error=${query.error} />`}
     <div class="grid wide">
-      <${Card} title="Text" tools=${html`<${Copy} text=${text} />`}><${Sql} sql=${query.sql} parameters=${query.parameters} /><//>
+      <${Card} title="Text" tools=${html`<${Copy} text=${text} />`}><${Sql} text=${query.sql} parameters=${query.parameters} /><//>
       <${Card} title="Facts"><${Facts} id=${id} query=${query} /><//>
     </div>
     <${Tabs} tabs=${TABS} selected=${tab} onSelect=${onTab} label="Parts of the query">

@@ -4,6 +4,7 @@ import { get, queryString } from "../../lib/api.js";
 import { Attributes } from "../../lib/attributes.js";
 import { Curve } from "../../lib/curve.js";
 import { handleOf } from "../../lib/session.js";
+import { filled } from "../../lib/sql.js";
 import { bytes, count, duration, rate, share, valued } from "../../lib/units.js";
 import { Badge, Bar, Card, Empty, ErrorBox, Tabs, useLoaded } from "../../lib/widgets.js";
 import { html, useState } from "../../vendor/core.js";
@@ -63,7 +64,7 @@ const Queries = ({ id, total }) => {
       ${found.queries.map(
         (one) => html`<li key=${one.query_id}>
           <a href=${`#/plan?query=${one.query_id}`} title="Light up its way">${one.query_id.slice(0, 8)}…</a> <${Badge}>${one.state}<//>
-          <code class="text">${one.sql ?? "its text is not known"}</code>
+          <code class="text">${one.sql ? filled(one.sql, one.parameters) : "its text is not known"}</code>
         </li>`,
       )}
     </ul>

@@ -128,7 +128,7 @@ export const PickedCard = ({ id, picked, error, analyze, onAnalyze, onClear }) =
     ${
       picked &&
       html`<p><${Badge}>${picked.query.state}<//> <code>${id}</code> <span class="dim">shares ${count(picked.way.size)} parts of the plan</span></p>
-        ${picked.query.sql && html`<${Sql} text=${picked.query.sql} label="Its text" />`}
+        ${picked.query.sql && html`<${Sql} text=${picked.query.sql} parameters=${picked.query.parameters} label="Its text" />`}
         ${picked.query.paused && html`<p class="dim">It is paused: nothing is kept for it, so it shares the engine alone.</p>`}
         ${picked.plan && !picked.plan.followed && html`<p class="dim">Nobody follows its changes, so it has no operators of its own: its answer is worked out from the rows when it is asked for.</p>`}
         ${

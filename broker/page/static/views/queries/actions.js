@@ -136,7 +136,7 @@ export const Actions = ({ selected, setSelected, wanted, total, done }) => {
     done();
   };
   const none = selected.size === 0;
-  return html`<div class="actions" role="group" aria-label="The selected queries">
+  return html`<div class="queries-actions" role="group" aria-label="The selected queries">
       <span role="status">${none ? html`<span class="dim">None selected</span>` : `${count(selected.size)} selected`}</span>
       <button type="button" class="small" disabled=${busy || !total} onClick=${all}>${total > SELECTED_MAX ? `Select the first ${count(SELECTED_MAX)}` : `Select all ${count(total)}`}</button>
       <button type="button" class="small" disabled=${none} onClick=${() => setSelected(new Map())}>Select none</button>

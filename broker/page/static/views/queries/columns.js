@@ -1,5 +1,6 @@
 // What the tables of queries and of shapes show.
 
+import { filled } from "../../lib/sql.js";
 import { bytes, count, duration, rate, share, short } from "../../lib/units.js";
 import { Badge } from "../../lib/widgets.js";
 import { html } from "../../vendor/core.js";
@@ -12,12 +13,12 @@ const tagTitle = (tag) =>
     .map(([name, value]) => `${name}: ${typeof value === "object" ? JSON.stringify(value) : value}`)
     .join("\n");
 
-const Parameters = ({ given }) => given && html` <span class="dim">${JSON.stringify(given)}</span>`;
+const TEXT_MAX = 2_000;
 
 const Text = ({ row }) => {
   if (row.state === "ENDED") return html`<span class="dim">ended since this list was made</span>`;
-  const text = row.sql ?? "no text";
-  return html`<a class="mono" tabindex="-1" href=${`#/queries/${encodeURIComponent(row.query_id)}`} title=${text}>${text}</a><${Parameters} given=${row.parameters} />`;
+  const text = row.sql ? filled(row.sql.slice(0, TEXT_MAX), row.parameters) : "no text";
+  return html`<a class="mono" tabindex="-1" href=${`#/queries/${encodeURIComponent(row.query_id)}`} title=${text}>${text}</a>`;
 };
 
 const State = ({ row }) =>

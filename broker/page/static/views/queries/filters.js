@@ -38,7 +38,7 @@ const Choice = ({ label, value, options, onChoice }) => html`<${Field} label=${l
 /** @param {{wanted: Record<string, string>, change: (changes: Record<string, string>) => void}} given */
 export const Filters = ({ wanted, change }) => {
   const names = (status.value?.sources ?? []).map((one) => one.name);
-  return html`<form class="filters" role="search" aria-label="Queries" onSubmit=${(event) => event.preventDefault()}>
+  return html`<form class="queries-filters" role="search" aria-label="Queries" onSubmit=${(event) => event.preventDefault()}>
     <${Field} label="Search">
       ${(id) => html`<${Typed} id=${id} type="search" maxlength="1000" placeholder="words in the text, parameters, id, source" value=${wanted.search} onTyped=${(search) => change({ search })} />`}
     <//>

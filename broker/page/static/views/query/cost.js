@@ -3,11 +3,11 @@
 import { get } from "../../lib/api.js";
 import { useEntity } from "../../lib/attributes.js";
 import { readOnly } from "../../lib/session.js";
+import { Sql } from "../../lib/sql.js";
 import { bytes, count, duration, share, short } from "../../lib/units.js";
 import { Badge, Card, Empty, ErrorBox, Figure, useLoaded } from "../../lib/widgets.js";
 import { html, useState } from "../../vendor/core.js";
 import { queryPath } from "./access.js";
-import { Sql } from "./sql.js";
 
 const ns = (value) => (typeof value === "number" ? duration(value / 1e6) : "–");
 
@@ -56,7 +56,7 @@ const PATTERNS = {
 const Proposal = ({ one, onUse, canUse }) => html`<li>
   <p><strong>${one.rule}</strong> of ${one.source}: ${one.change} ${one.within_tolerance ? html`<${Badge} state="good">within its tolerance<//>` : html`<${Badge} state="warn">beyond its tolerance<//>`}</p>
   <p class="dim">Rows of ${one.source}: ${count(one.rows)} → ${count(one.rows_after)}; of the answer: ${count(one.answer_rows)} → ${count(one.answer_rows_after)}; frees up to ${bytes(one.bytes_saved)}. Against the present text: ${expectedOf(one.expected)}.</p>
-  <${Sql} sql=${one.sql} />
+  <${Sql} text=${one.sql} />
   ${canUse && html`<button type="button" onClick=${() => onUse(one.sql)}>Use this text</button>`}
 </li>`;
 
