@@ -23,9 +23,7 @@ from tureen.errors import NotAllowed
 SOURCES_MAX = 1_000
 
 
-def add_source_routes(
-    app: FastAPI, settings: Settings, node: Node, operates: Operates
-) -> None:
+def add_source_routes(app: FastAPI, settings: Settings, node: Node, operates: Operates) -> None:
     """operates: whether a request comes from the operator."""
     lists = SourceLists(node)
     facts = SourceFacts(node, lists)

@@ -41,7 +41,8 @@ def add_watch_routes(
         if entity is not None and source is not None:
             raise BadRequest("a history is of an entity or of a source", hint="ask for each by itself")
         if entity is not None:
-            return json(history.of_entity(entity, since_ms))
+            stands = history.keeps(entity) or await observer.entities.stands(entity)
+            return json(history.of_entity(entity, since_ms, stands=stands))
         if source is not None:
             stands = source in node.directory.sources
             return json(history.of_source(source, since_ms, stands=stands))

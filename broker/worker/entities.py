@@ -188,6 +188,15 @@ class Entities:
         reading = await self.read(queries=queries or query is not None)
         return await asyncio.to_thread(page_of, reading, kind, query, after, limit, queries=queries)
 
+    async def stands(self, id_: str) -> bool:
+        """Whether there is an entity of this id that is no query; of a shard that does not tell: no."""
+        if id_.startswith(QUERY):
+            return False
+        with contextlib.suppress(UnknownEntity, BrokerUnavailable):
+            await self.one(id_)
+            return True
+        return False
+
     async def one(self, id_: str) -> Entity:
         """An entity with all its attributes. Raises UnknownEntity, BrokerUnavailable."""
         reading = await self.read()

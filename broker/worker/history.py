@@ -110,11 +110,19 @@ class History:
             raise UnknownSource(name, hint=hint)
         return curves.told(since_ms)
 
-    def of_entity(self, id_: str, since_ms: int | None) -> dict[str, Any]:
-        """Raises UnknownEntity: there is none, or it is not kept."""
+    def keeps(self, id_: str) -> bool:
+        """Whether there is a history of an entity."""
+        return id_ in self._entities
+
+    def of_entity(self, id_: str, since_ms: int | None, *, stands: bool = False) -> dict[str, Any]:
+        """stands: it is there and no query: where none is left out it has only just come, and has no instant
+        yet. Raises UnknownEntity: there is none, or it is not kept.
+        """
         curves = self._entities.get(id_)
+        if curves is None and stands and not self._left_out:
+            return _curves(ENTITIES_EVERY_MS).told(since_ms)
         if curves is None:
-            kept = f"the history of {ENTITIES_MAX:,} entities that are no queries is kept, from 10 s on"
+            kept = f"the history of {ENTITIES_MAX:,} entities that are no queries is kept"
             left_out = f"; {self._left_out:,} more are left out" if self._left_out else ""
             raise UnknownEntity(id_, hint=kept + left_out)
         return curves.told(since_ms)

@@ -77,6 +77,7 @@ def test_entities_have_rates_and_what_can_be_set_and_go_with_their_history() -> 
     history.note_entities(BEGIN_MS + 20_000, reading(120.0, []))
     with pytest.raises(UnknownEntity):
         history.of_entity("0/operator/a", None)
+    assert history.of_entity("0/operator/a", None, stands=True)["at_ms"] == []
 
 
 def test_history_takes_no_more_memory_than_is_said() -> None:
@@ -84,7 +85,7 @@ def test_history_takes_no_more_memory_than_is_said() -> None:
     parts = [part(f"{n:05}", 1, 1, attributes=ATTRIBUTES_MAX) for n in range(ENTITIES_MAX + 7)]
     history.note_entities(BEGIN_MS, reading(100.0, parts))
     with pytest.raises(UnknownEntity) as left_out:
-        history.of_entity(f"0/operator/{ENTITIES_MAX:05}", None)
+        history.of_entity(f"0/operator/{ENTITIES_MAX:05}", None, stands=True)
     assert "7 more are left out" in str(left_out.value.hint)
     of_entities = history.nbytes
     assert of_entities <= 16_000_000
