@@ -20,6 +20,8 @@ RECORDS = 1_000
 SAMPLE_BYTES_MAX = 16 * 1024 * 1024
 WAIT_S = 5.0
 NAME_CHARACTERS_MAX = 60
+_TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
+"""What Kafka takes as a name."""
 _HINT = 'send {"topic": "trades"}, and a name for the source if it is to have another'
 
 
@@ -57,6 +59,10 @@ class Inference:
         topic, name = fields.get("topic"), fields.get("name")
         if not isinstance(topic, str) or not topic:
             raise BadRequest("topic is missing", hint=_HINT)
+        if not _TOPIC.fullmatch(topic):
+            raise BadRequest(
+                "this is no name of a topic", hint="topics have 1 to 249 characters of A-Z a-z 0-9 . _ -"
+            )
         if name is not None and (not isinstance(name, str) or not admits_name(name)):
             raise BadRequest("name is no name of a source", hint=_HINT)
         async with self._readers:

@@ -103,7 +103,7 @@ def public_api(
         """CREATE or DROP of a stream, a table, a view or a summary, ALTER SUMMARY: `{"sql": "..."}`."""
         return await told(creations.statement(await request.body(), operates(request)))
 
-    @app.delete("/sources/{name}", tags=["sources"])
+    @app.delete("/sources/{name:path}", tags=["sources"])
     async def delete_source(
         request: Request,
         name: str,
@@ -117,17 +117,17 @@ def public_api(
         """Every summary of a stream, its state, and how much it holds."""
         return json({"summaries": await summaries.listed()})
 
-    @app.get("/summaries/{name}", tags=["sources"])
+    @app.get("/summaries/{name:path}", tags=["sources"])
     async def get_summary(name: str) -> Response:
         """One summary: its granularities and zones, why each zone ended, how far estimates may err."""
         return json(await summaries.described(name))
 
-    @app.delete("/summaries/{name}", tags=["sources"])
+    @app.delete("/summaries/{name:path}", tags=["sources"])
     async def delete_summary(name: str) -> Response:
         """Drop a summary that no query uses."""
         return await told(summaries.drop(name))
 
-    @app.post("/sources/{name}/heartbeat", tags=["sources"])
+    @app.post("/sources/{name:path}/heartbeat", tags=["sources"])
     async def post_heartbeat(request: Request, name: str) -> Response:
         """`{"partition": p or null, "ms": h}`: no row of this partition, or of any, below h follows."""
         return await told(heartbeats.send(name, await request.body()))

@@ -21,6 +21,7 @@ from broker.worker.status import source_list
 from tureen.errors import NotAllowed
 
 SOURCES_MAX = 1_000
+OFFSET_MAX = 2**31 - 1
 
 
 def add_source_routes(app: FastAPI, settings: Settings, node: Node, operates: Operates) -> None:
@@ -42,7 +43,7 @@ def add_source_routes(app: FastAPI, settings: Settings, node: Node, operates: Op
         search: Annotated[str, Query(description="Part of the name, or of the topic.")] = "",
         sort: Annotated[Sort, Query(description="What is not known comes last.")] = "name",
         order: Literal["asc", "desc"] = "asc",
-        offset: Annotated[int, Query(ge=0)] = 0,
+        offset: Annotated[int, Query(ge=0, le=OFFSET_MAX)] = 0,
         limit: Annotated[int, Query(ge=1, le=SOURCES_MAX)] = 200,
     ) -> Response:
         """Every stream, table and view, its state and its NOW. With any parameter: a page, each in short."""
@@ -51,12 +52,7 @@ def add_source_routes(app: FastAPI, settings: Settings, node: Node, operates: Op
         asked = (search, sort, order, offset, limit)
         return await answers.of(asked, lambda: lists.page(search, sort, order == "desc", offset, limit))
 
-    @app.get("/sources/{name}", tags=["sources"])
-    async def get_source(name: str) -> Response:
-        """One stream, table or view: as the list has it, its partitions, its rules of time, what reads it."""
-        return await answers.of(name, lambda: facts.one(name))
-
-    @app.get("/sources/{name}/records", tags=["sources"])
+    @app.get("/sources/{name:path}/records", tags=["sources"])
     async def get_source_records(
         request: Request,
         name: str,
@@ -66,6 +62,11 @@ def add_source_routes(app: FastAPI, settings: Settings, node: Node, operates: Op
         """The newest records of a source, its late ones or its dead letters, with reasons. The operator's."""
         require_operator(request, "look at records of a source")
         return json(await shown.shown(name, which, limit))
+
+    @app.get("/sources/{name:path}", tags=["sources"])
+    async def get_source(name: str) -> Response:
+        """One stream, table or view: as the list has it, its partitions, its rules of time, what reads it."""
+        return await answers.of(name, lambda: facts.one(name))
 
     @app.get("/topics", tags=["sources"])
     async def get_topics(

@@ -22,10 +22,19 @@ const VIEWS = [
   { path: "statements", title: "Statements", view: StatementsView },
 ];
 
+/** What a part of an address says; of one that is written wrong, as `%`, itself. */
+const decoded = (part) => {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+};
+
 /** `#/a/b?c=d` as `{path: ["a", "b"], params}`. */
 const read = () => {
   const [path, params = ""] = location.hash.replace(/^#\/?/, "").split("?", 2);
-  return { path: path.split("/").filter(Boolean).map(decodeURIComponent), params: new URLSearchParams(params) };
+  return { path: path.split("/").filter(Boolean).map(decoded), params: new URLSearchParams(params) };
 };
 
 /** Where one is: `{path, params}`. */

@@ -21,6 +21,13 @@ const NO_ANSWER = {
   hint: "is it running? this page tries again by itself",
 };
 
+const SENDABLE = /^[\x21-\x7e]*$/;
+const NO_TOKEN = {
+  code: "unauthorized",
+  message: "this is no token",
+  hint: "a token has letters, digits and signs of ASCII, and no blanks",
+};
+
 /**
  * The response to a request; errors are thrown.
  * @param {string} path below the broker's address, without a leading slash
@@ -32,6 +39,10 @@ export const request = async (path, { method = "GET", body, handle, signal, acce
   const headers = { Accept: accept ?? "application/json", ...more };
   if (token.value) headers.Authorization = `Bearer ${token.value}`;
   if (handle) headers["Tureen-Handle"] = handle;
+  if (!SENDABLE.test(token.value ?? "")) {
+    tokenWanted.value = "the token is not accepted";
+    throw new ApiError(401, NO_TOKEN);
+  }
   if (body !== undefined) headers["Content-Type"] ??= "application/json";
   let response;
   try {

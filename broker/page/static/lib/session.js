@@ -19,7 +19,10 @@ export const tokenWanted = signal(null);
 const handles = kept("handles", "{}");
 
 /** The handle of a query in this tab, or null. @param {string} queryId */
-export const handleOf = (queryId) => JSON.parse(handles.value)[queryId] ?? null;
+export const handleOf = (queryId) => {
+  const kept = JSON.parse(handles.value);
+  return Object.hasOwn(kept, queryId) ? kept[queryId] : null; // an address may ask for `constructor`
+};
 
 /** @param {string} queryId @param {string} handle */
 export const keepHandle = (queryId, handle) => {

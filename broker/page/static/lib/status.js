@@ -15,18 +15,28 @@ export const clockAhead = signal(0);
 /** How often the broker came back as another process. */
 export const restarts = signal(0);
 
+/** A broker that hangs is seen as soon: a frame comes each second. */
+const SILENCE_MS = 10_000;
+
 let close = () => {};
+
+const askWho = () =>
+  get("me")
+    .then((found) => (me.value = found))
+    .catch(() => {});
 
 /** Begin, or begin again with another token. */
 export const follow = () => {
   close();
-  get("me")
-    .then((found) => (me.value = found))
-    .catch(() => {});
+  askWho();
   close = openStream("status/events", {
+    silenceMs: SILENCE_MS,
     onEvent: (kind, data) => {
       if (kind !== "status") return;
-      if (status.value && status.value.instance !== data.instance) restarts.value += 1;
+      if (status.value && status.value.instance !== data.instance) {
+        restarts.value += 1;
+        askWho(); // it may have come back with other settings
+      }
       status.value = data;
       clockAhead.value = data.at_ms - Date.now();
     },

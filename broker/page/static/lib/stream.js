@@ -39,10 +39,11 @@ export class EventParser {
  * onEvent(kind, data): an event, its data read from JSON; returning "end" closes the stream.
  * onState(state, error): "connecting", "open", "waiting" (it will try again), "refused" (it will not: 4xx), "hidden".
  * @param {string} path
- * @param {{handle?: string|null, onEvent: (kind: string, data: any) => any, onState?: (state: string, error?: ApiError) => void, restsWhileHidden?: boolean}} options
+ * @param {{handle?: string|null, onEvent: (kind: string, data: any) => any, onState?: (state: string, error?: ApiError) => void, restsWhileHidden?: boolean, silenceMs?: number}} options
+ *   silenceMs: after so long without a byte the connection counts as broken.
  * @returns {() => void} closes it
  */
-export const openStream = (path, { handle = null, onEvent, onState = () => {}, restsWhileHidden = true }) => {
+export const openStream = (path, { handle = null, onEvent, onState = () => {}, restsWhileHidden = true, silenceMs = SILENCE_MS }) => {
   let closed = false;
   let running = null;
   let lastId = null;
@@ -61,7 +62,12 @@ export const openStream = (path, { handle = null, onEvent, onState = () => {}, r
     const abort = new AbortController();
     running = abort;
     let silence = 0;
+    const listen = () => {
+      clearTimeout(silence);
+      silence = setTimeout(() => abort.abort("silent"), silenceMs);
+    };
     onState("connecting");
+    listen(); // a connection that does not answer is silent too
     try {
       const headers = lastId ? { "Last-Event-ID": encodeURIComponent(lastId) } : {};
       const response = await request(path, { accept: "text/event-stream", handle, headers, signal: abort.signal });
@@ -69,8 +75,7 @@ export const openStream = (path, { handle = null, onEvent, onState = () => {}, r
       const parser = new EventParser();
       const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
       for (;;) {
-        clearTimeout(silence);
-        silence = setTimeout(() => abort.abort("silent"), SILENCE_MS);
+        listen();
         const { value, done } = await reader.read();
         if (done) break;
         wait = WAIT_MS;
@@ -80,9 +85,11 @@ export const openStream = (path, { handle = null, onEvent, onState = () => {}, r
           if (onEvent(event, JSON.parse(data)) === "end") close();
         }
       }
+      if (running !== abort) return;
       running = null;
       later();
     } catch (error) {
+      if (running !== abort) return; // the tab was hidden, and is seen again: another one runs
       running = null;
       if (closed || (restsWhileHidden && document.hidden)) return;
       const refused = error instanceof ApiError && error.status >= 400 && error.status < 500 && ![401, 408, 429].includes(error.status);

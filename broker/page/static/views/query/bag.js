@@ -33,7 +33,9 @@ export class Bag {
       const place = placeOf ? placeOf(values) : null;
       if (weight < 0) {
         const row = this.#take(values);
-        if (row) left.set(place, [...(left.get(place) ?? []), row]);
+        const gone = left.get(place);
+        if (row && gone) gone.push(row);
+        else if (row) left.set(place, [row]);
         continue;
       }
       const old = place === null ? undefined : left.get(place)?.shift();

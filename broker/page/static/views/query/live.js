@@ -139,11 +139,13 @@ export class LiveAnswer {
   // --- followed ---
 
   #follow() {
-    let isWhole = true; // whether the next snapshot line begins anew
+    /** Lines that are true with the ones behind them alone: after a cut they come again. @type {any[]} */
+    let parts = [];
     this.#close = openStream(this.#path("changes"), {
       handle: this.#handle,
       onState: (state, error) => {
         if (this.#closed) return;
+        parts = [];
         if (state === "open") this.#tell({ state: this.#facts.columns.length ? "live" : "loading", error: null });
         else if (state === "waiting" || state === "hidden") this.#tell({ state, error });
         else if (state === "refused" && error.code === "must_refetch") this.#anew();
@@ -151,19 +153,21 @@ export class LiveAnswer {
       },
       onEvent: (kind, data) => {
         if (data.columns) this.#facts = { ...this.#facts, columns: data.columns, operator: data.operator };
+        if ("complete_from_ms" in data) this.#facts = { ...this.#facts, complete_from_ms: data.complete_from_ms };
+        if (kind === "end") return this.#ended(data);
+        parts.push(data);
+        if (data.more) return undefined;
         if (kind === "snapshot") {
-          if (isWhole) this.#bag = new Bag();
-          for (const values of data.rows) this.#bag.add(values);
-          isWhole = !data.more;
-          if ("complete_from_ms" in data) this.#facts = { ...this.#facts, complete_from_ms: data.complete_from_ms };
-        } else if (kind === "changes") this.#fold(data.changes);
-        else if (kind === "end") return this.#ended(data);
-        if (!data.more)
-          this.#tell({ state: "live", error: null, now_ms: data.now_ms, tags: data.approximation ?? [], total: this.#bag.rows.size });
+          this.#bag = new Bag();
+          for (const { rows } of parts) for (const values of rows) this.#bag.add(values);
+        } else if (kind === "changes") this.#fold(parts.length === 1 ? data.changes : parts.flatMap((one) => one.changes));
+        parts = [];
+        this.#tell({ state: "live", error: null, now_ms: data.now_ms, tags: data.approximation ?? [], total: this.#bag.rows.size });
         if (this.#bag.rows.size > 2 * FOLLOWED_MAX) {
           this.begin();
           return "end";
         }
+        return undefined;
       },
     });
   }
