@@ -11,7 +11,7 @@ of changes that a page shows; `browser_update_ms` the same until it is in the do
 `first_paint_ms` is until it paints, `figures_ms` until the Overview has its figures. Where there is
 no Chromium these are left out, and the reason is printed.
 
-The issue asks for cpu_share < 5, mb < 100, update_ms.p99 < 500 with the defaults.
+Targets, with the defaults: cpu_share < 5, mb < 100, update_ms.p99 < 500.
 """
 
 import argparse

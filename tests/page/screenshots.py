@@ -89,9 +89,26 @@ def opened(title: str) -> Callable[[Page, Scene], None]:
     return ready
 
 
+def written(text: str) -> Callable[[Page, Scene], None]:
+    """A statement stands in the editor, with its plan beside it."""
+
+    def ready(page: Page, found: Scene) -> None:
+        live(page, found)
+        page.get_by_role("textbox", name="SQL statements").click()
+        page.keyboard.insert_text(text)
+        page.wait_for_timeout(4_000)
+
+    return ready
+
+
 def of_query(title: str) -> Callable[[Scene], str]:
     return lambda found: f"#/queries/{query_id(found.handle(title))}"
 
+
+JOINED = """SELECT p.manufacturer, COUNT(*) AS flights, AVG(f.arr_delay) AS delay
+FROM flights [RANGE 7 DAYS] f JOIN planes p ON p.tailnum = f.tailnum
+WHERE f.origin = 'JFK'
+GROUP BY p.manufacturer"""
 
 PICTURES = (
     Picture("overview", lambda _: "#/", live),
@@ -102,7 +119,7 @@ PICTURES = (
     Picture("plan", lambda _: "#/plan", live, dark=True),
     Picture("sources", lambda _: "#/sources/flights", live),
     Picture("changes", lambda _: "#/changes", live),
-    Picture("statements", lambda _: "#/statements", live),
+    Picture("statements", lambda _: "#/statements", written(JOINED)),
 )
 
 
