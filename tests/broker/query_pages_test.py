@@ -34,6 +34,7 @@ def handles(shared: Broker, name: str) -> list[str]:
     shared.http.post("/queries", json={"sql": f"SELECT 'Straße' AS t FROM missing_{name}"})
     shared.send(name, [{"id": i, "v": i / 2, "ts": BASE_MS + i} for i in range(50)])
     shared.await_rows(found[0], 40)
+    wait_until(lambda: listed(shared, source=name)["total"] == 5, what="all are listed")
     return found
 
 

@@ -83,8 +83,16 @@ def test_an_error_survives_the_wire(kind: type[errors.TureenError]) -> None:
     sent = {"code": kind.code, "message": "m", "line": 2, "column": 3, "hint": "h"}
     received = error_from(sent)
     assert type(received) is kind
-    assert received.as_dict() == sent
+    assert {name: received.as_dict()[name] for name in sent} == sent
     assert str(received) == "m (line 2, column 3)\nhint: h"
+
+
+def test_facts_survive_the_wire() -> None:
+    sent = errors.InstantOutOfRange(7, None, 5)
+    received = error_from(sent.as_dict())
+    assert isinstance(received, errors.InstantOutOfRange)
+    assert (received.at_ms, received.earliest_ms, received.latest_ms) == (7, None, 5)
+    assert received.as_dict() == sent.as_dict()
 
 
 def test_a_code_of_a_newer_broker_is_kept() -> None:
