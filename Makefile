@@ -77,14 +77,14 @@ page-libraries: ## bundle the libraries of the page anew, as their lock names th
 page-libraries-same: ## the bundles of the page are what their lock gives, byte for byte
 	@$(call WITH_NODE,page-libraries-same,$(SAME_BUNDLES))
 
-# What needs node runs in the folder of the page's libraries, after their lock is installed there. Without node it is
-# left out with a word; under continuous integration that is a failure.
+# What needs node runs in the folder of the page's libraries, after their lock is installed there. Where there is no
+# node, or the lock cannot be installed, it is left out with a word; under continuous integration that is a failure.
 PAGE_LIBRARIES := broker/page/libraries
 PAGE_TOOLS := $(PAGE_LIBRARIES)/node_modules/.package-lock.json
-WITH_NODE = if command -v npm >/dev/null; then \
-	$(MAKE) --silent $(PAGE_TOOLS) && cd $(PAGE_LIBRARIES) && $(2); \
-	elif [ "$$CI" = true ]; then echo >&2 "make $(1) needs node and npm for the page: apt-get install npm"; exit 1; \
-	else echo "No npm here: make $(1) leaves out the JavaScript of the page"; fi
+WITH_NODE = if command -v npm >/dev/null && $(MAKE) --silent $(PAGE_TOOLS); then cd $(PAGE_LIBRARIES) && $(2); \
+	elif [ "$$CI" = true ]; then \
+	echo >&2 "make $(1) needs npm (apt-get install npm) and what $(PAGE_LIBRARIES)/package-lock.json names"; exit 1; \
+	else echo "No npm here, or no packages for it: make $(1) leaves out the JavaScript of the page"; fi
 SAME_BUNDLES = made=$$(mktemp -d) && trap "rm -rf $$made" EXIT && node build.mjs $$made \
 	&& cp ../static/vendor/*.d.ts $$made && diff -r $$made ../static/vendor && echo "the bundles are the same"
 
