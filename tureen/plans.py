@@ -1,7 +1,7 @@
 """Plans as people read them: from ``GET /queries/{handle}/plan`` or EXPLAIN to lines and a table.
 
     query wbpy4mk74giav5jp6e2f7uuvyk over trades, maintenance lazy
-    share of a core: lazy 0.00012, none 0.004, eager 0.0009
+    computing time a second: lazy 120 µs, none 4 ms, eager 900 µs
     changes: rows added and removed, identified by all their values
     a relation by default: rows of the window 'NOW - 1 hour to NOW' of trades go or change
 

@@ -31,7 +31,10 @@ PAYING = 5
 KEY = "b"
 LOOK_S = 0.3
 """The switch is looked at so often."""
-SWITCH = "/* switch: burst */ SELECT COUNT(*) AS flights FROM flights [RANGE 1 HOUR]"
+SWITCH = (
+    f"/* switch: burst: flights come {FACTOR:.0f} times as fast */ "
+    "SELECT COUNT(*) AS flights FROM flights [RANGE 1 HOUR]"
+)
 """The page shows a query whose text begins so as a switch."""
 
 

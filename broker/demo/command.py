@@ -315,7 +315,15 @@ class Show:
                     panels.insert(0, screen.burst(bursts))
                 audience.glance(GLANCE_S)
                 view.update(
-                    screen.live(self.console, replay, progress, audience.matches, panels, replay.seconds),
+                    screen.live(
+                        self.console,
+                        replay,
+                        progress,
+                        audience.matches,
+                        panels,
+                        replay.seconds,
+                        f"{running.url}/",
+                    ),
                     refresh=True,
                 )
                 before = found
@@ -476,10 +484,9 @@ class Show:
             self.console.print(Text.assemble("The page: ", (f"{running.url}/", "bold cyan")), soft_wrap=True)
 
     def _stay(self, running: Services, handle: Handle, promising: Promising) -> None:
-        self.console.print(
-            "\nKafka and the broker keep running until Ctrl-C. From another terminal:", style="bold"
-        )
+        self.console.print("\nKafka and the broker keep running until Ctrl-C.", style="bold")
         self._page(running)
+        self.console.print("From another terminal:", style="bold")
         self._invite(running, handle, promising)
         with contextlib.suppress(KeyboardInterrupt):
             while True:

@@ -39,9 +39,10 @@ def live(
     matches: int,
     panels: Sequence[RenderableType],
     elapsed_s: float,
+    page: str,
 ) -> RenderableType:
-    """The whole screen: figures, and below them the panels that have their turn."""
-    figures = _figures(replay, progress, matches)
+    """The whole screen: figures, and below them the panels that have their turn. page: its address."""
+    figures = _figures(replay, progress, matches, page)
     room = console.size.height - _height(console, figures, console.size.width) - 1
     pages = _pages(console, panels, room)
     return Group(figures, pages[int(elapsed_s / PAGE_S) % len(pages)])
@@ -159,7 +160,7 @@ def _first_rows(snapshot: Snapshot) -> RenderableType:
     return _table(snapshot.table.slice(0, TILE_ROWS))
 
 
-def _figures(replay: Replay, progress: Progress, matches: int) -> RenderableType:
+def _figures(replay: Replay, progress: Progress, matches: int, page: str) -> RenderableType:
     sent = sum(replay.sent.values())
     bar = Table.grid(padding=(0, 2, 0, 0))
     bar.add_row(
@@ -181,6 +182,7 @@ def _figures(replay: Replay, progress: Progress, matches: int) -> RenderableType
     table.add_row("NOW", "-" if progress.now_ms is None else _minute(progress.now_ms), lag)
     if progress.late or progress.refused:
         table.add_row("", "", f"{progress.late:,} late, {progress.refused:,} refused")
+    table.add_row("the page", Text(page, style="bold cyan", no_wrap=True), "")
     return Group(bar, table)
 
 

@@ -221,8 +221,8 @@ class MaintenanceChoice:
     @property
     def reason(self) -> str:
         """One line for EXPLAIN."""
-        shares = ", ".join(f"{mode} {share:.3g}" for mode, share in self.shares.items())
-        weighed = f"share of a core: {shares}" if shares else "no costs were measured yet"
+        shares = ", ".join(f"{mode} {_of_a_second(share)}" for mode, share in self.shares.items())
+        weighed = f"computing time a second: {shares}" if shares else "no costs were measured yet"
         if self.unaffordable:
             return f"{UNAFFORDABLE}; {weighed}"
         if self.asked_for:
@@ -230,6 +230,18 @@ class MaintenanceChoice:
         if shares and self.shares[self.maintenance] > min(self.shares.values()):
             weighed += "; the mode changes when another one costs less than half"
         return weighed
+
+
+def _of_a_second(share: float) -> str:
+    """A share of a core as what it takes of each second.
+
+    >>> _of_a_second(2.97e-07), _of_a_second(0.00066), _of_a_second(0.25)
+    ('297 ns', '660 µs', '250 ms')
+    """
+    for unit, size in (("ns", 1e-9), ("µs", 1e-6)):
+        if share < 999.5 * size:
+            return f"{share / size:.3g} {unit}"
+    return f"{share * 1e3:,.3g} ms" if share < 1 else f"{share:,.3g} s"
 
 
 def choose(costs: Costs, load: Load, among: Collection[Maintenance] = MODES) -> MaintenanceChoice:

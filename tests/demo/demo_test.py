@@ -139,7 +139,7 @@ def test_every_panel_has_its_turn_and_fits_the_terminal(
     replay = Replay(streams, "127.0.0.1:1", 6.0)
     drawn = []
     for page in range(len(panels)):
-        view = screen.live(console, replay, Progress(), 0, panels, page * screen.PAGE_S)
+        view = screen.live(console, replay, Progress(), 0, panels, page * screen.PAGE_S, "http://[::1]:8080/")
         lines = console.render_lines(view)
         assert len(lines) < height
         drawn.append("\n".join("".join(part.text for part in line) for line in lines))

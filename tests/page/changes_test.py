@@ -213,12 +213,15 @@ def test_a_plan_is_edited_applied_altered_and_drawn_anew(
 
 def test_switches_and_the_throttle(service: Broker, name: str, opened: Callable[..., Page]) -> None:
     service.create(stream_sql(name))
-    handle = registered(service, f"/* switch: {name} */ SELECT COUNT(*) AS n FROM {name}", paused=True)
+    handle = registered(
+        service, f"/* switch: {name}: flights come faster */ SELECT COUNT(*) AS n FROM {name}", paused=True
+    )
     page = opened("/#/changes")
     switch = page.get_by_role("switch", name=f"Switch {name}")
     expect(switch).to_have_attribute("aria-checked", "false")
     switch.click()
     dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("While it is on: flights come faster.")
     expect(dialog.locator("[data-code=answer_returns]")).to_be_visible()
     dialog.get_by_role("button", name="Switch on").click()
     expect(switch).to_have_attribute("aria-checked", "true")

@@ -119,6 +119,7 @@ def test_the_page_says_that_the_worker_is_gone_and_comes_back(
     worker = service.children()["broker.worker"]
     worker.send_signal(signal.SIGKILL)
     expect(banner(page)).to_contain_text("does not answer")
+    expect(page.get_by_role("region", name="Health")).to_contain_text("not known")
     expect(banner(page)).to_contain_text(re.compile(r"of \d\d:\d\d:\d\d UTC"))
     service.await_ready()
     is_live(page)

@@ -61,8 +61,8 @@ const Connection = () => {
 };
 
 const Banner = () => {
-  const { state, error } = connection.value;
-  if (status.value && ["waiting", "refused"].includes(state))
+  const { broken, error } = connection.value;
+  if (status.value && broken)
     return html`<div class="banner bad" role="alert">The broker does not answer${error?.message && error.code !== "no_connection" ? `: ${error.message}` : ""}. What you see is of ${new Date(status.value.at_ms).toISOString().slice(11, 19)} UTC; the page comes back by itself.</div>`;
   if (Math.abs(clockAhead.value) > 30_000)
     return html`<div class="banner warn">The broker's clock is ${duration(Math.abs(clockAhead.value))} ${clockAhead.value > 0 ? "ahead of" : "behind"} this browser's. Times are the broker's.</div>`;

@@ -14,7 +14,8 @@ const REST_MS = 60;
 /** The bar is put where the position is when it rests for so long: earlier would end a movement that still goes on. */
 const ALIGN_MS = 500;
 
-const rem = () => Number.parseFloat(getComputedStyle(document.documentElement).fontSize) || 14;
+/** CSS pixels of one rem. */
+export const rem = () => Number.parseFloat(getComputedStyle(document.documentElement).fontSize) || 14;
 const between = (value, least, most) => Math.max(least, Math.min(most, value));
 
 /**

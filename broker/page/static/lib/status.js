@@ -6,8 +6,8 @@ import { openStream } from "./stream.js";
 
 /** The last frame of `/status/events`; null before the first. */
 export const status = signal(null);
-/** `{state, since_ms, error}` of the connection to the broker. */
-export const connection = signal({ state: "connecting", since_ms: Date.now(), error: null });
+/** `{state, broken, since_ms, error}` of the connection to the broker. broken: it was lost or refused, and is not back yet, while it is tried again too. */
+export const connection = signal({ state: "connecting", broken: false, since_ms: Date.now(), error: null });
 /** Whether what is shown is of now. */
 export const live = computed(() => connection.value.state === "open");
 /** By how much the broker's clock is ahead of this browser's, in ms. */
@@ -41,7 +41,11 @@ export const follow = () => {
       clockAhead.value = data.at_ms - Date.now();
     },
     onState: (state, error = null) => {
-      if (connection.value.state !== state) connection.value = { state, since_ms: Date.now(), error };
+      const was = connection.value;
+      if (was.state === state) return;
+      const broken = ["waiting", "refused"].includes(state) || (state === "connecting" && was.broken);
+      const same = broken && was.broken;
+      connection.value = { state, broken, since_ms: same ? was.since_ms : Date.now(), error: error ?? (same ? was.error : null) };
     },
   });
 };

@@ -1,7 +1,7 @@
 // All standing queries: searched, sorted and grouped by the broker, of which the rows in sight are here.
 
 import { get, queryString } from "../lib/api.js";
-import { Rows } from "../lib/rows.js";
+import { Rows, rem } from "../lib/rows.js";
 import { me, readOnly } from "../lib/session.js";
 import { live, status } from "../lib/status.js";
 import { count, instant, local } from "../lib/units.js";
@@ -12,6 +12,8 @@ import { QUERY_COLUMNS, SHAPE_COLUMNS } from "./queries/columns.js";
 import { Filters, ShapeChip } from "./queries/filters.js";
 
 const REFRESH_MS = 2_000;
+/** Of a row: texts take two lines, since many begin alike and differ in their conditions. */
+const ROW_REM = 3.2;
 const WANTED = ["search", "state", "source", "maintenance", "shape"];
 /** Figures: of these the greatest are of interest first. */
 const DESCENDING = new Set(["rows_per_s", "matches", "memory_bytes", "cpu_share", "age_ms", "queries", "running"]);
@@ -127,6 +129,7 @@ export const QueriesView = ({ route: { params } }) => {
       onSort=${onSort}
       onOpen=${open}
       selection=${selection}
+      rowHeight=${Math.round(ROW_REM * rem())}
       keyOf=${(row) => (byShape ? row.shape : row.query_id)}
       label=${byShape ? "Shapes of queries" : "Queries"}
       height="max(18rem, calc(100vh - 17rem))"

@@ -10,15 +10,23 @@ import { html, useState } from "../../vendor/core.js";
 import { nameOf } from "./groups.js";
 
 const AGAIN_MS = 3_000;
-const SWITCH = /^\s*\/\*\s*switch:\s*(.+?)\s*\*\//;
+const SWITCH = /^\s*\/\*\s*switch:\s*([^:]+?)\s*(?::\s*(.+?)\s*)?\*\//;
 const LIMIT = "preference_work_per_s_max";
+/** Units of work a second, where nothing is throttled yet. */
+const LIMIT_PROPOSED = 1_000;
 
-/** The name of the switch that a text is, or null. @param {string} sql */
-export const switchOf = (sql) => SWITCH.exec(sql)?.[1] ?? null;
+/** The switch that a text is: its name and what it does, as its author says; or null. @param {string} sql */
+const switchOf = (sql) => {
+  const found = SWITCH.exec(sql);
+  return found && { name: found[1], about: found[2] ?? null };
+};
 
 const readSwitches = async (signal) => {
   const { queries } = await get(`queries${queryString({ search: "switch:", offset: 0, limit: 200 })}`, { signal });
-  return queries.map((one) => ({ ...one, name: switchOf(one.sql) })).filter((one) => one.name);
+  return queries.flatMap((one) => {
+    const found = switchOf(one.sql);
+    return found ? [{ ...one, ...found }] : [];
+  });
 };
 
 const readShards = async (signal) => {
@@ -29,13 +37,14 @@ const readShards = async (signal) => {
 const attributeOf = (entity, name) => entity.attributes.find((one) => one.name === name);
 
 /** Asks with the consequences of `changes`: `[[id, values, version]]`, then makes all of them. */
-const Asked = ({ title, action, changes, onDone, onClose }) => {
+const Asked = ({ title, about = null, action, changes, onDone, onClose }) => {
   const [told, error] = useLoaded((signal) => dryRun(changes[0][0], changes[0][1], signal), []);
   const go = async () => {
     for (const [id, values, version] of changes) await setAttributes(id, version === null ? values : { ...values, if_version: version });
     onDone();
   };
   return html`<${Confirm} title=${title} action=${action} onDone=${go} onClose=${onClose}>
+    ${about && html`<p>${about}</p>`}
     <${ErrorBox} error=${error} />
     ${told ? html`<${Consequences} consequences=${told.consequences} />` : html`<p class="dim">Asking what it does …</p>`}
     ${changes.length > 1 ? html`<p class="dim">On each of ${changes.length} shards.</p>` : null}
@@ -48,15 +57,17 @@ const Switch = ({ one, onDone }) => {
   return html`<div class="switch">
     <strong>${one.name}</strong> <${Badge} state=${on ? "warn" : ""}>${on ? "on" : "off"}<//>
     <button type="button" role="switch" aria-checked=${on} aria-label=${`Switch ${one.name}`} disabled=${readOnly.value || !["RUNNING", "PAUSED"].includes(one.state)} onClick=${() => setAsked(true)}>${on ? "Switch off" : "Switch on"}</button>
+    ${one.about && html`<span class="dim">${one.about}</span>`}
     <a href=${`#/queries/${one.query_id}`}>its query</a>
-    ${asked && html`<${Asked} title=${`Switch ${one.name} ${on ? "off" : "on"}`} action=${on ? "Switch off" : "Switch on"} changes=${[[`query/${one.query_id}`, { paused: on }, null]]} onDone=${onDone} onClose=${() => setAsked(false)} />`}
+    ${asked && html`<${Asked} title=${`Switch ${one.name} ${on ? "off" : "on"}`} about=${one.about ? `While it is on: ${one.about}.` : "Programs that look at the state of its query act on it."} action=${on ? "Switch off" : "Switch on"} changes=${[[`query/${one.query_id}`, { paused: on }, null]]} onDone=${onDone} onClose=${() => setAsked(false)} />`}
   </div>`;
 };
 
 const Throttle = ({ shards, onDone }) => {
   const limits = shards.map((one) => attributeOf(one, LIMIT)?.value ?? null);
   const same = limits.every((one) => one === limits[0]);
-  const [text, setText] = useState("1000");
+  const [typed, setTyped] = useState(null);
+  const text = typed ?? String((same && limits[0]) || LIMIT_PROPOSED);
   const [asked, setAsked] = useState(null);
   const number = Number(text);
   const right = text.trim() !== "" && Number.isInteger(number) && number >= 0;
@@ -68,7 +79,7 @@ const Throttle = ({ shards, onDone }) => {
       event.preventDefault();
       if (right) setAsked({ value: number, action: "Throttle" });
     }}>
-      <${Field} label="Units of work a second, each shard" error=${right ? null : "a whole number from 0"}>${(id, more) => html`<input id=${id} aria-describedby=${more} inputmode="numeric" value=${text} disabled=${readOnly.value} onInput=${(event) => setText(event.currentTarget.value)} />`}<//>
+      <${Field} label="Units of work a second, each shard" error=${right ? null : "a whole number from 0"}>${(id, more) => html`<input id=${id} aria-describedby=${more} inputmode="numeric" value=${text} disabled=${readOnly.value} onInput=${(event) => setTyped(event.currentTarget.value)} />`}<//>
       <button disabled=${readOnly.value || !right}>Throttle</button>
       <button type="button" disabled=${readOnly.value || (same && limits[0] === null)} onClick=${() => setAsked({ value: null, action: "Lift" })}>Lift</button>
     </form>
@@ -89,6 +100,6 @@ export const Switches = () => {
       ${switches?.map((one) => html`<${Switch} key=${one.query_id} one=${one} onDone=${again} />`)}
       ${shards?.length ? html`<${Throttle} shards=${shards} onDone=${shardsAgain} />` : null}
     </div>
-    ${switches && !switches.length ? html`<p class="dim">A query whose text begins with <code>/* switch: NAME */</code> is a switch here: on while it runs, off while it is paused. The demo has one for its burst.</p>` : null}
+    ${switches && !switches.length ? html`<p class="dim">A query whose text begins with <code>/* switch: NAME: what it does */</code> is a switch here: on while it runs, off while it is paused. The demo has one for its burst.</p>` : null}
   <//>`;
 };

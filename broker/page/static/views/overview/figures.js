@@ -35,9 +35,10 @@ const Parts = ({ parts, whole, text, label }) => {
   const sorted = Object.entries(parts)
     .filter(([, value]) => value > 0)
     .sort(([, a], [, b]) => b - a);
-  const rest = sorted.slice(PARTS_SHOWN).reduce((sum, [, value]) => sum + value, 0);
-  const shown = sorted.slice(0, PARTS_SHOWN);
-  if (rest > 0) shown.push([`${sorted.length - PARTS_SHOWN} others`, rest]);
+  const places = sorted.length === PARTS_SHOWN + 1 ? sorted.length : PARTS_SHOWN;
+  const rest = sorted.slice(places).reduce((sum, [, value]) => sum + value, 0);
+  const shown = sorted.slice(0, places);
+  if (rest > 0) shown.push([`${sorted.length - places} others`, rest]);
   return html`<dl class="overview-parts" aria-label=${label}>
     ${shown.map(
       ([name, value]) => html`<div key=${name}>

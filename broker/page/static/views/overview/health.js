@@ -1,5 +1,6 @@
 // Whether the broker is well: the reasons why it is not ready, what is degraded, and what to do about it.
 
+import { connection } from "../../lib/status.js";
 import { count } from "../../lib/units.js";
 import { Badge, Card } from "../../lib/widgets.js";
 import { html } from "../../vendor/core.js";
@@ -22,7 +23,13 @@ const Troubles = ({ troubles, state, word }) =>
     </li>`,
   );
 
+/** Of a broker that does not answer nothing is known. */
+const Unknown = () => html`<${Card} class="overview-health" title="Health" tools=${html`<${Badge} state="bad">not known<//>`}>
+    <p class="bad"><strong>The broker does not answer: all below is from before.</strong></p>
+  <//>`;
+
 export const Health = ({ now }) => {
+  if (connection.value.broken) return html`<${Unknown} />`;
   const { ready, reasons, degraded, degraded_total: total } = now;
   const errors = now.queries.ERROR;
   const pending = now.queries.PENDING;

@@ -107,7 +107,7 @@ export const QuerySearch = ({ onPick }) => {
     if (event.key === "Enter" && found?.queries.length) pick(found.queries[0].query_id);
   };
   return html`<div class="plan-search">
-    <${Field} label="Pick a query, by its text or id">${(id) => html`<input id=${id} type="search" autocomplete="off" placeholder="symbol = 'S6'" value=${text} onInput=${(event) => setText(event.currentTarget.value)} onKeyDown=${onKey} />`}<//>
+    <${Field} label="Pick a query, by its text or id">${(id) => html`<input id=${id} type="search" autocomplete="off" placeholder="words in the text, or the id" value=${text} onInput=${(event) => setText(event.currentTarget.value)} onKeyDown=${onKey} />`}<//>
     ${
       found &&
       html`<div class="plan-found" role="status">

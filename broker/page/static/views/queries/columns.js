@@ -18,11 +18,11 @@ const TEXT_MAX = 2_000;
 const Text = ({ row }) => {
   if (row.state === "ENDED") return html`<span class="dim">ended since this list was made</span>`;
   const text = row.sql ? filled(row.sql.slice(0, TEXT_MAX), row.parameters) : "no text";
-  return html`<a class="mono" tabindex="-1" href=${`#/queries/${encodeURIComponent(row.query_id)}`} title=${text}>${text}</a>`;
+  return html`<span class="two-lines"><a class="mono" tabindex="-1" href=${`#/queries/${encodeURIComponent(row.query_id)}`} title=${text}>${text}</a></span>`;
 };
 
 const State = ({ row }) =>
-  html`<${Badge} title=${row.error?.message}>${row.state}<//>${(row.approximation ?? []).map((tag) => html` <${Badge} state="warn" title=${tagTitle(tag)}>${tagWords(tag)}<//>`)}`;
+  html`<span class="two-lines"><${Badge} title=${row.error?.message}>${row.state}<//>${(row.approximation ?? []).map((tag) => html` <${Badge} state="warn" title=${tagTitle(tag)}>${tagWords(tag)}<//>`)}</span>`;
 
 const figure = (id, title, width, about, text) => ({
   id,
@@ -45,7 +45,7 @@ const FIGURES = [
   figure("matches", "Matches", 5.5, "Rows that are held and its predicates accept", (value) => short(value)),
   figure("memory_bytes", "Memory", 5.5, "What it holds, with its part of what it shares", bytes),
   figure("cpu_share", "CPU", 5.5, "Its part of the computing time of all queries since the start", part),
-  figure("age_ms", "Age", 5.5, "How far NOW of its answer is behind the clock", duration),
+  figure("age_ms", "Age", 6.5, "How far NOW of its answer is behind the clock", duration),
 ];
 
 export const QUERY_COLUMNS = [
@@ -60,8 +60,8 @@ export const QUERY_COLUMNS = [
   ...FIGURES,
   {
     id: "maintenance",
-    title: "Kept",
-    width: 3.5,
+    title: "Maintenance",
+    width: 6.5,
     about: "How the answer is maintained: none, lazy or eager",
     render: (row) => row.maintenance ?? "",
   },
@@ -82,7 +82,7 @@ export const SHAPE_COLUMNS = [
     width: 20,
     sortable: true,
     render: (row) =>
-      html`<a class="mono" tabindex="-1" href=${`#/queries?shape=${encodeURIComponent(row.shape)}`} title=${row.sql}>${row.sql}</a>`,
+      html`<span class="two-lines"><a class="mono" tabindex="-1" href=${`#/queries?shape=${encodeURIComponent(row.shape)}`} title=${row.sql}>${row.sql}</a></span>`,
   },
   { id: "queries", title: "Queries", width: 6, number: true, sortable: true, render: (row) => count(row.queries) },
   { id: "running", title: "Running", width: 6, number: true, sortable: true, render: (row) => count(row.running) },

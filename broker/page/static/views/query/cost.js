@@ -20,7 +20,7 @@ const Costs = ({ id }) => {
       <${Figure} name="Computing time" value=${share(of.cpu_share)} note="of that of all queries" />
       <${Figure} name="Memory" value=${bytes(of.memory_bytes)} note="its part of what it shares, and its own" />
       <${Figure} name="A row costs" value=${ns(of.row_cost_ns)} note=${`${short(of.rows_in)} rows went in`} />
-      <${Figure} name="Answers asked for" value=${ns(of.answers_cpu_ns)} note="since the worker came" />
+      <${Figure} name="Answers asked for" value=${ns(of.answers_cpu_ns)} note="since the worker started" />
       <${Figure} name="Behind the clock" value=${duration(of.lag_ms)} note="NOW of its sources" />
     </div>
     <p>It uses ${count(entity.reads.length)} parts of the engine: ${entity.reads.slice(0, 12).map((one, place) => html`${place ? ", " : ""}<code key=${one}>${one}</code>`)}${entity.reads.length > 12 ? " …" : ""}.${" "}

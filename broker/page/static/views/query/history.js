@@ -78,7 +78,7 @@ const localText = (ms) => new Date(ms).toISOString().slice(0, 23);
 /** sources: of the query. onLive: back to the answer of now. */
 export const History = ({ id, handle, sources, onLive }) => {
   const [range, error, again] = useLoaded((signal) => reach(id, handle, sources, signal), [id, handle, sources.join()]);
-  const [span, setSpan] = useState(600_000);
+  const [span, setSpan] = useState(3_600_000);
   const [ownStep, setStep] = useState(null);
   const [at, setAt] = useState(null);
   const [settled, setSettled] = useState(null);

@@ -46,7 +46,7 @@ export const Payload = ({ part, label }) => {
 const RecordRow = ({ name, one }) => html`<tr>
   <td>${one.partition === null ? "–" : html`<a href=${traceHref(name, one.partition, one.offset)} title="Follow this record">${one.partition}:${count(one.offset)}</a>`}</td>
   <td><${Instant} ms=${one.timestamp_ms} /></td>
-  <td>${one.reason ? html`<span class="bad">${one.reason}</span>` : one.heartbeat_ms !== null ? html`<span class="dim">heartbeat <${Instant} ms=${one.heartbeat_ms} /></span>` : html`<span class="dim">fine</span>`}</td>
+  <td>${one.reason ? html`<span class="bad">${one.reason}</span>` : one.heartbeat_ms !== null ? html`<span class="dim">heartbeat <${Instant} ms=${one.heartbeat_ms} /></span>` : html`<span class="dim">ok</span>`}</td>
   <td><${Payload} part=${one.key} label="key" /></td>
   <td class="wide"><${Payload} part=${one.value} label="value" />${one.cut_bytes !== null && html`<p class="dim">the record had ${bytes(one.cut_bytes)}: it was cut when it was passed on</p>`}</td>
 </tr>`;
