@@ -60,6 +60,7 @@ def public_api(
         description="Continuous SQL queries on Kafka; each answer is fetched by a handle.",
         docs_url=None,  # FastAPI's own pages load scripts from elsewhere
         redoc_url=None,
+        redirect_slashes=False,  # the address it sends to would have the handle of the header Tureen-Handle
     )
     install(app)
     describe(app)

@@ -103,3 +103,11 @@ def test_a_handle_of_somebody_else_opens_nothing(shared: Broker, handle: str, na
     assert shared.http.get(f"/queries/{id_}/snapshot").json()["code"] == "handle_needed"
     listed = shared.http.get("/queries", headers={"Tureen-Handle": other})
     assert listed.status_code == 200, "a request that names no query needs none"
+
+
+def test_no_answer_sends_to_an_address_with_the_handle(shared: Broker, handle: str) -> None:
+    """As a redirect would to a path without the slash at its end."""
+    for path in (f"/queries/{query_id(handle)}/", f"/queries/{query_id(handle)}/snapshot/"):
+        reply = shared.http.get(path, headers={"Tureen-Handle": handle})
+        assert (reply.status_code, reply.json()["code"]) == (404, "not_found")
+        assert handle not in str(reply.headers)

@@ -66,3 +66,26 @@ def test_an_answer_whose_stream_is_cut_between_two_lines_has_each_row_once(
     expect(page.get_by_text("3 rows", exact=True)).to_be_visible()
     expect(cells).to_have_text(["2", "1", "0"])
     assert len(cut) == 1
+
+
+def test_windows_beside_each_other_leave_a_connection_for_requests(
+    opened: Callable[..., Page], page: Page, troubles: Troubles
+) -> None:
+    """A browser has six connections to one address: streams of all windows take five at most."""
+    windows = [page, page.context.new_page(), page.context.new_page(), page.context.new_page()]
+    for window in windows[1:]:
+        troubles.watch(window)
+    for window in windows[:2]:  # two streams each
+        opened("/#/plan", window)
+        expect(window.get_by_text("live", exact=True)).to_be_visible()
+    first, second, third, last = windows
+    opened("/#/queries", third)
+    expect(third.get_by_text("live", exact=True)).to_be_visible()
+    opened("/#/sources", last)
+    expect(last.get_by_role("alert")).to_contain_text("other windows of this browser")
+    expect(last.get_by_role("heading", name="Sources", level=1)).to_be_visible()
+    assert last.evaluate("fetch('status').then((told) => told.status)") == 200
+    first.close()
+    expect(last.get_by_text("live", exact=True)).to_be_visible()
+    expect(last.get_by_role("alert")).to_have_count(0)
+    expect(second.get_by_text("live", exact=True)).to_be_visible()

@@ -1,5 +1,6 @@
 // The frame of the page: where one is, what the connection is like, and who one is.
 
+import { NO_PLACE } from "./lib/places.js";
 import { dark, locked, me, readOnly, theme, token, tokenWanted } from "./lib/session.js";
 import { clockAhead, connection, follow, status } from "./lib/status.js";
 import { duration } from "./lib/units.js";
@@ -62,6 +63,8 @@ const Connection = () => {
 
 const Banner = () => {
   const { broken, error } = connection.value;
+  if (broken && error?.code === NO_PLACE.code)
+    return html`<div class="banner warn" role="alert">Nothing new is shown: ${error.message}. To go on, ${error.hint}.</div>`;
   if (status.value && broken)
     return html`<div class="banner bad" role="alert">The broker does not answer${error?.message && error.code !== "no_connection" ? `: ${error.message}` : ""}. What you see is of ${new Date(status.value.at_ms).toISOString().slice(11, 19)} UTC; the page comes back by itself.</div>`;
   if (Math.abs(clockAhead.value) > 30_000)

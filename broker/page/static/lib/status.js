@@ -42,7 +42,7 @@ export const follow = () => {
     },
     onState: (state, error = null) => {
       const was = connection.value;
-      if (was.state === state) return;
+      if (was.state === state && was.error?.code === error?.code) return;
       const broken = ["waiting", "refused"].includes(state) || (state === "connecting" && was.broken);
       const same = broken && was.broken;
       connection.value = { state, broken, since_ms: same ? was.since_ms : Date.now(), error: error ?? (same ? was.error : null) };

@@ -1,5 +1,6 @@
 // Streams of server-sent events, read by fetch so that they carry the token and the handle.
 import { ApiError, request } from "./api.js";
+import { NO_PLACE, takePlace } from "./places.js";
 
 const WAIT_MS = 500;
 const WAIT_MS_MAX = 15_000;
@@ -61,6 +62,14 @@ export const openStream = (path, { handle = null, onEvent, onState = () => {}, r
     if (closed || running || (restsWhileHidden && document.hidden)) return;
     const abort = new AbortController();
     running = abort;
+    const leave = await takePlace();
+    if (running !== abort || closed || leave === null) {
+      leave?.();
+      if (running !== abort || closed) return;
+      running = null;
+      later(new ApiError(0, NO_PLACE));
+      return;
+    }
     let silence = 0;
     const listen = () => {
       clearTimeout(silence);
@@ -97,6 +106,7 @@ export const openStream = (path, { handle = null, onEvent, onState = () => {}, r
       else onState("refused", error);
     } finally {
       clearTimeout(silence);
+      leave();
     }
   };
 
