@@ -61,6 +61,19 @@ def test_every_view_is_accessible_and_fits_a_phone_and_a_wall(
         assert_accessible(page, f"{title}, {theme}")
 
 
+def test_a_view_on_a_phone_begins_at_its_top_and_its_link_is_in_sight(
+    opened: Callable[..., Page], phone: Page
+) -> None:
+    opened("/", phone)
+    is_live(phone)
+    phone.evaluate("scrollTo(0, 500)")
+    link = phone.get_by_role("link", name="Statements", exact=True)
+    link.evaluate("link => link.click()")
+    expect(phone.get_by_role("heading", name="Statements", level=1)).to_be_in_viewport(ratio=1)
+    expect(link).to_be_in_viewport(ratio=1)
+    assert phone.evaluate("scrollY") == 0
+
+
 def test_the_keyboard_alone_reaches_every_view_and_the_switches(opened: Callable[..., Page]) -> None:
     page = opened("/")
     is_live(page)

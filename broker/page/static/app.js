@@ -5,7 +5,7 @@ import { dark, locked, me, readOnly, theme, token, tokenWanted } from "./lib/ses
 import { clockAhead, connection, follow, status } from "./lib/status.js";
 import { duration } from "./lib/units.js";
 import { Dialog, Field } from "./lib/widgets.js";
-import { html, render, signal, useErrorBoundary, useState } from "./vendor/core.js";
+import { html, render, signal, useEffect, useErrorBoundary, useState } from "./vendor/core.js";
 import { ChangesView } from "./views/changes.js";
 import { OverviewView } from "./views/overview.js";
 import { PlanView } from "./views/plan.js";
@@ -43,7 +43,9 @@ export const route = signal(read());
 addEventListener("hashchange", () => {
   const moved = route.value.path.join("/") !== read().path.join("/");
   route.value = read();
-  if (moved) document.querySelector("main")?.focus();
+  if (!moved) return;
+  document.querySelector("main")?.focus({ preventScroll: true });
+  scrollTo(0, 0);
 });
 
 /** @param {{path: string[]}} where */
@@ -92,6 +94,9 @@ const TokenDialog = () => {
 
 const Frame = () => {
   const [first = ""] = route.value.path;
+  useEffect(() => {
+    document.querySelector("nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
+  }, [first]);
   return html`
     <a class="skip" href="#main" onClick=${(event) => {
       event.preventDefault();
