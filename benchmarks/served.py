@@ -113,10 +113,12 @@ def worker(client: httpx.Client) -> psutil.Process:
     return of_broker(client)["worker"]
 
 
-def create_stream(client: httpx.Client) -> None:
-    """PSoup's columns, with an id, in event time."""
+def create_stream(client: httpx.Client, retain: str = "") -> None:
+    """PSoup's columns, with an id, in event time. retain: how long rows stay, as SQL has it; empty: a day."""
     columns = ", ".join(f"{name} INTEGER" for name in COLUMNS)
     sql = f"CREATE STREAM psoup (id BIGINT, {columns}, ts TIMESTAMP NOT NULL) WITH (timestamp = 'ts')"
+    if retain:
+        sql += f" RETAIN {retain}"
     client.post("/sources", json={"sql": sql}).raise_for_status()
 
 
