@@ -201,7 +201,11 @@ class Entities:
         """An entity with all its attributes. Raises UnknownEntity, BrokerUnavailable."""
         reading = await self.read()
         if id_.startswith(QUERY):
-            return self._query(id_.removeprefix(QUERY), reading)
+            name = id_.removeprefix(QUERY)
+            entry = self._node.directory.queries.get(name)
+            if entry is not None and self._standing(name, entry) and reading.shared_by(name) is None:
+                reading = await self.read(0.0)  # it came after the last one was taken
+            return self._query(name, reading)
         number, name = self._place(id_)
         report = reading.reports.get(number)
         part = None if report is None else report.part(name)

@@ -242,7 +242,7 @@ def test_lines_before_the_limit_of_a_body_stand_and_the_rest_is_told(strict: Bro
         for i in range(60):
             yield json.dumps({"sql": f"SELECT id FROM {name} WHERE id = {i}"}).encode().ljust(50_000) + b"\n"
 
-    reply = strict.http.post("/queries", content=pieces(), headers=NDJSON)
+    reply = strict.http.post("/queries", content=pieces(), headers=NDJSON | {"Connection": "close"})
     assert reply.status_code == 200
     *answers, last = map(json.loads, reply.text.splitlines())
     assert {answer["state"] for answer in answers} == {"RUNNING"}
