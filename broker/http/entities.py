@@ -22,7 +22,7 @@ from broker.http.dry_runs import DryRuns
 from broker.http.entity_events import EntityEvents, stream
 from broker.http.errors import BadRequest
 from broker.http.event_hub import EventHub, EventStream
-from broker.http.named import known
+from broker.http.named import known, require_operator
 from broker.http.options import ChangeRequest, QueryChanges, change_request
 from broker.http.requests import body_object
 from broker.http.summaries import ENTITY, SummaryRequests
@@ -32,7 +32,6 @@ from broker.worker.entity_readers import reached_from, readers_of
 from broker.worker.node import Node
 from engine.model.attributes import AttributeValue
 from engine.queries.entities import KINDS_KNOWN
-from tureen.errors import NotAllowed
 
 HINT = 'for example {"policy": "tickets"}, or {"weight": 2, "if_version": 123} with the version that was read'
 EVERY_MS_MIN, EVERY_MS_MAX, EVERY_MS = 100, 60_000, 1_000
@@ -118,8 +117,7 @@ class EntityRequests:
         values, version = _edit(body)
         if id_.startswith(QUERY):
             return await self._edit_query(id_.removeprefix(QUERY), values, version, operator)
-        if not operator:
-            raise NotAllowed("edit what queries share")
+        require_operator(operator)
         if _is_summary(id_):
             status = await self._summaries.set(self._entities, id_, _plain(values), version)
             return status, await self.one(id_)
@@ -146,8 +144,7 @@ class EntityRequests:
         """What :meth:`edit` would set, and what that would do; nothing is done. Raises as that."""
         values, version = _edit(body)
         if not id_.startswith(QUERY):
-            if not operator:
-                raise NotAllowed("edit what queries share")
+            require_operator(operator)
             return await self.dry_runs.of_shared(id_, _plain(values), version, _is_summary(id_))
         name = known(self._node, id_.removeprefix(QUERY), operator)
         wanted = self._wanted(values)

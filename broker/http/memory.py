@@ -18,7 +18,7 @@ import orjson
 from broker.http.dry_runs import Told
 from broker.http.entities import EntityRequests
 from broker.http.errors import BadRequest
-from broker.http.named import known
+from broker.http.named import known, require_operator
 from broker.http.requests import body_object
 from broker.worker.allotments import source_of
 from broker.worker.entities import QUERY, Reading, part_id
@@ -34,7 +34,7 @@ from broker.worker.memory_sizes import (
 )
 from broker.worker.node import Node
 from engine.standing.query import StandingQuery
-from tureen.errors import MoveRefused, NotAllowed, TureenError, UnknownEntity, UnknownQuery
+from tureen.errors import MoveRefused, TureenError, UnknownEntity, UnknownQuery
 
 HINT = (
     'send {"from": {"entity", "attribute", "if_version"?}, "to": {...}, "bytes": n} with sizes of GET /memory'
@@ -201,8 +201,7 @@ class MemoryRequests:
         if given.startswith(QUERY):
             query_id = known(self._node, given.removeprefix(QUERY), operator)
             return await self._window(given, query_id, attribute, version)
-        if not operator:
-            raise NotAllowed("edit what queries share")
+        require_operator(operator)
         reading = await self._requests.read(EDITED_FRESH_S)
         for number, report in reading.reports.items():
             for part in report.parts:

@@ -14,7 +14,7 @@ from starlette.types import Scope
 from broker.http.rights import Tokens
 from broker.settings import Settings, is_loopback
 from broker.worker.node import Node
-from tureen.errors import BrokerUnavailable, HandleNeeded, UnknownQuery
+from tureen.errors import BrokerUnavailable, HandleNeeded, NotAllowed, UnknownQuery
 from tureen.protocol import query_id
 
 _query_id = lru_cache(16_384)(query_id)
@@ -28,6 +28,12 @@ def is_operator(scope: Scope, settings: Settings) -> bool:
         return True
     client = scope.get("client")
     return client is None or is_loopback(client[0])
+
+
+def require_operator(operator: bool, what: str = "edit what queries share") -> None:
+    """Raises NotAllowed where somebody else asks. what: to do."""
+    if not operator:
+        raise NotAllowed(what)
 
 
 def named(node: Node, given: str, operator: bool) -> str:

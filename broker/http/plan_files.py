@@ -15,7 +15,7 @@ from broker.http.described import described, standing
 from broker.http.dry_runs import merged
 from broker.http.entities import EntityRequests
 from broker.http.errors import BadRequest
-from broker.http.named import known
+from broker.http.named import known, require_operator
 from broker.http.options import CHANGEABLE, QueryChanges, change_request
 from broker.http.requests import body_object
 from broker.http.writes import Answer
@@ -23,7 +23,7 @@ from broker.worker import options as query_options
 from broker.worker.node import Node
 from broker.worker.plan_files import canonical, exported, plan_for, query_of
 from engine.language.query import Query
-from tureen.errors import NotAllowed, PlanIsAnother, PlanRefused
+from tureen.errors import PlanIsAnother, PlanRefused
 from tureen.plan_files.check import Plan, check
 from tureen.plan_files.text import text_of, with_shared
 
@@ -139,8 +139,8 @@ class PlanFiles:
                 f"options.{strange[0]}", "it cannot be changed while it runs", hint=f"{can} can"
             )
         operators = plan.get("operators", {})
-        if operators and not operator:
-            raise NotAllowed("edit what queries share")
+        if operators:
+            require_operator(operator)
         options = {one: wanted.get(one) for one in CHANGEABLE if one in wanted or one not in _OF_PAUSES}
         options = {one: value for one, value in options.items() if value != entry.options.get(one)}
         return name, options, operators

@@ -9,6 +9,7 @@ from fastapi.responses import Response
 
 from broker.http.errors import json
 from broker.http.inference import Inference
+from broker.http.named import require_operator
 from broker.http.routing import Operates
 from broker.http.shared_answers import SharedAnswers
 from broker.http.source_facts import SourceFacts
@@ -18,7 +19,6 @@ from broker.http.topic_list import TopicList
 from broker.settings import Settings
 from broker.worker.node import Node
 from broker.worker.status import source_list
-from tureen.errors import NotAllowed
 
 SOURCES_MAX = 1_000
 OFFSET_MAX = 2**31 - 1
@@ -32,10 +32,6 @@ def add_source_routes(app: FastAPI, settings: Settings, node: Node, operates: Op
     shown = SourceRecords(settings, node)
     topics = TopicList(settings, node)
     inference = Inference(node)
-
-    def require_operator(request: Request, what: str) -> None:
-        if not operates(request):
-            raise NotAllowed(what)
 
     @app.get("/sources", tags=["sources"])
     async def get_sources(
@@ -60,7 +56,7 @@ def add_source_routes(app: FastAPI, settings: Settings, node: Node, operates: Op
         limit: Annotated[int, Query(ge=1, le=LIMIT_MAX)] = 20,
     ) -> Response:
         """The newest records of a source, its late ones or its dead letters, with reasons. The operator's."""
-        require_operator(request, "look at records of a source")
+        require_operator(operates(request), "look at records of a source")
         return json(await shown.shown(name, which, limit))
 
     @app.get("/sources/{name:path}", tags=["sources"])
@@ -75,7 +71,7 @@ def add_source_routes(app: FastAPI, settings: Settings, node: Node, operates: Op
         own: Annotated[bool, Query(description="Also the broker's topics and Kafka's.")] = False,
     ) -> Response:
         """The topics of Kafka, how much is in each, and which sources read it. The operator's."""
-        require_operator(request, "list topics of Kafka")
+        require_operator(operates(request), "list topics of Kafka")
         return json(await topics.listed(search, own))
 
     @app.post("/sources/infer", tags=["sources"])
@@ -83,5 +79,5 @@ def add_source_routes(app: FastAPI, settings: Settings, node: Node, operates: Op
         """`{"topic", "name"?}`: a CREATE that reads the topic, guessed from its newest records and tried on
         them. Nothing is created. The operator's.
         """
-        require_operator(request, "look at records of a topic")
+        require_operator(operates(request), "look at records of a topic")
         return json(await inference.propose(await request.body()))

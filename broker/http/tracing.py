@@ -16,6 +16,7 @@ from typing import Any
 
 from broker.http.entities import EntityRequests
 from broker.http.matching import Matching
+from broker.http.named import require_operator
 from broker.http.trace_kafka import InLog, Letters, Took, in_log, letter_about, shown, step_that_took
 from broker.settings import Settings
 from broker.worker.entities import part_id
@@ -30,7 +31,7 @@ from engine.results.view import View
 from topics.codec import Decoded
 from topics.json_rows import json_values
 from topics.keyed import decode_messages
-from tureen.errors import BrokerUnavailable, NotAllowed, TureenError, UnknownSource
+from tureen.errors import BrokerUnavailable, TureenError, UnknownSource
 
 QUERIES_DEFAULT, QUERIES_MAX = 20, 1_000
 AT_ONCE = 2
@@ -59,8 +60,7 @@ class Traces:
 
         Raises NotAllowed, UnknownSource, UnknownPartition, KafkaUnavailable, BrokerUnavailable.
         """
-        if not operator:
-            raise NotAllowed("trace a record")
+        require_operator(operator, "trace a record")
         entry = self._node.directory.sources.get(name)
         if entry is None:
             raise UnknownSource(name, hint="records are traced of a stream or a table that has a topic")

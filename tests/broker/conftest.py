@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.broker.running import EVERY, Broker, broker
+from tests.broker.running import Broker, broker, cleaned_behind, unique_name
 from tests.registry import TestRegistry, registry
 
 
@@ -32,22 +32,15 @@ def shared(
 
 @pytest.fixture(autouse=True)
 def _cleaned_behind() -> Iterator[None]:
-    """Whatever a test starts is gone after it, passed or failed, and so are its streams on brokers that stay:
-    the clocks of hundreds of streams cost the other tests a core.
-    """
-    before = {one: one.sources() for one in EVERY}
-    yield
-    for one in list(EVERY):
-        if one not in before:
-            one.close()
-        else:
-            one.drop([name for name in one.sources() if name not in before[one]])
+    """Whatever a test starts is gone after it, passed or failed."""
+    with cleaned_behind():
+        yield
 
 
 @pytest.fixture
 def name() -> str:
     """A stream and topic name that no other test uses."""
-    return f"s{uuid.uuid4().hex[:10]}"
+    return unique_name()
 
 
 def stream_sql(name: str, *, options: str = "", columns: str = "id BIGINT, v DOUBLE, ts TIMESTAMP") -> str:

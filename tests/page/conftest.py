@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-from tests.broker.running import EVERY, Broker, broker
+from tests.broker.running import Broker, broker, cleaned_behind, unique_name
 from tests.page.browsing import DEADLINE_MS, PHONE, Troubles, launch, new_page
 
 
@@ -32,20 +32,15 @@ def service(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Br
 
 @pytest.fixture(autouse=True)
 def _cleaned_behind() -> Iterator[None]:
-    """Brokers that a test starts are gone after it; streams that it made on the shared one are dropped."""
-    before = {one: one.sources() for one in EVERY}
-    yield
-    for one in list(EVERY):
-        if one not in before:
-            one.close()
-        else:
-            one.drop([source for source in one.sources() if source not in before[one]])
+    """Whatever a test starts is gone after it, passed or failed."""
+    with cleaned_behind():
+        yield
 
 
 @pytest.fixture
 def name() -> str:
     """A stream and topic name that no other test uses."""
-    return f"s{uuid.uuid4().hex[:10]}"
+    return unique_name()
 
 
 @pytest.fixture
