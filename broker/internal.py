@@ -1,6 +1,8 @@
 """What control and worker say to each other over the unix socket: shapes and paths, nothing else.
 
     GET  /internal/hello             {instance, reconciled, changed: [id]}
+    POST /internal/alive             {pid, told}: the control process is there, and has told the whole
+                                     registry to the worker's life ``told``
     POST /internal/commands          {commands: [Command]} -> {outcomes: [Outcome]}, one each, in order
     POST /internal/reconcile         {queries: [id], sources: [name]}: whatever else the worker has goes
     POST /internal/prove             every shard journals a step that changes nothing: fenced ones find out

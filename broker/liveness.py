@@ -13,6 +13,7 @@ Each value is written whole (8 aligned bytes), a slot by one thread. Standard li
 
 from __future__ import annotations
 
+import math
 import mmap
 import os
 import struct
@@ -106,28 +107,46 @@ class Liveness:
 
 
 class Pulse:
-    """The slot of one thread, for those who work in it."""
+    """The slot of one thread, for those who work in it.
+
+    The process itself sees a hang sooner than the supervisor may act on it: :meth:`silence`, for any thread.
+    """
 
     def __init__(self, liveness: Liveness, slot: int, timeout_s: float) -> None:
         """timeout_s: the supervisor's."""
         self._liveness = liveness
         self._slot = slot
         self._timeout_s = timeout_s
+        self._sign: tuple[float, str] = (math.inf, "")
 
-    def beat(self) -> None:
-        """At work, and alive."""
+    def beat(self, doing: str = "") -> None:
+        """At work, and alive. doing: at what, as a clause: "it makes a step of stream ticks"."""
+        self._sign = (time.monotonic(), doing)
         self._liveness.beat(self._slot)
 
     def rest(self, wait_s: float = 0.0) -> None:
-        """About to wait, for so long at most."""
+        """About to wait, for so long at most, which is no hang."""
+        self._sign = (time.monotonic() + wait_s, "")
         self._liveness.beat(self._slot, silent_s=wait_s + self._timeout_s, busy=False)
+
+    def call(self, limit_s: float, doing: str) -> None:
+        """About to wait for another process, which answers soon where it is well, and may take so long."""
+        self._sign = (time.monotonic(), doing)
+        self._liveness.beat(self._slot, silent_s=limit_s + self._timeout_s, busy=False)
 
     def toil(self) -> None:
         """At work that gives no sign in between, for up to :data:`TOIL` times the supervisor's time."""
+        self._sign = (math.inf, "")
         self._liveness.beat(self._slot, silent_s=TOIL * self._timeout_s)
+
+    def silence(self) -> tuple[float, str]:
+        """For how many seconds the thread has given no sign when one was due, and what it was doing."""
+        due_s, doing = self._sign
+        return max(0.0, time.monotonic() - due_s), doing
 
     def end(self) -> None:
         """The thread ends."""
+        self._sign = (math.inf, "")
         self._liveness.end(self._slot)
 
 

@@ -230,6 +230,10 @@ class Admin:
                         hint=_how_to_change(policy.name, setting, str(least)),
                     )
 
+    def reach(self) -> None:
+        """Have the cluster answer something small."""
+        self._asked("reaching Kafka", self._client.describe_cluster(request_timeout=self._timeout_s).result)
+
     def topics(self) -> dict[str, int]:
         """Every topic and its number of partitions."""
         return {name: len(topic.partitions) for name, topic in self._metadata().topics.items()}

@@ -123,6 +123,7 @@ class Control:
         app.agent(sources, name="sources")(self._on_sources)
         app.agent(requests, name="snapshot-requests")(self._on_requests)
         app.task(self._stay_in_touch)
+        app.task(self._give_signs)
 
     def _table(self, name: str, partitions: int) -> WrittenTable:
         table = self.app.Table(
@@ -440,6 +441,12 @@ class Control:
                 self.instance = hello["instance"]
             await self._say_changed(hello["changed"])
             await self._settle()
+            await asyncio.sleep(HELLO_S)
+
+    async def _give_signs(self) -> None:
+        """Signs of life, however long the registry is being told."""
+        while not self.app.should_stop:
+            await self.link.call("POST", "/internal/alive", {"pid": os.getpid(), "told": self.instance})
             await asyncio.sleep(HELLO_S)
 
     # --- Kafka ------------------------------------------------------------------------------------

@@ -73,8 +73,13 @@ def private_api(settings: Settings, node: Node, snapshots: Snapshots, admin: Adm
 
     @app.get("/internal/hello")
     async def hello() -> Response:
-        node.control_seen()
         return json({"instance": node.instance, "reconciled": node.reconciled, "changed": node.changed()})
+
+    @app.post("/internal/alive")
+    async def alive(request: Request) -> Response:
+        given = await content(request)
+        node.control_lives(given["pid"], given["told"])
+        return json({})
 
     @app.post("/internal/commands")
     async def commands(request: Request) -> Response:

@@ -165,6 +165,7 @@ class Worker:
             self._sample(),
             observer.run(),
             self._beat(),
+            self.node.kafka_watch.run(),
             self.feeds.tick(),
             self.in_flight.tick(),
         )

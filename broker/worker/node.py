@@ -24,10 +24,12 @@ from broker.worker.admission import Admission
 from broker.worker.adoption import adopt_outputs, adopt_shard, adopt_views
 from broker.worker.allocation_counts import AllocationCounts
 from broker.worker.broken import BrokenQueries
+from broker.worker.control_signs import ControlSigns
 from broker.worker.creation import Creation
 from broker.worker.directory import Directory
 from broker.worker.engines import Engines
 from broker.worker.hosting import Hosting
+from broker.worker.kafka_watch import KafkaWatch
 from broker.worker.listener import Listener
 from broker.worker.memory import Memory
 from broker.worker.output_settings import output_settings
@@ -75,8 +77,9 @@ class Node:
         self.stopping = asyncio.Event()
         """Set when the worker ends: streams of events end, too."""
         self.began_s = time.monotonic()
-        self.control_seen_s = time.monotonic()
+        self.control = ControlSigns()
         self.prober = prober
+        self.kafka_watch = KafkaWatch(prober)
         self.outputs = Outputs(output_settings(settings), prober)
         self.directory = Directory(engines, settings.shards)
         found = lives.read(settings.data_dir)
@@ -136,9 +139,9 @@ class Node:
         """Queries whose state is another than the last outcome said, until they are said again."""
         return sorted({*self.broken.changed(), *self.directory.without_summary})
 
-    def control_seen(self) -> None:
-        """The control process has called."""
-        self.control_seen_s = time.monotonic()
+    def control_lives(self, pid: int, told: str | None) -> None:
+        """The control process has given a sign of life. told: the worker's life that knows its registry."""
+        self.control.seen(pid, complete=told == self.instance)
 
     async def stop(self, timeout_s: float) -> bool:
         """Flush and end every shard; False when one still waits for Kafka: it has nothing to lose."""

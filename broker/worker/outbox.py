@@ -33,6 +33,7 @@ from broker import logs
 from broker.liveness import UNWATCHED, Pulse
 from broker.settings import Settings
 from broker.worker.counts import TRANSACTION_SECONDS
+from broker.worker.doing import TRANSACTION
 from broker.worker.troubles import Troubles
 from engine.model.step import BEGINNING, Claim, Position, Step, StepResult
 from topics.journal import READ_TIMEOUT_S, StepRecord, encode_step, last_record
@@ -168,7 +169,7 @@ class Outbox:
     def _fence(self) -> None:
         """Make a new producer: no earlier one can write. Waits for Kafka. Raises Interrupted."""
         while True:
-            self._pulse.rest(self._timeout_s)
+            self._pulse.call(self._timeout_s, TRANSACTION)
             self.close()
             try:
                 self._producer = TransactionalProducer(
@@ -226,7 +227,7 @@ class Outbox:
 
     def _try(self, outgoing: Outgoing, *, reporting: bool) -> None:
         assert self._producer is not None
-        self._pulse.rest(2 * self._timeout_s)  # to commit, and to abort
+        self._pulse.call(2 * self._timeout_s, TRANSACTION)  # to commit, and to abort
         with self._producer.transaction(reporting=reporting) as transaction:
             for letter in outgoing.letters:
                 transaction.send(
@@ -281,7 +282,7 @@ class Outbox:
     def _tail(self) -> StepRecord | None:
         """The journal's last record. Waits for Kafka, and for the topic. Raises JournalUnreadable."""
         while True:
-            self._pulse.rest(3 * READ_TIMEOUT_S)  # where it begins, where it ends, what is there
+            self._pulse.call(3 * READ_TIMEOUT_S, TRANSACTION)  # where it begins, where it ends, what is there
             try:
                 return last_record(self._kafka, self._settings.names.steps, self._number)
             except (KafkaUnavailable, TopicMissing) as away:

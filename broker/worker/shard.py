@@ -35,7 +35,9 @@ from broker.internal import Outcome
 from broker.liveness import Pulse
 from broker.settings import Settings
 from broker.worker.books import Books
+from broker.worker.compiling import COMPILATIONS
 from broker.worker.counts import STEP_SECONDS, Counts
+from broker.worker.doing import ANSWERING, SAVING
 from broker.worker.emission import Emission
 from broker.worker.engines import Engines
 from broker.worker.execution import Execution
@@ -217,6 +219,10 @@ class Shard(threading.Thread):
             return {"code": "recovering", "message": "store and journal are being read"}
         return trouble
 
+    def silence(self) -> tuple[float, str]:
+        """For how many seconds its thread gave no sign of life when one was due, and what it was doing."""
+        return self._pulse.silence()
+
     def lagging(self, name: str) -> frozenset[int]:
         """Partitions of a stream with unread records, as of the last poll."""
         return self._streams.lagging.get(SourceName(name), frozenset())
@@ -305,6 +311,7 @@ class Shard(threading.Thread):
     # --- life -------------------------------------------------------------------------------------
 
     def run(self) -> None:
+        COMPILATIONS.watch(self._pulse)
         try:
             self._come_back()
             self._live()
@@ -514,6 +521,7 @@ class Shard(threading.Thread):
             lingers = work_s < linger_s  # records wait meanwhile
             rest_s = 0.0 if waiting or busy or lingers else self._ingestion.rest_s()
             jobs = self._rest(min(work_s, max(rest_s, linger_s)), linger_s)
+            self._pulse.beat(ANSWERING)
             self._inbox.answer(self._steps.engine)
             outgoing = Outgoing()
             began_s = time.perf_counter()
@@ -546,6 +554,7 @@ class Shard(threading.Thread):
             if busy:
                 self._view = self._steps.engine.view()
             self._revise_if_due()
+            self._pulse.beat(SAVING)
             self._saving.save_if_due(self._steps.engine, self._steps.pending)
             self._forget_removals()
             self._count_if_due()

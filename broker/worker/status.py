@@ -14,6 +14,8 @@ from broker.worker.functions import facts
 from broker.worker.memory import Level
 from broker.worker.metrics import Metrics
 from broker.worker.node import Node
+from broker.worker.shard import Shard
+from broker.worker.troubles import Trouble
 from engine.dataflow.strategy_state import StrategyState
 from engine.language.query import Describe
 from engine.model.answer import SourceInfo
@@ -23,7 +25,8 @@ from engine.model.source import SourceName
 from topics.producer import CommitUnknown, TransactionAborted
 from tureen.errors import KafkaUnavailable, TureenError
 
-CONTROL_SILENT_S = 15.0
+SILENT_S = 3.0
+"""A shard or the control process that gives no sign of life for so long is told to hang."""
 PAUSED_MAX = 100
 """Queries that the broker has paused are named, so many of them."""
 BROKEN_OFF = (CommitUnknown.code, TransactionAborted.code)
@@ -36,15 +39,13 @@ def readiness(node: Node) -> dict[str, Any]:
         reasons.append({"code": "starting", "message": "shards are recovering from store and journal"})
     elif not node.reconciled:
         reasons.append({"code": "registry", "message": "the control process has not sent the registry yet"})
-    elif time.monotonic() - node.control_seen_s > CONTROL_SILENT_S:
-        reasons.append(
-            {
-                "code": "control",
-                "message": "the control process is not running; registrations wait, answers are available",
-            }
-        )
+    elif (what := node.control.missing(SILENT_S)) is not None:
+        told = f"{what}; registrations wait, answers are available"
+        reasons.append({"code": "control", "message": told})
     degraded = node.outputs.degraded()
     reasons += _shard_troubles(node)
+    if node.kafka_watch.trouble is not None and all(one["code"] != KafkaUnavailable.code for one in reasons):
+        reasons.append(node.kafka_watch.trouble)
     for shard in node.shards:
         guests = node.hosting.guests_on(shard.number)
         for name, error in list(shard.stream_errors.items()):
@@ -60,7 +61,8 @@ def _shard_troubles(node: Node) -> list[dict[str, Any]]:
     """What shards wait for, each reason once with the numbers of its ``shards``. While Kafka is away, that is
     the reason of transactions which were broken off, too.
     """
-    troubles = {shard.number: trouble for shard in node.shards if (trouble := shard.trouble) is not None}
+    told_by = ((shard.number, shard.trouble or _hang(shard)) for shard in node.shards)
+    troubles = {number: trouble for number, trouble in told_by if trouble is not None}
     away = next((one for one in troubles.values() if one["code"] == KafkaUnavailable.code), None)
     found: dict[str, dict[str, Any]] = {}
     for number, trouble in sorted(troubles.items()):
@@ -68,6 +70,14 @@ def _shard_troubles(node: Node) -> list[dict[str, Any]]:
         key = told["code"] if told["code"] == KafkaUnavailable.code else f"{told['code']} {told['message']}"
         found.setdefault(key, {**told, "shards": []})["shards"].append(number)
     return list(found.values())
+
+
+def _hang(shard: Shard) -> Trouble | None:
+    """That a shard gives no sign of life, where one was due some time ago."""
+    silent_s, what = shard.silence()
+    if silent_s < SILENT_S:
+        return None
+    return {"code": "shard_hangs", "message": f"no sign of life for over {SILENT_S:.0f} s: {what}"}
 
 
 def _forwarded_lost(node: Node) -> list[dict[str, Any]]:

@@ -24,6 +24,7 @@ from broker import logs
 from broker.liveness import Pulse
 from broker.settings import Settings
 from broker.worker.counts import Counts
+from broker.worker.doing import doing
 from broker.worker.emission import Emission, Emitted, Room
 from broker.worker.outbox import Letter, Outbox, Outgoing, Unwritable
 from broker.worker.pending import Pending, Portion
@@ -138,7 +139,7 @@ class Steps:
         """Apply a step and add what it writes. read: where its rows can be read again. dropped: queries of
         whose changes nothing more is written. Raises Interrupted.
         """
-        self._pulse.beat()
+        self._pulse.beat(doing(body))
         self.clock_ms = self.now_ms()
         last = self.engine.position
         step = Step(Position(self.epoch, last.sequence + 1), self.clock_ms, body)

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
+
+from numba import njit
+from numba.extending import overload
 
 from broker import lives
 from broker.liveness import LOOP, Liveness, Pulse, Silent
 from broker.lives import End
 from broker.supervisor import cause
+from broker.worker.compiling import COMPILATIONS
+from broker.worker.control_signs import ControlSigns
+from broker.worker.doing import doing
+from engine.model.source import SourceName
+from engine.model.step import Heartbeat, Register, Registration
 from tests.broker.conftest import stream_sql
 from tests.broker.running import Broker
 from tests.kafka import wait_until
@@ -36,6 +46,60 @@ def test_a_silent_slot_is_found_and_only_in_use(tmp_path: Path) -> None:
     shard.beat()
     shard.end()
     assert supervisor.silent(0.0) == []
+
+
+def test_silence_is_that_of_a_thread_from_which_a_sign_is_due() -> None:
+    pulse = Pulse(Liveness(None), 1, timeout_s=3_600.0)
+    assert pulse.silence() == (0.0, "")  # it has not begun
+    pulse.rest(3_600.0)
+    assert pulse.silence()[0] == 0.0
+    pulse.beat("it makes a step of ticks")
+    wait_until(lambda: pulse.silence()[0] > 0.01)
+    assert pulse.silence()[1] == "it makes a step of ticks"
+    pulse.call(3_600.0, "it waits for Kafka")  # as long as it may take, an answer is due at once
+    wait_until(lambda: pulse.silence()[0] > 0.01)
+    assert pulse.silence()[1] == "it waits for Kafka"
+    pulse.toil()
+    assert pulse.silence() == (0.0, "")
+
+
+def test_who_compiles_is_alive() -> None:
+    pulse = Pulse(Liveness(None), 1, timeout_s=3_600.0)
+    seen: list[float] = []
+
+    def double(text: str) -> None: ...
+
+    @overload(double)
+    def _implemented(text):  # type: ignore[no-untyped-def]  # numba compares it with what it returns
+        seen.append(pulse.silence()[0])  # in the midst of the compilation
+        return lambda text: text + text
+
+    COMPILATIONS.watch(pulse)
+    pulse.beat("it makes a step")
+    wait_until(lambda: pulse.silence()[0] > 0.01)
+    assert njit(lambda text: double(text))("ab") == "abab"
+    assert set(seen) == {0.0}
+    wait_until(lambda: pulse.silence()[0] > 0.01)  # signs are due again
+
+
+def test_the_control_process_is_missed_when_it_is_gone_silent_or_has_told_nothing() -> None:
+    signs = ControlSigns()
+    assert "not running" in str(signs.missing(3_600.0))
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        signs.seen(process.pid, complete=False)
+        assert "registry" in str(signs.missing(3_600.0))
+        signs.seen(process.pid, complete=True)
+        assert signs.missing(3_600.0) is None
+        wait_until(lambda: signs.missing(0.01) is not None)
+        assert "no sign of life" in str(signs.missing(0.01))
+    assert "not running" in str(signs.missing(3_600.0))
+
+
+def test_what_a_shard_does_is_named_without_texts() -> None:
+    query = Registration("q1", "SELECT card FROM payments")
+    assert doing(Register((query,))) == "it registers query q1"
+    assert doing(Register((query,) * 5)) == "it registers queries q1, q1, q1 and 2 more"
+    assert doing(Heartbeat(SourceName("ticks"))) == "it makes a step of ticks"
 
 
 def test_silence_counts_from_the_supervisors_own_return(tmp_path: Path) -> None:

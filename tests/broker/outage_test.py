@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from tests.broker.conftest import stream_sql
@@ -159,3 +160,30 @@ def test_a_full_disk_stops_progress_and_loses_nothing(
     one.kill()
     one.start()
     assert one.await_rows(handle, 5_099) == [[i] for i in range(5_099)]
+
+
+def test_what_hangs_is_told_by_readiness(
+    kafka_node: Node, tmp_path: Path, service_id: str, name: str
+) -> None:
+    """Nothing is written meanwhile, so no call to Kafka fails: readiness has to ask."""
+    one = Broker(kafka_node.bootstrap, tmp_path / "data", service_id, LIVENESS_TIMEOUT_MS=120_000).start()
+    one.create(stream_sql(name))
+    handle = one.register(f"SELECT id FROM {name}")
+    kafka = psutil.Process(kafka_node.start().pid)
+    control = one.children()["broker.control"]
+    for hanging, code in ((kafka, "kafka_unavailable"), (control, "control")):
+        hanging.suspend()
+        try:
+            wait_until(lambda code=code: code in told(one), what=f"{code} is told")
+            assert one.rows(handle) == []
+        finally:
+            hanging.resume()
+        wait_until(lambda: one.readiness()[0] == 200, 60, "ready again")
+    control.kill()
+    wait_until(lambda: "control" in told(one), what="the control process is missed")
+    one.await_ready()
+    assert one.rows(one.register(f"SELECT v FROM {name}")) == []
+
+
+def told(one: Broker) -> set[str]:
+    return {reason["code"] for reason in one.readiness()[1]["reasons"]}
