@@ -59,6 +59,7 @@ def affected(
     left: Arranged,
     left_order: Int64Array,
     strict: bool,
+    since: int,
     marks: BoolArray,
     out: Int32Array,
 ) -> int:
@@ -66,6 +67,7 @@ def affected(
     before such a row, and before the next one that stays and has all of its owners. Return how many there
     are.
 
+    since: the turn begins behind it; a row that left by then is still in its chain, and stays no more.
     marks: bool by left slot, rows that are left out; written. out: int32, room for all left rows.
     """
     count = 0
@@ -73,7 +75,9 @@ def affected(
         if right.key[slot] == NOBODY:
             continue
         bound = right.previous[slot]
-        while bound != NOBODY and (right_moves[bound] or not _has_all(right, bound, slot)):
+        while bound != NOBODY and (
+            right_moves[bound] or right.valid_to[bound] <= since or not _has_all(right, bound, slot)
+        ):
             bound = right.previous[bound]
         row = left.first[right.key[slot]]
         while row != NOBODY and _is_partner(right_order[slot], left_order[row], strict):

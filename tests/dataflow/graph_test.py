@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 
+from engine.changes.transition import SourceTransition, Transition
 from engine.dataflow import graph as graph_module
 from engine.dataflow.graph import Graph
 from engine.model.changes import Changes, Operator
 from engine.model.limits import Limits
+from engine.model.source import SourceName
 from tests.changes.ways import (
     FEW,
     LIMITS,
@@ -23,6 +25,7 @@ from tests.changes.ways import (
     random_transition,
     seeds,
     standing,
+    stored,
     told_of,
 )
 from tests.dataflow.courses import cut
@@ -210,7 +213,26 @@ def test_changes_at_every_instant(text: str, seed: int) -> None:
     rng = random.Random(seed)
     query = bound(text)
     transition = random_transition(rng, query.sources)
-    check_changes(query, transition, rng.choice(OPERATORS), rng.choice(POLICIES))
+    before, graph_module.TURN_PAIRS = graph_module.TURN_PAIRS, rng.choice((2, 1 << 20))
+    try:
+        check_changes(query, transition, rng.choice(OPERATORS), rng.choice(POLICIES))
+    finally:
+        graph_module.TURN_PAIRS = before
+
+
+def test_a_right_row_that_left_on_an_earlier_turn_bounds_no_search_for_partners(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of one transition: the only partner of a left row goes, another comes that has a lower key than it."""
+    monkeypatch.setattr(graph_module, "TURN_PAIRS", 1)
+    text = "SELECT s.v, n FROM s [RANGE 9 MILLISECONDS] ASOF LEFT JOIN u [RANGE 5 MILLISECONDS] ON s.k >= u.n"
+    left = stored("s", [(4, (2, 0.5, "a", 4))], 12, None)
+    right = stored("u", [(0, (0, 5, 0)), (1, (0, 2, 1)), (9, (0, 1, 9))], 12, None)
+    by_source = {
+        SourceName(name): SourceTransition(at, True, None, None) for name, at in (("s", left), ("u", right))
+    }
+    for operator in OPERATORS:
+        check_changes(bound(text), Transition(5, 12, by_source), operator)
 
 
 @pytest.mark.parametrize(

@@ -61,6 +61,7 @@ class AsOfNode(MatchNode):
                 self._left_rows.rows,
                 self._left_rows.order,
                 self._latest.strict,
+                turn.interval.since,
                 marks,
                 again,
             )
