@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping
 
-from engine.language.exits import exits
+from engine.language.exits import exits, leave
 from engine.language.query import Query
-from engine.language.update_patterns import Pattern, update_patterns
+from engine.language.update_patterns import Pattern
 from engine.model.changes import Operator
 from engine.model.source import SourceName, Stream
 
 
 def operator_of(query: Query, tables: Container[SourceName]) -> Operator:
-    """What the text says; without that ISTREAM where rows come and never go, else all. tables: which sources
-    are.
+    """What the text says; without that ISTREAM where retention alone takes rows away, else all. tables: which
+    sources are.
     """
     if query.operator is not None:
         return query.operator
-    monotonic = update_patterns(query, tables)[-1] is Pattern.MON
-    return "istream" if monotonic else "changes"
+    return "changes" if leave(query, tables, "istream") else "istream"
 
 
 def operator_over(query: Query, streams: Mapping[SourceName, Stream]) -> Operator:
@@ -32,7 +31,7 @@ def operator_rule(query: Query, streams: Mapping[SourceName, Stream]) -> str:
         return f"{query.operator.upper()} as written"
     told = next(exits(query, _tables(streams), Pattern.MON), None)
     if told is None:
-        return "ISTREAM by default: rows come and never go"
+        return "ISTREAM by default: rows come, and go by RETAIN alone"
     return f"a relation by default: rows of {told} go or change"
 
 

@@ -1,6 +1,6 @@
 """Update patterns: in which way the rows on each edge of a plan come and go (Golab and Oezsu, section 5.2).
 
-    MON   rows come and never go
+    MON   rows come, and go by retention alone, which all patterns leave out (:mod:`engine.language.exits`)
     WKS   rows go in the order in which they came, each at an instant known when it comes
     WK    rows go in another order, still at instants that can be told without a sign from below
     STR   some rows go at instants that nothing tells beforehand: whoever keeps them must be told

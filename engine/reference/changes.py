@@ -22,8 +22,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from engine.language.exits import leave
 from engine.language.query import Query
-from engine.language.update_patterns import Pattern, update_patterns
 from engine.model.changes import Occasion, Operator
 from engine.reference.instants import instants
 from engine.reference.retention import Reader, needed
@@ -73,11 +73,11 @@ class Way:
 
 
 def operator_of(query: Query, sources: Sources) -> Operator:
-    """What its text says, else what the last of its update patterns says."""
+    """What its text says, else ISTREAM where rows never leave for it."""
     if query.operator is not None:
         return query.operator
     tables = {name for name in query.sources if sources[name].stream.is_table}
-    return "istream" if update_patterns(query, tables)[-1] is Pattern.MON else "changes"
+    return "changes" if leave(query, tables, "istream") else "istream"
 
 
 def changes_of(query: Query, way: Way) -> list[Change]:

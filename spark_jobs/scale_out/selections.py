@@ -2,11 +2,11 @@
 
 The first answer of a selection is written by shards, which have the rows (:mod:`shards.bodies`).
 
-A selection whose rows are never removed (ISTREAM over one stream, no lagging or sliding window) depends on
-single rows only: each row that NOW reaches meets the engine's Query SteM once, wherever it is, and is
-written for the queries that accept it. All queries over a stream share that pass. A *lane* is a partition of
-a stream; its rows above NOW wait in a file of the checkpoint directory, which the next micro-batch in which
-NOW reaches one of them reads.
+A selection that depends on single rows only (ISTREAM over one stream, no lagging or sliding window, no row
+that may come as an equal one leaves) needs no state: each row that NOW reaches meets the engine's Query SteM
+once, wherever it is, and is written for the queries that accept it. All queries over a stream share that
+pass. A *lane* is a partition of a stream; its rows above NOW wait in a file of the checkpoint directory, and
+the next micro-batch in which NOW reaches one of them reads it.
 
 Queries are compiled once in each worker process: a plan that differs from the last one by some queries costs
 only those.
@@ -32,8 +32,10 @@ from engine.changes.output import output_of
 from engine.changes.transition import NEVER, SourceTransition, Transition
 from engine.dataflow.graph import Graph
 from engine.dataflow.plan import is_selection
+from engine.language.exits import leave
+from engine.language.expressions import Column
 from engine.language.functions import BUILT_IN
-from engine.language.query import Query
+from engine.language.query import Project, Query
 from engine.language.templates import FixedQuery
 from engine.model.batch import BATCH_ROWS_MAX, Batch, concatenate
 from engine.model.changes import Changes
@@ -78,8 +80,20 @@ def stateless(query: Query, streams: Mapping[SourceName, Stream]) -> bool:
     operator = operator_over(query, read)
     if operator != "istream" or not is_selection(query):
         return False
+    if leave(query, (), operator) and not _has_timestamp(query, read[query.scan.source]):
+        return False  # ISTREAM gives no row that comes as an equal one leaves, perhaps of another lane
     window = query.scan.window
     return isinstance(window, TimeWindow) and window.end == NOW and window.slide_ms is None
+
+
+def _has_timestamp(query: Query, stream: Stream) -> bool:
+    """Whether rows of a selection have their timestamps: then one that comes equals none that leaves."""
+    (project,) = query.stages
+    if stream.timestamp_column is None or not isinstance(project, Project):
+        return False
+    place = stream.schema.index(stream.timestamp_column)
+    given = (output.expression for output in project.outputs)
+    return any(isinstance(one, Column) and one.index == place for one in given)
 
 
 # --- queries --------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from engine.model.source import SourceName, Stream
 from tests.language.fixtures import CATALOGUE, bind
 
 STREAMS = {SourceName(name): one for name, one in CATALOGUE.items() if isinstance(one, Stream)}
-GROWS = "ISTREAM by default: rows come and never go"
+GROWS = "ISTREAM by default: rows come, and go by RETAIN alone"
 HOUR = "the window 'NOW - 1 hour to NOW'"
 
 

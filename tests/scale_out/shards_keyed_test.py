@@ -40,7 +40,7 @@ OPTIONS = "timestamp = 'ts', lateness = '20 milliseconds', idle_timeout = '200 m
 DEFINITIONS = (
     (
         f"CREATE STREAM s (k DOUBLE, v INT, x STRING, ts TIMESTAMP NOT NULL) WITH (topic = 's', {OPTIONS}, "
-        "idle_advances = true)"
+        "idle_advances = true) RETAIN 70 MILLISECONDS"
     ),
     (
         f"CREATE STREAM t (k DOUBLE, w INT, x STRING, ts TIMESTAMP NOT NULL) WITH (topic = 't', {OPTIONS}, "
@@ -61,6 +61,8 @@ QUERIES = (
     "SELECT k, v FROM s [RANGE 30 MILLISECONDS] WHERE v > 1",
     "SELECT ISTREAM(k, x) FROM s [RANGE 50 MILLISECONDS]",
     "SELECT v FROM s WHERE x = 'a'",
+    "SELECT ISTREAM(x, ts) FROM s [RANGE 50 MILLISECONDS]",
+    "SELECT DSTREAM(k, x) FROM s",
     "SELECT k, COUNT(*) AS n, SUM(v) AS total FROM s [RANGE 60 MILLISECONDS] GROUP BY k",
     "SELECT k, x, MAX(v) AS m FROM s [RANGE 60 MILLISECONDS SLIDE 20 MILLISECONDS] GROUP BY k, x",
     "SELECT k, COUNT(*) AS n, window_end FROM TUMBLE(s, INTERVAL '20' MILLISECOND) GROUP BY k, window_end",
@@ -84,6 +86,7 @@ LANE_QUERIES = (
     "SELECT COUNT(*) AS n FROM s [RANGE 60 MILLISECONDS]",
     "SELECT k, v FROM s [ROWS 5]",
     "SELECT RSTREAM(k, v) FROM s [RANGE 30 MILLISECONDS]",
+    "SELECT DSTREAM(v) FROM s",
     "SELECT x, name FROM names",
 )
 FORMATS = ("", " WITH (format = 'diff')", " WITH (format = 'debezium')")

@@ -23,7 +23,8 @@ its changes. That is followed up from the scans on, of each relation on the way:
 
 What leaves an answer is told by one shard alone only if equal rows are in one shard. Where they need not be,
 a row that comes in one while an equal one goes in another is told by both. Folded, that is no change; of
-ISTREAM and DSTREAM it would be one too many, so there the key must be among the columns, or rows never go.
+ISTREAM and DSTREAM it would be one too many, so there the key must be among the columns, or rows never go as
+far as the operator sees (:mod:`engine.language.exits`): by RETAIN every row goes, which DSTREAM tells.
 
 Pure; cost: O(stages * columns).
 """
@@ -36,6 +37,7 @@ from typing import Literal
 
 from engine.changes.operator import operator_over
 from engine.changes.result_key import result_key
+from engine.language.exits import leave
 from engine.language.expressions import Cast, Column, Expression
 from engine.language.query import (
     Aggregate,
@@ -53,7 +55,6 @@ from engine.language.query import (
     Stage,
     Streamed,
 )
-from engine.language.update_patterns import Pattern, update_patterns
 from engine.model.source import SourceName, Stream
 from engine.model.types import Kind, Type
 from engine.windows.assignment import WINDOW_COLUMNS, Session
@@ -299,7 +300,7 @@ def _check_output(query: Query, rows: _Rows, streams: Streams) -> None:
             raise _Whole("the columns that identify rows of the answer do not contain the key")
         return
     tables = [name for name, stream in read.items() if stream.is_table]
-    if not rows.held and update_patterns(query, tables)[-1] is not Pattern.MON:
+    if not rows.held and leave(query, tables, operator):
         raise _Whole(f"{operator.upper()} is over columns without the key")
 
 

@@ -22,7 +22,7 @@ export const precision = (expected) => {
 };
 
 const PATTERNS = {
-  MON: "rows come and never leave",
+  MON: "rows come, and go by RETAIN alone",
   WKS: "rows leave in the order they came",
   WK: "rows leave at a time that is known when they come",
   STR: "rows may leave at any time",
