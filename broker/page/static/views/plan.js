@@ -102,7 +102,7 @@ export const PlanView = ({ route }) => {
               ? html`<${PlanTable} drawn=${drawn} selected=${selected} lit=${lit} onOpen=${open} />`
               : html`<${Graph} drawn=${drawn} selected=${selected} lit=${lit} notes=${notes} onOpen=${open} />`
         }
-        <p class="dim plan-legend">Edges are as wide as rows flow; dots are sampled rows; × is rows out for each that came; q is queries that share the node; the bar is its part of all computing time.${query ? " Of the picked query: MON rows never leave, WKS in order, WK at a known time, STR at any time; ~ is estimated." : ""}</p>
+        <p class="dim plan-legend">Edges are as wide as rows flow; dots are sampled rows; × is rows out for each that came; q is queries that share the node; the bar is its part of all computing time.${query ? " Of the picked query: MON rows leave by RETAIN alone, WKS in order, WK at a known time, STR at any time; ~ is estimated." : ""}</p>
       </section>
       ${
         (node || query || place) &&
