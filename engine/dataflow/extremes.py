@@ -96,12 +96,13 @@ class Extremes(Part):
 
     def _entries(self, delta: Delta, cells: Int32Array, capacity: int) -> Int32Array:
         entries, found, columns = self._counted.of(delta, cells)
+        for each in self._heaps:  # before labels move: those of new entries are moved with the others
+            each.make_room(self._counted.pairs.capacity, capacity)
         if self._id_words:
             words = np.stack([column.values for column in columns[: self._id_words]], axis=1)
         else:
             words = self._words(columns[0])
         for each in self._heaps:
-            each.make_room(self._counted.pairs.capacity, capacity)
             each.heaps.keys[found] = ~words if each.turned else words
         return entries
 
