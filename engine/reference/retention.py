@@ -42,7 +42,9 @@ def retain(source: Source, readers: Sequence[Reader], held_rows_max: int) -> Non
         base = max(base, min(allowed, needed(source, prompt)[1]))
         if base > source.base:
             first = source.rows[base - 1].timestamp + 1
-            retained_from = first if retained_from is None else max(retained_from, first)
+            source.retained_from = first if retained_from is None else max(retained_from, first)
+            retained_from, rest = needed(source, readers)
+            base = max(base, rest)  # what is left of the instant in which the cut fell
     source.retained_from = retained_from
     source.base = max(source.base, base)
 

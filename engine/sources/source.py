@@ -351,6 +351,8 @@ class Source:
             if base > rows.base:
                 first_ms = rows.timestamp_of(base - 1) + 1
                 retained_ms = first_ms if retained_ms is None else max(retained_ms, first_ms)
+                # What is left of the instant in which the cut fell goes with the rest of it.
+                base = max(base, self._needed(holds, rows, now_ms, retained_ms)[1])
         if retained_ms != self.retained_from_ms:
             self.retained_from_ms = retained_ms
             self._view = None
@@ -382,13 +384,18 @@ class Source:
         self._view = None
         return True
 
-    def _needed(self, holds: Sequence[Hold], rows: Rows, now_ms: int) -> tuple[int | None, int]:
-        """The first instant (None: no end is known) and the first ordinal that are needed."""
+    def _needed(
+        self, holds: Sequence[Hold], rows: Rows, now_ms: int, from_ms: int | None = None
+    ) -> tuple[int | None, int]:
+        """The first instant (None: no end is known) and the first ordinal that are needed. from_ms: rows of
+        earlier instants are about to go; None: those that went.
+        """
+        from_ms = self.retained_from_ms if from_ms is None else from_ms
         retain_ms = self.stream.retain_ms
         retained_ms, counted = now_ms - retain_ms, rows.end
         for hold in holds:
             if hold.now_ms is None:
-                return self.retained_from_ms, rows.base
+                return from_ms, rows.base
             instant_ms = min(hold.now_ms, now_ms)
             retained_ms = min(retained_ms, instant_ms - max(hold.reach_ms, retain_ms))
             end = rows.end if instant_ms == now_ms else rows.first_at_or_after(instant_ms + 1)
@@ -396,8 +403,8 @@ class Source:
             for behind_ms, count in hold.earlier_rows:
                 if behind_ms is not None:
                     counted = min(counted, rows.first_at_or_after(instant_ms - behind_ms + 1) - count)
-        if self.retained_from_ms is not None:
-            retained_ms = max(retained_ms, self.retained_from_ms)
+        if from_ms is not None:
+            retained_ms = max(retained_ms, from_ms)
         first = rows.first_at_or_after(retained_ms)
         always = [count for hold in holds for behind_ms, count in hold.earlier_rows if behind_ms is None]
         return retained_ms, min(counted, first - max(always, default=0))
