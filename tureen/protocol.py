@@ -140,4 +140,4 @@ class TopicNames:
 
     def is_own(self, topic: str) -> bool:
         """Whether a topic is one of the service's, or Kafka's."""
-        return topic.startswith((f"{self.service_id}.", f"{self.service_id}-", "__"))
+        return topic.startswith((f"{self.service_id}.", f"{self.control_group}-", "__"))

@@ -18,7 +18,14 @@ from broker.http.summaries import SummaryRequests
 from broker.http.writes import Answer, Writes
 from broker.internal import Outcome
 from broker.settings import Settings
-from broker.worker.creation import conflict, kind_of, refuse_if_read, refuse_if_referred_to, replaces
+from broker.worker.creation import (
+    conflict,
+    kind_of,
+    refuse_if_read,
+    refuse_if_referred_to,
+    refuse_own,
+    replaces,
+)
 from broker.worker.node import Node
 from broker.worker.summarising import refuse_if_summarised
 from engine.language.query import (
@@ -84,6 +91,7 @@ class Creations:
             raise BrokerUnavailable("the registry is still being read", hint="try again in a second")
         before = None
         if isinstance(statement, CreateStream):
+            refuse_own(self._settings.names, statement.stream.topic)
             before = await asyncio.to_thread(look_before, self._node.prober, statement)
         value = orjson.dumps({"sql": statement.sql})
         outcome = await self._writes.written(self._settings.names.sources, made.name, value)

@@ -13,6 +13,8 @@ from typing import Any
 from broker.http.errors import BadRequest
 from broker.http.requests import body_object
 from broker.proposal import Topic, admits_name, propose
+from broker.settings import Settings
+from broker.worker.creation import refuse_own
 from broker.worker.node import Node
 from topics.newest import facts_of, look
 
@@ -43,14 +45,15 @@ def free_name(topic: str, taken: Collection[str]) -> str:
 class Inference:
     """Guesses statements for topics."""
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, settings: Settings, node: Node) -> None:
+        self._names = settings.names
         self._node = node
         self._readers = asyncio.Semaphore(1)
 
     async def propose(self, body: bytes) -> dict[str, Any]:
         """What :func:`broker.proposal.propose` gives, and what reads the topic already (``read_by``).
 
-        Raises BadRequest, KafkaUnavailable, TopicMissing.
+        Raises BadRequest, NotSupported for a topic of the service, KafkaUnavailable, TopicMissing.
         """
         fields = body_object(body, hint=_HINT)
         unknown = sorted(fields.keys() - {"topic", "name"})
@@ -63,6 +66,7 @@ class Inference:
             raise BadRequest(
                 "this is no name of a topic", hint="topics have 1 to 249 characters of A-Z a-z 0-9 . _ -"
             )
+        refuse_own(self._names, topic)
         if name is not None and (not isinstance(name, str) or not admits_name(name)):
             raise BadRequest("name is no name of a source", hint=_HINT)
         async with self._readers:

@@ -89,9 +89,11 @@ def _option(one: Attribute) -> dict[str, Any]:
     return {"default": told["value"]} | {name: told[name] for name in kept}
 
 
-async def checked(node: Node, body: bytes, sql_bytes_max: int) -> dict[str, Any]:
+async def checked(node: Node, body: bytes, sql_bytes_max: int, *, of_rows: bool) -> dict[str, Any]:
     """What a text means: its kind, columns, sources, and of a SELECT the plan; or, as ``error``, what
-    carrying it out would be refused with. Raises BadRequest, and LimitExceeded for a text that is too long.
+    carrying it out would be refused with. of_rows: as of :func:`broker.http.plans.plan_for`.
+
+    Raises BadRequest, and LimitExceeded for a text that is too long.
     """
     fields = body_object(body, hint=_HINT)
     unknown = sorted(fields.keys() - _FIELDS)
@@ -121,7 +123,7 @@ async def checked(node: Node, body: bytes, sql_bytes_max: int) -> dict[str, Any]
     if query is not None:
         told["sources"] = [*query.sources, *query.uses]
         try:
-            told["plan"] = await plan_for(node, query, analyze=False, wait_ms=PLAN_WAIT_MS)
+            told["plan"] = await plan_for(node, query, False, PLAN_WAIT_MS, of_rows=of_rows)
         except BrokerUnavailable as busy:
             told["plan_error"] = busy.as_dict()
     return told

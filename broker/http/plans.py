@@ -12,6 +12,7 @@ from broker.http.errors import QueryNotRunning
 from broker.worker.node import Node
 from engine.engine import Engine
 from engine.language.query import Query
+from engine.model.constraint import referred_to
 from engine.overload.proposals.proposal import Proposal
 
 
@@ -34,9 +35,9 @@ async def proposals_of(node: Node, query_id: str) -> list[dict[str, Any]]:
     return _listed(found)
 
 
-async def proposals_for(node: Node, query: Query) -> list[dict[str, Any]]:
-    """The same of a SELECT that is not registered. Raises as :func:`plan_for`."""
-    shard = _beside(node, query)
+async def proposals_for(node: Node, query: Query, *, of_rows: bool = True) -> list[dict[str, Any]]:
+    """The same of a SELECT that is not registered. of_rows, and what it raises: as of :func:`plan_for`."""
+    shard = _beside(node, query) if of_rows else None
     if shard is None:
         found = await asyncio.to_thread(lambda: _without_rows(node, query).proposals(sql=query.sql))
     else:
@@ -48,12 +49,18 @@ def _listed(found: Sequence[Proposal]) -> list[dict[str, Any]]:
     return [proposal.as_dict() for proposal in found]
 
 
-async def plan_for(node: Node, query: Query, analyze: bool, wait_ms: int | None = None) -> dict[str, Any]:
-    """Of a SELECT that is not registered. wait_ms: how long its shard may take to turn to it. Raises
-    BrokerUnavailable, and what its text is refused with.
+async def plan_for(
+    node: Node, query: Query, analyze: bool, wait_ms: int | None = None, *, of_rows: bool = True
+) -> dict[str, Any]:
+    """Of a SELECT that is not registered. wait_ms: how long its shard may take to turn to it.
+
+    of_rows: False for who may not look at rows, since estimates of any condition tell values: the plan is
+    that of streams without rows, and none is measured.
+
+    Raises BrokerUnavailable, and what its text is refused with.
     """
     timer = perf_counter_ns if analyze else None
-    shard = _beside(node, query)
+    shard = _beside(node, query) if of_rows else None
     if shard is None:
         found = await asyncio.to_thread(lambda: _without_rows(node, query).explain(sql=query.sql))
     else:
@@ -75,9 +82,12 @@ def _beside(node: Node, query: Query) -> int | None:
 
 def _without_rows(node: Node, query: Query) -> Engine:
     """An engine with what a text reads and no rows, so that nothing is timed."""
-    engine = node.engines.fresh()
-    for name in query.sources:
-        engine.create(node.directory.sources[name].sql)
-    for view in sorted((node.directory.views[name] for name in query.uses), key=lambda one: len(one.uses)):
+    engine, there = node.engines.fresh(), node.directory
+    referred = {name for one in query.sources for name in referred_to(there.sources[one].stream.constraints)}
+    for name in dict.fromkeys((*sorted(referred), *query.sources)):
+        engine.create(there.sources[name].sql)
+    for view in sorted((there.views[name] for name in query.uses), key=lambda one: len(one.uses)):
         engine.create(view.sql)
+    for summary in query.summaries:
+        engine.create(there.summaries[summary].sql)
     return engine

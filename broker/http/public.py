@@ -28,7 +28,7 @@ from broker.http.named import is_operator
 from broker.http.options import QueryChanges
 from broker.http.pages import serve_pages
 from broker.http.query_routes import add_query_routes
-from broker.http.rights import Tokens
+from broker.http.rights import Tokens, require_rights
 from broker.http.routing import told
 from broker.http.source_routes import add_source_routes
 from broker.http.statements import Statements
@@ -144,7 +144,8 @@ def public_api(
         """What a statement means, and the plan of a SELECT: `{"sql"}`, or `{"template", "parameters"}`.
         Nothing is done.
         """
-        return json(await checked(node, await request.body(), settings.sql_bytes_max))
+        of_rows = not tokens.reads(request.scope)
+        return json(await checked(node, await request.body(), settings.sql_bytes_max, of_rows=of_rows))
 
     @app.get("/language", tags=["statements"])
     async def get_language() -> Response:
@@ -185,4 +186,5 @@ def public_api(
         """Prometheus' text format."""
         return Response(metrics.text(node), media_type="text/plain; version=0.0.4; charset=utf-8")
 
+    require_rights(app)
     return app

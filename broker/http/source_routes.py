@@ -31,7 +31,7 @@ def add_source_routes(app: FastAPI, settings: Settings, node: Node, operates: Op
     answers = SharedAnswers()
     shown = SourceRecords(settings, node)
     topics = TopicList(settings, node)
-    inference = Inference(node)
+    inference = Inference(settings, node)
 
     @app.get("/sources", tags=["sources"])
     async def get_sources(

@@ -56,7 +56,7 @@ from engine.language.query import (
 )
 from topics.wording import Wording
 from tureen import plans
-from tureen.errors import NotSupported
+from tureen.errors import NotAllowed, NotSupported
 
 QUERIES_MAX = 10_000
 """Rows of SHOW QUERIES; GET /queries has pages."""
@@ -110,7 +110,7 @@ class Statements:
             case Describe():
                 return 200, self._described(statement)
             case Explain():
-                return 200, await self._explained(statement)
+                return 200, await self._explained(statement, operator, only_reads)
             case Control("terminate", handle):
                 return await self._endings.one(handle, operator)
             case Control("pause", handle, release):
@@ -180,14 +180,16 @@ class Statements:
         rows = [[name, str(type_), nullable.get(name, True)] for name, type_ in statement.columns]
         return {"columns": ["column", "type", "nullable"], "rows": rows, "source": source}
 
-    async def _explained(self, statement: Explain) -> Table:
+    async def _explained(self, statement: Explain, operator: bool, only_reads: bool) -> Table:
         if statement.query is not None:
-            plan = await plan_for(self._node, statement.query, statement.analyze)
-            proposals = await proposals_for(self._node, statement.query)
+            if only_reads and statement.analyze:
+                raise NotAllowed("evaluate a SELECT over rows: leave ANALYZE out")
+            plan = await plan_for(self._node, statement.query, statement.analyze, of_rows=not only_reads)
+            proposals = await proposals_for(self._node, statement.query, of_rows=not only_reads)
         else:
             assert statement.handle is not None
             given = statement.handle
-            name = named(self._node, given, operator=True)
+            name = named(self._node, given, operator)
             plan = await plan_of(self._node, name, statement.analyze)
             proposals = await proposals_of(self._node, name)
         columns, rows = plans.columns(plan), plans.rows(plan)

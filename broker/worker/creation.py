@@ -25,7 +25,7 @@ from engine.model.source import Derived, Stream
 from topics.admin import Admin
 from topics.control_records import Command
 from tureen.errors import NotSupported, SourceConflict, TureenError, UnknownSource
-from tureen.protocol import SUMMARY_KEY
+from tureen.protocol import SUMMARY_KEY, TopicNames
 
 
 class Creation:
@@ -33,14 +33,14 @@ class Creation:
 
     def __init__(
         self,
-        service_id: str,
+        names: TopicNames,
         admin: Admin,
         directory: Directory,
         shards: Shards,
         hosting: Hosting,
         memory: Memory,
     ) -> None:
-        self._service_id = service_id
+        self._names = names
         self._admin = admin
         self._directory = directory
         self._shards = shards
@@ -103,13 +103,8 @@ class Creation:
         return outcome
 
     async def _create_stream(self, statement: CreateStream) -> Outcome:
-        stream, service_id = statement.stream, self._service_id
-        if stream.topic.startswith((f"{service_id}.", f"{service_id}-control-", "__")):
-            raise NotSupported(
-                f"topic {stream.topic} belongs to the broker or to Kafka; a stream over it "
-                "could feed itself without end",
-                hint="copy the records to another topic and create the stream over that one",
-            )
+        stream = statement.stream
+        refuse_own(self._names, stream.topic)
         if not statement.create_topic:
             await asyncio.to_thread(self._admin.partitions, stream.topic)
         await asyncio.to_thread(
@@ -170,6 +165,17 @@ class Creation:
 def replaces(statement: CreateStream | CreateFromQuery, there: Stream | Derived) -> bool:
     """Whether OR REPLACE puts the new one in the place of what stands."""
     return isinstance(statement, CreateFromQuery) and statement.replace and isinstance(there, Derived)
+
+
+def refuse_own(names: TopicNames, topic: str) -> None:
+    """Raise NotSupported for a topic of the service: some hold handles of others, and a stream over one could
+    feed itself without end. Or for one of Kafka's.
+    """
+    if names.is_own(topic):
+        raise NotSupported(
+            f"topic {topic} belongs to the broker or to Kafka, and is not read as data",
+            hint="copy the records to another topic and read that one; who runs Kafka may look into it there",
+        )
 
 
 def conflict(name: str, there: object) -> SourceConflict:

@@ -102,9 +102,7 @@ class Node:
         self.waiters = Waiters()
         self._names = settings.names
         self._data_dir = settings.data_dir
-        self._creation = Creation(
-            settings.service_id, admin, self.directory, self.shards, self.hosting, memory
-        )
+        self._creation = Creation(settings.names, admin, self.directory, self.shards, self.hosting, memory)
         self._registrations = Registrations(
             settings.queries_max,
             self.directory,

@@ -10,6 +10,7 @@ import socket
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 
 from tests.broker.conftest import stream_sql
@@ -141,8 +142,34 @@ def test_no_record_reaches_an_address(shared: Broker, trap: Trap, name: str) -> 
 def test_topics_with_secrets_cannot_be_read_as_streams(shared: Broker, name: str) -> None:
     """Requests for snapshots hold handles."""
     names = shared.names
-    for topic in (names.snapshot_requests, names.queries, names.steps, names.late, "__consumer_offsets"):
-        sql = f"CREATE STREAM {name} (handle STRING) WITH (topic = '{topic}')"
-        reply = shared.http.post("/sources", json={"sql": sql})
-        assert reply.status_code == 400, topic
-        assert "belongs to the broker or to Kafka" in reply.json()["message"]
+    written = len(shared.records(names.sources))
+    for topic in (
+        *(names.snapshot_requests, names.queries, names.steps, names.late, names.status, names.results),
+        *(f"{names.reply_prefix}x", f"{names.control_group}-registry-changelog", "__consumer_offsets"),
+    ):
+        columns = "handle STRING NOT NULL, PRIMARY KEY (handle)"
+        for kind, inner in (("STREAM", "handle STRING"), ("TABLE", columns)):
+            sql = f"CREATE {kind} {name} ({inner}) WITH (topic = '{topic}')"
+            for path in ("/sources", "/statements"):
+                refuses(shared.http.post(path, json={"sql": sql}))
+        refuses(shared.http.post("/sources/infer", json={"topic": topic}))
+    assert len(shared.records(names.sources)) == written
+    assert names.snapshot_requests not in shared.http.get("/topics").text
+
+
+def test_a_topic_that_only_begins_like_those_of_the_broker_is_the_users_own(
+    shared: Broker, name: str
+) -> None:
+    topic = f"{shared.names.service_id}-{name}"
+    shared.create(
+        f"CREATE STREAM {name} (id BIGINT, ts TIMESTAMP) WITH (timestamp = 'ts', topic = '{topic}')"
+    )
+    shared.send(topic, [{"id": 1, "ts": 1_700_000_000_000}])
+    reply = shared.http.post("/sources/infer", json={"topic": topic})
+    assert (reply.status_code, reply.json()["read_by"]) == (200, [name])
+    assert topic in shared.http.get("/topics").text
+
+
+def refuses(reply: httpx.Response) -> None:
+    assert reply.status_code == 400, reply.text
+    assert "belongs to the broker or to Kafka" in reply.json()["message"]
