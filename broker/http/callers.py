@@ -21,7 +21,13 @@ from urllib.parse import urlsplit
 
 from starlette.types import Scope
 
-from broker.http.errors import BadRequest, ForeignOrigin, UnknownHost, UnsupportedMediaType
+from broker.http.errors import (
+    BadRequest,
+    ForeignOrigin,
+    UnknownHost,
+    UnsupportedEncoding,
+    UnsupportedMediaType,
+)
 from tureen.errors import TureenError
 
 JSON = "application/json"
@@ -107,10 +113,19 @@ def _is_own(origin: str, host: str) -> bool:
     return (asked[1] or asked[2], asked[3] or port) == (own[1] or own[2], own[3] or port)
 
 
-def _wrong_type(scope: Scope, headers: dict[bytes, bytes]) -> UnsupportedMediaType | None:
-    has_body = headers.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in headers
-    if scope["method"] not in WRITING or not has_body:
+def has_body(headers: dict[bytes, bytes]) -> bool:
+    """Whether a request comes with one."""
+    return headers.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in headers
+
+
+def _wrong_type(
+    scope: Scope, headers: dict[bytes, bytes]
+) -> UnsupportedMediaType | UnsupportedEncoding | None:
+    if scope["method"] not in WRITING or not has_body(headers):
         return None
+    encoding = headers.get(b"content-encoding", b"identity").strip().lower()
+    if encoding != b"identity":
+        return UnsupportedEncoding(encoding[:100].decode("latin-1"))
     given = media_type(headers)
     if given == JSON or (given == NDJSON and scope["path"] in NDJSON_PATHS):
         return None

@@ -129,6 +129,18 @@ class UnsupportedMediaType(TureenError):
         )
 
 
+class UnsupportedEncoding(TureenError):
+    """A body that is compressed."""
+
+    code = "unsupported_media_type"
+
+    def __init__(self, given: str) -> None:
+        super().__init__(
+            f"a body in the encoding {given!r} is not read",
+            hint="send it as it is, without the header Content-Encoding",
+        )
+
+
 def status_of(error: dict[str, Any]) -> int:
     """The HTTP status of an error's shape."""
     return STATUS.get(str(error.get("code")), 400)

@@ -50,6 +50,7 @@ _START = """SwaggerUIBundle({
   presets: [SwaggerUIBundle.presets.apis],
 });
 """
+_FILE = {"Cache-Control": "no-cache"}
 _ASSETS = {"swagger-ui-bundle.js": "text/javascript", "swagger-ui.css": "text/css"}
 
 
@@ -62,12 +63,12 @@ def serve_pages(app: FastAPI) -> None:
 
     @app.get("/docs/start.js", include_in_schema=False)
     async def start() -> Response:
-        return Response(_START, media_type="text/javascript")
+        return Response(_START, headers=_FILE, media_type="text/javascript")
 
     def add(name: str, media_type: str) -> None:
         @app.get(f"/docs/{name}", include_in_schema=False)
         def asset() -> Response:  # a thread reads it
-            return Response(_asset(name), media_type=media_type)
+            return Response(_asset(name), headers=_FILE, media_type=media_type)
 
     for name, media_type in _ASSETS.items():
         add(name, media_type)

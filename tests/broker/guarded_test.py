@@ -1,10 +1,13 @@
-"""What the token that only reads may do: every route, and that no count tells a value."""
+"""What guards every route: the rights of tokens, limits on bodies; and no answer is stored."""
 
 from __future__ import annotations
 
+import gzip
+import itertools
 import re
+import socket
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +34,8 @@ def guarded(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Br
         f"t{uuid.uuid4().hex[:12]}",
         HTTP_TOKEN=TOKEN,
         HTTP_READ_TOKEN=READ_TOKEN,
-        REQUEST_BYTES_MAX=2_000_000,
-        REQUEST_BULK_BYTES_MAX=4_000_000,
+        REQUEST_BYTES_MAX=1_200_000,
+        REQUEST_BULK_BYTES_MAX=1_500_000,
     )
     one.launch()
     one.http.headers["Authorization"] = f"Bearer {TOKEN}"
@@ -143,3 +146,120 @@ def test_a_query_is_explained_by_its_handle(guarded: Broker, reader: httpx.Clien
     assert (reply.status_code, reply.json()["code"]) == (404, "handle_needed")
     full = guarded.http.post("/statements", json={"sql": f"EXPLAIN '{query['query_id']}'"})
     assert full.status_code == 200
+
+
+MIB = 1024 * 1024
+BODY_BYTES = 2 * MIB
+"""Above what this broker takes, of lines too, and more than sockets hold for a server that does not read."""
+
+
+def ask(one: Broker, head: str, parts: Iterator[bytes]) -> tuple[bytes, bytes]:
+    """The first answer to a request that is sent whole before anything of it is read, as simple clients do;
+    its head and its body.
+    """
+    with socket.create_connection(("127.0.0.1", one.port), timeout=60) as connection:
+        token = f"Authorization: Bearer {TOKEN}\r\n"
+        connection.sendall(f"{head} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{token}".encode())
+        for part in parts:
+            connection.sendall(part)
+        answer = b""
+        while data := connection.recv(65_536):
+            answer += data
+    told, _, body = answer.partition(b"\r\n\r\n")
+    return told, body
+
+
+def declared(filler: bytes, declared_bytes: int = BODY_BYTES) -> Iterator[bytes]:
+    yield f"Content-Length: {declared_bytes}\r\n\r\n".encode()
+    for _ in range(BODY_BYTES // MIB):
+        yield filler * (MIB // len(filler))
+
+
+def chunked(filler: bytes) -> Iterator[bytes]:
+    yield b"Transfer-Encoding: chunked\r\n\r\n"
+    for _ in range(BODY_BYTES // MIB):
+        yield b"%x\r\n" % MIB + filler * (MIB // len(filler)) + b"\r\n"
+    yield b"0\r\n\r\n"
+
+
+@pytest.mark.parametrize("way", [declared, chunked])
+def test_a_body_above_its_limit_is_413_on_every_route(
+    guarded: Broker, cards: str, way: Callable[[bytes], Iterator[bytes]]
+) -> None:
+    json = "Content-Type: application/json\r\n"
+    for route in (*RIGHTS, "POST /nowhere"):
+        method, path = route.replace("{name}", "no-such-handle").replace("{path}", cards).split(" ")
+        head, body = ask(guarded, f"{method} {path}", itertools.chain([json.encode()], way(b"x")))
+        assert head.startswith(b"HTTP/1.1 413 "), (route, head)
+        assert b"limit_exceeded" in body, route
+    assert guarded.readiness()[0] == 200
+    assert guarded.http.get("/status").status_code == 200
+
+
+def test_lines_above_their_limit_are_413(guarded: Broker, cards: str) -> None:
+    """Where lines were registered before the limit, the last answer tells it."""
+    lines = b"Content-Type: application/x-ndjson\r\n"
+    for path in ("/queries", f"/match?source={cards}"):
+        head, _ = ask(guarded, f"POST {path}", itertools.chain([lines], declared(b"{}\n\n")))
+        assert head.startswith(b"HTTP/1.1 413 "), (path, head)
+    head, _ = ask(guarded, f"POST /match?source={cards}", itertools.chain([lines], chunked(b"{}\n\n")))
+    assert head.startswith(b"HTTP/1.1 413 "), head
+    head, body = ask(guarded, "POST /queries", itertools.chain([lines], chunked(b"\n" * 16)))
+    assert head.startswith(b"HTTP/1.1 413 "), head
+    sql = f'{{"sql": "SELECT id FROM {cards}"}}'.encode().ljust(32 * 1_024 - 1) + b"\n"
+    head, body = ask(guarded, "POST /queries", itertools.chain([lines], chunked(sql)))
+    assert head.startswith(b"HTTP/1.1 200 ")
+    assert b"limit_exceeded" in body[-400:], body[-500:]
+
+
+def test_compressed_bodies_are_refused_and_bombs_are_not_opened(guarded: Broker) -> None:
+    packed = gzip.compress(b'{"sql": "' + b" " * (64 * MIB) + b'"}')
+    headers = {"Content-Encoding": "gzip", "Content-Type": "application/json"}
+    reply = guarded.http.post("/queries", content=packed, headers=headers)
+    assert (reply.status_code, reply.json()["code"]) == (415, "unsupported_media_type")
+    assert "Content-Encoding" in reply.json()["hint"]
+    head, _ = ask(
+        guarded,
+        "POST /queries",
+        itertools.chain([b"Content-Encoding: gzip\r\nContent-Type: application/json\r\n"], chunked(b"\x1f")),
+    )
+    assert head.startswith(b"HTTP/1.1 4"), head
+
+
+def test_a_length_that_is_not_the_bodys(guarded: Broker) -> None:
+    json = b"Content-Type: application/json\r\n"
+    head, _ = ask(guarded, "POST /queries", itertools.chain([json], declared(b"x", 2**40)))
+    assert head.startswith(b"HTTP/1.1 413 "), head
+    for length in ("-1", str(10**30), "1e9", "0x10", "+5", "5, 6"):
+        wrong = iter([json, f"Content-Length: {length}\r\n\r\n".encode(), b"xxxxx"])
+        head, _ = ask(guarded, "POST /queries", wrong)
+        assert head.startswith(b"HTTP/1.1 400 "), (length, head)
+    both = iter([json, b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"])
+    assert ask(guarded, "POST /queries", both)[0].startswith(b"HTTP/1.1 400 ")
+    assert guarded.readiness()[0] == 200
+
+
+def test_who_waits_to_be_asked_is_refused_before_a_body_is_sent(guarded: Broker) -> None:
+    json = b"Content-Type: application/json\r\nExpect: 100-continue\r\n"
+    head, _ = ask(guarded, "POST /queries", iter([json, f"Content-Length: {BODY_BYTES}\r\n\r\n".encode()]))
+    assert head.startswith(b"HTTP/1.1 413 "), head
+
+
+def test_no_answer_may_be_stored_on_its_way(guarded: Broker, cards: str) -> None:
+    """Handles, answers, records, texts: all but the page's files and those of /docs."""
+    query = guarded.http.post("/queries", json={"sql": f"SELECT id FROM {cards}"}).json()
+    for route in RIGHTS:
+        method, path = route.split(" ")
+        if path.startswith(("/docs/", "/page/")):
+            continue
+        path = path.replace("{name}", query["handle"]).replace("{path}", cards)
+        body: dict[str, Any] = {} if method == "GET" else {"json": {}}
+        params = {"live": "false", "from": "1700000000000", "topic": cards}
+        with guarded.http.stream(method, path, params=params, **body) as reply:
+            assert reply.headers.get_list("Cache-Control") == ["no-store"], (route, reply.status_code)
+    registered = guarded.http.post("/queries", json={"sql": f"SELECT id FROM {cards}"})
+    assert (registered.status_code, registered.headers["Cache-Control"]) == (201, "no-store")
+    inferred = guarded.http.post("/sources/infer", json={"topic": cards})
+    assert (inferred.status_code, inferred.headers["Cache-Control"]) == (200, "no-store")
+    plain = httpx.get(f"{guarded.url}/queries")
+    assert (plain.status_code, plain.headers["Cache-Control"]) == (401, "no-store")
