@@ -246,12 +246,13 @@ def _warnings(
 
 def _of_time(topic: Topic, inferred: Inferred, sample: dict[str, Any]) -> list[dict[str, Any]]:
     at = inferred.event_time
-    if at is None and not topic.stamps:
+    if at is None and not topic.stamps and not inferred.key:
         return [
             _warning(
                 "no_timestamp",
                 "no column is an instant that every record has, and Kafka does not stamp the records",
-                "without a timestamp the topic needs message.timestamp.type=LogAppendTime, or it is refused",
+                f"a stream without a timestamp is refused, unless Kafka stamps its records: tureen topic set "
+                f"{topic.topic} message.timestamp.type=LogAppendTime",
             )
         ]
     if at is None:

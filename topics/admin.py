@@ -15,6 +15,8 @@ from typing import Any, TypeVar
 from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import (  # type: ignore[attr-defined]
     AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
     ConfigResource,
     NewTopic,
     OffsetSpec,
@@ -24,7 +26,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 from topics.failures import as_ours, cause_of
 from topics.settings import KafkaSettings
 from topics.sizes import RECORD_BYTES_MAX
-from tureen.errors import KafkaUnavailable, TopicMissing, TopicPolicyMismatch
+from tureen.errors import KafkaUnavailable, SettingsError, TopicMissing, TopicPolicyMismatch
 from tureen.protocol import TopicNames
 
 TIMEOUT_S = 15.0
@@ -61,6 +63,7 @@ class TopicPolicy:
     """One topic: ``config`` is given at creation; ``verified`` names those that must be so for ever.
 
     least: settings that must be so large. fixed_partitions: the number of partitions must be exactly this.
+    instead: what else than changing the topic helps.
     """
 
     name: str
@@ -69,6 +72,7 @@ class TopicPolicy:
     verified: tuple[str, ...] = ("cleanup.policy",)
     fixed_partitions: bool = False
     least: Mapping[str, int] = field(default_factory=dict)
+    instead: str = "use another topic"
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,18 +149,21 @@ class Admin:
     ) -> int:
         """A source's topic; returns how many partitions it has, which is ``partitions`` only if it is new.
 
-        arrival_time: it must stamp records itself (message.timestamp.type=LogAppendTime). table: it must be
-        compacted, so that it holds the last record of every key for ever; a new one holds deletions for as
-        long as the journal is kept, so that no replay misses one.
+        arrival_time: a new one stamps records itself (message.timestamp.type=LogAppendTime), and that of a
+        stream must; versions of a table are in the order of their offsets, whoever stamped them. table: it
+        must be compacted, so that it holds the last record of every key for ever; a new one holds deletions
+        for as long as the journal is kept, so that no replay misses one.
         Raises TopicPolicyMismatch when it exists and is not so.
         """
         config = {"message.timestamp.type": "LogAppendTime"} if arrival_time else {}
+        verified, instead = tuple(config), "name the column that has the time: WITH (timestamp = 'column')"
         if table:
-            config["cleanup.policy"] = "compact"
-        verified = tuple(config)
-        if table:
-            config["delete.retention.ms"] = str(Policies().steps_retention_ms)
-        self.ensure([TopicPolicy(topic, partitions, config, verified)], replication)
+            config |= {
+                "cleanup.policy": "compact",
+                "delete.retention.ms": str(Policies().steps_retention_ms),
+            }
+            verified, instead = ("cleanup.policy",), "use another topic"
+        self.ensure([TopicPolicy(topic, partitions, config, verified, instead=instead)], replication)
         return self.partitions(topic)
 
     def ensure(self, wanted: Iterable[TopicPolicy], replication: int = -1) -> None:
@@ -209,26 +216,7 @@ class Admin:
                 )
         found = self.configs([policy.name for policy in policies])
         for policy in policies:
-            for setting in policy.verified:
-                expected, is_ = policy.config[setting], found[policy.name][setting]
-                if set(expected.split(",")) != set(is_.split(",")):
-                    raise TopicPolicyMismatch(
-                        policy.name,
-                        setting,
-                        expected,
-                        is_,
-                        hint=_how_to_change(policy.name, setting, expected),
-                    )
-            for setting, least in policy.least.items():
-                is_ = found[policy.name][setting]
-                if int(is_) < least:
-                    raise TopicPolicyMismatch(
-                        policy.name,
-                        setting,
-                        f"at least {least}",
-                        is_,
-                        hint=_how_to_change(policy.name, setting, str(least)),
-                    )
+            _require(policy, found[policy.name])
 
     def reach(self) -> None:
         """Have the cluster answer something small."""
@@ -282,6 +270,26 @@ class Admin:
             entries = self._asked(f"reading the settings of {resource.name}", future.result, resource.name)
             found[resource.name] = {name: entry.value or "" for name, entry in entries.items()}
         return found
+
+    def set_configs(self, topic: str, settings: Mapping[str, str]) -> None:
+        """Change settings of a topic and leave the others. Raises TopicMissing, SettingsError."""
+        self.facts(topic)
+        entries = [
+            ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
+            for name, value in settings.items()
+        ]
+        resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=entries)
+        asked = self._client.incremental_alter_configs([resource], request_timeout=self._timeout_s)
+
+        def done() -> None:
+            try:
+                asked[resource].result()
+            except KafkaException as refused:
+                if cause_of(refused).code() in (KafkaError.INVALID_CONFIG, KafkaError.POLICY_VIOLATION):
+                    raise SettingsError(f"Kafka refuses it: {cause_of(refused).str()}") from None
+                raise
+
+        self._asked(f"changing the settings of {topic}", done, topic)
 
     def begin_offsets(self, topic: str) -> dict[int, int]:
         """partition -> the offset of the first record that is still there. Raises TopicMissing."""
@@ -368,9 +376,21 @@ class Admin:
             self._client = AdminClient(self._settings)
 
 
-def _how_to_change(topic: str, setting: str, value: str) -> str:
-    how = f"kafka-configs --alter --topic {topic} --add-config {setting}={value}"
-    return f"change it ({how}), or use another topic"
+def _require(policy: TopicPolicy, found: Mapping[str, str]) -> None:
+    """Raise TopicPolicyMismatch with all that is not as a policy has it, and the command that sets it."""
+    wrong, commands = [], []
+    for setting in policy.verified:
+        expected, is_ = policy.config[setting], found[setting]
+        if set(expected.split(",")) != set(is_.split(",")):
+            wrong.append((setting, expected, is_))
+            commands.append(f"{setting}={expected}")
+    for setting, least in policy.least.items():
+        if int(found[setting]) < least:
+            wrong.append((setting, f"at least {least}", found[setting]))
+            commands.append(f"{setting}={least}")
+    if wrong:
+        hint = f"set it: tureen topic set {policy.name} {' '.join(commands)}; or {policy.instead}"
+        raise TopicPolicyMismatch(policy.name, *wrong[0], *wrong[1:], hint=hint)
 
 
 class _Raced(Exception):

@@ -361,12 +361,25 @@ class TopicPolicyMismatch(TureenError):
 
     code = "topic_policy_mismatch"
 
-    def __init__(self, topic: str, setting: str, expected: str, found: str, **facts: Any) -> None:
+    def __init__(
+        self,
+        topic: str,
+        setting: str,
+        expected: str,
+        found: str,
+        *others: tuple[str, str, str],
+        **facts: Any,
+    ) -> None:
+        """others: what else is wrong: setting, expected, found."""
         self.topic = topic
         self.setting = setting
         self.expected = expected
         self.found = found
-        super().__init__(f"topic {topic} has {setting}={found}, it must be {expected}", **facts)
+        self.others = others
+        wrong = [
+            f"{name}={is_}, it must be {must}" for name, must, is_ in ((setting, expected, found), *others)
+        ]
+        super().__init__(f"topic {topic} has {'; and '.join(wrong)}", **facts)
 
 
 class TopicMissing(TureenError):

@@ -1,4 +1,4 @@
-"""``tureen topic``: topics of Kafka, made, listed and described without Kafka's own tools."""
+"""``tureen topic``: topics of Kafka, made, changed, listed and described without Kafka's own tools."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PARTITIONS_MAX = 10_000
 
 @click.group()
 def topic() -> None:
-    """Create, list and describe topics.
+    """Create, change, list and describe topics.
 
     Create a topic, or the stream over it, before anything is produced to it: the embedded Kafka makes no
     topic because a producer names it, and such records are refused in their delivery reports.
@@ -51,6 +51,22 @@ def create(
     if existed and held != partitions:
         asked = _counted(partitions, "partition")
         console.err().print(f"it was not changed to {asked}", style="yellow", markup=False)
+
+
+@topic.command(name="set")
+@click.argument("name")
+@click.argument("settings", nargs=-1, required=True, metavar="SETTING=VALUE...")
+@console.kafka_only_options
+def set_(name: str, settings: tuple[str, ...], kafka: tuple[str, ...]) -> None:
+    """Change settings of a topic: tureen topic set planes cleanup.policy=compact."""
+    from topics.admin import Admin
+
+    given = dict(one.partition("=")[::2] for one in settings)
+    without = [one for one, value in given.items() if not value]
+    if without:
+        raise click.UsageError(f"{without[0]!r} has no value: write {without[0] or 'setting'}=value")
+    Admin(console.kafka_settings(kafka)).set_configs(name, given)
+    console.err().print(f"topic {name}: {', '.join(settings)}", style="green", markup=False)
 
 
 @topic.command(name="list")

@@ -61,6 +61,9 @@ class Rules(NamedTuple):
     future_max_ms: int
     idle_timeout_ms: int
     idle_advances: bool
+    by_offset: bool = False
+    """In arrival time: producers may have written the timestamps, so an instant is neither before that of
+    the record before it in its partition nor after the clock."""
 
 
 class Admission(NamedTuple):
@@ -208,6 +211,7 @@ def _arrival_time(
     now_ms: int,
     rows_of: npt.NDArray[np.int64],
     instant: npt.NDArray[np.int64],
+    by_offset: bool,
 ) -> int:
     latest, lagging = partitions.latest, partitions.lagging
     held = latest.shape[0]
@@ -230,6 +234,8 @@ def _arrival_time(
         waiting = rows_of[slot]
         while row < n and arrived.partition[row] == partition:
             timestamp = arrived.timestamp[row]
+            if by_offset:
+                timestamp = max(min(timestamp, clock_ms), largest)
             if now_ms != NEVER and timestamp <= now_ms:
                 timestamp = now_ms + 1
             instant[row] = timestamp
@@ -306,7 +312,8 @@ def admit(
 
     checked: whether offsets have to follow. now_ms: NOW before, or NEVER.
     fate: uint8[n], zero, written in event time: 1 the row is late, 2 rejected, 0 it is taken.
-    instant: int64[n], written in arrival time: max(log timestamp, NOW + 1), NOW as it stands before the row.
+    instant: int64[n], written in arrival time: max(log timestamp, NOW + 1), NOW as it stands before the row;
+    by offset max(min(log timestamp, clock), that of the record before it, NOW + 1).
     O(rows + runs of one partition * partitions).
     """
     rows_of = np.zeros(partitions.latest.shape[0], np.int64)
@@ -324,7 +331,7 @@ def admit(
         now_ms = _when_all_are_idle(partitions, rules, clock_ms, now_ms)
         in_order = _taken_in_order(arrived, arrived.timestamp, fate, late + rejected)
     else:
-        now_ms = _arrival_time(arrived, partitions, clock_ms, now_ms, rows_of, instant)
+        now_ms = _arrival_time(arrived, partitions, clock_ms, now_ms, rows_of, instant, rules.by_offset)
         in_order = _taken_in_order(arrived, instant, fate, 0)
     return Admission(FOLLOWS, -1, now_ms, late, rejected, in_order)
 

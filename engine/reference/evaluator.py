@@ -454,10 +454,14 @@ class Reference:
     def _arrival_time(self, source: Source, rows: list[Row], lagging: frozenset[int]) -> None:
         self._arrival_now(source, {row.partition for row in rows} | lagging)
         for place, row in enumerate(rows):
-            timestamp = row.timestamp if source.now is None else max(row.timestamp, source.now + 1)
-            source.pending.append(replace(row, timestamp=timestamp))
             partition = source.partitions[row.partition]
             seen = partition.timestamp_max
+            timestamp = row.timestamp
+            if source.stream.is_table:
+                timestamp = min(timestamp, self.clock)
+                timestamp = timestamp if seen is None else max(timestamp, seen)
+            timestamp = timestamp if source.now is None else max(timestamp, source.now + 1)
+            source.pending.append(replace(row, timestamp=timestamp))
             partition.timestamp_max = timestamp if seen is None else max(seen, timestamp)
             self._arrival_now(source, {later.partition for later in rows[place + 1 :]} | lagging)
 

@@ -9,7 +9,8 @@ late. When none holds, NOW goes to the largest timestamp seen or promised and, i
 ADVANCES, on with the clock.
 
 Arrival time. A partition with unread records stands at its last log timestamp, a fully read one at the
-clock; NOW is 1 ms behind the least. Nothing is late: a row's instant is at least NOW + 1.
+clock; NOW is 1 ms behind the least. Nothing is late: a row's instant is at least NOW + 1. Versions of a table
+come in the order of their offsets, whatever timestamps their producers gave them.
 """
 
 from __future__ import annotations
@@ -133,6 +134,7 @@ class SourceClock:
             stream.future_max_ms,
             stream.idle_timeout_ms,
             stream.idle_advances,
+            stream.is_table and not stream.event_time,
         )
         self._partitions: dict[int, int] = {}
         self._state = _state_of({})

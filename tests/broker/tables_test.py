@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import click.testing
 import orjson
 import pytest
+from confluent_kafka import Producer
 from confluent_kafka.admin import (  # type: ignore[attr-defined]
     AdminClient,
     AlterConfigOpType,
@@ -16,6 +19,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     ResourceType,
 )
 
+from broker.commands.topic import topic
 from tests.broker.running import Broker
 from tests.kafka import wait_until
 from topics.admin import TopicPolicy
@@ -87,7 +91,34 @@ def test_a_topic_that_forgets_is_no_table(shared: Broker, name: str) -> None:
     reply = shared.http.post("/sources", json={"sql": table_sql(name)})
     told = reply.json()
     assert (reply.status_code, told["code"]) == (400, "topic_policy_mismatch")
-    assert "cleanup.policy=compact" in told["hint"]
+    assert told["hint"] == f"set it: tureen topic set {name} cleanup.policy=compact; or use another topic"
+    said = click.testing.CliRunner().invoke(
+        topic, ["set", name, "cleanup.policy=compact", "--kafka", f"bootstrap.servers={shared.bootstrap}"]
+    )
+    assert said.exit_code == 0, said.output
+    assert shared.create(table_sql(name))["state"] == "RUNNING"
+
+
+def test_a_topic_with_times_of_producers_is_a_table_by_offset(shared: Broker, name: str) -> None:
+    """As Kafka, and ``tureen topic create --table``, make it: CreateTime."""
+    made = click.testing.CliRunner().invoke(
+        topic, ["create", name, "--table", "--kafka", f"bootstrap.servers={shared.bootstrap}"]
+    )
+    assert made.exit_code == 0, made.output
+    config = shared.admin.configs([name])[name]
+    assert (config["cleanup.policy"], config["message.timestamp.type"]) == ("compact", "CreateTime")
+    writer = Producer({"bootstrap.servers": shared.bootstrap})
+    now_ms = time.time_ns() // 1_000_000
+    year_ms, soon_ms = 365 * 86_400_000, 1_800_000  # what Kafka takes
+    for seats, at_ms in enumerate([now_ms, now_ms + soon_ms, now_ms - year_ms, 0, now_ms - 2 * year_ms]):
+        for key in (b"N1", b"N2" if seats == 3 else b"N3"):
+            writer.produce(name, orjson.dumps({"seats": seats}), key, timestamp=at_ms)
+    writer.produce(name, None, b"N2", timestamp=1)
+    assert writer.flush(30) == 0
+    shared.create(table_sql(name))
+    handle = shared.register(f"SELECT tail, seats FROM {name}")
+    wait_until(lambda: sorted(shared.rows(handle)) == [["N1", 4], ["N3", 4]], what="the last of each key")
+    assert shared.source(name)["late"] == 0
 
 
 def test_dropped_as_what_it_is(shared: Broker, name: str) -> None:

@@ -30,7 +30,9 @@ numbers = st.integers(0, PARTITIONS - 1)
 instants = st.one_of(st.integers(-5, 60), st.sampled_from([-YEAR_MS, YEAR_MS, 50 * YEAR_MS]))
 keys = st.lists(st.tuples(st.integers(0, 4), numbers, st.integers(0, 3)), max_size=40)
 rules = st.builds(
-    Rules, st.booleans(), st.integers(1, 12), st.integers(0, 30), st.integers(1, 40), st.booleans()
+    Rules,
+    *(st.booleans(), st.integers(1, 12), st.integers(0, 30), st.integers(1, 40), st.booleans()),
+    by_offset=st.booleans(),
 )
 
 
@@ -106,6 +108,9 @@ class Twin:
         settle(lagging | {p for p, _, _ in rows})
         told = []
         for place, (p, _, stamp) in enumerate(rows):
+            if self.rules.by_offset:
+                stamp = min(stamp, self.clock)
+                stamp = max(stamp, self.latest.get(p, stamp))
             told.append(stamp if self.now is None else max(stamp, self.now + 1))
             self.latest[p] = max(told[-1], self.latest.get(p, told[-1]))
             settle(lagging | {later for later, _, _ in rows[place + 1 :]})

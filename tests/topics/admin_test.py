@@ -8,7 +8,7 @@ import pytest
 
 from tests.kafka import free_ports
 from topics.admin import FAILURES_MAX, Admin, Policies, TopicPolicy
-from tureen.errors import KafkaUnavailable, TopicMissing, TopicPolicyMismatch
+from tureen.errors import KafkaUnavailable, SettingsError, TopicMissing, TopicPolicyMismatch
 from tureen.protocol import TopicNames
 
 FEW = Policies(shards=2)
@@ -82,6 +82,26 @@ def test_topics_of_tables_are_compacted(admin: Admin, service_id: str) -> None:
     with pytest.raises(TopicPolicyMismatch) as refused:
         admin.ensure_source_topic(f"{service_id}-stream", table=True)
     assert (refused.value.setting, refused.value.expected) == ("cleanup.policy", "compact")
+
+
+def test_all_that_is_wrong_is_told_at_once(admin: Admin, service_id: str) -> None:
+    config = {"cleanup.policy": "delete", "max.message.bytes": "1000"}
+    admin.ensure([TopicPolicy(service_id, 1, config, ())])
+    wanted = TopicPolicy(service_id, 1, {"cleanup.policy": "compact"}, least={"max.message.bytes": 5_000})
+    with pytest.raises(TopicPolicyMismatch) as refused:
+        admin.ensure([wanted])
+    told = (
+        "has cleanup.policy=delete, it must be compact; and max.message.bytes=1000, it must be at least 5000"
+    )
+    assert told in refused.value.message
+    command = f"tureen topic set {service_id} cleanup.policy=compact max.message.bytes=5000;"
+    assert command in (refused.value.hint or "")
+    admin.set_configs(service_id, {"cleanup.policy": "compact", "max.message.bytes": "5000"})
+    admin.ensure([wanted])
+    with pytest.raises(SettingsError, match="Kafka refuses it"):
+        admin.set_configs(service_id, {"cleanup.policy": "burn"})
+    with pytest.raises(TopicMissing):
+        admin.set_configs(f"{service_id}-none", {"cleanup.policy": "compact"})
 
 
 def test_a_topic_made_again_is_another_one(admin: Admin, service_id: str) -> None:
