@@ -303,15 +303,20 @@ class Ingestion:
         below, refused = self._promised(stream.stream, taken) if taken.promises else ({}, [])
         body = replace(taken.body, unreadable=taken.body.unreadable + len(refused)) if refused else taken.body
         result = self._granted(body, outgoing, taken.ranges)
-        self._step_size.stepped(len(taken.messages), outgoing.caused - caused, self._steps.size.records)
         stream.pace.stepped(self._steps.clock_ms, taken.body.batch.partitions(), taken.body.lagging)
         self._saving.changed(len(taken.messages))
         entered = result.entered + (
             self._promise(stream, below, taken.body.lagging, outgoing) if below else 0
         )
-        shed = taken.body.shed
-        if not self._is_home(name):
-            return
+        if self._is_home(name):
+            self._forward(taken, refused, result, outgoing)
+            self._count(taken, refused, result, entered)
+        self._step_size.stepped(len(taken.messages), outgoing.caused - caused, self._steps.size.records)
+
+    def _forward(
+        self, taken: Taken, refused: Sequence[tuple[int, str]], result: StepResult, outgoing: Outgoing
+    ) -> None:
+        """Letters of what was read and is no row of its stream."""
         names = self._settings.names
         for place, reason in (*taken.bad, *refused):
             outgoing.letters.append(self._letter(names.dead_letters, taken.messages[place], reason))
@@ -320,7 +325,11 @@ class Ingestion:
             outgoing.letters.append(self._letter(names.dead_letters, message, refusal.reason))
         for row in result.late:
             outgoing.letters.append(self._letter(names.late, taken.messages[taken.rows[row]], "late"))
-        counts = self._counts
+
+    def _count(
+        self, taken: Taken, refused: Sequence[tuple[int, str]], result: StepResult, entered: int
+    ) -> None:
+        name, shed, counts = taken.body.source, taken.body.shed, self._counts
         counts.records[name] += taken.count
         if shed is not None:
             counts.shed[name] += taken.count

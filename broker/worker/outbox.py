@@ -96,9 +96,14 @@ class Outgoing:
         return sum(one.size for one in self.records)
 
     @property
+    def written(self) -> int:
+        """How many records it writes: changes, journal, late rows and dead letters."""
+        return self.told + len(self.letters)
+
+    @property
     def caused(self) -> int:
-        """How many changes its steps caused, about."""
-        return self.told + self.deferred
+        """How many records its steps caused, about: those, and changes that are written later."""
+        return self.written + self.deferred
 
 
 class Unwritable(Exception):

@@ -18,7 +18,7 @@ RECORDS_FIRST = 10_000
 
 
 class TransactionSize:
-    """``records``: how many changes the next transaction should write, at most.
+    """``records``: how many records (changes, letters) the next transaction should write, at most.
 
     So many as are written in the time that others may wait: fewer after one that took longer, more after a
     full one that did not.
@@ -30,7 +30,7 @@ class TransactionSize:
         self.records = min(records_max, RECORDS_FIRST)
 
     def wrote(self, records: int, seconds: float) -> None:
-        """A transaction of so many changes took so long, encoding them included."""
+        """A transaction of so many records took so long, encoding them included."""
         if seconds > self._write_s:
             if records >= RECORDS_MIN:  # else it was not these
                 fewer = int(min(records, self.records) * self._write_s / seconds)
@@ -48,7 +48,7 @@ class StepSize:
         self.rows = rows_max
 
     def stepped(self, rows: int, told: int, told_max: int) -> None:
-        """A step of so many rows caused so many changes; told_max: more should not be."""
+        """A step of so many rows caused so many records; told_max: more should not be."""
         if told > told_max:
             self.rows = max(self._rows_min, min(self.rows, rows) * told_max // told)
         elif told * 4 <= told_max and rows >= self.rows:

@@ -192,7 +192,7 @@ class Steps:
 
         Of every query that has some in turn, so that a large answer does not keep others waiting.
         """
-        records_left = max(self.size.records - outgoing.told, self.size.records // 4)
+        records_left = max(self.size.records - outgoing.written, self.size.records // 4)
         bytes_left = max(self._bytes_max - outgoing.told_bytes, self._bytes_max // 4)
         until_s = time.perf_counter() + self._write_s / 2
         done: dict[tuple[int, str], OutputWritten] = {}
@@ -257,7 +257,7 @@ class Steps:
                 self._let_go(self._emission.refused(refused.topics, self.pending), outgoing)
         self.pending.committed()
         self._counts.transactions += 1
-        self.size.wrote(outgoing.told, time.perf_counter() - began_s)
+        self.size.wrote(outgoing.written, time.perf_counter() - began_s)
 
     def _pass_over(self, refused: Mapping[str, TureenError], outgoing: Outgoing) -> None:
         """Leave out letters that their topic refuses: the records are where they came from."""

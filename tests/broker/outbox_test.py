@@ -177,3 +177,9 @@ def test_a_transaction_that_took_too_long_is_written_again(journal: Journal) -> 
     one.commit(journal.outgoing(after(after(began))))
     assert halting.halted
     assert journal.positions() == ["1-1", "1-2", "1-3"]
+
+
+def test_letters_fill_a_transaction_as_changes_do() -> None:
+    """Else a flood of late rows would be written at once, and all queries of the shard would wait for it."""
+    outgoing = Outgoing([Letter("late", b"{}")] * 3, deferred=2)
+    assert (outgoing.told, outgoing.written, outgoing.caused) == (0, 3, 5)
