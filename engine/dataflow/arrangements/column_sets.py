@@ -37,6 +37,8 @@ class ColumnSets:
         """So many sets have runs."""
         self._changed: set[int] = set()
         """Columns over which others came or went since runs were made."""
+        self._stale: set[int] = set()
+        """Sets that lost such columns since: their runs have the others over these still."""
         nothing = np.zeros(ROOM_MIN, np.int64), np.zeros(ROOM_MIN, np.int64)
         self._runs = WordRuns(*nothing, np.empty(ROOM_MIN, np.int32), np.empty(ROOM_MIN, np.uint64))
         self._used = 0
@@ -84,7 +86,11 @@ class ColumnSets:
         gone = np.flatnonzero(~left)
         if not len(gone):
             return
-        sets = np.unique(np.searchsorted(self._ends[:count], gone, side="right")).tolist()
+        having = np.searchsorted(self._ends[:count], gone, side="right")
+        if self._changed:
+            changed = np.isin(self._members[gone], np.array(sorted(self._changed), np.int32))
+            self._stale.update(np.unique(having[changed]).tolist())
+        sets = np.unique(having).tolist()
         for number in sets:
             key = self.members(number).tobytes()
             if self._numbers.get(key) == number:
@@ -118,9 +124,11 @@ class ColumnSets:
             those = np.array(sorted(self._changed), np.int32)
             count = int(self._ends[self._spread - 1])
             places = np.flatnonzero(np.isin(self._members[:count], those))
-            sets = np.unique(np.searchsorted(self._ends[: self._spread], places, side="right"))
-            self._spread_sets(sets, over)
+            having = np.searchsorted(self._ends[: self._spread], places, side="right")
+            stale = [number for number in self._stale if number < self._spread]
+            self._spread_sets(np.unique(np.concatenate([having, np.array(stale, np.int64)])), over)
         self._changed.clear()
+        self._stale.clear()
         if self._spread < len(self):
             self._spread_sets(np.arange(self._spread, len(self)), over)
             self._spread = len(self)
