@@ -10,7 +10,8 @@ Relative variances, of a population of n rows with the values v:
     SUM     (1 - q) / q * sum v^2 / (sum v)^2
     AVG     (1 - q) / q * sum (v - mean)^2 / (sum v)^2    to first order
 
-In the place of the population's sums stand their estimates, made of the sample.
+In the place of the population's sums stand their estimates, made of the sample. Where a sum is so small or so
+large that a double does not hold its square, nothing is told.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+SQUARES = float(np.finfo(np.float64).tiny), float(np.finfo(np.float64).max)
+"""Squares below the first have lost digits, or all of them; those above the second are infinite."""
 NORMAL_95 = 1.959963984540054
 """Quantile 0.975 of the standard normal distribution."""
 
@@ -38,7 +41,7 @@ class SampleSums:
 @dataclass(frozen=True, slots=True)
 class Estimate:
     """value: of the whole population. error: half the width of the 95 % interval, relative to the value; None
-    where the sample says nothing of it: it has no rows, or they sum up to 0.
+    where the sample says nothing of it: it has no rows, or the square of their sum is 0 or no double.
     """
 
     value: float | None
@@ -54,8 +57,8 @@ class Estimate:
 def estimated_count(sample: SampleSums, q: float) -> Estimate:
     """COUNT. q: the share of the rows that is kept, 0 < q <= 1. Raises ValueError."""
     _require_share(q)
-    variance = (1 - q) / sample.count if sample.count else None
-    return Estimate(sample.count / q, _half_width(variance))
+    spread = 1 / sample.count if sample.count else None
+    return Estimate(sample.count / q, _half_width(spread, q))
 
 
 def estimated_sum(sample: SampleSums, q: float) -> Estimate:
@@ -63,8 +66,7 @@ def estimated_sum(sample: SampleSums, q: float) -> Estimate:
     _require_share(q)
     if not sample.count:
         return Estimate(None, None)
-    variance = (1 - q) * sample.squares / sample.total**2 if sample.total else None
-    return Estimate(sample.total / q, _half_width(variance))
+    return Estimate(sample.total / q, _half_width(_relative(sample.squares, sample.total), q))
 
 
 def estimated_average(sample: SampleSums, q: float) -> Estimate:
@@ -72,9 +74,8 @@ def estimated_average(sample: SampleSums, q: float) -> Estimate:
     _require_share(q)
     if not sample.count:
         return Estimate(None, None)
-    spread = max(0.0, sample.squares - sample.total**2 / sample.count)
-    variance = (1 - q) * spread / sample.total**2 if sample.total else None
-    return Estimate(sample.total / sample.count, _half_width(variance))
+    spread = max(0.0, sample.squares - sample.total * sample.total / sample.count)
+    return Estimate(sample.total / sample.count, _half_width(_relative(spread, sample.total), q))
 
 
 def widest_error(
@@ -84,8 +85,8 @@ def widest_error(
     None where nothing is told of any.
 
     functions: COUNT, SUM or AVG. columns: float64[groups] each, of a COUNT how many values, of the others
-    their sum and the sum of their squares behind that. Groups without values, or with the sum 0, count for
-    nothing. Raises ValueError. O(groups).
+    their sum and the sum of their squares behind that. Groups without values, or with a sum of which an
+    estimate tells no error, count for nothing. Raises ValueError. O(groups).
     """
     _require_share(q)
     left, found = list(columns), []
@@ -96,17 +97,26 @@ def widest_error(
                 spread = 1.0 / count
             else:
                 total, squares = left.pop(0), left.pop(0)
+                square = total * total
                 if function == "AVG":
-                    squares = np.maximum(0.0, squares - total**2 / count)
-                spread = squares / total**2
+                    squares = np.maximum(0.0, squares - square / count)
+                spread = np.where((square >= SQUARES[0]) & (square <= SQUARES[1]), squares / square, np.nan)
         known = spread[np.isfinite(spread)]
         if len(known):
             found.append(float(known.max()))
     return NORMAL_95 * math.sqrt((1 - q) * max(found)) if found else None
 
 
-def _half_width(variance: float | None) -> float | None:
-    return None if variance is None else NORMAL_95 * math.sqrt(variance)
+def _relative(spread: float, total: float) -> float | None:
+    """A sum of squares, relative to the square of a sum; None where nothing is told."""
+    square = total * total
+    if not SQUARES[0] <= square <= SQUARES[1] or not math.isfinite(spread):
+        return None
+    return spread / square
+
+
+def _half_width(spread: float | None, q: float) -> float | None:
+    return None if spread is None else NORMAL_95 * math.sqrt((1 - q) * spread)
 
 
 def _require_share(q: float) -> None:
