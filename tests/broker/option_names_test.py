@@ -2,41 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from broker.worker.options import PAUSED_BECAUSE, SETTABLE, check, check_names
 from tureen.errors import OptionRefused
 
-LETTERS = st.sampled_from("abcdefghijklmnopqrstuvwxyz_")
+LETTERS = "abcdefghijklmnopqrstuvwxyz_"
+SHORT = 4
+"""A wrong letter of so few leaves less than NEAR in common: "jade" and "faed" are not taken for "fade"."""
 
 
-@st.composite
-def slips(draw: st.DrawFn) -> tuple[str, str]:
-    """The name of an option, and the name with a letter that is left out, doubled, another, or behind the
-    next one.
+def slips(name: str) -> Iterator[tuple[str, bool]]:
+    """The name with each letter left out, doubled, another, or behind the next one. And whether all letters
+    of one are in the other, in their order.
     """
-    name = draw(st.sampled_from(SETTABLE))
-    at = draw(st.integers(0, len(name) - 2))
-    before, letter, following, behind = name[:at], name[at], name[at + 1], name[at + 2 :]
-    forms = (
-        before + following + behind,
-        before + letter + letter + following + behind,
-        before + draw(LETTERS) + following + behind,
-        before + following + letter + behind,
-    )
-    return name, draw(st.sampled_from(forms))
+    for at, letter in enumerate(name):
+        before, behind = name[:at], name[at + 1 :]
+        yield before + behind, True
+        yield before + letter + letter + behind, True
+        yield from ((before + other + behind, False) for other in LETTERS)
+        yield before + behind[:1] + letter + behind[1:], not behind
 
 
-@given(slips())
-def test_a_slip_is_refused_and_the_hint_has_the_name(pair: tuple[str, str]) -> None:
-    name, slip = pair
-    assume(slip not in SETTABLE)
-    with pytest.raises(OptionRefused) as refusal:
-        check({slip: "1"})
-    assert repr(slip) in refusal.value.message
-    assert name in (refusal.value.hint or "")
+@pytest.mark.parametrize("name", SETTABLE)
+def test_a_slip_is_refused_and_the_hint_has_the_name(name: str) -> None:
+    for slip, keeps_all in slips(name):
+        if slip in SETTABLE:
+            continue
+        if len(name) <= SHORT and not keeps_all:
+            check_names([slip])
+            continue
+        with pytest.raises(OptionRefused) as refusal:
+            check({slip: "1"})
+        assert repr(slip) in refusal.value.message
+        assert name in (refusal.value.hint or "")
 
 
 @pytest.mark.parametrize(
