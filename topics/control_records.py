@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from typing import Any, Literal, NotRequired, TypedDict
 
 import orjson
 
 from topics.wording import FIELDS, Values, planned, wording_of
-from tureen.errors import LimitExceeded, QueryError
+from tureen.errors import LimitExceeded, QueryError, TureenError
 from tureen.protocol import QUERY_ID_CHARACTERS
 
 _QUERY_ID = re.compile(rf"[a-z2-7]{{{QUERY_ID_CHARACTERS}}}")
@@ -23,8 +24,8 @@ class Command(TypedDict):
     """A change of the registry.
 
     ``origin``: partition and offset of its record; absent when it is said again. ``name``: query id or
-    stream name. ``refuse``: a registration that is none; ``error`` says why. ``parameters``: of the
-    placeholders in ``sql``, where it is a template.
+    stream name. ``refuse``: a registration that is none; ``error`` says why, ``sql`` is the text that it has
+    all the same. ``parameters``: of the placeholders in ``sql``, where it is a template.
     """
 
     kind: Kind
@@ -98,6 +99,17 @@ def registration(query_id: str, value: bytes | None, sql_bytes_max: int) -> Comm
     command: Command = {"kind": "register", "name": query_id, "sql": wording.sql, "options": options}
     if wording.parameters is not None:
         command["parameters"] = wording.parameters
+    return command
+
+
+def refusal(query_id: str, value: bytes | None, sql_bytes_max: int, error: TureenError) -> Command:
+    """A record of ``.queries`` that is no registration: why, and its text where it has one that is not too
+    long, since that is what its user looks for.
+    """
+    command: Command = {"kind": "refuse", "name": query_id, "error": error.as_dict()}
+    with suppress(MalformedRecord, LimitExceeded):
+        fields = _object(value or b"", sql_bytes_max)
+        command["sql"] = _sql({"sql": fields.get("sql", fields.get("template"))}, sql_bytes_max)
     return command
 
 

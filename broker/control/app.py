@@ -252,7 +252,7 @@ class Control:
             command = records.registration(name, message.value, self.settings.sql_bytes_max)
         except TureenError as refused:
             self._dead_letter(message, refused)
-            command = {"kind": "refuse", "name": name, "error": refused.as_dict()}
+            command = records.refusal(name, message.value, self.settings.sql_bytes_max, refused)
         command["origin"] = (message.partition, message.offset)
         entry: Entry | None = None
         if command["kind"] == "unregister":

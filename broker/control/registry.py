@@ -6,9 +6,9 @@ A Faust table on rocksdict with a compacted changelog, partitioned as ``.queries
      "state": state | None, "error": {...} | None, "approximation": [...]}
 
 or, of a stream or a view, ``{"sql": text, "pending": whether what it reads is missing}``. ``sql`` None: a
-registration that is none; ``state`` None: its outcome is not known yet. An entry is written before its
-command is handed to the worker, so that a command cut off by a crash is said again at the next start, when
-everything is.
+registration that is none and has no text; ``state`` None: its outcome is not known yet. An entry is written
+before its command is handed to the worker, so that a command cut off by a crash is said again at the next
+start, when everything is.
 
 Faust lets a table be written only while it iterates a record of the source topic's partition. Outcomes come
 later, so :meth:`Registry.at` stands in for that record.

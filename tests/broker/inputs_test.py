@@ -27,19 +27,20 @@ def letters(shared: Broker, topic: str, key: bytes | None) -> list[tuple[bytes, 
 
 
 @pytest.mark.parametrize(
-    ("value", "code"),
+    ("value", "code", "text"),
     [
-        (b"{no json", "malformed_record"),
-        (b"[]", "malformed_record"),
-        (b"{}", "malformed_record"),
-        (b'{"sql": 7}', "malformed_record"),
-        (b'{"sql": "SELECT 1", "options": []}', "malformed_record"),
-        (b'{"sql": "SELECT 1", "extra": 1}', "malformed_record"),
-        (b"\xff\xfe", "malformed_record"),
-        (json.dumps({"sql": "SELECT " + "x" * 70_000}).encode(), "limit_exceeded"),
+        (b"{no json", "malformed_record", None),
+        (b"[]", "malformed_record", None),
+        (b"{}", "malformed_record", None),
+        (b'{"sql": 7}', "malformed_record", None),
+        (b'{"sql": "SELECT 1", "options": []}', "malformed_record", "SELECT 1"),
+        (b'{"sql": "SELECT 1", "extra": 1}', "malformed_record", "SELECT 1"),
+        (b'{"template": "SELECT ?", "parameters": 7}', "malformed_record", "SELECT ?"),
+        (b"\xff\xfe", "malformed_record", None),
+        (json.dumps({"sql": "SELECT " + "x" * 70_000}).encode(), "limit_exceeded", None),
     ],
 )
-def test_a_record_that_is_no_registration(shared: Broker, value: bytes, code: str) -> None:
+def test_a_record_that_is_no_registration(shared: Broker, value: bytes, code: str, text: str | None) -> None:
     handle = new_handle()
     shared.publish(handle, value)
     name = query_id(handle)
@@ -50,7 +51,8 @@ def test_a_record_that_is_no_registration(shared: Broker, value: bytes, code: st
     ((letter, reason),) = letters(shared, shared.names.queries, name.encode())
     assert letter == value
     assert reason.startswith(code)
-    assert shared.state(handle) == "ERROR"
+    shown = shared.http.get(f"/queries/{handle}").json()
+    assert (shown["state"], shown["error"]["code"], shown["sql"]) == ("ERROR", code, text)
 
 
 def test_a_record_without_an_id_is_a_dead_letter(shared: Broker) -> None:
