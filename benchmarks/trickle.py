@@ -54,7 +54,7 @@ def run(options: argparse.Namespace) -> Report:
         register(client, [sql for name in names for sql in texts(name, options.queries)])
         seen: list[tuple[float, bytes]] = []
         over = threading.Event()
-        watching = threading.Thread(target=_watch, args=(kafka, seen, over))
+        watching = threading.Thread(target=watch, args=(kafka, seen, over))
         watching.start()
         feeder = Feeder(kafka, names, lines, options.rate * len(names))
         feeder.start()
@@ -158,7 +158,7 @@ def _alone(kafka: str, topics: int, options: argparse.Namespace) -> float:
     return share
 
 
-def _watch(kafka: str, seen: list[tuple[float, bytes]], over: threading.Event) -> None:
+def watch(kafka: str, seen: list[tuple[float, bytes]], over: threading.Event) -> None:
     """Note what is committed of the shared result topic, and when it came."""
     topic = TopicNames().results + ".log"
     consumer = Consumer(

@@ -233,6 +233,10 @@ BROKER_RUNS = {
         "--records 3000 --emitting 5 --rate 1000 --queries 100 --seconds 1",
         ["deltas_per_s", "deltas_per_s.windows", "deltas_per_s.groups", "delay_ms.p50", "delay_ms.p99"],
     ),
+    "lag": (
+        "--rows 200 --pairs 400 --only violations,followers",
+        ["lag_s.none", "lag_s.violations", "lag_s.followers", "lag_s.max", "took_s.followers"],
+    ),
     "trickle": (
         "--streams 2 --rate 20 --queries 4 --seconds 1",
         ["cpu_share", "worker_cpu_share", "kafka_cpu_share", "steps_per_s", "delay_ms.p50", "delay_ms.p99"],
