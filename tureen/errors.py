@@ -67,13 +67,15 @@ class ParametersRefused(QueryError):
 
 
 class UnknownSource(QueryError):
-    """A statement names a stream that was not created. ``name`` is the missing one."""
+    """A statement names a stream that was not created. ``name`` is the missing one. kind: what it is taken
+    for.
+    """
 
     code = "unknown_source"
 
-    def __init__(self, name: str, **facts: Any) -> None:
+    def __init__(self, name: str, *, kind: str = "stream", **facts: Any) -> None:
         self.name = name
-        super().__init__(f"there is no stream named {name!r}", **facts)
+        super().__init__(f"there is no {kind} named {name!r}", **facts)
 
 
 class UnknownSummary(UnknownSource):

@@ -28,6 +28,7 @@ from broker.worker.creation import (
 )
 from broker.worker.node import Node
 from broker.worker.summarising import refuse_if_summarised
+from engine.language.places import did_you_mean
 from engine.language.query import (
     AlterSummary,
     CreateFromQuery,
@@ -38,6 +39,10 @@ from engine.language.query import (
 )
 from engine.model.source import Stream
 from tureen.errors import BrokerUnavailable, HandleNeeded, NotSupported, SourceConflict, UnknownSource
+
+ANY_KIND = "stream, table or view"
+LISTS = {"stream": "STREAMS", "table": "TABLES", "view": "VIEWS", ANY_KIND: "SOURCES"}
+"""What SHOW calls them."""
 
 
 class Creations:
@@ -125,17 +130,22 @@ class Creations:
         what = kind_of(there)
         if there is not None and what != said:
             raise SourceConflict(f"{name!r} is a {what}", hint=f"write DROP {what.upper()} {name}")
-        return await self.drop(name, statement.cascade, operator)
+        return await self.drop(name, statement.cascade, operator, said)
 
-    async def drop(self, name: str, cascade: bool = False, operator: bool = False) -> Answer:
-        """cascade: with what reads it. operator: asks, who alone may end queries so.
+    async def drop(
+        self, name: str, cascade: bool = False, operator: bool = False, said: str = ANY_KIND
+    ) -> Answer:
+        """cascade: with what reads it. operator: asks, who alone may end queries so. said: what it is called.
 
         Raises UnknownSource, SourceConflict, HandleNeeded, KafkaUnavailable.
         """
         directory = self._node.directory
         there = directory.catalogue.get(name)
         if there is None and name not in directory.waiting:
-            raise UnknownSource(name)
+            known = [*directory.catalogue, *directory.waiting]
+            alike = [one for one in known if said in (kind_of(directory.catalogue.get(one)), ANY_KIND)]
+            hint = did_you_mean(name, alike) or did_you_mean(name, known) or f"SHOW {LISTS[said]} lists them"
+            raise UnknownSource(name, kind=said, hint=hint)
         told: dict[str, Any] = {"name": name, "kind": kind_of(there)}
         if cascade:
             refuse_if_referred_to(directory, name)

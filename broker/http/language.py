@@ -16,6 +16,7 @@ from broker.worker.entries import QueryEntry
 from broker.worker.node import Node
 from broker.worker.query_attributes import query_attributes
 from engine.language.listing import language
+from engine.language.notices import notices
 from engine.language.query import (
     AlterQuery,
     AlterSummary,
@@ -108,12 +109,14 @@ async def checked(node: Node, body: bytes, sql_bytes_max: int, *, of_rows: bool)
         "sources": [],
         "plan": None,
         "plan_error": None,
+        "warnings": [],
     }
     try:
         statement = await node.directory.understand(wording.sql, wording.parameters)
     except (QueryError, LimitExceeded) as refused:
         return told | {"error": refused.as_dict()}
     told |= {"kind": KINDS[type(statement)], "columns": _columns(statement)}
+    told["warnings"] = [one.as_dict() for one in notices(wording.sql)]
     match statement:
         case CreateStream(stream):
             told["name"] = stream.name

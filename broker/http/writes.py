@@ -26,6 +26,7 @@ from broker.settings import Settings
 from broker.worker.memory import Level
 from broker.worker.node import Node
 from broker.worker.publisher import Publisher
+from engine.language.notices import notices
 from topics.control_records import check_size
 from tureen.errors import (
     BrokerUnavailable,
@@ -343,7 +344,8 @@ class Writes:
             error = outcome.get("error") or {}
             return status_of(error), self._registered(request, outcome) | error
         code = 202 if outcome["state"] == "PENDING" else 200 if writing.stood else 201
-        return code, self._registered(request, outcome)
+        found = [one.as_dict() for one in notices(request.wording.sql)]
+        return code, self._registered(request, outcome) | ({"warnings": found} if found else {})
 
     def _refused(self, request: RegisterRequest | None, error: dict[str, Any] | None) -> dict[str, Any]:
         if request is None:

@@ -290,3 +290,33 @@ def test_the_language_has_the_options_of_a_registration(shared: Broker) -> None:
     assert {"SELECT", "EMIT", "ROWS"} <= set(found["keywords"])
     assert {one["name"] for one in found["registration"]} == set(SETTABLE) - {"active"}
     assert all(one["choices"] or one["accepts"] for one in found["registration"])
+
+
+def test_what_is_dropped_and_not_there_is_called_what_it_was_taken_for(shared: Broker, name: str) -> None:
+    shared.create(f"CREATE TABLE {name}_planes (tail STRING PRIMARY KEY, seats INTEGER)")
+    shared.create(stream_sql(f"{name}_trades"))
+    for sql, said, hint in (
+        (f"DROP TABLE {name}_plane", "table", f"did you mean {name}_planes?"),
+        (f"DROP STREAM {name}_trade", "stream", f"did you mean {name}_trades?"),
+    ):
+        for path in ("/sources", "/statements"):
+            told = shared.http.post(path, json={"sql": sql}).json()
+            missing = sql.split()[-1]
+            assert told["code"] == "unknown_source"
+            assert told["message"] == f"there is no {said} named {missing!r}"
+            assert hint in told["hint"]
+    told = shared.http.delete(f"/sources/{name}_plane").json()
+    assert told["message"] == f"there is no stream, table or view named '{name}_plane'"
+    assert f"{name}_planes" in told["hint"]
+    assert "view named" in shared.http.post("/sources", json={"sql": "DROP VIEW nowhere"}).json()["message"]
+
+
+def test_a_comparison_with_null_is_told_where_it_is_written(shared: Broker, name: str) -> None:
+    shared.create(stream_sql(name))
+    sql = f"SELECT id FROM {name} WHERE v = NULL"
+    checked = shared.http.post("/statements/check", json={"sql": sql}).json()
+    assert [one["hint"] for one in checked["warnings"]] == ["write IS NULL"]
+    registered = shared.http.post("/queries", json={"sql": sql}).json()
+    assert (registered["state"], registered["warnings"]) == ("RUNNING", checked["warnings"])
+    plain = shared.http.post("/queries", json={"sql": f"SELECT id FROM {name}"}).json()
+    assert "warnings" not in plain

@@ -11,7 +11,7 @@ from sqlglot import exp
 from engine.language.aggregates import aggregate_named
 from engine.language.expressions import Column, Expression, children
 from engine.language.functions import BUILT_IN, FunctionCatalogue
-from engine.language.grammar.words import CLOCKS, COLUMNS_REFUSED, ROW_TIMES
+from engine.language.grammar.words import CLOCKS, COLUMNS_REFUSED, NOT_NESTED, ROW_TIMES
 from engine.language.places import Place, Text, did_you_mean, shown
 from engine.language.query import Output
 from engine.language.rules.tree import transform
@@ -213,7 +213,7 @@ class Scope:
             raise self.place(qualifier).refuse(
                 NotSupported,
                 f"the column {shown(name)!r} has no fields",
-                hint="declare a column for each field you need",
+                hint=NOT_NESTED,
             )
         if name in self.hidden:
             raise self.place(qualifier).refuse(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from engine.language.grammar.words import NOT_NESTED
 from engine.language.places import Text, did_you_mean, shown
 from engine.model.types import (
     BIGINT,
@@ -48,10 +49,10 @@ _INSTEAD = {
     "BINARY": "write STRING",
     "BYTES": "write STRING",
     "BLOB": "write STRING",
-    "JSON": "declare a column for each field you need",
-    "JSONB": "declare a column for each field you need",
-    "STRUCT": "declare a column for each field you need",
-    "MAP": "declare a column for each field you need",
+    "JSON": NOT_NESTED,
+    "JSONB": NOT_NESTED,
+    "STRUCT": NOT_NESTED,
+    "MAP": NOT_NESTED,
     "ARRAY": "declare a column for each element you need",
     "TIME": "write TIMESTAMP, or INTEGER for seconds of the day",
     "TIMESTAMPTZ": "write TIMESTAMP, which is UTC",
@@ -64,9 +65,9 @@ _INSTEAD = {
     "ENUM": "write STRING",
     "BYTEA": "write STRING",
     "VARBINARY": "write STRING",
-    "VARIANT": "declare a column for each field you need",
-    "OBJECT": "declare a column for each field you need",
-    "ROW": "declare a column for each field you need",
+    "VARIANT": NOT_NESTED,
+    "OBJECT": NOT_NESTED,
+    "ROW": NOT_NESTED,
     "MULTISET": "declare a column for each element you need",
     "LIST": "declare a column for each element you need",
     "INTERVAL": "write BIGINT for milliseconds",

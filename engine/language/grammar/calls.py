@@ -7,6 +7,7 @@ from collections.abc import Callable
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
+from engine.language.aggregates import AGGREGATES_REFUSED, OVER_HINT, aggregate_named
 from engine.language.evaluation.temporal import PARTS
 from engine.language.grammar import nodes
 from engine.language.grammar.cursor import Cursor
@@ -21,6 +22,7 @@ _DURATIONS = {
     "HOP": "INTERVAL '1' MINUTE, INTERVAL '5' MINUTE",
     "SESSION": "INTERVAL '5' MINUTE",
 }
+_ONLY_ROW_NUMBER = "only ROW_NUMBER() OVER (PARTITION BY x ORDER BY y) is; group with GROUP BY"
 WINDOW_CALLS = frozenset(name + part for name in _DURATIONS for part in ("", "_START", "_END"))
 
 
@@ -61,7 +63,7 @@ def parse_call(cursor: Cursor, expression: Expressions) -> exp.Expr:
             return _row_number(cursor, token, expression)
         raise cursor.not_supported(
             f"{name}(...) OVER is not supported",
-            "only ROW_NUMBER() OVER (PARTITION BY x ORDER BY y) is; group with GROUP BY",
+            OVER_HINT if aggregate_named(name) else AGGREGATES_REFUSED.get(name, _ONLY_ROW_NUMBER),
             token,
         )
     condition = _filter(cursor, expression)

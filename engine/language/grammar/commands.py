@@ -15,6 +15,11 @@ from engine.language.grammar.summaries import parse_alter_summary, parse_summary
 _SHOWN = ("QUERIES", "STREAMS", "TABLES", "SOURCES", "VIEWS", "FUNCTIONS", "SUMMARIES")
 _SHOW_HINT = "write SHOW QUERIES [EXTENDED], STREAMS, TABLES, SOURCES, VIEWS, FUNCTIONS or SUMMARIES"
 
+_INSTEAD = {
+    "COLUMNS": "write DESCRIBE name",
+    "TOPICS": "tureen topic list shows them; SHOW SOURCES has the topics that are read",
+}
+
 
 def parse_show(cursor: Cursor) -> exp.Expr:
     """SHOW | LIST what."""
@@ -22,7 +27,7 @@ def parse_show(cursor: Cursor) -> exp.Expr:
     what = cursor.word
     if what not in _SHOWN:
         if what in ("TOPICS", "DATABASES", "SCHEMAS", "COLUMNS", "VARIABLES"):
-            hint = "write DESCRIBE name" if what == "COLUMNS" else _SHOW_HINT
+            hint = _INSTEAD.get(what, _SHOW_HINT)
             raise cursor.not_supported(f"SHOW {what} is not supported", hint)
         raise cursor.expected(", ".join(_SHOWN[:-1]) + " or SUMMARIES", _SHOW_HINT)
     cursor.advance()

@@ -30,6 +30,8 @@ UNITS_MS = {
 _NO_FIXED_LENGTH = ("MONTH", "QUARTER", "YEAR")
 _GLUED = re.compile(r"[A-Z]+(\d+[A-Z]+)+", re.ASCII)
 _PART = re.compile(r"\s*(\d{1,18}(?:\.\d{1,9})?)\s*([A-Za-z]+)\s*")
+_MONTHS = "months, quarters and years have no fixed length"
+_MONTHS_HINT = "write DAYS, such as 30 DAYS or INTERVAL '365' DAY"
 _HINT = "write a number and MILLISECONDS, SECONDS, MINUTES, HOURS, DAYS or WEEKS (ms, s, m, h, d)"
 
 
@@ -68,7 +70,7 @@ def _unit(cursor: Cursor) -> int:
     ms = unit_ms(cursor.word)
     if ms is None:
         if cursor.word.removesuffix("S") in _NO_FIXED_LENGTH:
-            raise cursor.not_supported("months, quarters and years have no fixed length", "write DAYS")
+            raise cursor.not_supported(_MONTHS, _MONTHS_HINT)
         raise cursor.expected("a unit of time", _HINT)
     cursor.advance()
     return ms
@@ -95,6 +97,10 @@ def duration_ms(text: str) -> int | None:
 
 def _of_text(cursor: Cursor, token: Token, text: str) -> int:
     ms = duration_ms(text)
+    if ms is None and any(
+        word.upper().removesuffix("S") in _NO_FIXED_LENGTH for word in re.findall(r"[a-zA-Z]+", text)
+    ):
+        raise cursor.not_supported(_MONTHS, _MONTHS_HINT, token)
     if ms is None:
         raise cursor.text.of_token(token).refuse(SyntaxRefused, "this is not a duration", hint=_HINT)
     return ms

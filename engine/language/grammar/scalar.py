@@ -19,7 +19,7 @@ from engine.language.grammar.durations import parse_duration
 from engine.language.grammar.preferences import parse_estimate, starts_estimate
 from engine.language.grammar.subqueries import parse_subquery, refuse_scalar_subquery, starts_query
 from engine.language.grammar.typenames import parse_type_name, starts_typed_literal
-from engine.language.grammar.words import CLOCKS, FUNCTIONS_REFUSED, RESERVED
+from engine.language.grammar.words import CLOCKS, FUNCTIONS_REFUSED, JSON_TEXT, RESERVED
 from tureen.errors import SyntaxRefused
 
 _OPERANDS = (TokenType.NUMBER, TokenType.VAR, TokenType.IDENTIFIER, TokenType.L_PAREN)
@@ -47,7 +47,7 @@ _FOREIGN: dict[TokenType, tuple[str, str]] = {
     TokenType.AMP: ("&", "write AND for conditions; there are no bit operators"),
     TokenType.PIPE: ("|", "write OR for conditions, || for strings; there are no bit operators"),
     TokenType.TILDE: ("~", "write REGEXP_LIKE(s, pattern), or LIKE or ILIKE"),
-    TokenType.ARROW: ("->", "declare a column for the field you need"),
+    TokenType.ARROW: ("->", JSON_TEXT),
     TokenType.L_BRACKET: (
         "[",
         "there are no arrays: write SUBSTRING(s, 1, 1) for a character, SPLIT_PART(s, ',', 1) for a part",

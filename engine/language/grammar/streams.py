@@ -74,6 +74,11 @@ def parse_create(cursor: Cursor) -> exp.Expr:
     if cursor.word in ("TEMPORARY", "TEMP", "EXTERNAL", "RECURSIVE"):
         raise cursor.not_supported(f"CREATE {cursor.word} is not supported", f"leave {cursor.word} out")
     what = cursor.word
+    if what in ("QUERY", "CONTINUOUS"):
+        raise cursor.not_supported(
+            "CREATE QUERY is not supported: a SELECT is registered, and gets a handle",
+            "tureen register 'SELECT ...' does it; CREATE VIEW name AS SELECT ... names one for others",
+        )
     if what not in _KINDS:
         raise cursor.expected(_KINDS_TEXT, "write CREATE STREAM name (column TYPE, ...)")
     cursor.advance()
@@ -250,6 +255,11 @@ def parse_drop(cursor: Cursor) -> nodes.DropNode:
         )
         raise cursor.not_supported(f"DROP {cursor.word} is not supported", hint)
     what = cursor.word
+    if what in ("QUERY", "CONTINUOUS"):
+        raise cursor.not_supported(
+            "CREATE QUERY is not supported: a SELECT is registered, and gets a handle",
+            "tureen register 'SELECT ...' does it; CREATE VIEW name AS SELECT ... names one for others",
+        )
     if what not in _KINDS:
         raise cursor.expected(_KINDS_TEXT, "write DROP STREAM name")
     cursor.advance()

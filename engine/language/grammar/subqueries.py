@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sqlglot.tokenizer_core import TokenType
 
+from engine.language.aggregates import JOINED_AGGREGATE
 from engine.language.grammar import nodes
 from engine.language.grammar.cursor import Cursor
 from engine.language.grammar.emit import refuse_changes, starts_operator
@@ -72,5 +73,5 @@ def refuse_scalar_subquery(cursor: Cursor) -> None:
     if cursor.word in ("SELECT", "WITH", "VALUES"):
         raise cursor.not_supported(
             "a subquery in the place of a value is not supported",
-            "register it as a query of its own, or write x IN (SELECT ...)",
+            f"join it: SELECT a.v, b.m {JOINED_AGGREGATE}, and WHERE a.v > b.m; or write x IN (SELECT ...)",
         )

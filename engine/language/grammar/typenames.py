@@ -6,17 +6,11 @@ from sqlglot.tokenizer_core import TokenType
 
 from engine.language.grammar import nodes
 from engine.language.grammar.cursor import Cursor
+from engine.language.grammar.words import NOT_NESTED
 from engine.language.places import shown
 
-_COMPOSED = {
-    "ARRAY": "declare a column for each element you need",
-    "LIST": "declare a column for each element you need",
-    "MULTISET": "declare a column for each element you need",
-    "MAP": "declare a column for each key you need",
-    "ROW": "declare a column for each field you need",
-    "STRUCT": "declare a column for each field you need",
-}
-"""Types made of others: what to do instead."""
+_COMPOSED = ("ARRAY", "LIST", "MULTISET", "MAP", "ROW", "STRUCT")
+"""Types made of others."""
 _TYPED_LITERALS = ("TIMESTAMP", "DATE", "TIMESTAMPTZ", "TIME")
 
 
@@ -34,7 +28,7 @@ def parse_type_name(cursor: Cursor) -> nodes.TypeName:
     cursor.advance()
     name = token.text.upper()
     if cursor.at(TokenType.LT) or (name in _COMPOSED and cursor.at(TokenType.L_PAREN)):
-        hint = _COMPOSED.get(name, "write the type alone, such as BIGINT or STRING")
+        hint = NOT_NESTED if name in _COMPOSED else "write the type alone, such as BIGINT or STRING"
         raise cursor.not_supported(f"the type {shown(name)} of other types is not supported", hint, token)
     if name == "DOUBLE" and cursor.take_words("PRECISION"):
         name = "DOUBLE"
@@ -58,7 +52,7 @@ def parse_type_name(cursor: Cursor) -> nodes.TypeName:
             )
         cursor.take_words("WITHOUT", "TIME", "ZONE")
     if cursor.at(TokenType.L_BRACKET) or cursor.word in ("ARRAY", "MULTISET"):
-        raise cursor.not_supported("array types are not supported", _COMPOSED["ARRAY"])
+        raise cursor.not_supported("array types are not supported", NOT_NESTED)
     if cursor.word in ("UNSIGNED", "SIGNED"):
         raise cursor.not_supported(f"{cursor.word} is not supported", "write INTEGER or BIGINT alone")
     return cursor.node(nodes.TypeName(name=name, numbers=numbers), token)

@@ -210,7 +210,7 @@ STATEMENTS_REFUSED: dict[str, str] = {
     "EXECUTE": "write a SELECT",
     "PREPARE": "write a SELECT",
     "FROM": "begin with SELECT: SELECT * FROM the stream",
-    "PRINT": "read the topic with a Kafka client, or register SELECT * FROM the stream",
+    "PRINT": "tureen records TOPIC shows its newest records; SELECT * FROM s [ROWS 10] a stream's",
     "SUBSCRIBE": "register SELECT * FROM the stream, then follow its changes",
     "TAIL": "register SELECT * FROM the stream, then follow its changes",
     "REFRESH": "an answer is always current",
@@ -232,6 +232,10 @@ CLOCKS = frozenset(
     ]
 )
 
+#: Records are flat: what to do about what is inside of others.
+NOT_NESTED = "a column reads a member of the record itself: have the producer write the value there"
+JSON_TEXT = f"{NOT_NESTED}; JSON in a STRING takes a Python function of your own"
+
 #: Functions of other systems: what to write instead.
 FUNCTIONS_REFUSED: dict[str, str] = {
     "ISTREAM": "write SELECT ISTREAM(a, b) FROM ..., or ISTREAM (SELECT ...)",
@@ -239,9 +243,9 @@ FUNCTIONS_REFUSED: dict[str, str] = {
     "RSTREAM": "write SELECT RSTREAM(a, b) FROM ..., or RSTREAM (SELECT ...)",
     "UNNEST": "ARRAY_AGG is the only array there is: select the rows themselves",
     "EXPLODE": "ARRAY_AGG is the only array there is: select the rows themselves",
-    "JSON_VALUE": "declare a column for the field you need",
-    "JSON_QUERY": "declare a column for the field you need",
-    "JSON_EXTRACT": "declare a column for the field you need",
+    "JSON_VALUE": JSON_TEXT,
+    "JSON_QUERY": JSON_TEXT,
+    "JSON_EXTRACT": JSON_TEXT,
     "RANDOM": "it would change an answer without new rows",
     "RAND": "it would change an answer without new rows",
     "UUID": "it would change an answer without new rows",
@@ -312,9 +316,9 @@ FUNCTIONS_REFUSED: dict[str, str] = {
     "CONVERT_TZ": "timestamps are UTC",
     "FROM_UTC_TIMESTAMP": "timestamps are UTC",
     "TO_UTC_TIMESTAMP": "timestamps are UTC",
-    "EXTRACTJSONFIELD": "declare a column for the field you need",
-    "GET_JSON_OBJECT": "declare a column for the field you need",
-    "FROM_JSON": "declare a column for each field you need",
+    "EXTRACTJSONFIELD": JSON_TEXT,
+    "GET_JSON_OBJECT": JSON_TEXT,
+    "FROM_JSON": JSON_TEXT,
     "GENERATE_SERIES": "it has no rows of a stream: select from one",
 }
 

@@ -1,0 +1,101 @@
+"""What refusals advise works: each piece of advice is carried out."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from engine.engine import Engine
+from engine.language.notices import notices
+from tureen.errors import NotSupported, TureenError
+
+
+@pytest.fixture
+def engine() -> Engine:
+    made = Engine()
+    made.create("CREATE STREAM s (k BIGINT, v DOUBLE, n STRING, ts TIMESTAMP) WITH (timestamp = 'ts')")
+    return made
+
+
+def hint_of(engine: Engine, sql: str) -> str:
+    with pytest.raises(TureenError) as refused:
+        engine.prepare(sql)
+    return refused.value.hint or ""
+
+
+BEFORE = "SELECT a.v, b.v AS before FROM s a ASOF LEFT JOIN s b ON a.k = b.k AND a.ts > b.ts"
+BESIDE = "SELECT a.v, b.m FROM s a CROSS JOIN (SELECT AVG(v) AS m FROM s) b"
+BY_KEY = "FROM s a JOIN (SELECT k, AVG(v) AS m FROM s GROUP BY k) b ON a.k = b.k"
+
+
+@pytest.mark.parametrize(
+    ("written", "advised", "completed"),
+    [
+        ("SELECT LAG(v) OVER (PARTITION BY k ORDER BY ts) FROM s", BEFORE, "{}"),
+        ("SELECT LAG(v) FROM s", BEFORE, "{}"),
+        ("SELECT LEAD(v) OVER (ORDER BY ts) FROM s", BEFORE, "{}"),
+        ("SELECT v - AVG(v) OVER (ORDER BY ts) FROM s", BESIDE, "{}"),
+        ("SELECT SUM(v) OVER (PARTITION BY k) FROM s", BY_KEY, "SELECT a.v, b.m {}"),
+        ("SELECT (SELECT AVG(v) FROM s) FROM s", BESIDE, "{}"),
+        ("SELECT v FROM s WHERE v > (SELECT AVG(v) FROM s)", BESIDE, "{} WHERE a.v > b.m"),
+        ("SELECT ts + INTERVAL '1 month' FROM s", "INTERVAL '365' DAY", "SELECT ts + {} FROM s"),
+        ("SELECT v FROM s [RANGE '2 years']", "30 DAYS", "SELECT v FROM s [RANGE {}]"),
+        ("SELECT ts - INTERVAL '1' QUARTER FROM s", "INTERVAL '365' DAY", "SELECT ts - {} FROM s"),
+        ("PRINT s", "SELECT * FROM s [ROWS 10]", "{}"),
+        ("SHOW TOPICS", "SHOW SOURCES", "{}"),
+        ("CREATE QUERY q AS SELECT v FROM s", "CREATE VIEW name AS SELECT ", "{}v FROM s"),
+    ],
+)
+def test_what_is_advised_is_understood(engine: Engine, written: str, advised: str, completed: str) -> None:
+    assert advised in hint_of(engine, written)
+    sql = completed.format(advised)
+    engine.prepare(sql)
+    if sql.startswith("SELECT"):
+        engine.register("q", sql)
+
+
+@pytest.mark.parametrize("written", ["SHOW TOPICS", "PRINT s", "CREATE QUERY q AS SELECT v FROM s"])
+def test_commands_that_are_named_exist(engine: Engine, written: str) -> None:
+    from tureen.cli import main
+
+    (words,) = re.findall(r"tureen ((?:[a-z]+ ?)+)", hint_of(engine, written))
+    command: Any = main
+    for word in words.split()[: 2 if words.startswith("topic") else 1]:
+        command = command.get_command(None, word)
+        assert command is not None, words
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "CREATE STREAM j (id BIGINT, a STRUCT<b INT>)",
+        "CREATE STREAM j (id BIGINT, a ARRAY<INT>)",
+        "CREATE STREAM j (id BIGINT, a MAP<STRING, INT>)",
+        "CREATE STREAM j (id BIGINT, a JSON)",
+        "SELECT n->>'b' FROM s",
+        "SELECT JSON_VALUE(n, '$.a') FROM s",
+        "SELECT GET_JSON_OBJECT(n, '$.a') FROM s",
+        "SELECT s.n.b FROM s",
+    ],
+)
+def test_no_column_is_advised_for_what_is_nested(engine: Engine, written: str) -> None:
+    """No column reads a member of a member."""
+    assert "declare a column" not in hint_of(engine, written)
+
+
+def test_a_comparison_with_null_is_told() -> None:
+    sql = "SELECT a FROM s WHERE b = NULL AND c <> null OR NULL = d OR e != NULL"
+    told = notices(sql)
+    assert [one.hint for one in told] == [f"write {is_}" for is_ in
+                                          ("IS NULL", "IS NOT NULL", "IS NULL", "IS NOT NULL")]  # fmt: skip
+    assert [one.column for one in told] == [sql.index(" = N") + 2, sql.index("<>") + 1,
+                                            sql.index("= d") + 1, sql.index("!=") + 1]  # fmt: skip
+    assert not notices("SELECT a IS NULL, COALESCE(b, NULL), '= NULL' FROM s WHERE a = b -- = NULL")
+
+
+def test_a_comparison_with_null_still_stands(engine: Engine) -> None:
+    engine.register("q", "SELECT v FROM s WHERE v = NULL")
+    with pytest.raises(NotSupported):
+        engine.prepare("SELECT LAG(v) FROM s")
