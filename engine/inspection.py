@@ -15,11 +15,12 @@ from engine.model.allotment import Allotment
 from engine.model.attributes import Attribute, AttributeValue, edits
 from engine.model.source import SourceName
 from engine.model.summary import SummaryName
+from engine.overload.precision.of_query import reads_of
 from engine.overload.proposals.proposal import Proposal
 from engine.parts import Parts
 from engine.promising.group import GroupCounts, total_counts
 from engine.queries.allocating import EngineProblem, engine_problem
-from engine.queries.allotting import allotted, require_tolerated
+from engine.queries.allotting import allotted, require_promised, require_tolerated
 from engine.queries.entities import Report, report
 from engine.queries.explain import Plan
 from engine.queries.footprint import Footprint, Heavy, footprint, heaviest
@@ -191,7 +192,8 @@ class Inspection(ABC):
             return allotment
         coming = allotted(standing, allotment, self._parts.position, self._parts.catalogue)
         expected = self._parts.sets.of(standing).expected(standing.asked, coming.query)
-        require_tolerated(standing.tolerance, expected)
+        require_promised(standing, allotment, self._parts.catalogue)
+        require_tolerated(standing.tolerance, expected, reads_of(standing.asked))
         return replace(allotment, expected=expected)
 
     def _selected(self, sql: str) -> Query:

@@ -92,7 +92,7 @@ def _given(query: StandingQuery) -> tuple[ScanAllotment, ...]:
 def _attributes(query: StandingQuery, streams: Streams) -> Iterator[tuple[int, Attribute]]:
     """(place of the scan, attribute)."""
     seen = Counter[str]()
-    rooms = rooms_of(query.asked, streams, query.tolerance)
+    rooms = rooms_of(query.asked, streams, query.tolerance, promised=True)
     for place, (room, given) in enumerate(zip(rooms, _given(query), strict=True)):
         seen[room.source] += 1
         of = _numbered(room.source, seen[room.source])

@@ -7,7 +7,7 @@ much, and from which position on. A join and a view have the tags of all that th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
@@ -22,18 +22,20 @@ class Expected:
     """The precision that is expected of an answer.
 
     fp: share of its rows that are wrong; fn: share of the rows due that are missing; both long-run means in
-    [0, 1]. error: half the width of the 95 % interval of an aggregate, relative to its value. None: nothing
-    is known.
+    [0, 1]. error: half the width of the 95 % interval of an aggregate, relative to its value. fn_changes: as
+    fn, of the rows that come and leave, where that differs. rank_error: of an approximate quantile, by how
+    large a share of the values it is off in 95 of 100 cases. None: nothing is known.
     """
 
     fp: float | None = None
     fn: float | None = None
     error: float | None = None
+    fn_changes: float | None = None
+    rank_error: float | None = None
 
     def as_dict(self) -> dict[str, float]:
         """Those that are known."""
-        known = {"fp": self.fp, "fn": self.fn, "error": self.error}
-        return {name: value for name, value in known.items() if value is not None}
+        return {name: value for name, value in asdict(self).items() if value is not None}
 
 
 NOT_KNOWN = Expected()

@@ -10,7 +10,6 @@ from decimal import Decimal
 from engine.language.query import Query, Scan
 from engine.language.render import render_name
 from engine.model.allotment import Allotment, ScanAllotment
-from engine.model.approximation import Expected
 from engine.model.sample import PERCENT_MIN
 from engine.model.source import SourceName, Stream
 from engine.model.tolerance import Tolerance
@@ -38,9 +37,11 @@ class Room:
         return self.window_ms is not None or self.percent is not None
 
 
-def rooms_of(query: Query, streams: Mapping[SourceName, Stream], tolerance: Tolerance) -> tuple[Room, ...]:
-    """Of each scan, in the order of ``Query.scans()``. O(stages)."""
-    free = freedoms(query, streams, tolerance)
+def rooms_of(
+    query: Query, streams: Mapping[SourceName, Stream], tolerance: Tolerance, *, promised: bool = False
+) -> tuple[Room, ...]:
+    """Of each scan, in the order of ``Query.scans()``; promised: as of :func:`require_room`. O(stages)."""
+    free = freedoms(query, streams, tolerance, promised=promised)
     return tuple(_room(scan, one) for scan, one in zip(query.scans(), free, strict=True))
 
 
@@ -67,7 +68,7 @@ def allotment_of(query: Query, rooms: Sequence[Room], given: Sequence[Given], ex
         ScanAllotment(_window_ms(scan, room, one), _percent(scan, room, one))
         for scan, room, one in zip(query.scans(), rooms, given, strict=True)
     )
-    return Allotment(scans, expected=Expected(expected.fp, expected.fn, expected.error))
+    return Allotment(scans, expected=expected.expected)
 
 
 def _window_ms(scan: Scan, room: Room, given: Given) -> int | None:
@@ -89,10 +90,17 @@ def _percent(scan: Scan, room: Room, given: Given) -> Decimal | None:
 
 
 def require_room(
-    query: Query, streams: Mapping[SourceName, Stream], tolerance: Tolerance, allotment: Allotment
+    query: Query,
+    streams: Mapping[SourceName, Stream],
+    tolerance: Tolerance,
+    allotment: Allotment,
+    *,
+    promised: bool = False,
 ) -> None:
-    """Raises AllotmentRefused: what a scan is given is not what the query tolerates."""
-    rooms = rooms_of(query, streams, tolerance)
+    """Raises AllotmentRefused: what a scan is given is not what the query tolerates. promised: as of
+    :func:`engine.overload.precision.freedom.freedoms`; steps of earlier journals were made without.
+    """
+    rooms = rooms_of(query, streams, tolerance, promised=promised)
     if len(rooms) != len(allotment.scans):
         raise AllotmentRefused(
             f"the query reads {len(rooms)} sources, and {len(allotment.scans)} are given something"

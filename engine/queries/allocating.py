@@ -20,6 +20,7 @@ from engine.operators.scan import ScanAt
 from engine.overload.precision.of_queries import QueriesProblem, Reader, Store, problem_of, store_id
 from engine.overload.precision.problem import Allocation
 from engine.overload.room import Room, allotment_of, rooms_of
+from engine.queries.copies import copies_in
 from engine.queries.explain import estimated_rows
 from engine.queries.footprint import held_by
 from engine.queries.statistics import statistics_of
@@ -85,7 +86,8 @@ def engine_problem(
         name: _store(sources[name], _whole(state.get(name, 0.0), reach_ms.get(name), widest_ms.get(name)))
         for name in named
     }
-    found = problem_of(readers, stores, _estimates(at), rates=False)
+    copies = copies_in({source.stream.name: source for source in sources.values()})
+    found = problem_of(readers, stores, _estimates(at), rates=False, copies_of=copies)
     now = 0.0
     entities = {entity.id: entity for entity in found.problem.entities}
     for name, widest in found.widest_ms.items():

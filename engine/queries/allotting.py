@@ -11,6 +11,8 @@ from engine.model.source import SourceName, Stream
 from engine.model.step import Position
 from engine.model.tolerance import Tolerance
 from engine.overload.less import less_of
+from engine.overload.precision.of_query import reads_of
+from engine.overload.precision.shape import Reads
 from engine.overload.room import require_room
 from engine.queries.catalogue import Catalogue
 from engine.queries.coming import Coming
@@ -39,11 +41,20 @@ def allotted(
     return coming
 
 
-def require_tolerated(tolerance: Tolerance, expected: Expected) -> None:
-    """Raises AllotmentRefused where a query does not tolerate what is expected of its answer."""
+def require_promised(standing: StandingQuery, allotment: Allotment, catalogue: Catalogue) -> None:
+    """Raises AllotmentRefused where nothing tells whether a query's bounds hold. O(size of the query)."""
+    asked = standing.asked
+    require_room(asked, _streams(asked, catalogue), standing.tolerance, allotment, promised=True)
+
+
+def require_tolerated(tolerance: Tolerance, expected: Expected, reads: Reads = "answer") -> None:
+    """Raises AllotmentRefused where a query does not tolerate what is expected of what is read of it."""
+    missing = expected.fn
+    if reads == "changes" and expected.fn_changes is not None:
+        missing = expected.fn_changes
     bounds = (
         ("wrong rows", expected.fp, tolerance.max_fp),
-        ("missing rows", expected.fn, tolerance.max_fn),
+        ("missing rows", missing, tolerance.max_fn),
         ("error", expected.error, tolerance.max_error),
     )
     for what, share, most in bounds:
@@ -66,7 +77,7 @@ def tolerates(standing: StandingQuery, catalogue: Catalogue) -> bool:
     try:
         require_room(given.asked, _streams(given.asked, catalogue), standing.tolerance, given.allotment)
         if given.allotment.by_hand:
-            require_tolerated(standing.tolerance, given.allotment.expected)
+            require_tolerated(standing.tolerance, given.allotment.expected, reads_of(given.asked))
     except AllotmentRefused:
         return False
     return True

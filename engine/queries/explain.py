@@ -45,7 +45,7 @@ from engine.operators.chain import CompositeSource
 from engine.operators.pipeline import relation_of
 from engine.operators.relation import Relation
 from engine.operators.scan import ScanAt, is_range
-from engine.overload.precision.of_query import approximate_steps
+from engine.overload.precision.of_query import CopiesOf, approximate_steps
 from engine.promising.found import FoundPairs
 from engine.queries.plan_preference import PlanPreference
 from engine.results.found_answers import Found, evaluate_found, found_at
@@ -170,6 +170,7 @@ def explain(
     readers: Mapping[SourceName, int],
     preference: PlanPreference | None,
     found: Found,
+    copies_of: CopiesOf,
     *,
     followed: bool,
 ) -> Plan:
@@ -189,11 +190,13 @@ def explain(
         )
     ]
     asked = None if standing is None or standing.allotted is None else standing.asked
-    precision = approximate_steps(query, lambda inner: list(estimated_rows(inner, at)), late, asked)
+    precision = approximate_steps(
+        query, lambda inner: list(estimated_rows(inner, at)), late, asked, copies_of
+    )
     if precision is not None:
         places = range(len(steps)) if asked is None else _places(asked, query)
         steps = [
-            replace(step, expected=Expected(one.fp, one.fn, one.error))
+            replace(step, expected=one.expected)
             for step, one in zip(steps, (precision[place] for place in places), strict=True)
         ]
     if timer is not None:

@@ -39,6 +39,7 @@ from engine.overload.proposals.proposal import Proposal
 from engine.overload.proposals.sources_in_text import Catalogue
 from engine.queries.allowance import Allowance
 from engine.queries.coming import Coming
+from engine.queries.copies import copies_in
 from engine.queries.explain import Plan, estimated_rows, explain
 from engine.queries.plan_preference import PlanPreference, plan_preference
 from engine.queries.planner import Planner, Setting
@@ -518,12 +519,15 @@ class SourceSet:
         """
         at = self._setting().at
         late = {name: source.late_share for name, source in self.sources.items()}
-        told = approximate_operators(query, lambda inner: list(estimated_rows(inner, at)), late, asked)
+        copies = copies_in(self.sources)
+        told = approximate_operators(
+            query, lambda inner: list(estimated_rows(inner, at)), late, asked, copies
+        )
         found = {id(of): one for of, one in told}  # equal ones may stand over other inputs
 
         def expected(of: Scan | Stage) -> Expected | None:
             one = found.get(id(of))
-            return None if one is None else Expected(one.fp, one.fn, one.error)
+            return None if one is None else one.expected
 
         return expected
 
@@ -531,12 +535,11 @@ class SourceSet:
         """What an answer may expect that is that of ``less``, where another query is asked."""
         at = self._setting().at
         late = {name: source.late_share for name, source in self.sources.items()}
-        shape = shape_of_query(asked, lambda query: list(estimated_rows(query, at)), late)
+        shape = shape_of_query(
+            asked, lambda query: list(estimated_rows(query, at)), late, copies_of=copies_in(self.sources)
+        )
         shares = shares_given(asked, less)
-        if shares is None:
-            return Expected()
-        outcome = shape.expected(shares)[-1]
-        return Expected(outcome.fp, outcome.fn, outcome.error)
+        return Expected() if shares is None else shape.expected(shares)[-1].expected
 
     def explain(
         self,
@@ -587,6 +590,7 @@ class SourceSet:
             readers,
             self._plan_preference(query, standing),
             NOTHING_YET if standing is None else self.promising.found().get(standing.query_id, NOTHING_YET),
+            copies_in(self.sources),
             followed=followed,
         )
 

@@ -93,7 +93,7 @@ def test_rows_that_retention_keeps_are_no_reason_but_pairs_of_joins_are() -> Non
     feed = fed("1 DAY", q=WIDE)
     assert problem(feed).bytes_now == 0
     assert not solved(feed, 0.0)[1]["q"]
-    register(feed, "joined", JOIN.format("1000 MILLISECONDS", "1000 MILLISECONDS"), max_fn="0.9")
+    register(feed, "joined", JOIN.format("1000 MILLISECONDS", "1000 MILLISECONDS"), max_fn="0.95")
     assert problem(feed).bytes_now > 0
     allocation, allotments = solved(feed, problem(feed).bytes_now / 4)
     assert all(scan.window_ms is not None and scan.window_ms < 500 for scan in allotments["joined"].scans)

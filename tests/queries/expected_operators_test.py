@@ -35,7 +35,8 @@ def operators(tree: OperatorTree) -> Iterator[tuple[str, float | None]]:
     ("sql", "expected"),
     [
         ("SELECT k FROM a [RANGE 1 SECOND]", [("project", None), ("scan", None)]),
-        (f"SELECT DISTINCT k FROM {A}", [("distinct", 0.5), ("project", 0.5), ("scan", 0.5)]),
+        # Without rows each value is taken to be there twice in the mean.
+        (f"SELECT DISTINCT k FROM {A}", [("distinct", 0.311), ("project", 0.5), ("scan", 0.5)]),
         (
             f"SELECT a.id FROM {A} JOIN b SAMPLE(60) [RANGE 9 SECONDS] ON a.k = b.k WHERE a.id > 3",
             [("project", 0.7), ("join", 0.7), ("scan", 0.5), ("project", 0.4), ("scan", 0.4)],
@@ -45,7 +46,7 @@ def operators(tree: OperatorTree) -> Iterator[tuple[str, float | None]]:
             "SELECT k FROM a [RANGE 10 SECONDS] EXCEPT SELECT k FROM b SAMPLE(20) [RANGE 10 SECONDS]",
             [("except", 0.0), ("project", 0.0), ("scan", 0.0), ("project", 0.8), ("scan", 0.8)],
         ),
-        (f"SELECT k, COUNT(*) AS n FROM {A} GROUP BY k", [("group", 0.5), ("scan", 0.5)]),
+        (f"SELECT k, COUNT(*) AS n FROM {A} GROUP BY k", [("group", 0.311), ("scan", 0.5)]),
     ],
 )
 def test_each_operator_says_what_it_misses(

@@ -334,18 +334,42 @@ def own_values(stage: TwoInputs, left: Flow, right: Flow, known: Statistics) -> 
     return join_values(stage, left, right, known)
 
 
+def values_above(stage: Aggregate | Distinct, below: Flow, known: Statistics) -> float:
+    """How many values a stage of one input gives a row for."""
+    if isinstance(stage, Distinct):
+        return values_of(below, range(len(below.columns)), known)
+    return (
+        _distinct(below, _taken(below, [key.expression for key in stage.keys]), known) if stage.keys else 1.0
+    )
+
+
+def compared_copies(
+    stage: TwoInputs, left: Flow, right: Flow, known: Statistics
+) -> tuple[float, float, float]:
+    """Of the columns that a stage compares: rows of a value on the left, on the right, and the share of left
+    rows whose value the right side has too.
+    """
+    of_left, of_right = _compared_by(stage, left, right)
+    mine, others = _distinct(left, of_left, known), _distinct(right, of_right, known)
+    return left.rows / mine, right.rows / others, shared_values(stage, left, right, known)
+
+
 def shared_values(stage: TwoInputs, left: Flow, right: Flow, known: Statistics) -> float:
     """The share of left values that the right input has too."""
-    if isinstance(stage, SetOperation):
-        of_left, of_right = _compared(stage, left, 0), _compared(stage, right, 1)
-    elif isinstance(stage, SemiJoin):
-        of_left = list(_taken(left, stage.keys))
-        of_right = list(right.columns[: len(stage.keys)])
-    else:
-        of_left = list(_taken(left, [key for key, _ in stage.keys]))
-        of_right = list(_taken(right, [key for _, key in stage.keys]))
+    of_left, of_right = _compared_by(stage, left, right)
     one, other = _sample(left, of_left, known), _sample(right, of_right, known)
     return MATCHED if one is None or other is None else one.shared_with(other)
+
+
+def _compared_by(
+    stage: TwoInputs, left: Flow, right: Flow
+) -> tuple[Sequence[Origin | None], Sequence[Origin | None]]:
+    """The columns of the two inputs that a stage compares."""
+    if isinstance(stage, SetOperation):
+        return _compared(stage, left, 0), _compared(stage, right, 1)
+    if isinstance(stage, SemiJoin):
+        return _taken(left, stage.keys), right.columns[: len(stage.keys)]
+    return _taken(left, [key for key, _ in stage.keys]), _taken(right, [key for _, key in stage.keys])
 
 
 def _compared(stage: SetOperation, flow: Flow, side: int) -> list[Origin | None]:

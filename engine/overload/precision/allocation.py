@@ -475,14 +475,10 @@ class _Solver:
         found: dict[QueryId, Outcome] = {}
         for state, inside in zip(states, flows, strict=True):
             for group, flow in zip(state.functions.part.groups, inside, strict=True):
-                error = None if flow.error is None else float(flow.error[point])
-                outcome = Outcome(float(flow.precision.fp[point]), float(flow.precision.fn[point]), error)
-                found.update(dict.fromkeys(group.queries, outcome))
+                found.update(dict.fromkeys(group.queries, Outcome.at(flow, point)))
         for query in self._problem.queries:
             if query.exact:
-                flow = query.shape.at(np.ones((query.shape.slots, 1)))
-                error = None if flow.error is None else float(flow.error[0])
-                found[query.id] = Outcome(float(flow.precision.fp[0]), float(flow.precision.fn[0]), error)
+                found[query.id] = Outcome.at(query.shape.at(np.ones((query.shape.slots, 1))))
         return found
 
 

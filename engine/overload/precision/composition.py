@@ -96,3 +96,24 @@ def distinct(
     # Wrong values for each value due: wrong rows by their copies.
     wrong = mean / (mean if wrong_copies is None else wrong_copies) * input_.wrong_by_due
     return Precision(share_of(wrong, wrong + 1.0 - missing), missing).with_own(own)
+
+
+COUNTED_MAX = 64
+"""Counts are summed up to this; of larger means their ratio is what counts."""
+
+
+def less_of_counts(one: FloatArray, other: FloatArray) -> FloatArray:
+    """E[min(X, Y)] of two counts that are Poisson distributed, by their means, float64[points]: how many rows
+    of a value INTERSECT ALL gives where rows draw their values at random.
+    """
+    one, other = np.broadcast_arrays(np.asarray(one, np.float64), np.asarray(other, np.float64))
+    largest = np.maximum(np.maximum(one, other), 1.0)
+    scale = np.maximum(1.0, largest / (COUNTED_MAX / 2.0))
+    found = np.zeros(one.shape)
+    point = [np.exp(-one / scale), np.exp(-other / scale)]
+    above = [1.0 - point[0], 1.0 - point[1]]
+    for count in range(1, COUNTED_MAX + 1):
+        found += above[0] * above[1]  # E[min] is the sum of P(X >= k) P(Y >= k)
+        point = [point[0] * (one / scale) / count, point[1] * (other / scale) / count]
+        above = [np.maximum(above[0] - point[0], 0.0), np.maximum(above[1] - point[1], 0.0)]
+    return found * scale

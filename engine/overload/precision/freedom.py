@@ -6,6 +6,9 @@ ROW_NUMBER, on the right of a negation, on the side of an outer join that is fil
 condition on aggregates. A sample passes selections, projections and a join with a table by its key, whose
 rows it keeps whole; above it only COUNT, SUM and AVG are told from it, and before a window of rows it brings
 older rows in. Where the text itself says SAMPLE(p DOWN TO q) that is its author's to know.
+
+What is *promised* is less: nothing tells by how much MAX is off, and which partner ASOF finds in a shorter
+window. Steps of earlier journals were made without, so they are checked without.
 """
 
 from __future__ import annotations
@@ -32,7 +35,7 @@ from engine.language.query import (
 )
 from engine.model.source import SourceName, Stream
 from engine.model.tolerance import Tolerance
-from engine.overload.precision.of_query import SCALED, rate_of
+from engine.overload.precision.of_query import is_told, rate_of
 from engine.windows.clauses import RowWindow, TimeWindow
 
 FLOOR = 0.01
@@ -58,13 +61,22 @@ class _Above:
     grows: bool = False
     paired: bool = False
     counted: bool = False
+    promised: bool = False
 
 
-def freedoms(query: Query, streams: Mapping[SourceName, Stream], tolerance: Tolerance) -> tuple[Freedom, ...]:
-    """Of each scan, in the order of ``Query.scans()``. streams: that it reads, tables too. O(stages)."""
+def freedoms(
+    query: Query, streams: Mapping[SourceName, Stream], tolerance: Tolerance, *, promised: bool = False
+) -> tuple[Freedom, ...]:
+    """Of each scan, in the order of ``Query.scans()``. streams: that it reads, tables too. promised: only
+    where its bounds are known to hold: nothing tells by how much MAX is off. O(stages).
+    """
+    calls = [call for stage in query.stages if isinstance(stage, Aggregate) for call in stage.calls]
     aggregates = any(isinstance(stage, Aggregate) for stage in query.stages)
     floor = FLOOR if (tolerance.max_error if aggregates else tolerance.max_fn) else None
-    return tuple(_of_scan(scan, streams[scan.source], floor, above) for scan, above in _scans(query, streams))
+    if promised and not all(map(is_told, calls)) and (tolerance.max_error or 1.0) < 1.0:
+        floor = None
+    found = _scans(query, streams, _Above(promised=promised))
+    return tuple(_of_scan(scan, streams[scan.source], floor, above) for scan, above in found)
 
 
 def losable(query: Query, streams: Mapping[SourceName, Stream]) -> tuple[bool, ...]:
@@ -95,7 +107,7 @@ def _scans(
                 below = query.stages[:place]
                 inside = replace(inside, grows=inside.grows or any(isinstance(s, Aggregate) for s in below))
             case Aggregate(calls=calls):
-                told = all(call.function in SCALED and not call.distinct for call in calls)
+                told = all(map(is_told, calls))
                 inside = replace(inside, counted=inside.counted or counted or not told)
                 counted = True
             case Join() | SemiJoin() | SetOperation():
@@ -112,7 +124,9 @@ def _inner(stage: Stage, above: _Above) -> _Above:
     """What stands above the right side."""
     match stage:
         case Join(kind=kind):
-            return replace(above, paired=True, grows=above.grows or kind in ("left", "full", "anti"))
+            untold = above.promised and stage.latest is not None
+            grows = above.grows or untold or kind in ("left", "full", "anti")
+            return replace(above, paired=True, grows=grows)
         case SemiJoin(negated=negated):
             return replace(above, paired=True, grows=above.grows or negated)
         case SetOperation("union"):

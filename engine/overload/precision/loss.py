@@ -14,16 +14,16 @@ def loss_of(flow: Flow, fp_share: float) -> FloatArray:
     """
     if flow.error is not None:
         return np.minimum(flow.error, 1.0)
-    return fp_share * flow.precision.fp + (1.0 - fp_share) * flow.precision.fn
+    return fp_share * flow.precision.fp + (1.0 - fp_share) * flow.missing
 
 
 def excess_of(
     flow: Flow, max_fp: float | None, max_fn: float | None, max_error: float | None
 ) -> list[FloatArray]:
-    """By how much the precision of a query is above each of its bounds, float64[points]; below 0: it is
-    kept.
+    """By how much the precision of what is read of a query is above each of its bounds, float64[points];
+    below 0: it is kept.
     """
-    bounds = [(flow.precision.fp, max_fp), (flow.precision.fn, max_fn)]
+    bounds = [(flow.precision.fp, max_fp), (flow.missing, max_fn)]
     if flow.error is not None:
         bounds.append((np.minimum(flow.error, 1e6), max_error))
     return [value - most for value, most in bounds if most is not None]

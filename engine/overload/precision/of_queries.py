@@ -15,8 +15,20 @@ from engine.language.query import Query, Scan
 from engine.model.source import SourceName, Stream
 from engine.model.tolerance import Tolerance
 from engine.overload.precision.freedom import Freedom, freedoms
-from engine.overload.precision.of_query import Knob, QueryShape, RowsOf, Turned, rate_of, shape_of_query
+from engine.overload.precision.of_query import (
+    WHOLE,
+    CopiesOf,
+    Knob,
+    QueryShape,
+    RowsOf,
+    Turned,
+    length_ms,
+    not_known,
+    rate_of,
+    shape_of_query,
+)
 from engine.overload.precision.problem import Allocation, Entity, EntityId, PlannedQuery, Problem, QueryId
+from engine.overload.precision.resources import Table
 from engine.overload.precision.shape import PlanShape
 from engine.windows.clauses import TimeWindow
 
@@ -110,6 +122,7 @@ def problem_of(
     budget_cpu_ns: float | None = None,
     *,
     rates: bool = True,
+    copies_of: CopiesOf = not_known,
 ) -> QueriesProblem:
     """budget_bytes: for all that the streams' stores take; budget_cpu_ns: of each second, for all queries.
 
@@ -138,7 +151,8 @@ def problem_of(
         own, like = free[one.query_id], (id(one.query), one.tolerance, one.fixed)
         if like not in shapes:
             scans = tuple(one.query.scans())
-            shape = shape_of_query(one.query, rows_of, late, _turned(scans, own, widest_ms, rates=rates))
+            turned = _turned(scans, own, widest_ms, rates=rates)
+            shape = shape_of_query(one.query, rows_of, late, turned, copies_of=copies_of)
             shapes[like] = scans, shape, shape.plan
         scans, shape, plan = shapes[like]
         if not shape.knobs:
@@ -178,7 +192,7 @@ def problem_of(
 def _freedoms(reader: Reader, streams: Mapping[SourceName, Stream]) -> tuple[Freedom, ...]:
     if reader.fixed:
         return tuple(Freedom() for _ in reader.query.scans())
-    return freedoms(reader.query, streams, reader.tolerance)
+    return freedoms(reader.query, streams, reader.tolerance, promised=True)
 
 
 def _turned(
@@ -186,15 +200,27 @@ def _turned(
 ) -> Turned:
     """Which knobs a query has: its window is whole where the store reaches as far."""
 
-    def whole_at(knob: Knob) -> float | None:
+    def kept_by(knob: Knob) -> Table | None:
         scan, freedom = scans[knob.scan], free[knob.scan]
         if knob.kind == "rate":
-            return 1.0 if rates and freedom.rate is not None else None
+            return WHOLE if rates and freedom.rate is not None else None
         if freedom.window is None or not isinstance(scan.window, TimeWindow):
             return None
-        return (scan.window.reach_ms or 0) / widest_ms[scan.source]
+        return _kept_by_store(scan.window, widest_ms[scan.source])
 
-    return whole_at
+    return kept_by
+
+
+def _kept_by_store(window: TimeWindow, widest_ms: int) -> Table:
+    """The share of a window by that of its store: what lies before its end, and what a slide holds back, come
+    first.
+    """
+    reach_ms, whole_ms = window.reach_ms or 0, length_ms(window) or 0
+    before, whole = max(0, reach_ms - whole_ms) / widest_ms, reach_ms / widest_ms
+    points = [(0.0, 0.0), (before, 0.0), (whole, 1.0), (1.0, 1.0)]
+    # Where two fall together, the one that gives more counts.
+    by_place = dict(sorted(points))
+    return Table(tuple(by_place), tuple(by_place.values()))
 
 
 def _reaches(

@@ -5,22 +5,29 @@ The shape of a bound query (:mod:`.shape`) has up to two slots for each of its s
 was not measured is estimated as EXPLAIN does: rows of each step come in, and of DISTINCT and EXCEPT the
 shares that these make likely.
 
-A shorter window on an input of a join misses matches, so it counts at the join, as new pairs come (STREAM,
-section 5.3); on any other scan it misses rows of the answer.
+Two precisions are told: of the answer, the rows that are there, and of its changes, the rows that come. A
+shorter window lets rows leave sooner, so that the answer misses them; as many come, but find fewer partners
+(STREAM, section 5.3). An answer so loses at least as much as its changes do.
+
+What is taken for granted: rows come evenly over time, and their values do not depend on it; the windows are
+full. Values are drawn at random, so that the rows of one are Poisson distributed about their mean; those that
+are added scatter as widely as they are large.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
+from engine.language.expressions import And, columns_of
 from engine.language.query import (
     Aggregate,
+    AggregateCall,
     Distinct,
-    Filter,
     Join,
     Project,
     Query,
@@ -29,35 +36,60 @@ from engine.language.query import (
     SetOperation,
     Stage,
 )
-from engine.model.source import SourceName
+from engine.model.source import MADE, SourceName
 from engine.overload.precision.precision import FloatArray
 from engine.overload.precision.problem import Outcome
 from engine.overload.precision.resources import Table
 from engine.overload.precision.shape import (
     Aggregated,
+    BagCompared,
     Deduplicated,
     Excepted,
     Input,
     Joined,
+    Matched,
     Node,
     PlanShape,
+    Reads,
     Sampled,
     Selected,
     United,
     WindowCut,
 )
-from engine.windows.clauses import RowWindow
+from engine.windows.clauses import RowWindow, Window
 
 RowsOf = Callable[[Query], Sequence[float]]
 """Rows of the scan of a query, then those that leave each stage, as estimated."""
+
+
+@dataclass(frozen=True, slots=True)
+class Copies:
+    """What a stage compares or groups. left, right: rows of a value on either side, in the mean over those
+    that there are. shared: the share of left rows whose value the right side has too. values: how many the
+    left side has.
+    """
+
+    left: float = 1.0
+    right: float = 1.0
+    shared: float = 1.0
+    values: float | None = None
+
+
+CopiesOf = Callable[[Query, int], Copies | None]
+"""Of the stage of a query at this place; None: nothing is known."""
+
+
+def not_known(query: Query, place: int) -> None:
+    """Of no stage anything."""
+
 
 SCALED = frozenset({"COUNT", "SUM", "AVG"})
 """Aggregates of which a sample gives an unbiased value; others are what they are over the rows kept."""
 
 NONE_LATE: Mapping[SourceName, float] = {}
 
-COPIES_MAX = 64
-"""Copies of a value are counted up to this."""
+COPIES_MAX = 24
+"""Copies of a value are counted where there are no more in the mean; of more nearly never all are missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +100,10 @@ class Knob:
     kind: Literal["window", "rate"]
 
 
-Turned = Callable[[Knob], float | None]
-"""The share at which a knob gives all that the query asks for; None: it cannot be turned."""
+Turned = Callable[[Knob], Table | None]
+"""What is kept of what the query asks for, by the share that a knob is given; None: it cannot be turned."""
+
+WHOLE = Table.linear(1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +114,7 @@ class QueryShape:
 
     steps: tuple[Node, ...]
     knobs: tuple[Knob, ...]
+    reads: Reads = "answer"
 
     @property
     def slots(self) -> int:
@@ -88,33 +123,37 @@ class QueryShape:
     @property
     def plan(self) -> PlanShape:
         """Of the answer."""
-        return PlanShape(self.steps[-1], self.slots)
+        return PlanShape(self.steps[-1], self.slots, self.reads)
 
     def expected(self, x: FloatArray) -> tuple[Outcome, ...]:
         """Of each step, at the shares x, float64[slots]."""
-        found = []
-        for node in self.steps:
-            flow = PlanShape(node, self.slots).at(x[:, None])
-            error = None if flow.error is None else float(flow.error[0])
-            found.append(Outcome(float(flow.precision.fp[0]), float(flow.precision.fn[0]), error))
-        return tuple(found)
+        shapes = (PlanShape(node, self.slots, self.reads) for node in self.steps)
+        return tuple(Outcome.at(shape.at(x[:, None])) for shape in shapes)
 
 
 def shape_of_query(
     query: Query,
     rows_of: RowsOf,
     late: Mapping[SourceName, float] = NONE_LATE,
-    turned: Turned = lambda knob: 1.0,
+    turned: Turned = lambda knob: WHOLE,
     *,
     scaled: bool = True,
+    copies_of: CopiesOf = not_known,
 ) -> QueryShape:
     """The shape of what a query asks for. Cost: O(stages), and what rows_of costs. late: of each source the
     share of its rows that come too late; none of those that it does not name. turned: which slots there are.
     scaled: COUNT and SUM are divided by the share of rows that samples keep.
     """
-    builder = _Builder(rows_of, late, turned, scaled)
+    builder = _Builder(rows_of, late, turned, scaled, copies_of)
     steps = builder.steps(query)
-    return QueryShape(steps, tuple(builder.knobs))
+    return QueryShape(steps, tuple(builder.knobs), reads_of(query))
+
+
+def reads_of(query: Query) -> Reads:
+    """What is read of a query: of one that emits the rows that come, or that leave, these alone. All others
+    are fetched, or followed by whoever adds their changes up.
+    """
+    return "changes" if query.emit is not None and query.operator in ("istream", "dstream") else "answer"
 
 
 def shares_of(asked: Query, given: Query) -> FloatArray | None:
@@ -143,6 +182,11 @@ def is_exact(query: Query) -> bool:
     return all(rate_of(scan) >= 1.0 for scan in query.scans())
 
 
+def is_told(call: AggregateCall) -> bool:
+    """Whether some rows tell about how much it is over all of them."""
+    return call.function in SCALED and not call.distinct
+
+
 def rate_of(scan: Scan) -> float:
     """The share of rows that SAMPLE keeps, in (0, 1]."""
     sample = scan.sample
@@ -157,85 +201,109 @@ def window_share(asked: Scan, given: Scan) -> float | None:
         return min(1.0, given.window.rows / asked.window.rows)
     if isinstance(asked.window, RowWindow) or isinstance(given.window, RowWindow):
         return None
-    whole, kept = asked.window.reach_ms, given.window.reach_ms
+    whole, kept = length_ms(asked.window), length_ms(given.window)
     return None if not whole or kept is None else min(1.0, kept / whole)
+
+
+def length_ms(window: Window) -> int | None:
+    """From the first instant to the last; None of windows that are not bounded by time behind NOW."""
+    if isinstance(window, RowWindow) or window.begin is None or not window.begin.relative:
+        return None
+    end_ms = min(0, window.end.ms) if window.end.relative else 0
+    return max(0, end_ms - window.begin.ms)
 
 
 class _Builder:
     def __init__(
-        self, rows_of: RowsOf, late: Mapping[SourceName, float], turned: Turned, scaled: bool
+        self,
+        rows_of: RowsOf,
+        late: Mapping[SourceName, float],
+        turned: Turned,
+        scaled: bool,
+        copies_of: CopiesOf = not_known,
     ) -> None:
         self._rows_of = rows_of
         self._late = late
         self._turned = turned
         self._scaled = scaled
+        self._copies_of = copies_of
         self._scans = 0
         self.knobs: list[Knob] = []
         self.operators: list[tuple[Scan | Stage, Node]] = []
         """Of the query and those within it: what each scan and stage gives."""
 
-    def _slot(self, knob: Knob) -> tuple[int | None, float]:
-        """Of a knob, and the share at which it gives all."""
-        whole = self._turned(knob)
-        if whole is None:
-            return None, 1.0
+    def _slot(self, knob: Knob) -> tuple[int | None, Table]:
+        """Of a knob, and what it keeps."""
+        kept = self._turned(knob)
+        if kept is None:
+            return None, WHOLE
         self.knobs.append(knob)
-        return len(self.knobs) - 1, whole
+        return len(self.knobs) - 1, kept
 
-    def steps(self, query: Query, *, joined: bool = False) -> tuple[Node, ...]:
-        """joined: its window counts at the join above."""
+    def steps(self, query: Query) -> tuple[Node, ...]:
         rows = list(self._rows_of(query))
-        place = self._scans
+        number = self._scans
         self._scans += 1
-        slot, whole = self._slot(Knob(place, "window"))
-        rate_slot, _ = self._slot(Knob(place, "rate"))
-        first = query.stages[0] if query.stages else None
-        at_join = joined or _keeps_windows(first)
-        own = WindowCut(_up_to(whole, 1.0), slot)
+        slot, kept = self._slot(Knob(number, "window"))
+        rate_slot, _ = self._slot(Knob(number, "rate"))
+        span_ms = length_ms(query.scan.window)
         late = self._late.get(query.source, 0.0)
-        scan = Input(late) if at_join else Input(late, own)
+        scan = Input(late, WindowCut(kept, slot), 1.0 / span_ms if span_ms else 0.0)
         found: list[Node] = [Sampled(scan, rate_slot)]
         self.operators.append((query.scan, found[0]))
-        window: _Window | None = _Window(_span(query.scan), whole, slot) if at_join else None
         for place, stage in enumerate(query.stages):
-            found.append(self._above(stage, found[-1], rows[place], rows[place + 1], window))
+            found.append(self._above(query, place, found[-1], rows[place], rows[place + 1]))
             self.operators.append((stage, found[-1]))
-            if not isinstance(stage, Project | Filter):
-                window = None if window is None else _Window(window.span, 1.0, None)
         return tuple(found)
 
-    def _above(self, stage: Stage, below: Node, rows: float, given: float, window: _Window | None) -> Node:
+    def _above(self, query: Query, place: int, below: Node, rows: float, given: float) -> Node:
+        stage = query.stages[place]
         match stage:
             case Join(inner, kind):
                 if kind == "anti":
                     return self._negated(stage, below, rows, given)
-                knob = Knob(self._scans, "window")
-                right = self.steps(inner, joined=_is_plain(inner))[-1]
-                if not _is_plain(inner):
-                    return Joined(below, right)
-                slot = self.knobs.index(knob) if knob in self.knobs else None
-                other = _up_to(self._turned(knob) or 1.0, _span(inner.scan))
-                left = Table.linear(1.0) if window is None else _up_to(window.whole, window.span)
-                cut = WindowCut(left, None if window is None else window.slot, other, slot)
-                return Joined(below, right, cut)
-            case SemiJoin(negated=False):
-                return Joined(below, self.steps(stage.inner)[-1])
+                right = self.steps(inner)[-1]
+                if kind == "semi":
+                    return Matched(below, right, self._on_the_right(query, place))
+                return Joined(below, right)
+            case SemiJoin(inner=inner, negated=False):
+                return Matched(below, self.steps(inner)[-1], self._on_the_right(query, place))
             case SemiJoin():
                 return self._negated(stage, below, rows, given)
             case SetOperation("union", inner):
                 right_rows = self._rows_of(inner)[-1]
                 return United((below, self.steps(inner)[-1]), (max(rows, 1e-9), max(right_rows, 1e-9)))
+            case SetOperation(kind, inner, all=True) if (found := self._copies_of(query, place)) is not None:
+                assert kind != "union"
+                right = self.steps(inner)[-1]
+                mine, others = rate_at_random(found.left), rate_at_random(found.right)
+                # Of the values that the right side may have, it lacks those of which no row happens to be.
+                shared = min(1.0, found.shared / -math.expm1(-others))
+                return BagCompared(kind, below, right, mine, others, shared)
             case SetOperation("intersect", inner):
                 return Joined(below, self.steps(inner)[-1])
             case SetOperation():
                 return self._negated(stage, below, rows, given)
             case Distinct():
-                return Deduplicated(below, _copies(rows, given))
+                return Deduplicated(below, self._on_the_left(query, place, rows, given))
             case Aggregate(keys, calls):
-                scaled = self._scaled and all(call.function in SCALED and not call.distinct for call in calls)
-                groups = _copies(rows, given) if keys else ()
-                each = rows / max(given, 1.0)
-                return Aggregated(below, 1.0 / max(each, 1.0), groups, scaled=scaled)
+                told = [call.function for call in calls if is_told(call)]
+                sums, means = any(one != "AVG" for one in told), "AVG" in told
+                groups = self._on_the_left(query, place, rows, given) if keys else ()
+                each = 1.0 / max(self._rows_of_group(query, place, rows, given) if keys else rows, 1.0)
+                of_values = each if "SUM" in told else 0.0
+                # Rows of a stream come evenly; some of them, or pairs, do so by chance.
+                all_ = not keys and _is_all(query.scan)
+                all_ = all_ and all(isinstance(one, Project) for one in query.stages[:place])
+                return Aggregated(
+                    below,
+                    each + of_values,
+                    groups,
+                    self._scaled,
+                    sums,
+                    each if means else 0.0,
+                    of_values + (0.0 if all_ else each),
+                )
             case _:
                 return Selected(below)
 
@@ -243,45 +311,63 @@ class _Builder:
         overlap = min(1.0, max(0.0, 1.0 - given / rows)) if rows > 0.0 else 0.0
         return Excepted(below, self.steps(stage.inner)[-1], overlap)
 
+    def _on_the_left(self, query: Query, place: int, rows: float, values: float) -> ValueCopies:
+        """Of what is grouped, or made distinct."""
+        known = self._copies_of(query, place)
+        return copies_at_random(known.left if known is not None else rows / values if values > 0.0 else 1.0)
 
-@dataclass(frozen=True, slots=True)
-class _Window:
-    """Of the left input of a join. span: in ms, or rows; whole: the share at which its slot gives all; slot:
-    None: of rows joined before, or none that can be turned.
+    def _rows_of_group(self, query: Query, place: int, rows: float, groups: float) -> float:
+        """In the mean. Pairs of a join are not independent of each other: what counts is the rows they are
+        made of, as EXPLAIN estimates a join.
+        """
+        known = self._copies_of(query, place)
+        return rows / max(1.0, groups if known is None or known.values is None else known.values)
+
+    def _on_the_right(self, query: Query, place: int) -> ValueCopies:
+        known = self._copies_of(query, place)
+        return copies_at_random(1.0 if known is None else known.right)
+
+
+def _is_all(scan: Scan) -> bool:
+    """Whether it gives each row of its window but for those that were shed, or that no sample keeps."""
+    predicate = scan.predicate
+    parts = predicate.operands if isinstance(predicate, And) else (predicate,)
+    made = {column.name for column in MADE}
+    return all(part is None or made.issuperset(one.name for one in columns_of(part)) for part in parts)
+
+
+ValueCopies = tuple[tuple[int, float], ...]
+"""(copies, the share of the values that there are with so many)."""
+
+
+def copies_at_random(mean: float) -> ValueCopies:
+    """Where rows draw their values at random, so that the rows of a value are Poisson distributed, but for
+    values without any. mean: rows of a value, over those that there are.
     """
-
-    span: float
-    whole: float
-    slot: int | None
-
-
-def _up_to(share: float, whole: float) -> Table:
-    """From (0, 0) to (share, whole), and no more."""
-    return Table((0.0, share, 1.0), (0.0, whole, whole)) if share < 1.0 else Table.linear(whole)
-
-
-def _span(scan: Scan) -> float:
-    """What matches are taken to be in proportion to; 1 where the window has no length."""
-    if isinstance(scan.window, RowWindow):
-        return float(scan.window.rows)
-    return float(scan.window.reach_ms or 1)
+    if mean > COPIES_MAX:
+        return ((int(mean), 1.0),)
+    if mean < 1.0 + 1e-3:
+        return ((1, 1.0),)
+    rate = rate_at_random(mean)
+    point, found = math.exp(-rate), []
+    for count in range(1, 4 * COPIES_MAX):
+        point *= rate / count
+        found.append((count, point))
+        if count > rate and point < 1e-4:
+            break
+    whole = sum(share for _, share in found)
+    return tuple((count, share / whole) for count, share in found if share > 1e-4)
 
 
-def _keeps_windows(first: Stage | None) -> bool:
-    return isinstance(first, Join) and first.kind != "anti" and _is_plain(first.inner)
-
-
-def _is_plain(query: Query) -> bool:
-    """Whether it is rows of a window, selected and projected."""
-    return all(isinstance(stage, Project | Filter) for stage in query.stages)
-
-
-def _copies(rows: float, values: float) -> tuple[tuple[int, float], ...]:
-    """(copies, share of values) with the mean that rows and values make, at most two counts."""
-    mean = min(float(COPIES_MAX), max(1.0, rows / values if values > 0.0 else 1.0))
-    low = int(mean)
-    share = mean - low
-    return ((low, 1.0 - share), (low + 1, share)) if share > 0.0 else ((low, 1.0),)
+def rate_at_random(mean: float) -> float:
+    """Rows of a value over all values, those without rows too. mean: as of :func:`copies_at_random`."""
+    if mean > COPIES_MAX:
+        return mean
+    low, high = 0.0, max(1.0 + 1e-3, mean)
+    for _ in range(50):
+        middle = (low + high) / 2.0
+        low, high = (middle, high) if middle / -math.expm1(-middle) < mean else (low, middle)
+    return high
 
 
 def approximate_steps(
@@ -289,6 +375,7 @@ def approximate_steps(
     rows_of: RowsOf,
     late: Mapping[SourceName, float] = NONE_LATE,
     asked: Query | None = None,
+    copies_of: CopiesOf = not_known,
 ) -> tuple[Outcome, ...] | None:
     """What each step of a query may expect: the scan, then each stage; None where all is exact, or nothing is
     known. late: as of :func:`shape_of_query`. asked: what was registered, where the query is that with less;
@@ -301,7 +388,8 @@ def approximate_steps(
     if shares is None:
         return None
     # What the text itself samples is meant so: its COUNT is that of the sample.
-    shape = shape_of_query(query if asked is None else asked, rows_of, late, scaled=asked is not None)
+    of = query if asked is None else asked
+    shape = shape_of_query(of, rows_of, late, scaled=asked is not None, copies_of=copies_of)
     return shape.expected(shares)
 
 
@@ -310,6 +398,7 @@ def approximate_operators(
     rows_of: RowsOf,
     late: Mapping[SourceName, float] = NONE_LATE,
     asked: Query | None = None,
+    copies_of: CopiesOf = not_known,
 ) -> Sequence[tuple[Scan | Stage, Outcome]]:
     """The same for the scans and stages of a query and of those within it, each by itself; nothing where all
     is exact, or nothing is known. In the order of the text.
@@ -320,11 +409,11 @@ def approximate_operators(
     shares = shares_of(query, query) if asked is None else shares_given(asked, query)
     if shares is None:
         return ()
-    builder = _Builder(rows_of, late, lambda knob: 1.0, asked is not None)
+    builder = _Builder(rows_of, late, lambda knob: WHOLE, asked is not None, copies_of)
     builder.steps(query if asked is None else asked)
     given = builder.operators
     if asked is not None:
-        plain = _Builder(rows_of, late, lambda knob: 1.0, False)
+        plain = _Builder(rows_of, late, lambda knob: WHOLE, False)
         plain.steps(query)
         if len(plain.operators) != len(given):  # it scales what it counts
             return ()

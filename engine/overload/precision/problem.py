@@ -8,7 +8,8 @@ from typing import Literal, NewType
 
 import numpy as np
 
-from engine.overload.precision.shape import PlanShape
+from engine.model.approximation import Expected
+from engine.overload.precision.shape import Flow, PlanShape, Reads
 from tureen.errors import OptionRefused, PrecisionUnreachable
 
 EntityId = NewType("EntityId", str)
@@ -110,11 +111,38 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a query may expect. error: of aggregates, relative; None of rows."""
+    """What a query may expect. fp, fn: of its answer. error: of aggregates, relative; None of
+    rows, and where nothing tells. fn_changes: the share of the rows due to come or to leave that do not.
+    """
 
     fp: float
     fn: float
     error: float | None = None
+    fn_changes: float | None = None
+    reads: Reads = "answer"
+
+    @property
+    def missing(self) -> float:
+        """The share of the rows due that are missing to who reads them."""
+        return self.fn if self.reads == "answer" or self.fn_changes is None else self.fn_changes
+
+    @property
+    def expected(self) -> Expected:
+        """As tags have it."""
+        same = self.fn_changes is None or abs(self.fn_changes - self.fn) < 1e-9
+        return Expected(self.fp, self.fn, self.error, None if same else self.fn_changes)
+
+    @classmethod
+    def at(cls, flow: Flow, point: int = 0) -> Outcome:
+        """Of what leaves a plan."""
+        precision = flow.precision
+        return cls(
+            float(precision.fp[point]),
+            float(precision.fn[point]),
+            float(flow.error[point]) if flow.error is not None and flow.told else None,
+            float(1.0 - flow.arriving[point]),
+            flow.reads,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,4 +193,4 @@ class Allocation:
     def refusals(self) -> dict[QueryId, PrecisionUnreachable]:
         """What the queries are told whose bounds cannot be kept."""
         outcomes = {name: self.expected[name] for name in sorted(self.unreachable)}
-        return {name: PrecisionUnreachable(one.fp, one.fn, one.error) for name, one in outcomes.items()}
+        return {name: PrecisionUnreachable(one.fp, one.missing, one.error) for name, one in outcomes.items()}

@@ -8,8 +8,8 @@ immutable and compare by value.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
-from typing import Protocol
+from dataclasses import dataclass, fields, replace
+from typing import Literal, Protocol
 
 import numpy as np
 
@@ -21,16 +21,39 @@ INTERVAL = 1.959963984540054
 """Half the width of the 95 % interval of a normal variable, in standard deviations."""
 
 
+Reads = Literal["answer", "changes"]
+"""What a client reads of a query: its answer, by fetching it or by adding its changes up; or the rows alone
+that come to it or leave it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """What leaves an operator. sampled: the share of its rows that samples keep, which is known and has no
-    bias, and is part of ``precision.fn`` too. error: of aggregates, half the width of the 95 % interval
-    relative to the value; None of rows.
-    """
+    """What leaves an operator."""
 
+    # Of the answer: the rows that are there at a time.
     precision: Precision
+    # float64[points]: the share of its rows that samples keep, which is known and has no bias, and is part of
+    # ``precision.fn`` too.
     sampled: FloatArray
+    # float64[points]: of aggregates, half the width of the 95 % interval relative to the value; None of rows.
     error: FloatArray | None = None
+    # float64[points]: the share of the rows due to come that do come; None: as of those that are there.
+    came: FloatArray | None = None
+    # How large a share of the rows that are there comes anew in a ms; 0: nothing tells, or none does.
+    turnover: float = 0.0
+    reads: Reads = "answer"
+    # Whether the error is known. Where it is not, as of MAX, it is by how much a sum would be off.
+    told: bool = True
+
+    @property
+    def arriving(self) -> FloatArray:
+        """The share of the rows due to come that do come."""
+        return self.precision.found if self.came is None else self.came
+
+    @property
+    def missing(self) -> FloatArray:
+        """The share of the rows due that are missing to who reads them."""
+        return self.precision.fn if self.reads == "answer" else 1.0 - self.arriving
 
 
 class Own(Protocol):
@@ -170,15 +193,19 @@ EXACTLY = Exactly()
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """A base input. late: share of the rows due that came too late. own: the loss of its window, where that
-    is no matter of a join.
+    """A base input. late: share of the rows due that came too late. own: the loss of its window: rows leave
+    sooner, and as many come. turnover: of :class:`Flow`, 1 / length of a window in ms.
     """
 
     late: float = 0.0
     own: Own = EXACTLY
+    turnover: float = 0.0
 
     def at(self, x: FloatArray) -> Flow:
-        return _rows(Precision.of(0.0, self.late).with_own(self.own.at(x)), x)
+        timely = Precision.of(0.0, self.late)
+        came = np.broadcast_to(timely.found, (x.shape[1],))
+        found = timely.with_own(self.own.at(x))
+        return Flow(found, np.ones(x.shape[1]), came=came, turnover=self.turnover)
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +220,12 @@ class Sampled:
         flow = self.below.at(x)
         rate = np.full(x.shape[1], self.rate) if self.slot is None else x[self.slot] * self.rate
         own = resources.sampled(rate)
-        return Flow(flow.precision.with_own(own), flow.sampled * rate)
+        return replace(
+            flow,
+            precision=flow.precision.with_own(own),
+            sampled=flow.sampled * rate,
+            came=flow.arriving * rate,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +237,8 @@ class Shed:
 
     def at(self, x: FloatArray) -> Flow:
         flow = self.below.at(x)
-        return Flow(flow.precision.with_own(resources.sampled(x[self.slot])), flow.sampled)
+        own = resources.sampled(x[self.slot])
+        return replace(flow, precision=flow.precision.with_own(own), came=flow.arriving * x[self.slot])
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,12 +251,17 @@ class Selected:
     def at(self, x: FloatArray) -> Flow:
         flow = self.below.at(x)
         found = composition.selected(flow.precision, wrong_passes=self.wrong_passes)
-        return Flow(found, flow.sampled, flow.error)
+        return replace(flow, precision=found)
 
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """Join, semi-join, INTERSECT."""
+    """Join, INTERSECT.
+
+    A pair is there as long as both of its rows are: windows cut to w' of w leave w1' w2' / (w1 w2) of the
+    pairs. A pair comes when its second row does and finds the first one: of the new pairs w1' + w2' of
+    w1 + w2 are left (STREAM, section 5.3), which is less of a loss.
+    """
 
     left: Node
     right: Node
@@ -235,7 +273,60 @@ class Joined:
         both = composition.joined(
             left.precision, right.precision, self.own.at(x), wrong_joins=self.wrong_joins
         )
-        return Flow(both, left.sampled * right.sampled)
+        turnover = left.turnover + right.turnover
+        new_left = left.turnover / turnover if turnover else 0.5
+        came = new_left * left.arriving * right.precision.found
+        came = came + (1.0 - new_left) * left.precision.found * right.arriving
+        own = self.own.at(x).found
+        return Flow(both, left.sampled * right.sampled, came=came * own, turnover=turnover)
+
+
+@dataclass(frozen=True, slots=True)
+class Matched:
+    """IN, EXISTS: rows that have a partner at least. copies: of a value on the right, as of
+    :class:`Deduplicated`: a row is missed when all its partners are. Its changes are taken to lose as much.
+    """
+
+    left: Node
+    right: Node
+    copies: tuple[tuple[int, float], ...] = ((1, 1.0),)
+
+    def at(self, x: FloatArray) -> Flow:
+        left = self.left.at(x)
+        values = composition.distinct(self.right.at(x).precision, copies=self.copies)
+        return replace(left, precision=composition.joined(left.precision, values), came=None)
+
+
+@dataclass(frozen=True, slots=True)
+class BagCompared:
+    """INTERSECT ALL, EXCEPT ALL: of each value the less of two counts of rows, or what the left one is more.
+
+    left_rows, right_rows: rows of a value that both sides have, in the mean; counts are taken to be those of
+    values drawn at random. shared: the share of left rows whose value the right side has too.
+    """
+
+    kind: Literal["intersect", "except"]
+    left: Node
+    right: Node
+    left_rows: float
+    right_rows: float
+    shared: float
+
+    def at(self, x: FloatArray) -> Flow:
+        left, right = self.left.at(x).precision, self.right.at(x).precision
+        mine, others = self.left_rows * np.ones(1), self.right_rows * np.ones(1)
+        met, kept = (
+            composition.less_of_counts(mine, others),
+            composition.less_of_counts(mine * left.found, others * right.found),
+        )
+        if self.kind == "except":
+            alone = self.left_rows * (1.0 - self.shared)
+            met, kept = (
+                alone + self.shared * (mine - met),
+                alone * left.found + self.shared * (mine * left.found - kept),
+            )
+        found = np.where(met > 0.0, kept / np.maximum(met, 1e-300), left.found)
+        return _rows(Precision(left.fp, 1.0 - np.clip(found, 0.0, 1.0)), x)
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +341,17 @@ class United:
         kept = np.minimum.reduce([flow.sampled for flow in flows])
         even = all(np.array_equal(kept, flow.sampled) for flow in flows)
         found = composition.united([flow.precision for flow in flows], self.rates)
-        return Flow(found, kept if even else np.ones(x.shape[1]))
+        new = [rate * flow.turnover for rate, flow in zip(self.rates, flows, strict=True)]
+        if not any(new):
+            new = list(self.rates)
+        came = sum((rate * flow.arriving for rate, flow in zip(new, flows, strict=True)), np.zeros(1))
+        whole, due = sum(new), sum(self.rates)
+        return Flow(
+            found,
+            kept if even else np.ones(x.shape[1]),
+            came=came / whole if whole else None,
+            turnover=whole / due if due else 0.0,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,34 +407,48 @@ class Deduplicated:
 
 @dataclass(frozen=True, slots=True)
 class Aggregated:
-    """GROUP BY, or one group. spread: the largest sum v^2 / (sum v)^2 of its calls, 1 / rows of COUNT.
+    """GROUP BY, or one group. spread: the largest sum v^2 / (sum v)^2 of its sums, 1 / rows of COUNT.
 
-    Rows that samples keep give an unbiased value with a variance; others that are missing or wrong shift it.
-    The error is the sum of the shift and of half the interval. scaled: COUNT and SUM are divided by the share
-    that samples keep; where they are not, what a sample drops is a shift too. groups: (rows, share of the
-    groups that have so many), of which a group is missed when all its rows are.
+    Rows that samples keep give an unbiased value with a variance; others that are missing or wrong shift a
+    sum, and leave a mean what it is but for the variance of the rows that are left. The error is the sum of
+    the shift and of half the interval; of sums and means the larger one. scaled: COUNT and SUM are divided by
+    the share that samples keep; where they are not, what a sample drops is a shift too. groups: (rows, share
+    of the groups that have so many), of which a group is missed when all its rows are. sums: whether there
+    are any; mean_spread: as spread, of means, of v less its mean; 0: there are none. Of other calls nothing
+    tells how far off they are. scatter: as spread, by which a part of the rows that no sample chose differs
+    from an even part; 0 of COUNT where rows come evenly.
     """
 
     below: Node
     spread: float
     groups: tuple[tuple[int, float], ...] = ()
     scaled: bool = True
+    sums: bool = True
+    mean_spread: float = 0.0
+    scatter: float = 0.0
 
     def at(self, x: FloatArray) -> Flow:
         flow = self.below.at(x)
-        precision = flow.precision
-        kept = (
-            np.broadcast_to(flow.sampled, precision.fn.shape) if self.scaled else np.ones_like(precision.fn)
-        )
-        given = precision.found + precision.wrong_by_due
-        shift = np.abs(np.where(kept > 0.0, given / np.maximum(kept, 1e-300), 0.0) - 1.0)
-        deviation = np.sqrt(resources.sum_variance(flow.sampled, self.spread))
-        missing = sum((share * precision.fn**count for count, share in self.groups), np.zeros(x.shape[1]))
-        return Flow(
-            Precision(np.zeros(x.shape[1]), np.broadcast_to(missing, (x.shape[1],))),
-            np.ones(x.shape[1]),
-            shift + INTERVAL * deviation,
-        )
+        precision, points = flow.precision, x.shape[1]
+        one = np.ones(points)
+        kept = flow.sampled * one if self.scaled else one
+        given = (precision.found + precision.wrong_by_due) * one
+        present = np.where(kept > 0.0, given / np.maximum(kept, 1e-300), 0.0)
+        error = np.zeros(points)
+        told = self.sums or self.mean_spread > 0.0
+        if self.sums or not told:
+            # Of the rows that are left by other means than samples, which are ``present`` of those due.
+            left = np.clip(present, 0.0, 1.0)
+            variance = np.maximum(left, 1e-12) * resources.sum_variance(kept, self.spread)
+            variance = variance + left * (1.0 - left) * self.scatter
+            error = np.abs(present - 1.0) + INTERVAL * np.sqrt(variance)
+        if self.mean_spread:
+            share = np.clip(given if self.scaled else given * flow.sampled, 0.0, 1.0)
+            mean = INTERVAL * np.sqrt(resources.sum_variance(np.maximum(share, 1e-9), self.mean_spread))
+            error = np.maximum(error, mean + precision.fp)
+        missing = sum((share * precision.fn**count for count, share in self.groups), np.zeros(points))
+        found = Precision(np.zeros(points), np.broadcast_to(missing, (points,)))
+        return Flow(found, one, error, told=told)
 
 
 def _rows(precision: Precision, x: FloatArray) -> Flow:
@@ -341,17 +456,18 @@ def _rows(precision: Precision, x: FloatArray) -> Flow:
 
 
 class PlanShape:
-    """A plan by its root; hashed once. slots: how many shares it depends on.
+    """A plan by its root; hashed once. slots: how many shares it depends on. reads: what is read of it.
 
     Raises ValueError: a slot that is not among them.
     """
 
-    __slots__ = ("_hash", "root", "slots")
+    __slots__ = ("_hash", "reads", "root", "slots")
 
-    def __init__(self, root: Node, slots: int) -> None:
+    def __init__(self, root: Node, slots: int, reads: Reads = "answer") -> None:
         self.root = root
         self.slots = slots
-        self._hash = hash((root, slots))
+        self.reads = reads
+        self._hash = hash((root, slots, reads))
         if any(not 0 <= slot < slots for slot in slots_of(root)):
             raise ValueError(f"a plan of {slots} slots names another one")
 
@@ -365,11 +481,12 @@ class PlanShape:
             isinstance(other, PlanShape)
             and self._hash == other._hash
             and self.slots == other.slots
+            and self.reads == other.reads
             and self.root == other.root
         )
 
     def __repr__(self) -> str:
-        return f"PlanShape({self.root!r}, {self.slots})"
+        return f"PlanShape({self.root!r}, {self.slots}, {self.reads!r})"
 
     def at(self, x: FloatArray) -> Flow:
         """What the plan gives. x: float64[slots, points]. Arrays of the result are float64[points]."""
@@ -380,6 +497,10 @@ class PlanShape:
             Precision(np.broadcast_to(found.fp, points), np.broadcast_to(found.fn, points)),
             np.broadcast_to(flow.sampled, points),
             None if flow.error is None else np.broadcast_to(flow.error, points),
+            np.broadcast_to(flow.arriving, points),
+            flow.turnover,
+            self.reads,
+            flow.told,
         )
 
 

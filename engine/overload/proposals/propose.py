@@ -91,8 +91,7 @@ def _weighed(
     shares = shares_of(query, other)
     expected = None
     if shares is not None:
-        outcome = shape_of_query(query, rows_of, scaled=False).expected(shares)[-1]
-        expected = Expected(outcome.fp, outcome.fn, outcome.error)
+        expected = shape_of_query(query, rows_of, scaled=False).expected(shares)[-1].expected
     rows, rows_after = _scanned(query, before, rows_of), _scanned(other, after, rows_of)
     freed = 0.0
     if before.window != after.window:

@@ -140,12 +140,37 @@ def test_narrower_window_is_whole_while_the_store_reaches_as_far(engine: Engine)
 def test_bound_is_kept_or_told_to_be_out_of_reach(engine: Engine) -> None:
     sql = f"SELECT s.v FROM s {HOUR} JOIN t {HOUR} ON s.k = t.k"
     whole = 2 * 3_600 * 10 * 100
-    kept = solve(problem(engine, [(sql, Tolerance(max_fn=0.3))], bytes_=whole * 0.8).problem)
+    kept = solve(problem(engine, [(sql, Tolerance(max_fn=0.3))], bytes_=whole * 0.9).problem)
     assert kept.unreachable == frozenset()
-    assert kept.expected["q0"].fn == pytest.approx(0.2, abs=1e-3)
-    broken = solve(problem(engine, [(sql, Tolerance(max_fn=0.3))], bytes_=whole * 0.5).problem)
+    assert kept.expected["q0"].fn == pytest.approx(1 - 0.9**2, abs=1e-2)
+    assert kept.expected["q0"].fn_changes == pytest.approx(0.1, abs=1e-2)
+    # Of its changes a fifth would be missing, but of what is fetched more than may be.
+    broken = solve(problem(engine, [(sql, Tolerance(max_fn=0.3))], bytes_=whole * 0.8).problem)
     assert broken.unreachable == {"q0"}
-    assert broken.expected["q0"].fn == pytest.approx(0.5, abs=1e-2)
+    assert broken.expected["q0"].fn > 0.3
+    (refusal,) = broken.refusals().values()
+    assert refusal.fn == pytest.approx(broken.expected["q0"].fn)
+
+
+def test_bounds_of_a_query_that_emits_what_comes_are_those_of_its_changes(engine: Engine) -> None:
+    sql = f"ISTREAM (SELECT s.v FROM s {HOUR} JOIN t {HOUR} ON s.k = t.k) EMIT CHANGES WITH (format = 'diff')"
+    bytes_ = 2 * 3_600 * 10 * 100 * 0.8
+    found = solve(problem(engine, [(sql, Tolerance(max_fn=0.3))], bytes_=bytes_).problem)
+    assert found.unreachable == frozenset()
+    assert found.expected["q0"].missing == pytest.approx(0.2, abs=1e-2)
+
+
+def test_nothing_is_promised_where_nothing_tells(engine: Engine) -> None:
+    asof = f"SELECT s.v FROM s {HOUR} ASOF JOIN t {HOUR} ON s.k = t.k AND t.ts <= s.ts"
+    for sql, tolerance, free in (
+        (f"SELECT MAX(v) AS n FROM s {HOUR}", OFF, [None]),
+        (f"SELECT MAX(v) AS n FROM s {HOUR}", Tolerance(max_error=1.0), [FLOOR]),
+        ("SELECT MAX(v) AS n FROM s [RANGE 1 HOUR DOWN TO 30 MINUTES]", OFF, [0.5]),
+        (f"SELECT COUNT(*) AS n FROM s {HOUR}", OFF, [FLOOR]),
+        (asof, SOME, [FLOOR, None]),
+    ):
+        found = freedoms(bound(engine, sql), streams(engine), tolerance, promised=True)
+        assert [one.window for one in found] == free, sql
 
 
 def test_time_is_divided_by_weight_over_samplers(engine: Engine) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import pytest
 
 from engine.engine import Engine
 from engine.language.query import Query
-from engine.overload.precision.of_query import approximate_steps, shape_of_query, shares_of
+from engine.overload.precision.of_query import Copies, approximate_steps, shape_of_query, shares_of
 from engine.overload.precision.problem import Outcome
 from tests.strategies import batch_of
 from tureen import plans
@@ -51,9 +52,46 @@ def test_shorter_window_of_a_selection_misses_rows(engine: Engine) -> None:
     assert (one.fp, one.fn, one.error) == (0.0, pytest.approx(0.6), None)
 
 
-def test_shorter_window_of_a_join_misses_pairs_by_both_windows(engine: Engine) -> None:
+def test_shorter_window_of_a_join_misses_pairs_that_are_there_and_pairs_that_come(engine: Engine) -> None:
     one = expected(engine, "SELECT s.v FROM s {} JOIN t [RANGE 60 SECONDS] ON s.k = t.k")
-    assert one.fn == pytest.approx(1 - (40 + 60) / (100 + 60))
+    assert one.fn == pytest.approx(1 - (40 * 60) / (100 * 60))
+    assert one.fn_changes == pytest.approx(1 - (40 + 60) / (100 + 60))
+
+
+def test_rows_that_come_are_none_the_fewer_in_a_shorter_window(engine: Engine) -> None:
+    one = expected(engine, "SELECT v FROM s {} WHERE v > 3 UNION ALL SELECT v FROM t [RANGE 60 SECONDS]")
+    assert one.fn > 0.2
+    assert one.fn_changes == pytest.approx(0.0)
+
+
+def test_changes_of_several_joins_come_by_the_last_of_their_rows(engine: Engine) -> None:
+    one = expected(
+        engine,
+        "SELECT s.v FROM s {} JOIN t [RANGE 60 SECONDS] ON s.k = t.k "
+        "JOIN t [RANGE 20 SECONDS] u ON s.k = u.k",
+    )
+    due, given = (a * 60 + a * 20 + 60 * 20 for a in (100, 40))
+    assert one.fn_changes == pytest.approx(1 - given / due)
+
+
+def test_window_that_lags_or_slides_is_kept_by_its_length(engine: Engine) -> None:
+    for whole, less, share in (
+        ("[RANGE 60 SECONDS SLIDE 30 SECONDS]", "[RANGE 30 SECONDS SLIDE 30 SECONDS]", 1 / 2),
+        ("BEGIN NOW - 60 SECONDS END NOW - 10 SECONDS", "BEGIN NOW - 30 SECONDS END NOW - 10 SECONDS", 2 / 5),
+    ):
+        asked, given = (bound(engine, f"SELECT v FROM s {one}") for one in (whole, less))
+        shares = shares_of(asked, given)
+        assert shares is not None
+        assert shares[0] == pytest.approx(share)
+
+
+def test_row_is_matched_while_any_of_its_partners_is_left(engine: Engine) -> None:
+    asked, given = (
+        bound(engine, f"SELECT v FROM s {ASKED} WHERE k IN (SELECT k FROM t {one})") for one in (ASKED, GIVEN)
+    )
+    found = approximate_steps(given, rows_of, asked=asked, copies_of=lambda query, place: Copies(right=20.0))
+    assert found is not None
+    assert found[-1].fn == pytest.approx(math.exp(-20 * 0.4), abs=2e-3)
 
 
 def test_window_of_an_inner_query_counts_there(engine: Engine) -> None:
@@ -75,7 +113,9 @@ def test_union_is_weighed_by_rows(engine: Engine) -> None:
 
 
 def test_value_is_missing_when_all_its_copies_are(engine: Engine) -> None:
-    assert expected(engine, "SELECT DISTINCT v FROM s {}").fn == pytest.approx(0.6**2)
+    found = expected(engine, "SELECT DISTINCT v FROM s {}").fn
+    rate = 1.5936  # so many rows of each value, those without any too, make two of those that there are
+    assert found == pytest.approx(1 - (1 - math.exp(-0.4 * rate)) / (1 - math.exp(-rate)), abs=1e-3)
 
 
 def test_aggregate_has_an_error(engine: Engine) -> None:

@@ -1,0 +1,42 @@
+"""How many rows have a value, where a stage compares or groups values: told by a look at rows of the sources.
+
+That tells whether a value is missed when rows are: of DISTINCT, GROUP BY, IN, INTERSECT ALL and EXCEPT ALL. A
+look is taken when it is asked for; other stages cost nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from engine.dataflow.cost.flows import compared_copies, of_query, values_above
+from engine.dataflow.cost.statistics import Statistics
+from engine.language.query import Aggregate, Distinct, Join, Query, SemiJoin, SetOperation
+from engine.model.source import SourceName
+from engine.overload.precision.of_query import Copies, CopiesOf
+from engine.queries.statistics import statistics_of
+from engine.sources.source import Source
+
+
+def copies_in(sources: Mapping[SourceName, Source]) -> CopiesOf:
+    """By rows that these hold at present."""
+    tables = [name for name, source in sources.items() if source.stream.is_table]
+    made: list[Statistics] = []
+
+    def known() -> Statistics:
+        if not made:
+            made.append(statistics_of(sources))
+        return made[0]
+
+    def copies_of(query: Query, place: int) -> Copies | None:
+        stage = query.stages[place]
+        if not isinstance(stage, Aggregate | Distinct | Join | SemiJoin | SetOperation):
+            return None
+        below = of_query(replace(query, stages=query.stages[:place]), tables, known())
+        if isinstance(stage, Aggregate | Distinct):
+            values = max(1.0, values_above(stage, below, known()))
+            return Copies(below.rows / values, values=values)
+        right = of_query(stage.inner, tables, known())
+        return Copies(*compared_copies(stage, below, right, known()))
+
+    return copies_of
