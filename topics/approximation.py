@@ -7,15 +7,20 @@ An exact answer has the empty array, or no header at all.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-
-from engine.model.approximation import Approximation
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
 HEADER_BYTES_MAX = 4_096
 """Of a header's value. HTTP clients and proxies mostly take 8 KiB of all headers together."""
 
 
-def header_text(tags: Sequence[Approximation], bytes_max: int = HEADER_BYTES_MAX) -> str:
+class Told(Protocol):
+    """A tag, or whatever else an answer says of itself in a list."""
+
+    def as_dict(self) -> Mapping[str, Any]: ...
+
+
+def header_text(tags: Sequence[Told], bytes_max: int = HEADER_BYTES_MAX) -> str:
     """The value of the header. bytes_max: at least 64."""
     texts = [json.dumps(tag.as_dict(), separators=(",", ":")) for tag in tags]
     whole = f"[{','.join(texts)}]"

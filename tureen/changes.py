@@ -26,11 +26,12 @@ for queries that give all their changes (``operator`` is ``changes``).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from tureen.approximation import Approximation
+from tureen.catching_up import CatchingUp
 from tureen.columns import Column, Row, arrow_table, json_row
 from tureen.errors import TureenError
 
@@ -69,7 +70,8 @@ class SnapshotEvent:
 
     reset: changes were missed before it, so that what was folded until now is void. complete_from_ms: from
     when it is complete, where older rows are no longer retained; else None. approximation: what of it is not
-    exact; empty: it is exact.
+    exact; empty: it is exact. catching_up, errors, condition_errors: as of a Snapshot; what sources bring
+    that catch up comes as changes.
     """
 
     position: str
@@ -80,6 +82,9 @@ class SnapshotEvent:
     reset: bool = False
     complete_from_ms: int | None = None
     approximation: tuple[Approximation, ...] = ()
+    catching_up: tuple[CatchingUp, ...] = ()
+    errors: int = 0
+    condition_errors: int = 0
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -103,6 +108,9 @@ class SnapshotEvent:
             "rows": [json_row(row) for row in self.rows],
             "complete_from_ms": self.complete_from_ms,
             "approximation": _tags(self.approximation),
+            "catching_up": [asdict(one) for one in self.catching_up],
+            "errors": self.errors,
+            "condition_errors": self.condition_errors,
             "reset": self.reset,
         }
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from tureen.approximation import approximations_of
+from tureen.catching_up import catching_up_of
 from tureen.changes import Change, ChangesEvent, Operator, ProgressEvent, SnapshotEvent
 from tureen.columns import Column, columns_of, rows_of
 from tureen.errors import BrokerUnavailable, LimitExceeded, TureenError
@@ -141,6 +142,9 @@ class Reader:
             self.operator,
             complete_from_ms=complete_from,
             approximation=approximations_of(pieces[0].get("approximation")),
+            catching_up=catching_up_of(pieces[0].get("catching_up")),
+            errors=int(pieces[0].get("errors") or 0),
+            condition_errors=int(pieces[0].get("condition_errors") or 0),
         )
 
     def _changes(self, pieces: list[Mapping[str, Any]]) -> ChangesEvent:

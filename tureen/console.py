@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from tureen.client import Client, Query
-    from tureen.snapshot import Snapshot
+    from tureen.snapshot import Reply, Snapshot
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -219,6 +219,17 @@ def write_answer(content: bytes, form: str) -> None:
     stream.flush()
 
 
+def show_reply(reply: Reply, form: str) -> None:
+    """An answer as it came, to stdout, and what it says of itself, to stderr."""
+    import pyarrow as pa
+
+    from tureen import remarks
+    from tureen.snapshot import Snapshot
+
+    write_answer(reply.content, form)
+    remarks.show(Snapshot.said(pa.table({}), reply.headers))
+
+
 def show_altered(facts: Mapping[str, Any]) -> None:
     """What became of the feeds of a query that has another text."""
     told = {
@@ -365,16 +376,9 @@ def show_snapshot(snapshot: Snapshot, rows_max: int, *, stands: bool = True) -> 
         if snapshot.earliest_ms is not None:
             reach = f"reaches back to {instant_of_ms(snapshot.earliest_ms)} UTC"
         console.print(f"with {snapshot.archive_rows:,} rows of the archive, which {reach}", style="dim")
-    if not snapshot.complete:
-        since = instant_of_ms(snapshot.complete_from_ms)
-        console.print(
-            f"incomplete: older rows are no longer retained; complete from {since} UTC", style="yellow"
-        )
-    for tag in snapshot.approximation:
-        console.print(f"approximate: {cell(str(tag))}", style="yellow")
-    if snapshot.errors:
-        console.print(f"{snapshot.errors:,} values could not be computed and are NULL", style="yellow")
-    show_lost(snapshot.late, snapshot.dead_letters, snapshot.counted_from_ms)
+    from tureen import remarks
+
+    remarks.show(snapshot)
 
 
 def show_warnings(warnings: Iterable[Mapping[str, Any]]) -> None:

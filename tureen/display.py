@@ -147,8 +147,11 @@ def _said(answer: Snapshot) -> Iterator[str]:
     if not answer.complete:
         since = answer.complete_from_ms
         yield "incomplete" + ("" if since is None else f": complete from {_instant(since)} on")
+        yield from map(str, answer.catching_up)
     if answer.approximation:
         yield "approximate: " + ", ".join(map(str, answer.approximation))
+    if answer.condition_errors:
+        yield f"without {answer.condition_errors:,} rows whose condition could not be computed"
     if answer.errors:
         yield f"{answer.errors:,} values could not be computed"
     if answer.late or answer.dead_letters:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tureen.approximation import Approximation, approximations_of
+from tureen.catching_up import CatchingUp, catching_up_of
 from tureen.errors import TureenError
 
 FACTS_KEY = "facts"
@@ -57,7 +58,9 @@ class QueryStatus:
     """A standing query as the broker lists it; no list holds handles.
 
     state: PENDING (a source is missing), RUNNING, PAUSED or ERROR, with ``error`` then. approximation: what
-    of its answer is not exact; empty: it is exact.
+    of its answer is not exact; empty: it is exact. catching_up: of its sources those that have not read yet
+    what their topics held; told of one query, not in lists. condition_errors: rows whose condition could not
+    be computed, which its answer lacks.
     """
 
     query_id: str
@@ -67,6 +70,8 @@ class QueryStatus:
     error: TureenError | None = None
     approximation: tuple[Approximation, ...] = ()
     facts: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    catching_up: tuple[CatchingUp, ...] = ()
+    condition_errors: int = 0
 
     @classmethod
     def of(cls, message: Mapping[str, Any]) -> QueryStatus:
@@ -78,6 +83,8 @@ class QueryStatus:
             sources=tuple(message.get("sources") or ()),
             error=error_from(error) if error else None,
             approximation=approximations_of(message.get("approximation")),
+            catching_up=catching_up_of(message.get("catching_up")),
+            condition_errors=int(message.get("predicate_errors") or 0),
             facts={key: value for key, value in message.items() if key != "handle"},
         )
 

@@ -18,6 +18,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tureen.catching_up import catching_up_of
+
 COLUMNS = ("operator", "detail", "est. rows", "est. ms")
 VERBOSE_COLUMNS = ("operator", "detail", "edge", "est. rows", "est. ms")
 ANALYZED_COLUMNS = ("rows", "ms")
@@ -116,6 +118,7 @@ def headline(plan: Mapping[str, Any]) -> list[str]:
     subject = f"query {plan['query_id']}" if plan["query_id"] else "a query that is not registered,"
     state = ", paused" if plan["paused"] else ""
     lines = [f"{subject} over {', '.join(plan['sources'])}, maintenance {plan['maintenance']}{state}"]
+    lines += [f"{one}: figures are of what it has" for one in catching_up_of(plan.get("catching_up"))]
     if plan["uses"]:
         lines.append(f"through {'views' if len(plan['uses']) > 1 else 'the view'} {', '.join(plan['uses'])}")
     if plan["reason"]:

@@ -40,6 +40,15 @@ be ``{"more": n}`` where so many others would be too long for a header. Without 
 METADATA_APPROXIMATION = "tureen.approximation"
 """The same in the metadata of an Arrow schema, whole; without it an answer is exact."""
 
+HEADER_CATCHING_UP = "tureen-catching-up"
+"""On a snapshot: its sources that have not yet what their topics held when their reading began, a JSON array
+as of the tags. Without it there is none, or the broker is an older one."""
+METADATA_COMPLETE = "tureen.complete"
+METADATA_CATCHING_UP = "tureen.catching_up"
+METADATA_CONDITION_ERRORS = "tureen.condition_errors"
+"""In the metadata of an Arrow schema, where the answer is not complete, or so many rows are not in it since
+their condition could not be computed."""
+
 HEADER_AT_MS = "tureen-at-ms"
 HEADER_OCCASION = "tureen-occasion"
 """On records of changes, with the position: their instant; ``snapshot`` or ``end`` where it is no step's."""

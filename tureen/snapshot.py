@@ -13,8 +13,14 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from tureen.approximation import Approximation, approximations_from
+from tureen.catching_up import CatchingUp, catching_up_from
 from tureen.errors import InstantRefused, PackageMissing
-from tureen.protocol import HEADER_APPROXIMATION, HEADER_CHANGE_POSITION, METADATA_APPROXIMATION
+from tureen.protocol import (
+    HEADER_APPROXIMATION,
+    HEADER_CATCHING_UP,
+    HEADER_CHANGE_POSITION,
+    METADATA_APPROXIMATION,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -77,14 +83,16 @@ class Snapshot:
 
     position: opaque; two snapshots with the same position saw the same data. now_ms: NOW of the query in ms
     since 1970, None before its first row. complete: False where the window reaches back to rows that are no
-    longer retained; it is complete from ``complete_from_ms`` on. approximation: what of it is not exact and
-    why, only ever where the query allowed that; empty: it is exact. errors: selected values that could not be
-    computed and stand as NULL. late, dead_letters: records of its sources that the answer lacks, since they
-    came at or before NOW or could not be read; counted from ``counted_from_ms`` on, None: from a time that is
-    not known. change_position: where its changes go on, for ``query.changes(since=...)``; None where it is
-    not told. archive_rows: how many rows of the archive it was made with; None: it was made without.
-    earliest_ms: the first instant that ``at`` may name for this query, told with archive_rows; None: there is
-    no bound.
+    longer retained, and is complete from ``complete_from_ms`` on; and where sources are ``catching_up``: they
+    have not read yet what their topics held when the broker began to read them. approximation: what of it is
+    not exact and why, only ever where the query allowed that; empty: it is exact. errors: selected values
+    that could not be computed and stand as NULL. condition_errors: rows whose condition could not be
+    computed, which are not in it; counted while the query stands. late, dead_letters: records of its sources
+    that the answer lacks, since they came at or before NOW or could not be read; counted from
+    ``counted_from_ms`` on, None: from a time that is not known. change_position: where its changes go on, for
+    ``query.changes(since=...)``; None where it is not told. archive_rows: how many rows of the archive it
+    was made with; None: it was made without. earliest_ms: the first instant that ``at`` may name for this
+    query, told with archive_rows; None: there is no bound.
     """
 
     table: pa.Table
@@ -100,18 +108,24 @@ class Snapshot:
     late: int = 0
     dead_letters: int = 0
     counted_from_ms: int | None = None
+    catching_up: tuple[CatchingUp, ...] = ()
+    condition_errors: int = 0
 
     @classmethod
     def of(cls, reply: Reply) -> Snapshot:
         """Read a reply in the format ``arrow`` (a stream of Arrow IPC). O(rows)."""
-        headers = reply.headers
+        with pa.ipc.open_stream(reply.content) as reader:
+            table = reader.read_all()
+        return cls.said(table, reply.headers)
+
+    @classmethod
+    def said(cls, table: pa.Table, headers: Mapping[str, str]) -> Snapshot:
+        """What the headers of a reply say of it, with some rows of it."""
 
         def number(name: str) -> int | None:
             text = headers.get(name, "")
             return int(text) if text.lstrip("-").isdigit() else None
 
-        with pa.ipc.open_stream(reply.content) as reader:
-            table = reader.read_all()
         return cls(
             table=table,
             position=headers.get("tureen-position", ""),
@@ -126,6 +140,8 @@ class Snapshot:
             late=number("tureen-late") or 0,
             dead_letters=number("tureen-dead-letters") or 0,
             counted_from_ms=number("tureen-counted-from-ms"),
+            catching_up=catching_up_from(headers.get(HEADER_CATCHING_UP)),
+            condition_errors=number("tureen-condition-errors") or 0,
         )
 
     @property

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tureen import console
+from tureen import console, remarks
 from tureen.changes import AwayEvent, ChangesEvent, EndEvent, Event, SnapshotEvent
 from tureen.columns import Row
 from tureen.folding import Fold
@@ -74,6 +74,7 @@ def show_event(event: Event, as_json: bool) -> None:
             click.echo("\t".join(("", "at", *(column.name for column in event.columns))))
         for row in event.rows:
             click.echo("\t".join(("=", "", *map(console.cell, row))))
+        remarks.show_remarks(event)
     elif isinstance(event, ChangesEvent):
         for change in event:
             sign = "+" if change.weight > 0 else "-"

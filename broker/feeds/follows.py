@@ -155,7 +155,7 @@ class Follows:
         """Follow them, in the shard's thread; those that cannot be, and why. A paused query is followed
         in silence until it runs again.
         """
-        view = engine.view()
+        view = self._node.shards[memories[0].shard].told(engine.view())
         refused: dict[Memory, TureenError] = {}
         for memory in memories:
             try:

@@ -8,8 +8,10 @@
     {"type":"end","reason":r,"position":p,"now_ms":n,"error":{..}}
 
 What is too long for a line comes in several; all but the last say ``"more":true`` and have no position, so
-that nobody goes on from the middle. ``approximation`` has the tags of the answer as of that line; a line
-without it is of an exact answer. Values are those of answers in JSON (:mod:`topics.json_rows`).
+that nobody goes on from the middle. Of a snapshot the first line has ``catching_up``, ``errors`` and
+``condition_errors`` of the answer where there are any. ``approximation`` has the tags of
+the answer as of that line; a line without it is of an exact answer. Values are those of answers in JSON
+(:mod:`topics.json_rows`).
 Cost: some tenths of a microsecond a value, and 0.2 ms for what has more than a few rows.
 """
 
@@ -26,6 +28,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from broker.feeds.cursor import Cursor
+from engine.model.answer import Answer
 from engine.model.approximation import Approximation
 from topics.json_rows import json_values
 from tureen.errors import TureenError
@@ -141,6 +144,17 @@ def changes_within(line: bytes) -> bytes:
     return line[start : -len(_WHOLE) if line.endswith(_WHOLE) else -len(_MORE)]
 
 
+def remarks_text(answer: Answer) -> bytes:
+    """The members that tell what an answer lacks besides; nothing where that is nothing."""
+    told = {
+        "catching_up": [one.as_dict() for one in answer.catching_up],
+        "errors": answer.errors,
+        "condition_errors": answer.condition_errors,
+    }
+    told = {name: value for name, value in told.items() if value}
+    return b"," + orjson.dumps(told)[1:-1] if told else b""
+
+
 def snapshot_line(
     rows: pa.Table,
     cursor: Cursor,
@@ -148,13 +162,15 @@ def snapshot_line(
     complete_from_ms: int | None,
     more: bool,
     tags: Sequence[Approximation] = (),
+    remarks: bytes = b"",
 ) -> bytes:
-    """A line of the type snapshot, with these rows. head: for the first line of a feed."""
-    return b'{"type":"snapshot",%b%b,"complete_from_ms":%b%b,"rows":[%b%b' % (
+    """A line of the type snapshot, with these rows. head, remarks: for the first line of a feed."""
+    return b'{"type":"snapshot",%b%b,"complete_from_ms":%b%b%b,"rows":[%b%b' % (
         b'"now_ms":%b' % _now(cursor.now_ms) if more else _at(cursor),
         head,
         _now(complete_from_ms),
         tags_text(tags),
+        remarks,
         b",".join(row_texts(rows)),
         _MORE if more else _WHOLE,
     )

@@ -117,7 +117,7 @@ class Snapshots:
             view = await self.view_at(number, name, at_ms)
             try:
                 taken = await self._timed(view, number, name, form, at_ms, first)
-                if not archive or taken.answer.complete:
+                if not archive or taken.answer.complete_from_ms is None:
                     return taken
                 return await self._completed(view, name, form, at_ms, first)
             except InstantOutOfRange as refused:
@@ -378,6 +378,7 @@ def _headers(taken: Taken) -> dict[str, str]:
         "Tureen-Approximate": str(found.approximate).lower(),
         "Tureen-Approximation": header_text(found.approximation),
         "Tureen-Errors": str(found.errors),
+        "Tureen-Condition-Errors": str(found.condition_errors),
         "Tureen-Late": str(found.lost.late),
         "Tureen-Dead-Letters": str(found.lost.broken),
         "Cache-Control": "no-store",
@@ -388,6 +389,8 @@ def _headers(taken: Taken) -> dict[str, str]:
         headers["Tureen-Counted-From-Ms"] = str(found.lost.since_ms)
     if found.complete_from_ms is not None:
         headers["Tureen-Complete-From-Ms"] = str(found.complete_from_ms)
+    if found.catching_up:
+        headers["Tureen-Catching-Up"] = header_text(found.catching_up)
     if taken.archive is not None:
         headers["Tureen-Archive-Rows"] = str(taken.archive.rows)
         if taken.archive.earliest_ms is not None:

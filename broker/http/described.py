@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
-from broker.http.formats import lost_facts, tag_dicts
+from broker.http.formats import catching_up_dicts, lost_facts, tag_dicts
 from broker.worker import options as query_options
 from broker.worker.entries import QueryEntry
 from broker.worker.node import Node
@@ -79,6 +79,7 @@ def described(node: Node, name: str) -> dict[str, Any]:
                 "born": str(info.born),
                 "predicate_errors": info.predicate_errors,
                 "position": str(view.position),
+                "catching_up": catching_up_dicts(view.catching_up(info.sources)),
                 **lost_facts(view.lost(name)),
             }
     return told

@@ -19,7 +19,7 @@ from broker.archive.cold import Cold
 from broker.http.answers import Snapshots
 from broker.http.asking import asked
 from broker.http.errors import BadRequest
-from broker.http.formats import columns_json, rows_json, tag_dicts
+from broker.http.formats import catching_up_dicts, columns_json, rows_json, tag_dicts
 from broker.http.requests import instant_ms
 from broker.settings import Settings
 from broker.worker.node import Node
@@ -112,6 +112,7 @@ class Differences:
                 "to_ms": after.now_ms,
                 "complete": before.complete and after.complete,
                 "complete_from_ms": _latest(before, after),
+                "catching_up": catching_up_dicts(after.catching_up),
                 "approximation": tag_dicts(after.approximation),
                 "archive_rows": one.rows + other.rows,
                 "added_total": len(weights) - went,

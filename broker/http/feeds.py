@@ -30,6 +30,7 @@ from broker.feeds.lines import (
     end_object,
     framed,
     progress_line,
+    remarks_text,
     snapshot_line,
     tags_text,
 )
@@ -283,7 +284,8 @@ class Feed:
                 head = reader.head if start == 0 else b""
                 from_ms, cursor = answered.complete_from_ms, reader.cursor
                 tags = answered.approximation if start == 0 else ()
-                line = await reader.run(partial(snapshot_line, part, cursor, head, from_ms, more, tags))
+                told = remarks_text(answered) if start == 0 else b""
+                line = await reader.run(partial(snapshot_line, part, cursor, head, from_ms, more, tags, told))
                 await self._tell("snapshot", [line], None if more else cursor)
             del answered, rows
         else:
@@ -373,7 +375,8 @@ class Feed:
                 raise LimitExceeded("snapshot_bytes_max", limit, rows.nbytes)
             cursor, head = reader.cursor, reader.head
             from_ms, tags = answered.complete_from_ms, answered.approximation
-            body = await reader.run(partial(snapshot_line, rows, cursor, head, from_ms, False, tags))
+            told = remarks_text(answered)
+            body = await reader.run(partial(snapshot_line, rows, cursor, head, from_ms, False, tags, told))
             body = body[:-2] + b',"end":null}'
         else:
             reader.resume(since)

@@ -29,10 +29,16 @@ import orjson
 import pyarrow as pa
 
 from broker.http.row_texts import rows_text
-from engine.model.answer import Answer, AnswerColumns, Lost
+from engine.model.answer import Answer, AnswerColumns, CatchingUp, Lost
 from engine.model.approximation import Approximation
 from tureen.errors import LimitExceeded
-from tureen.protocol import METADATA_APPROXIMATION, SnapshotFormat
+from tureen.protocol import (
+    METADATA_APPROXIMATION,
+    METADATA_CATCHING_UP,
+    METADATA_COMPLETE,
+    METADATA_CONDITION_ERRORS,
+    SnapshotFormat,
+)
 
 CONTENT_TYPES: dict[SnapshotFormat, str] = {
     "json": "application/json",
@@ -90,7 +96,9 @@ def facts(answer: Answer) -> dict[str, Any]:
         "complete_from_ms": answer.complete_from_ms,
         "approximate": answer.approximate,
         "approximation": tag_dicts(answer.approximation),
+        "catching_up": catching_up_dicts(answer.catching_up),
         "errors": answer.errors,
+        "condition_errors": answer.condition_errors,
         **lost_facts(answer.lost),
     }
 
@@ -98,6 +106,11 @@ def facts(answer: Answer) -> dict[str, Any]:
 def tag_dicts(tags: Iterable[Approximation]) -> list[dict[str, Any]]:
     """What of an answer is not exact, as JSON has it; empty: it is exact."""
     return [tag.as_dict() for tag in tags]
+
+
+def catching_up_dicts(sources: Iterable[CatchingUp]) -> list[dict[str, Any]]:
+    """The sources that have not yet what their topics held, as JSON has it."""
+    return [source.as_dict() for source in sources]
 
 
 def tag_words(tags: Iterable[Mapping[str, Any]]) -> str:
@@ -235,10 +248,23 @@ def _stream_head(schema: pa.Schema) -> bytes:
 def _arrow(answer: Answer) -> bytes:
     batches = [one.serialize() for one in answer.rows.batches() if one.num_rows]
     schema = answer.rows.schema
-    if answer.approximation:
-        told = orjson.dumps(tag_dicts(answer.approximation))
-        schema = schema.with_metadata({**(schema.metadata or {}), METADATA_APPROXIMATION.encode(): told})
+    if told := _metadata(answer):
+        schema = schema.with_metadata({**(schema.metadata or {}), **told})
     return b"".join((_stream_head(schema), *batches, _STREAM_END))
+
+
+def _metadata(answer: Answer) -> dict[bytes, bytes]:
+    """What a schema says of an answer that is not exact and whole; nothing where it is."""
+    told = {}
+    if answer.approximation:
+        told[METADATA_APPROXIMATION] = orjson.dumps(tag_dicts(answer.approximation))
+    if not answer.complete:
+        told[METADATA_COMPLETE] = b"false"
+    if answer.catching_up:
+        told[METADATA_CATCHING_UP] = orjson.dumps(catching_up_dicts(answer.catching_up))
+    if answer.condition_errors:
+        told[METADATA_CONDITION_ERRORS] = b"%d" % answer.condition_errors
+    return {name.encode(): value for name, value in told.items()}
 
 
 _ENCODERS = {"ndjson": _ndjson, "csv": _csv, "arrow": _arrow}

@@ -9,6 +9,7 @@ from typing import Any
 
 from broker.http.described import standing
 from broker.http.errors import QueryNotRunning
+from broker.http.formats import catching_up_dicts
 from broker.worker.node import Node
 from engine.engine import Engine
 from engine.language.query import Query
@@ -22,8 +23,9 @@ async def plan_of(node: Node, query_id: str, analyze: bool) -> dict[str, Any]:
     if entry.shard is None:
         raise QueryNotRunning(entry.state, entry.error)
     timer = perf_counter_ns if analyze else None
+    behind = _catching_up(node, entry.shard, entry.sources)
     found = await node.shards.ask(entry.shard, lambda engine: engine.explain(query_id=query_id, timer=timer))
-    return found.as_dict()
+    return found.as_dict() | behind
 
 
 async def proposals_of(node: Node, query_id: str) -> list[dict[str, Any]]:
@@ -63,11 +65,15 @@ async def plan_for(
     shard = _beside(node, query) if of_rows else None
     if shard is None:
         found = await asyncio.to_thread(lambda: _without_rows(node, query).explain(sql=query.sql))
-    else:
-        found = await node.shards.ask(
-            shard, lambda engine: engine.explain(sql=query.sql, timer=timer), wait_ms
-        )
-    return found.as_dict()
+        return found.as_dict()
+    behind = _catching_up(node, shard, query.sources)
+    found = await node.shards.ask(shard, lambda engine: engine.explain(sql=query.sql, timer=timer), wait_ms)
+    return found.as_dict() | behind
+
+
+def _catching_up(node: Node, shard: int, sources: Sequence[str]) -> dict[str, Any]:
+    """The sources that have not yet what their topics held, taken before the figures that lack it."""
+    return {"catching_up": catching_up_dicts(node.shards[shard].view().catching_up(sources))}
 
 
 def _beside(node: Node, query: Query) -> int | None:

@@ -227,6 +227,10 @@ class Shard(threading.Thread):
         """Partitions of a stream with unread records, as of the last poll."""
         return self._streams.lagging.get(SourceName(name), frozenset())
 
+    def told(self, view: View) -> View:
+        """The engine's view between two steps, which says how far sources are; in the shard's own thread."""
+        return self._streams.catch_ups.told(view)
+
     @property
     def broken(self) -> Mapping[str, ChangesBroken]:
         """Queries that went since their changes could not be told, and why."""
@@ -367,20 +371,23 @@ class Shard(threading.Thread):
         self._saving.begin(self._store, replayed=bool(back.replayed))
         self._steps.begin(back.engine, claimed.epoch, back.pending)
         self._lost_output = back.lost_output
-        self._view = back.engine.view()
-        self._books.begin(self._view, back.engine)
-        self._emission.came(
-            self._view, ((one.query_id, one.registration.sql) for one in self._view.standing.values())
-        )
-        sources = [(self._books.sources[info.name], info.next_offsets) for info in self._view.sources()]
+        view = back.engine.view()
+        self._books.begin(view, back.engine)
+        self._emission.came(view, ((one.query_id, one.registration.sql) for one in view.standing.values()))
+        sources = [(self._books.sources[info.name], info.next_offsets) for info in view.sources()]
         streams = [(one, offsets) for one, offsets in sources if isinstance(one, Stream)]
         self._streams.add(streams, self._steps.now_ms())
+        self._show()
         self._remove_at_last()
         if self._held_by is not None:
             lives.forget(self._settings.data_dir, [self._held_by])
         self.state = "live"
         if not self.recovered.done():
             self.recovered.set_result(None)
+
+    def _show(self) -> None:
+        """Let readers see what the last step left."""
+        self._view = self.told(self._steps.engine.view())
 
     def _remove_at_last(self) -> None:
         """Make steps of what was removed while the shard was held; the engine came back without."""
@@ -393,7 +400,7 @@ class Shard(threading.Thread):
         outgoing = Outgoing()
         outcomes = self._execution.carry_out(commands, outgoing)
         self._steps.commit(outgoing)
-        self._view = self._steps.engine.view()
+        self._show()
         self._removed_at = self._steps.engine.position
         refused = [outcome["error"] for outcome in outcomes if outcome["state"] == "ERROR"]
         log.info("removals_made", shard=self.number, removed=len(commands), refused=refused)
@@ -509,7 +516,7 @@ class Shard(threading.Thread):
             outgoing = Outgoing()
             self._steps.give_up(self._lost_output, outgoing)
             self._steps.commit(outgoing)
-            self._view = self._steps.engine.view()
+            self._show()
         self._ingestion.worked(alone=False)
         busy, has_room = False, True
         while not self._troubles.stopping:
@@ -546,13 +553,15 @@ class Shard(threading.Thread):
             if outgoing.last is not None:
                 STEP_SECONDS.labels(str(self.number)).observe(time.perf_counter() - began_s)
                 self._steps.commit(outgoing)
-                self._view = self._steps.engine.view()
+                self._show()
                 self._listener.committed(self.number, self._view, outgoing.results, outgoing.touched)
                 self._ingestion.worked(alone=works)
             self._inbox.done()
             busy = (works or outgoing.last is None) and self._steps.engine.idle()
             if busy:
-                self._view = self._steps.engine.view()
+                self._show()
+            else:  # what was heard of topics may have changed
+                self._view = self.told(self._view)
             self._revise_if_due()
             self._pulse.beat(SAVING)
             self._saving.save_if_due(self._steps.engine, self._steps.pending)
@@ -591,4 +600,4 @@ class Shard(threading.Thread):
         revised = self._steps.engine.revise(*turned)
         if revised:
             self.counts.revised += revised
-            self._view = self._steps.engine.view()
+            self._show()

@@ -171,6 +171,7 @@ _NOTHING: dict[str, Any] = {
     "constraints": [],
     "absent_columns": [],
     "archive": None,
+    "catching_up": None,
 }
 
 
@@ -204,6 +205,7 @@ def _stream(node: Node, name: str, info: SourceInfo | None) -> dict[str, Any]:
         "counted_from_ms": info.lost.since_ms if info else None,
         "next_offsets": info.next_offsets if info else {},
         "lagging": sorted(shard.lagging(name)),
+        "catching_up": next((one.as_dict() for one in shard.view().catching_up((name,))), None),
         "records": shard.counts.records.get(name, 0),
         "entered": shard.counts.entered.get(name, 0),
         "shed": shard.counts.shed.get(name, 0),

@@ -17,6 +17,7 @@ from typing import Any
 
 from broker import logs
 from broker.settings import Settings
+from broker.worker.catching_up import CatchUps
 from broker.worker.inbox import Inbox
 from broker.worker.intake import Intake, Opening, Shedding, look_at, topic_recreated
 from broker.worker.pace import Pace
@@ -72,6 +73,7 @@ class Streams:
         self.by_name: dict[SourceName, ReadStream] = {}
         self.errors: dict[SourceName, dict[str, Any]] = {}
         self.lagging: dict[SourceName, frozenset[int]] = {}
+        self.catch_ups = CatchUps()
         self._number = number
         self._settings = settings
         self._shared = shared
@@ -93,6 +95,7 @@ class Streams:
             pace = Pace(stream, self._settings.heartbeat_ms, clock_ms, offsets)
             self.by_name[stream.name] = ReadStream(stream, pace)
             self._shared.lookout.add(stream.topic)
+            self.catch_ups.begin(stream.name)
             wanted[stream.name] = stream, offsets
         self._unopened |= wanted.keys()
         self._open(wanted)
@@ -106,6 +109,7 @@ class Streams:
         self._cut_off.discard(name)
         self.errors.pop(name, None)
         self.lagging.pop(name, None)
+        self.catch_ups.forget(name)
 
     def close(self) -> None:
         for name in list(self.by_name):
@@ -215,6 +219,7 @@ class Streams:
             wait_ms = self._settings.first_record_wait_ms
             intake = Intake(stream, self._shared, partial(self._comes, name), opening, offsets, wait_ms)
             self.by_name[name].intake = intake
+            self.catch_ups.found(name, {**opening.begins, **offsets}, opening.ends)
             self._topic_ids[stream.topic] = intake.topic_id
             log.info("stream_reads", shard=self._number, stream=name, topic=stream.topic)
 
@@ -224,6 +229,7 @@ class Streams:
             stream.intake.close()
             stream.intake = None
         stream.lost = True
+        self.catch_ups.lose(name)
         self._cut_off.discard(name)
         self.lagging.pop(name, None)
         if self.errors.get(name, {}).get("code") != error.code:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
 import pyarrow as pa
 
@@ -122,16 +122,38 @@ class Lost:
 
 
 @dataclass(frozen=True, slots=True)
+class CatchingUp:
+    """A source that has not yet what its topic held when its reading began: an answer over it lacks that.
+
+    read, of: offsets of all partitions; of: None while Kafka has not told where they end. waiting: rows that
+    were read and are above NOW. lost: it reads no more, since its topic or records of it are gone.
+    """
+
+    source: str
+    read: int
+    of: int | None
+    waiting: int
+    lost: bool = False
+
+    def as_dict(self) -> dict[str, str | int | None]:
+        """As JSON has it."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """The answer of one query.
 
     rows: in (timestamp, partition, offset) order, columns as selected.
     position: the step it is true after. now_ms: NOW of the query; None before the first row.
-    complete: False when rows the window reaches back to are retained no more (or never were).
-    complete_from_ms: the instant from which it is complete; None when it is complete.
+    complete: False when rows the window reaches back to are retained no more (or never were), or a source has
+    not yet what its topic held.
+    complete_from_ms: the instant from which on all rows are retained; None when all that it needs are.
     approximation: what of it is not exact, and why; empty: it is exact.
     errors: values of the selected columns that could not be computed and stand as NULL.
     lost: records of its sources that gave no row.
+    catching_up: of its sources those that have not yet what their topics held.
+    condition_errors: rows whose condition could not be computed, which are not in it, since it stands.
     """
 
     query_id: str
@@ -143,6 +165,8 @@ class Answer:
     approximation: tuple[Approximation, ...] = ()
     errors: int = 0
     lost: Lost = field(default_factory=Lost)
+    catching_up: tuple[CatchingUp, ...] = ()
+    condition_errors: int = 0
 
     @property
     def approximate(self) -> bool:

@@ -66,13 +66,15 @@ Completion = Callable[[Aggregate, Relation, Relation], Relation]
 class Evaluated:
     """errors: values that could not be computed. complete_from_ms: None where nothing the windows reach back
     to is gone. visited: of an answer of one row whose aggregates were completed by estimates, those columns
-    with what they are of the rows alone.
+    with what they are of the rows alone. condition_errors: rows of scans whose predicate was an error, where
+    it was evaluated now.
     """
 
     rows: AnswerColumns
     errors: int
     complete_from_ms: int | None
     visited: tuple[tuple[str, float | None], ...] = ()
+    condition_errors: int = 0
 
     @property
     def table(self) -> pa.Table:

@@ -8,15 +8,15 @@ serves them all.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from engine.language.evaluate import truth
 from engine.language.expressions import Expression, reads_made
 from engine.language.query import Scan
-from engine.model.batch import Int64Array
+from engine.model.batch import BoolArray, Column, Int64Array
 from engine.model.lazy_columns import readable
 from engine.operators.assignment import (
     Assigned,
@@ -60,12 +60,22 @@ def is_range(scan: Scan) -> bool:
     return not isinstance(scan.window, RowWindow) or scan.window.plain
 
 
+@dataclass(slots=True)
+class ConditionErrors:
+    """rows: of how many a predicate ended as an error, where it was evaluated for one answer: those whose
+    matches are kept were counted when they came.
+    """
+
+    rows: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class ScanAt:
     """The rows of a stream as they stood at an instant.
 
     now_ms: NOW; None: nothing is visible yet. end: the ordinal after the last visible row. slot_of: where
-    the matches of a predicate are kept, None where they are not.
+    the matches of a predicate are kept, None where they are not. errors: counts those of predicates whose
+    matches are not kept; None: nobody asks.
     """
 
     rows: Rows
@@ -73,6 +83,7 @@ class ScanAt:
     retained_from_ms: int | None
     end: int
     slot_of: Callable[[Expression], int | None]
+    errors: ConditionErrors | None = field(default=None, kw_only=True)
 
     @classmethod
     def now(cls, rows: Rows, now_ms: int | None, retained_from_ms: int | None) -> ScanAt:
@@ -86,9 +97,11 @@ class ScanAt:
         end = rows.first_at_or_after(at_ms + 1)
         return cls(rows, at_ms, retained_from_ms, end, lambda predicate: None)
 
-    def with_slots(self, slot_of: Callable[[Expression], int | None]) -> ScanAt:
+    def with_slots(
+        self, slot_of: Callable[[Expression], int | None], errors: ConditionErrors | None = None
+    ) -> ScanAt:
         """The same rows for another query."""
-        return replace(self, slot_of=slot_of)
+        return replace(self, slot_of=slot_of, errors=errors)
 
     # --- any scan ---------------------------------------------------------------------------------
 
@@ -176,7 +189,7 @@ class ScanAt:
                 kept = where[accepted[where - first]]
             else:
                 columns = rows_at(self.rows.schema, [(part, where)]).columns
-                kept = where[truth(predicate, columns, len(where))[0]]
+                kept = where[self._true(predicate, columns, len(where))]
             if len(kept):
                 found.append((part, kept))
         return found
@@ -229,4 +242,11 @@ class ScanAt:
         """Places of a part that a predicate accepts, worked out from the rows."""
         schema = self.rows.schema
         rows = part.batch(schema) if reads_made(predicate, len(schema)) else part.values(schema)
-        return first + np.flatnonzero(truth(predicate, readable(rows.slice(first, last)), last - first)[0])
+        return first + np.flatnonzero(self._true(predicate, readable(rows.slice(first, last)), last - first))
+
+    def _true(self, predicate: Expression, columns: Sequence[Column], n: int) -> BoolArray:
+        """Which of n rows a predicate accepts."""
+        true, error = truth(predicate, columns, n)
+        if self.errors is not None and error is not None and self.slot_of(predicate) is None:
+            self.errors.rows += int(np.count_nonzero(error))
+        return true

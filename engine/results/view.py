@@ -20,7 +20,7 @@ from engine.joins.joins import JoinViews
 from engine.joins.shape import Shape
 from engine.joins.view import JoinView
 from engine.language.query import Filter, Project
-from engine.model.answer import Answer, Lost, QueryInfo, SourceInfo
+from engine.model.answer import Answer, CatchingUp, Lost, QueryInfo, SourceInfo
 from engine.model.approximation import Approximation
 from engine.model.batch import Batch
 from engine.model.changes import Changes, Operator
@@ -31,7 +31,7 @@ from engine.model.step import Position
 from engine.operators.chain import CompositeSource
 from engine.operators.earlier import can_answer, require_answer, require_versions
 from engine.operators.pipeline import Evaluated, evaluate
-from engine.operators.scan import ScanAt
+from engine.operators.scan import ConditionErrors, ScanAt
 from engine.promising.found import FoundRows
 from engine.results.estimated_aggregates import with_visited
 from engine.results.found_answers import NOTHING_YET, Found, evaluate_found
@@ -93,6 +93,8 @@ class View:
     """Of a followed query, as of now: a strategy may change whenever, and changes no answer."""
     _approximation: Mapping[str, tuple[Approximation, ...]] = field(default_factory=dict)
     """What of answers is not exact, by query id; exact ones are not in it."""
+    _catching_up: Mapping[str, CatchingUp] = field(default_factory=dict)
+    """Sources that have not yet what their topics held, as whoever reads those knows."""
 
     def snapshot(
         self,
@@ -214,17 +216,33 @@ class View:
         self._standing(query_id)
         return self._approximation.get(query_id, ())
 
+    def with_catching_up(self, sources: Mapping[str, CatchingUp]) -> View:
+        """The same, which says that some sources have not yet what their topics held."""
+        return self if sources == self._catching_up else replace(self, _catching_up=sources)
+
+    @property
+    def is_catching_up(self) -> bool:
+        """Whether a source is."""
+        return bool(self._catching_up)
+
+    def catching_up(self, sources: Collection[str]) -> tuple[CatchingUp, ...]:
+        """Of some sources those that have not yet what their topics held."""
+        return tuple(one for name, one in self._catching_up.items() if name in sources)
+
     def _answer(self, query_id: str, now_ms: int | None, result: Evaluated, over: SetView) -> Answer:
+        catching_up = self.catching_up(over.sources)
         return Answer(
             query_id,
             result.rows,
             self.position,
             now_ms,
-            complete=result.complete_from_ms is None,
+            complete=result.complete_from_ms is None and not catching_up,
             complete_from_ms=result.complete_from_ms,
             approximation=self._approximation.get(query_id, ()),
             errors=result.errors,
             lost=_lost(over),
+            catching_up=catching_up,
+            condition_errors=self._predicate_errors(self._standing(query_id)) + result.condition_errors,
         )
 
     def _evaluated(
@@ -247,9 +265,12 @@ class View:
                 _require_slots(query, over)
                 over.counts.keep(counted)
                 return counted.evaluated()
-        at = query.at(over.at if at_ms is None else self._earlier(query, over, at_ms))
+        wrong = ConditionErrors()
+        at = query.at(over.at if at_ms is None else self._earlier(query, over, at_ms), wrong)
         joins = over.joins if query.keeps_matches else None
         result = evaluate(query.query, at, limit, self.limits, query.partials, joins, STREAMS, first=first)
+        if wrong.rows:
+            result = replace(result, condition_errors=wrong.rows)
         _require_slots(query, over)
         if remembers and result.rows.n == result.rows.total:
             over.read[query.query_id] = query, result

@@ -16,7 +16,7 @@ from engine.model.source import SourceName
 from engine.model.step import Position, Registration
 from engine.model.tolerance import WEIGHT_DEFAULT, Tolerance
 from engine.operators.maintained.kept_aggregate import KeptAggregate
-from engine.operators.scan import ScanAt
+from engine.operators.scan import ConditionErrors, ScanAt
 from engine.stems.match_place import Place, slot_at
 
 INACTIVE_WEIGHT = 1e-6
@@ -163,9 +163,11 @@ class StandingQuery:
                     return slot_at(place)
         return None
 
-    def at(self, sources: Mapping[SourceName, ScanAt]) -> dict[SourceName, ScanAt]:
-        """The sources as this query sees them: with its slots."""
-        return {name: at.with_slots(partial(self.slot_of, name)) for name, at in sources.items()}
+    def at(
+        self, sources: Mapping[SourceName, ScanAt], errors: ConditionErrors | None = None
+    ) -> dict[SourceName, ScanAt]:
+        """The sources as this query sees them: with its slots. errors: counts failed conditions."""
+        return {name: at.with_slots(partial(self.slot_of, name), errors) for name, at in sources.items()}
 
 
 def set_key(sources: tuple[SourceName, ...]) -> SetKey:

@@ -215,3 +215,20 @@ def test_of_a_large_answer_the_first_rows_are_shown_and_of_one_number_its_curve(
     page = show(counting)
     expect(page.get_by_role("cell", name="[0, 500, 1000]", exact=True)).to_be_visible()
     expect(page.get_by_role("img", name=re.compile("^n: n 3"))).to_be_visible()
+
+
+def test_what_is_not_whole_says_so(service: Broker, name: str, show: Callable[..., Page]) -> None:
+    """The last row of what was there before stays above NOW; no row has a condition that can be computed."""
+    service.admin.ensure_source_topic(name)
+    service.send(name, rows(0, 1_000, 2_000))
+    service.create(stream_sql(name, columns="id BIGINT, v DOUBLE, s STRING, ts TIMESTAMP"))
+    handle = service.register(f"SELECT id FROM {name} WHERE id / 0 > 1")
+    page = show(handle)
+    expect(
+        page.get_by_text(f"Incomplete: {name} is catching up: all 3 records are read, 1 row waits")
+    ).to_be_visible(timeout=80_000)
+    expect(page.get_by_text("2 rows are not in the answer: their condition could not be")).to_be_visible()
+    page.goto(page.url.split("#")[0] + f"#/sources/{name}")
+    expect(page.get_by_text(f"{name} is catching up")).to_be_visible()
+    service.send(name, rows(9_000))
+    expect(page.get_by_text(f"{name} is catching up")).to_be_hidden()

@@ -77,10 +77,11 @@ def snapshot(
         if form == "table":
             console.show_snapshot(client.snapshot(handle, at, archive=archive), rows)
             return
-        content = client.fetch(handle, cast("SnapshotFormat", form), at, archive=archive).content
+        reply = client.fetch(handle, cast("SnapshotFormat", form), at, archive=archive)
     if output is None:
-        console.write_answer(content, form)
+        console.show_reply(reply, form)
         return
+    content = reply.content
     try:
         output.write_bytes(content)
     except OSError as error:

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from tureen import console
+from tureen.catching_up import CatchingUp
 from tureen.facts import Source
 
 
@@ -59,6 +60,9 @@ def show(found: Sequence[Source]) -> None:
 def show_notes(found: Sequence[Mapping[str, Any]]) -> None:
     """What is likely to be wrong with sources: columns that no record has, records that gave no row."""
     for one in found:
+        if one.get("catching_up"):
+            behind = CatchingUp.of_message(one["catching_up"])
+            console.err().print(str(behind), style="yellow", markup=False)
         absent = one.get("absent_columns") or ()
         if absent:
             console.err().print(

@@ -35,6 +35,12 @@ CONTINUED = "   ...> "
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     help="Read the statement from a file.",
 )
+@click.option(
+    "--wait/--no-wait",
+    "waits",
+    default=True,
+    help="Ask a SELECT when its sources have read what their topics hold, or at once.  [default: wait]",
+)
 @click.option("--once", is_flag=True, hidden=True, help="A SELECT is asked once anyway.")
 @click.option(
     "--archive/--no-archive",
@@ -51,6 +57,7 @@ CONTINUED = "   ...> "
 def sql(
     text: str | None,
     file: Path | None,
+    waits: bool,
     once: bool,
     archive: bool | None,
     form: str | None,
@@ -66,15 +73,16 @@ def sql(
 
     TEXT is one or more statements, divided by semicolons; `-` or nothing reads stdin, and a terminal gets a
     prompt. The first that is refused ends the run. A SELECT is answered once and leaves nothing behind, as a
-    table on a terminal and as CSV elsewhere; with EMIT CHANGES a terminal shows its changes until Ctrl-C.
-    REGISTER SELECT registers it, and prints its handle once.
+    table on a terminal and as CSV elsewhere. Where a stream has not read yet what its topic held when it was
+    created, or the broker started, it waits for that; --no-wait does not. With EMIT CHANGES a terminal shows
+    its changes until Ctrl-C. REGISTER SELECT registers it, and prints its handle once.
 
     \b
     tureen sql "CREATE STREAM trades (symbol STRING, price DOUBLE)"
     tureen sql "SELECT COUNT(*) FROM trades" --json
     tureen sql "REGISTER SELECT * FROM trades [RANGE 1 HOUR] WHERE price > 100"
     """
-    answers = Answers(rows, form or ("json" if as_json else console.default_form()), archive)
+    answers = Answers(rows, form or ("json" if as_json else console.default_form()), archive, waits)
     given = console.statement_text(text, file)
     with console.client(url, token) as client:
         if given is None and sys.stdin.isatty():
@@ -97,11 +105,14 @@ def sql(
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """How answers are shown. rows: of a table, at most. archive: as of a snapshot."""
+    """How answers are shown. rows: of a table, at most. archive: as of a snapshot. waits: for sources that
+    have not yet what their topics held.
+    """
 
     rows: int
     form: str
     archive: bool | None = None
+    waits: bool = True
 
 
 def run(client: Client, statement: str, answers: Answers, as_json: bool) -> None:
@@ -132,11 +143,16 @@ def _ask(client: Client, statement: str, answers: Answers) -> None:
 
             with query.changes() as events:
                 watching.show(events, rows=answers.rows, as_json=False, stands=False)
-        elif answers.form == "table":
+            return
+        if answers.waits:
+            from tureen.commands import catching_up
+
+            catching_up.wait(query)
+        if answers.form == "table":
             console.show_snapshot(query.snapshot(archive=answers.archive), answers.rows, stands=False)
         else:
             form = cast("SnapshotFormat", answers.form)
-            console.write_answer(client.fetch(query.handle, form, archive=answers.archive).content, form)
+            console.show_reply(client.fetch(query.handle, form, archive=answers.archive), form)
     finally:
         with contextlib.suppress(UnknownQuery):
             query.unregister()

@@ -1,5 +1,6 @@
 // The plan of a query, drawn as a tree: the answer at the top, what it reads below.
 import { html, useState } from "../vendor/core.js";
+import { Remarks } from "./remarks.js";
 import { bytes, count, duration, rate, share, short } from "./units.js";
 import { Badge } from "./widgets.js";
 
@@ -126,6 +127,7 @@ export const ExplainTree = ({ plan }) => {
     ...(plan.preference?.notes ?? []).map((note) => ["Preference", note]),
   ].filter(Boolean);
   return html`<div class="explain">
+    <${Remarks} of=${{ catching_up: plan.catching_up }} />
     ${
       hasGraph &&
       html`<div class="row" role="group" aria-label="Which plan is drawn">

@@ -2,6 +2,7 @@
 
 import { get } from "../lib/api.js";
 import { Attributes } from "../lib/attributes.js";
+import { Remarks } from "../lib/remarks.js";
 import { forgetHandle, handleOf } from "../lib/session.js";
 import { filled, isOrdered, Sql } from "../lib/sql.js";
 import { count } from "../lib/units.js";
@@ -15,6 +16,8 @@ import { History } from "./query/history.js";
 import { Tags } from "./query/tags.js";
 
 const AGAIN_MS = 5_000;
+/** While a source is catching up. */
+const SOON_MS = 1_000;
 const TABS = [
   { id: "answer", title: "Answer" },
   { id: "history", title: "History" },
@@ -63,11 +66,12 @@ export const QueryView = ({ route }) => {
   const [altering, setAltering] = useState(null);
   const [turn, setTurn] = useState(0);
   const isGone = query !== null && error?.code === "unknown_query";
+  const isBehind = Boolean(query?.catching_up?.length);
   useEffect(() => {
     if (isGone) return;
-    const timer = setInterval(() => !document.hidden && again(), AGAIN_MS);
+    const timer = setInterval(() => !document.hidden && again(), isBehind ? SOON_MS : AGAIN_MS);
     return () => clearInterval(timer);
-  }, [id, isGone]);
+  }, [id, isGone, isBehind]);
   if (!query) return error ? html`<${Locked} id=${id} error=${error} />` : html`<p class="loading">Loading …</p>`;
   const onTab = (one) => location.replace(`#/queries/${encodeURIComponent(id)}${one === "answer" ? "" : `?tab=${one}`}`);
   const onChanged = () => {
@@ -87,6 +91,7 @@ export const QueryView = ({ route }) => {
     ${isGone && html`<p class="error" role="alert"><strong>This query was dropped while you watched.</strong> Nothing here changes any more. <a href="#/queries">All queries</a></p>`}
     ${error && !isGone && error.status !== 0 && html`<${ErrorBox} error=${error} retry=${again} />`}
     ${query.error && html`<${ErrorBox} error=${query.error} />`}
+    <${Remarks} of=${query} />
     <div class="grid wide">
       <${Card} title="Text" tools=${html`<${Copy} text=${text} />`}><${Sql} text=${query.sql} parameters=${query.parameters} /><//>
       <${Card} title="Facts"><${Facts} id=${id} query=${query} /><//>

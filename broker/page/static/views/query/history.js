@@ -1,6 +1,7 @@
 // What an answer was at an earlier instant, and what came and went between two.
 
 import { get, queryString } from "../../lib/api.js";
+import { Remarks } from "../../lib/remarks.js";
 import { count, duration, instant } from "../../lib/units.js";
 import { Card, Empty, ErrorBox, Field, Instant, useLoaded } from "../../lib/widgets.js";
 import { html, useEffect, useMemo, useState } from "../../vendor/core.js";
@@ -51,7 +52,8 @@ const Then = ({ id, handle, at }) => {
       answer &&
       !error &&
       html`<div class=${isOld ? "query-stale" : ""} aria-busy=${isOld}>
-        ${!answer.complete && html`<p class="warn">Complete only from <${Instant} ms=${answer.complete_from_ms} /> UTC on: older rows are gone.</p>`}
+        <${Remarks} of=${{ catching_up: answer.catching_up }} />
+        ${answer.complete_from_ms !== null && html`<p class="warn">Complete only from <${Instant} ms=${answer.complete_from_ms} /> UTC on: older rows are gone.</p>`}
         ${answer.archive && html`<p class="dim">${count(answer.archive.rows)} rows of it are from the archive.</p>`}
         <${Rows} columns=${answer.columns} list=${answer.rows} total=${answer.rows_total} label="Rows of the answer then" />
       </div>`
@@ -66,7 +68,8 @@ const Between = ({ id, handle, from, to }) => {
   if (error) return html`<${ErrorBox} error=${error} />`;
   if (!found) return html`<p class="dim">…</p>`;
   return html`
-    ${!found.complete && html`<p class="warn">One of the answers is complete only from <${Instant} ms=${found.complete_from_ms} /> UTC on.</p>`}
+    <${Remarks} of=${found} />
+    ${found.complete_from_ms !== null && html`<p class="warn">One of the answers is complete only from <${Instant} ms=${found.complete_from_ms} /> UTC on.</p>`}
     <div class="grid wide" aria-busy=${found.from_ms !== from || found.to_ms !== to}>
       <${Card} title=${`Came: ${count(found.added_total)}`} level=${3}><${Rows} columns=${found.columns} list=${found.added} total=${found.added_total} label="Rows that came" /><//>
       <${Card} title=${`Went: ${count(found.removed_total)}`} level=${3}><${Rows} columns=${found.columns} list=${found.removed} total=${found.removed_total} label="Rows that went" /><//>

@@ -2,6 +2,7 @@
 
 import { get, queryString } from "../../lib/api.js";
 import { usePolled } from "../../lib/polled.js";
+import { behindWords } from "../../lib/remarks.js";
 import { readOnly } from "../../lib/session.js";
 import { count, duration, rate, share } from "../../lib/units.js";
 import { Badge, Empty, ErrorBox, Field, Instant } from "../../lib/widgets.js";
@@ -68,7 +69,7 @@ const Row = ({ one, at_ms, perSecond }) => {
   return html`<tr>
     <th scope="row"><a href=${sourceHref(one.name)}>${one.name}</a></th>
     <td>${one.kind}</td>
-    <td><${Badge} title=${one.error?.message}>${one.state}<//>${lagging > 0 && html` <${Badge} state="warn" title=${`unread records in ${lagging} partitions`}>behind<//>`}</td>
+    <td><${Badge} title=${one.error?.message}>${one.state}<//>${lagging > 0 && html` <${Badge} state="warn" title=${`unread records in ${lagging} partitions`}>behind<//>`}${one.catching_up && html` <${Badge} state="warn" title=${behindWords(one.catching_up)}>catching up<//>`}</td>
     <td class="number">${one.kind === "view" ? "–" : rate(perSecond ?? null)}</td>
     <td><${Instant} ms=${one.now_ms} /></td>
     <td class="number"><${Behind} ms=${one.now_ms} at_ms=${at_ms} /></td>

@@ -2,6 +2,7 @@
 
 import { get } from "../../lib/api.js";
 import { usePolled } from "../../lib/polled.js";
+import { Remarks } from "../../lib/remarks.js";
 import { readOnly } from "../../lib/session.js";
 import { bytes, count, duration, rate, share } from "../../lib/units.js";
 import { Badge, Card, Copy, Empty, ErrorBox, Figure, Instant, useLoaded } from "../../lib/widgets.js";
@@ -125,6 +126,7 @@ export const OneSource = ({ name }) => {
     </div>
     <${ErrorBox} error=${error} retry=${again} />
     <${ErrorBox} error=${source.error} />
+    <${Remarks} of=${{ catching_up: source.catching_up ? [source.catching_up] : [] }} />
     <${Figures} source=${source} perSecond=${perSecond} history=${history} />
     ${historyError && source.time_rules && html`<p class="dim">The last hour is not shown: ${historyError.message}</p>`}
     ${source.time_rules && html`<${Partitions} source=${source} onChanged=${again} />`}

@@ -1,0 +1,38 @@
+"""What an answer says of itself besides its rows, on stderr: wherever its rows go, somebody reads this."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tureen import console
+from tureen.changes import SnapshotEvent
+from tureen.snapshot import Snapshot
+
+
+def show(answer: Snapshot) -> None:
+    """One line for each way in which it is not the exact, whole answer; nothing where it is."""
+    show_remarks(answer)
+    console.show_lost(answer.late, answer.dead_letters, answer.counted_from_ms)
+
+
+def show_remarks(answer: Snapshot | SnapshotEvent) -> None:
+    """The same, but for lost records."""
+    for line in of(answer):
+        console.err().print(line, style="yellow", markup=False)
+
+
+def of(answer: Snapshot | SnapshotEvent) -> Iterator[str]:
+    """The lines, but for lost records."""
+    for source in answer.catching_up:
+        yield f"incomplete: {source}"
+    if answer.complete_from_ms is not None:
+        since = console.instant_of_ms(answer.complete_from_ms)
+        yield f"incomplete: older rows are no longer retained; complete from {since} UTC"
+    for tag in answer.approximation:
+        yield f"approximate: {console.cell(str(tag))}"
+    if answer.condition_errors:
+        rows = "1 row is" if answer.condition_errors == 1 else f"{answer.condition_errors:,} rows are"
+        yield f"{rows} not in the answer: their condition could not be computed"
+    if answer.errors:
+        values = "1 value" if answer.errors == 1 else f"{answer.errors:,} values"
+        yield f"{values} could not be computed and are NULL"
