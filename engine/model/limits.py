@@ -23,7 +23,8 @@ class Limits:
     composites_max: combinations of rows that are kept of one join. promising_entries_max: entries of
     the promising set that queries with a preference share, promising_pairs_max: pairs that these found and
     hold. preference_work_max: units of work that an
-    answer with a preference may take where nothing is kept for it. changes_max: changes of one answer in one
+    answer with a preference may take where nothing is kept for it. summary_zones_max: zones that a summary
+    which comes has to make of retained rows (some 50 us each). changes_max: changes of one answer in one
     step, and rows on the way to them. archive_rows_max: rows of history that one answer from scratch takes
     in.
     """
@@ -48,6 +49,7 @@ class Limits:
     promising_entries_max: int = 1_000_000
     promising_pairs_max: int = 10_000_000
     preference_work_max: int = 1_000_000
+    summary_zones_max: int = 20_000
     changes_max: int = 1_000_000
     archive_rows_max: int = 20_000_000
 

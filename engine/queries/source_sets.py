@@ -128,7 +128,7 @@ class SourceSets:
             for name in over.promising.summaries():
                 held, now_ms = held_ms.get(name, source.clock.now_ms), over.now_ms
                 held_ms[name] = None if held is None or now_ms is None else min(held, now_ms)
-        return source.summarised.advance(source.clock.now_ms, held_ms)
+        return source.advance_summaries(held_ms)
 
     def touched(self, name: SourceName) -> Collection[SourceName]:
         """The sources whose rows a step of one may be the last to have needed: it, and those it is joined

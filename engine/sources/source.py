@@ -234,9 +234,6 @@ class Source:
                     self.monitor.enter(entering.batches if whole else (entering.batch(),))
             with self._watch.on(self.rows.usage):
                 self.rows.enter(entering)
-        if self.summarised.at_work:
-            rows = self._data_rows()
-            self.summarised.enter(rows, rows.end - len(entering))
         if len(self.pending) > self.limits.pending_rows_max:
             hint = "a partition is not read or a timestamp runs ahead; see NOW of the stream's partitions"
             raise LimitExceeded(
@@ -252,8 +249,23 @@ class Source:
         return self.summarised.at_work
 
     def summarise(self, definition: SummaryDefinition) -> None:
-        """A summary comes, as if it had always been there. O(retained rows)."""
-        self.summarised.create(definition, self._data_rows(), self.clock.now_ms)
+        """A summary comes, as if it had always been there. O(retained rows). Raises LimitExceeded: it would
+        take long, with so many zones.
+        """
+        rows, now_ms = self._data_rows(), self.clock.now_ms
+        zones = self.summarised.zones_of(definition, rows, now_ms)
+        if zones > self.limits.summary_zones_max:
+            raise LimitExceeded(
+                "summary_zones_max",
+                self.limits.summary_zones_max,
+                zones,
+                hint="the rows that are retained fall into so many granularities; write a longer GRANULARITY",
+            )
+        self.summarised.create(definition, rows, now_ms)
+
+    def advance_summaries(self, held_ms: Mapping[SummaryName, int | None]) -> bool:
+        """As :meth:`engine.sources.summarising.SummarisedRows.advance`, of this source's rows and NOW."""
+        return self.summarised.advance(self._data_rows(), self.clock.now_ms, held_ms)
 
     def restore_summary(self, definition: SummaryDefinition, counts: Tree) -> None:
         """A summary comes back as the store had it; the rows are there."""

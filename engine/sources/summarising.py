@@ -1,14 +1,20 @@
 """Summaries of one source at work: made from its rows, kept up with them, and brought back.
 
-A summary takes rows in as they enter the source, in the order of their ordinals, and is then at NOW of the
-source, or of queries that lag behind it. One that comes later is built from the retained rows, as if it had
-always been there; so is every one where rows get other ordinals (history comes back). Cost: O(rows) to build
-one.
+A summary takes rows in after each step of the source, in the order of their ordinals, and is then at NOW of
+the source, or of queries that lag behind it. One that comes later is built from the retained rows, as if it
+had always been there; so is every one where rows get other ordinals (history comes back). Cost: O(rows) to
+build one.
+
+Rows are taken in piece by piece, and the summary goes on with each: what a piece makes is collapsed before
+the next one comes. So building one needs no more memory than it has in the end, however sparse the rows are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from itertools import pairwise
+
+import numpy as np
 
 from engine.model.source import Stream
 from engine.model.state_tree import Tree, of_tree
@@ -17,6 +23,9 @@ from engine.stems.data_stem import Rows
 from engine.summaries.state import SummaryState
 from engine.summaries.summary import Summary
 
+PIECE = 64
+"""Granularities that a piece of rows spans at most: so many zones come before any is collapsed."""
+
 
 class SummarisedRows:
     """The summaries of a source, by name; ``at_work`` is theirs to read."""
@@ -24,15 +33,28 @@ class SummarisedRows:
     def __init__(self, stream: Stream) -> None:
         self.at_work: dict[SummaryName, Summary] = {}
         self._stream = stream
+        self._next = 0
+        """The first ordinal that the summaries have not taken in, while there are some."""
 
     def create(self, definition: SummaryDefinition, rows: Rows, now_ms: int | None) -> None:
-        """As if it had always been there. O(retained rows)."""
+        """As if it had always been there. O(rows within its reach); of a summary that learns how values are
+        spread, which it does from the first rows, O(retained rows).
+        """
         place = self._place(definition)
         summary = Summary(definition, self._stream.schema.field(place).type)
         self.at_work[definition.name] = summary
-        _enter([(summary, place)], rows, rows.base, rows.end)
-        if now_ms is not None:
-            summary.advance(now_ms)
+        self._next = rows.end
+        _take(summary, place, rows, _first_of(summary, rows, now_ms), now_ms)
+
+    def zones_of(self, definition: SummaryDefinition, rows: Rows, now_ms: int | None) -> int:
+        """How many zones :meth:`create` would make at least: one of the rows of each granularity."""
+        kind = self._stream.schema.field(self._place(definition)).type
+        first = _first_of(Summary(definition, kind), rows, now_ms)
+        begins = [
+            part.timestamp[start:stop] // definition.granularity_ms
+            for part, start, stop in (rows.ranges(first, rows.end) if first < rows.end else ())
+        ]
+        return sum(1 + int(np.count_nonzero(np.diff(one))) for one in begins)
 
     def alter(self, definition: SummaryDefinition) -> None:
         """Other settings for the rows to come."""
@@ -52,28 +74,23 @@ class SummarisedRows:
         summary = Summary.restored(definition, kind, of_tree(SummaryState, counts))
         summary.drop_below(rows.base)
         self.at_work[definition.name] = summary
+        self._next = rows.end
 
-    def enter(self, rows: Rows, first: int) -> None:
-        """The rows from this ordinal on are new. To be followed by :meth:`advance`. O(new rows) a summary."""
-        if first < rows.end:
-            _enter(
-                ((one, self._place(one.definition)) for one in self.at_work.values()), rows, first, rows.end
-            )
-
-    def advance(self, now_ms: int | None, held_ms: Mapping[SummaryName, int | None]) -> bool:
-        """NOW of the source is this instant. held_ms: NOW of queries over several sources that use a summary,
-        where they have one; it goes no further than that, since their windows reach back from there. Returns
-        whether a summary went on.
+    def advance(self, rows: Rows, now_ms: int | None, held_ms: Mapping[SummaryName, int | None]) -> bool:
+        """NOW of the source is this instant, and these are its rows. held_ms: NOW of queries over several
+        sources that use a summary, where they have one; it goes no further than that, since their windows
+        reach back from there. Returns whether NOW of a summary moved. O(new rows) a summary.
         """
+        first, self._next = self._next, rows.end
         moved = False
         for name, summary in self.at_work.items():
             to_ms = now_ms
             if now_ms is not None and name in held_ms:
                 held = held_ms[name]
                 to_ms = None if held is None else min(now_ms, held)
-            if to_ms is not None and (summary.now_ms is None or to_ms > summary.now_ms):
-                summary.advance(to_ms)
-                moved = True
+            before_ms = summary.now_ms
+            _take(summary, self._place(summary.definition), rows, first, to_ms)
+            moved |= summary.now_ms != before_ms
         return moved
 
     def begin_anew(self, rows: Rows) -> None:
@@ -92,9 +109,31 @@ class SummarisedRows:
         return place
 
 
-def _enter(summaries: Iterable[tuple[Summary, int]], rows: Rows, first: int, end: int) -> None:
-    taking = list(summaries)
-    for part, start, stop in rows.ranges(first, end) if taking else ():
-        for summary, place in taking:
-            values = part.columns[place].whole(part.n).slice(start, stop)
-            summary.enter(values, part.timestamp[start:stop], part.first + start)
+def _first_of(summary: Summary, rows: Rows, now_ms: int | None) -> int:
+    """The first ordinal that a summary would still have something of, had it always been there."""
+    if now_ms is None or summary.learns:
+        return rows.base
+    definition = summary.definition
+    # Zones begin anew at each multiple of T1. The last one reaches back to a multiple of its own length.
+    zone_ms = definition.lengths_ms[max(0, definition.depth - 2)]
+    from_ms = ((now_ms - definition.reach_ms) // zone_ms - 1) * zone_ms
+    return max(rows.base, rows.first_at_or_after(from_ms))
+
+
+def _take(summary: Summary, place: int, rows: Rows, first: int, now_ms: int | None) -> None:
+    """The rows from this ordinal on, then NOW, if there is one. place: of the attribute among the columns."""
+    span_ms = PIECE * summary.definition.granularity_ms
+    for part, start, stop in rows.ranges(first, rows.end) if first < rows.end else ():
+        values = part.columns[place].whole(part.n)
+        cuts = start + 1 + np.flatnonzero(np.diff(part.timestamp[start:stop] // span_ms))
+        for at, end in pairwise((start, *cuts.tolist(), stop)):
+            summary.enter(values.slice(at, end), part.timestamp[at:end], part.first + at)
+            if now_ms is not None:
+                _advance(summary, min(now_ms, int(part.timestamp[end - 1])))
+    if now_ms is not None:
+        _advance(summary, now_ms)
+
+
+def _advance(summary: Summary, now_ms: int) -> None:
+    if summary.now_ms is None or now_ms > summary.now_ms:
+        summary.advance(now_ms)

@@ -240,6 +240,11 @@ class Summary:
         return [top_lists.listed(top, bucket) for bucket in range(self.definition.settings.buckets)]
 
     @property
+    def learns(self) -> bool:
+        """Whether its first rows decide how later ones are counted."""
+        return self._learning is not None
+
+    @property
     def lists_values(self) -> bool:
         """Whether it keeps lists of the most frequent values, which :meth:`top` tells."""
         return self._growing.chunk is not None
