@@ -60,6 +60,7 @@ from engine.queries.allowance import Allowance
 from engine.queries.candidates import Candidates
 from engine.queries.demand import Demand, demand_of
 from engine.queries.planner import is_left_open
+from engine.queries.preparing import Preparation, Preparing
 from engine.queries.shed_readers import NOTHING_TO_SHED, Sheddable
 from engine.queries.subscriptions import PendingOutput
 from engine.queries.summaries import NamedSummary
@@ -100,6 +101,7 @@ class Engine(Embedding, Inspection, Persistence):
         self._catalogue = parts.catalogue
         self._following = parts.following
         self._lifecycle = Lifecycle(parts)
+        self._preparing = Preparing(parts, timer)
         self._timer = timer
         self._restored = False
         """Whether no step was applied since: sources may hold rows for queries that did not come back."""
@@ -260,6 +262,14 @@ class Engine(Embedding, Inspection, Persistence):
         reads or uses is defined in another way here, it is passed over. O(texts).
         """
         self._catalogue.learn(texts)
+
+    def preparations(self, registrations: Iterable[Registration]) -> dict[str, Preparation]:
+        """Of queries that are to come together: what is to be made in slices before their step, since that
+        would take too long (:mod:`engine.queries.preparing`), by id. Without a timer there are none.
+        """
+        found = self._preparing.of(registrations)
+        self._parts.may_owe |= bool(found)
+        return found
 
     def continues(self, registration: Registration) -> bool:
         """:meth:`engine.lifecycle.Lifecycle.continues`."""

@@ -102,6 +102,7 @@ class _Member:
     limited: bool
     policy: Policy
     since: int
+    apart: bool
 
 
 @dataclass(slots=True)
@@ -200,15 +201,18 @@ class Graph:
         limited: bool | None = None,
         policy: Policy = TOLD,
         since: int = 0,
+        apart: bool = False,
     ) -> None:
         """A query comes. copies: which of equal rows comes or goes is wanted; of all changes alone. limited:
         whether ``changes_max`` holds; None: but for selections, which have no more changes than rows move.
-        policy: how its operators keep rows. since: the step in which it began to be followed.
+        policy: how its operators keep rows. since: the step in which it began to be followed. apart: it has
+        nodes of its own, so that another graph may take them over.
         """
         query_id = standing.query_id
-        built = self._build(self._plan_of(query, operator, policy), standing, since)
+        own = query_id if apart else None
+        built = self._build(self._plan_of(query, operator, policy), standing, since, own)
         scans = scans_of(query, self._tables) if operator == "rstream" else ()
-        read = [self._build(plan, standing, since) for plan in scans]
+        read = [self._build(plan, standing, since, own) for plan in scans]
         keys = tuple(dict.fromkeys([*(key for scan in read for key in scan.keys), *built.keys]))
         if any(isinstance(self._leaves.get(key), FlowNode) for key in keys):
             self._affected_queries.put(standing, query)
@@ -225,7 +229,7 @@ class Graph:
         if isinstance(found.sink, WholeSink):
             found.sink.read_scans(query_id, [(scan.node, scan.column) for scan in read])
         self._members[query_id] = _Member(
-            keys, end, standing, query, operator, copies, limited, policy, since
+            keys, end, standing, query, operator, copies, limited, policy, since, apart
         )
         self._strategies[end, policy.strategy] += 1
 
@@ -234,21 +238,23 @@ class Graph:
         plan = (whole_plan_of if whole else plan_of)(query, self._tables)
         return releasing(plan, operator, self._streams) or physical(plan, policy, whole=whole)
 
-    def _build(self, plan: Plan, standing: StandingQuery, since: int) -> _Built:
-        """The nodes of a plan, those that are not there made."""
+    def _build(self, plan: Plan, standing: StandingQuery, since: int, own: str | None) -> _Built:
+        """The nodes of a plan, those that are not there made. own: whose alone they are; None: of all."""
         match plan:
             case Shared(kind, scan, held=True):
                 held = self._held.of(scan.source)
-                leaf = self._leaf(key_of(plan), lambda: HeldScanNode(kind, held))
+                key = key_of(plan) if own is None else (own, key_of(plan))
+                leaf = self._leaf(key, lambda: HeldScanNode(kind, held))
                 assert isinstance(leaf, HeldScanNode)
                 slot = None
                 if scan.predicate is not None:
                     slot = standing.slot_of(scan.source, scan.predicate)
                 holding = Holding(standing.query_id, scan.predicate, slot, since)
-                return _Built((key_of(plan),), leaf, leaf.column_of(holding))
+                return _Built((key,), leaf, leaf.column_of(holding))
             case Shared(kind, scan, foretold, entries):
+                key = key_of(plan) if own is None else (own, key_of(plan))
                 leaf = self._leaf(
-                    key_of(plan),
+                    key,
                     lambda: EntriesNode(kind) if entries else ScanNode(kind, foretold=foretold),
                 )
                 assert isinstance(leaf, ScanNode)
@@ -256,14 +262,15 @@ class Graph:
                 if scan.predicate is not None:
                     slot = standing.slot_of(scan.source, scan.predicate)
                     predicate = scan.predicate if slot is None else slot
-                return _Built((key_of(plan),), leaf, leaf.column(predicate))
+                return _Built((key,), leaf, leaf.column(predicate))
             case Own(query):
-                leaf = self._leaf(key_of(plan), lambda: FlowNode(query, STREAMS))
+                key = key_of(plan) if own is None else (own, key_of(plan))
+                leaf = self._leaf(key, lambda: FlowNode(query, STREAMS))
                 assert isinstance(leaf, FlowNode)
                 leaf.readers[standing.query_id] = standing
-                return _Built((key_of(plan),), leaf, 0)
+                return _Built((key,), leaf, 0)
             case Step(_, constants, below, span_ms=span_ms):
-                under = self._build(below, standing, since)
+                under = self._build(below, standing, since, own)
                 key = key_of(plan, under.keys[-1])
                 node = self._nodes.get(key)
                 if node is None:
@@ -276,14 +283,15 @@ class Graph:
                     column = node.column(column, span_ms)
                 return _Built((*under.keys, key), node, column)
             case Exits(below, edge):
-                under = self._build(below, standing, since)
+                under = self._build(below, standing, since, own)
                 key = key_of(plan, under.keys[-1])
                 node = self._nodes.get(key)
                 if node is None:
                     node = self._nodes[key] = ExitsNode(under.node, edge)
                 return _Built((*under.keys, key), node, under.column)
             case Joined(_, left, right) | Combined(_, left, right):
-                one, other = self._build(left, standing, since), self._build(right, standing, since)
+                one = self._build(left, standing, since, own)
+                other = self._build(right, standing, since, own)
                 both = key_of(plan, one.keys[-1], other.keys[-1])
                 node = self._nodes.get(both)
                 if node is None:
@@ -343,6 +351,7 @@ class Graph:
                 limited=member.limited,
                 policy=policy,
                 since=member.since,
+                apart=member.apart,
             )
 
     def policy_of(self, query_id: str) -> Policy:
@@ -420,6 +429,48 @@ class Graph:
         for found in self._exits.values():
             found.sink.forget()
         self._stands = None
+
+    # --- a graph that is made beside another ------------------------------------------------------
+
+    @property
+    def may_be_apart(self) -> bool:
+        """Whether another graph may take it over: its scans are of streams, and hold no rows that these let
+        go of.
+        """
+        leaves = self._leaves.values()
+        return not self._tables_read and all(
+            isinstance(leaf, ScanNode) and not isinstance(leaf, HeldScanNode) for leaf in leaves
+        )
+
+    @property
+    def _tables_read(self) -> bool:
+        return any(source in self._tables for leaf in self._leaves.values() for source in leaf.sources)
+
+    def hydrate(self, transition: Transition, limits: Limits) -> None:
+        """Make the state as it is at the beginning of a transition, which may be of no time."""
+        context = EvaluationContext(transition, limits)
+        for node in self._nodes.values():
+            node.begin(context)
+        for each in self._exits.values():
+            each.begin(context)
+        for node in self._nodes.values():
+            node.rest()
+        self._stands, _ = _stands(transition)
+
+    def take_over(self, other: Graph, standing: StandingQuery) -> None:
+        """The query of a graph that was made apart comes, with the state that it has there. standing: as it
+        stands here. That graph has gone by the same transitions as this one; what is not so is made anew.
+        """
+        ((query_id, member),) = other._members.items()
+        if self._stands is None and not self._members:
+            self._stands = other._stands
+        elif self._stands != other._stands:
+            other.forget()
+        self._nodes |= other._nodes
+        self._leaves |= other._leaves
+        self._exits |= other._exits
+        self._strategies += other._strategies
+        self._members[query_id] = replace(member, standing=standing)
 
     # --- transitions ------------------------------------------------------------------------------
 

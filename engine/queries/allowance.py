@@ -17,7 +17,7 @@ import numpy as np
 
 from engine.eddy.eddy import Timer
 from engine.language.evaluate import truth
-from engine.language.expressions import And, Expression
+from engine.language.expressions import And, Expression, calls_user
 from engine.language.query import Query
 from engine.model.batch import Batch
 from engine.model.lazy_columns import readable
@@ -27,10 +27,13 @@ from engine.stems.factors import factors
 from engine.stems.residual import work
 
 ALLOWANCE_NS = 200_000_000
+SAMPLE_ROWS_FIRST = 8
 SAMPLE_ROWS_MIN = 128
 SAMPLE_ROWS_MAX = 8_192
 SAMPLE_WORK = 2e7
 """A sample has so many rows that evaluating it is about this work, between the two."""
+SAMPLE_NS = 20_000_000
+"""No more rows are looked at once this time is spent."""
 SURE_FACTOR = 16
 """Nothing is measured where even so many times the assumed work is affordable."""
 
@@ -54,7 +57,8 @@ class Allowance:
             residuals = factors(predicate).residuals
             a_row = sum(map(work, residuals))
             count = len(source.rows)
-            if SURE_FACTOR * count * a_row > self._left_ns:
+            unsure = any(map(calls_user, residuals)) and count > 0
+            if unsure or SURE_FACTOR * count * a_row > self._left_ns:
                 rows = _last(source, int(min(max(SAMPLE_WORK / a_row, SAMPLE_ROWS_MIN), SAMPLE_ROWS_MAX)))
                 cost_ns += count * _row_ns(predicate, residuals, rows, self._timer)
             else:
@@ -75,10 +79,17 @@ def _row_ns(predicate: Expression, residuals: Sequence[Expression], rows: Batch,
         if operand not in left_over:
             wanted &= truth(operand, columns, len(rows))[0]
     share = max(1, int(np.count_nonzero(wanted))) / len(rows)
-    began_ns = timer()
-    for residual in residuals:
-        truth(residual, columns, len(rows))
-    return float(share * (timer() - began_ns) / len(rows))
+    start, spent_ns, count = 0, 0, SAMPLE_ROWS_FIRST
+    while start < len(rows) and spent_ns < SAMPLE_NS:
+        stop = min(len(rows), start + count)
+        columns = readable(rows.slice(start, stop))
+        began_ns = timer()
+        for residual in residuals:
+            truth(residual, columns, stop - start)
+        took_ns = timer() - began_ns
+        row_ns = took_ns / (stop - start)  # the last and largest piece tells: calls count least in it
+        start, spent_ns, count = stop, spent_ns + took_ns, 4 * count
+    return float(share * row_ns)
 
 
 def _last(source: Source, count: int) -> Batch:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from sortedcontainers import SortedList
 
 from engine.changes.marks import Mark
+from engine.changes.transition import SourceTransition, Transition
 from engine.dataflow.operator_tree import ExpectedOf
 from engine.dataflow.strategy_plan import Explained
 from engine.eddy.eddy import Timer
@@ -43,6 +44,7 @@ from engine.queries.copies import copies_in
 from engine.queries.explain import Plan, estimated_rows, explain
 from engine.queries.plan_preference import PlanPreference, plan_preference
 from engine.queries.planner import Planner, Setting
+from engine.queries.preparing import needs_matches
 from engine.queries.promising import Numbered, Numbers, SetGroups, member_of
 from engine.queries.proposing import proposals_for
 from engine.results.estimated_aggregates import unscaled_calls
@@ -177,7 +179,11 @@ class SourceSet:
                 chosen[id(like)] = mode
             query_id = one.registration.query_id
             self._unaffordable.discard(query_id)
-            is_free = one.prefers or all(isinstance(predicate, Factors) for _, predicate in predicates)
+            is_free = (
+                one.prefers
+                or needs_matches(one)
+                or all(isinstance(predicate, Factors) for _, predicate in predicates)
+            )
             if not (mode == "none" or options.paused or is_free or allowance.takes(one.query, self.sources)):
                 mode = "none"
                 self._unaffordable.add(query_id)
@@ -471,6 +477,15 @@ class SourceSet:
             {name: at.now_ms for name, at in seen.at.items()},
             {name: source.retained_from_ms for name, source in seen.sources.items()},
         )
+
+    def at_rest(self) -> Transition | None:
+        """A transition of no time at NOW; None where there is no NOW, or not all sources are streams."""
+        seen = self._seen()
+        tables = any(source.stream.is_table for source in seen.sources.values())
+        if seen.now_ms is None or tables:
+            return None
+        by_source = {name: SourceTransition(at, moves=True) for name, at in seen.at.items()}
+        return Transition(seen.now_ms, seen.now_ms, by_source)
 
     def views(self) -> Mapping[SourceName, SourceView]:
         """The sources as they stand."""

@@ -33,6 +33,8 @@ from engine.model.maintenance import QueryOptions, Strategy, UnitCosts
 from engine.model.persistence import HeldState
 from engine.model.source import SourceName
 from engine.model.usage import Stopwatch, Usage
+from engine.queries.nursery import Nursery
+from engine.queries.source_set import SourceSet
 from engine.queries.source_sets import SourceSets
 from engine.queries.strategist import Strategist, Way
 from engine.results.view import SetView, View
@@ -127,6 +129,8 @@ class Subscriptions:
         """Those with a preference that are followed and not paused: graphs know nothing of them."""
         self._found: dict[str, tuple[SetView | None, Whole | TureenError]] = {}
         """Of these, the answer that was told last, and the view that it is of."""
+        self._nurseries: dict[str, Nursery] = {}
+        """Of queries that are to come, by id."""
         self._since: dict[str, int] = {}
         """The steps in which queries began to be followed that were there before."""
         self.step = 0
@@ -371,12 +375,51 @@ class Subscriptions:
             self._add(standing, subscriber, self._way(standing, subscriber))
 
     def _way(self, standing: StandingQuery, subscriber: Subscriber) -> Way:
+        made = self._nurseries.get(standing.query_id)
+        if made is not None and made.is_usable:
+            return made.way
         options = QueryOptions.of(standing.registration.options)
         present = self._ways.get(standing.query_id)
         return self._strategist.way(subscriber.query, subscriber.operator, options, present)
 
+    def nurse(self, standing: StandingQuery, query: Query, over: SourceSet) -> Nursery | None:
+        """Begin to make the state of a query that is to come, as its sources stand now; None where that can
+        only be made when it comes. standing: the query as it will be, but for the step.
+        """
+        subscriber, key = self._subscriber(query), standing.set_key
+        way, transition = self._way(standing, subscriber), over.at_rest()
+        if transition is None:
+            return None
+        graph = self._empty(key)
+        policy, operator, copies = way.policy, subscriber.operator, subscriber.copies
+        graph.add(standing, way.query, operator, copies=copies, policy=policy, apart=True)
+        if not graph.may_be_apart:
+            return None
+        made = Nursery(key, graph, way, operator, copies, transition, self._limits)
+        self._nurseries[standing.query_id] = made
+        self._ways.pop(standing.query_id, None)
+        return made
+
+    def dismiss(self, query_id: str) -> None:
+        """What was made for a query that was to come goes."""
+        self._nurseries.pop(query_id, None)
+
+    def _take_over(self, standing: StandingQuery, subscriber: Subscriber, way: Way) -> bool:
+        """Whether what a query needs was made before it came; then it has it now."""
+        made = self._nurseries.pop(standing.query_id, None)
+        if made is None or not made.is_usable or made.way is not way:
+            return False
+        if (made.operator, made.copies) != (subscriber.operator, subscriber.copies):
+            return False
+        while made.some():
+            pass
+        self._graphs[standing.set_key].take_over(made.graph, standing)
+        return True
+
     def _add(self, standing: StandingQuery, subscriber: Subscriber, way: Way) -> None:
         self._ways[standing.query_id] = way
+        if self._take_over(standing, subscriber, way):
+            return
         self._graphs[standing.set_key].add(
             standing,
             way.query,
@@ -432,15 +475,18 @@ class Subscriptions:
 
     # --- what steps tell --------------------------------------------------------------------------
 
-    def marks(self, sets: SourceSets, affected: Iterable[SourceName] | None) -> Marks:
+    def marks(self, sets: SourceSets, affected: Collection[SourceName] | None) -> Marks:
         """To be asked before a step. touched: the sources that it moves on, or lets go of rows; None: any.
 
         A source that moves on may end the hold of a join on rows of another, and so change what those who
         read that one see. O(sets that read these).
         """
         keys: Iterable[SetKey] = self._graphs
+        nursing = {made.key for made in self._nurseries.values()}
         if affected is not None:
             keys = {key for name in affected for key in sets.reading(name) if key in self._graphs}
+            nursing = {key for key in nursing if any(name in affected for name in key)}
+        keys = nursing.union(keys)
         return {key: sets.seen(key).mark() for key in sorted(keys)}
 
     def rows(self, sets: SourceSets, marks: Marks) -> dict[SourceName, Rows]:
@@ -453,13 +499,18 @@ class Subscriptions:
         """What changed in a step."""
         for key, mark in marks.items():
             graph = self._graphs.get(key)
-            if graph is None:
+            nurseries = [made for made in self._nurseries.values() if made.key == key]
+            if graph is None and not nurseries:
                 continue
             sources = sets.seen(key)
             shared = len(key) == 1 and sets.is_joined(key[0])
             transition = transition_of(mark, sources.mark(), sources.views(), rows, shared)
             if transition is not None:
                 assert sources.now_ms is not None
+                for made in nurseries:
+                    made.came(transition, sources.now_ms)
+                if graph is None:
+                    continue
                 with self._watch.on(Usage()):  # the graph divides its time itself
                     told.changes += graph.advance(transition, self._limits, sources.now_ms, told.broken)
 
@@ -574,6 +625,8 @@ class Subscriptions:
         """History of a source came back: how answers at NOW differ from those before."""
         rows, from_ms = self._sources[name].rows.rows(), self._sources[name].retained_from_ms
         first = self._first_retained(name, rows)
+        for made in self._nurseries.values():
+            made.lose()
         for key, graph in self._graphs.items():
             if name in key:
                 graph.renumbered(name, rows.base, first, from_ms)

@@ -287,10 +287,48 @@ class Source:
             self.rows.backfill(added.fresh)
             if isinstance(self.rows, TableStem):
                 self.rows.catch_up_all()
-                if self.queries.errors[list(added.fresh)].any():
-                    probe = self.queries.probe(added.fresh, self.queries.cohorts)
-                    self._forget_errors(probe, self.rows)
-        return [place_at(slot, int(self.queries.generations[slot])) for slot in added.slots]
+                self._forget_spent(self.rows, added.fresh)
+        ahead = self.rows.ahead.pieces.keys() & added.slots
+        if ahead:
+            self._arrive(ahead)
+        return self._places(added.slots)
+
+    def come_ahead(self, predicates: Sequence[Expression | Factors]) -> list[Place]:
+        """The places of predicates whose query is still to come: as :meth:`keep`, but their matches among the
+        rows that are there are made by :meth:`catch_up_slice` alone. To be released.
+        """
+        added = self.queries.add(predicates)
+        self._view = None
+        if len(self.rows) and added.fresh:
+            self.rows.come_ahead(added.fresh)
+        return self._places(added.slots)
+
+    def _places(self, slots: Iterable[int]) -> list[Place]:
+        return [place_at(slot, int(self.queries.generations[slot])) for slot in slots]
+
+    def catch_up_slice(self, slots: Collection[int], rows_max: int) -> int:
+        """Make matches of slots that came ahead, among so many rows. Returns how many rows that were; 0: none
+        are owed. No answer changes.
+        """
+        rows = self.rows.catch_up_slice(slots, rows_max)
+        if rows:
+            self._view = None
+        return rows
+
+    def _arrive(self, slots: Collection[int]) -> None:
+        """The query of slots that are ahead has come. It counts the errors among the rows that are there."""
+        self.rows.catch_up(slots)
+        errors = self.queries.errors.copy()
+        for slot in slots:
+            errors[slot] = self.rows.errors_ahead(slot)
+        self.queries.errors = errors
+        if isinstance(self.rows, TableStem):
+            self._forget_spent(self.rows, slots)
+
+    def _forget_spent(self, versions: TableStem, slots: Collection[int]) -> None:
+        """Slots just met all versions of a table: errors of those that wait to be let go do not count."""
+        if self.queries.errors[list(slots)].any():
+            self._forget_errors(self.queries.probe(slots, self.queries.cohorts), versions)
 
     def _forget_errors(self, probe: NewQueries, versions: TableStem) -> None:
         """Of versions that are in no answer any more, and only wait to be let go of together."""
@@ -337,7 +375,11 @@ class Source:
 
     def release(self, slots: Iterable[int]) -> None:
         """One of those who asked for these matches asks no more."""
-        self.queries.remove(list(slots))
+        released = list(slots)
+        self.queries.remove(released)
+        for slot in released:
+            if self.rows.ahead and not self.queries.holders[slot]:
+                self.rows.forget_ahead(slot)
         self._view = None
 
     def retain(self, holds: Sequence[Hold]) -> bool:

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence, Set
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from operator import attrgetter
@@ -21,14 +22,15 @@ from typing import Protocol
 import numpy as np
 
 from engine.model.attributes import Attribute
-from engine.model.batch import MATCHED_ROWS_MAX, Batch, concatenate
+from engine.model.batch import MATCHED_ROWS_MAX, Batch, Int64Array, concatenate
 from engine.model.source import Schema
 from engine.model.usage import Usage
 from engine.results.chunks import CHUNK_WORDS, CHUNKS, ChunkPool
 from engine.results.segment_bits import BitTarget
+from engine.stems.ahead import Ahead, MatchesInSlices
 from engine.stems.cohorts import Cohorts
 from engine.stems.entering import EnteringRows
-from engine.stems.new_queries import NewQueries
+from engine.stems.new_queries import Found, NewQueries
 from engine.stems.segment import SegmentView, Tail
 from engine.stems.selective_index import RowSlots
 from engine.stems.stream_strings import StreamStrings
@@ -39,6 +41,12 @@ PACKING_PACE = 2
 CAUGHT_UP_MAX = 64
 """Slots whose matches over a segment are made at a time, where nobody waits for them."""
 
+PIECE_ROWS = 4_096
+"""Rows of a segment that meet dear conditions at a time."""
+
+SEALED_MIN = 1_024
+"""An open segment with fewer rows is not sealed to make matches of its rows in slices."""
+
 RAISED = 1 << 40
 """A multiple of the blocks that partial results are kept of."""
 
@@ -48,6 +56,8 @@ _first = attrgetter("first")
 
 class RowMatcher(Protocol):
     """The Query SteM, as rows meet it."""
+
+    errors: Int64Array
 
     @property
     def cohorts(self) -> Cohorts: ...
@@ -167,6 +177,9 @@ class DataStem:
         self._chunks = chunks
         self._strings = StreamStrings(schema)
         self._owes = False
+        self.ahead = Ahead()
+        """Slots whose queries are still to come."""
+        self._in_slices: MatchesInSlices | None = None
         self._unpacked: deque[tuple[SegmentView, int]] = deque()
         self._tail = self._new_tail(base)
         self._rows: Rows | None = None
@@ -213,8 +226,20 @@ class DataStem:
         """Rows from ``start`` on, some of them, enter a segment; returns where to go on."""
         stop = min(len(rows), start + MATCHED_ROWS_MAX, start + tail.room)
         written = tail.write(rows, start, stop)
-        tail.take(len(written), self._queries.match(written, tail.bits, tail.count))
+        first = tail.first + tail.count
+        with self._counting(self.ahead.pieces, first, first + len(written)):
+            pairs = self._queries.match(written, tail.bits, tail.count)
+        tail.take(len(written), pairs)
         return stop
+
+    @contextmanager
+    def _counting(self, slots: Collection[int], first: int, stop: int) -> Iterator[None]:
+        """Rows of these ordinals meet slots: note the errors of those that are ahead."""
+        ahead = self.ahead.pieces.keys() & slots if self.ahead else ()
+        before = self._queries.errors
+        yield
+        for slot in ahead:
+            self.ahead.count(slot, first, stop, int(self._queries.errors[slot] - before[slot]))
 
     def _sealed_of(self, tail: Tail) -> SegmentView:
         """The tail as a part, its blocks to be packed by :meth:`pack`."""
@@ -272,6 +297,7 @@ class DataStem:
         queries once more. Returns the first ordinal from which on segments are as they were.
         """
         self._rows = None
+        self.ahead.lose()
         self.base = ordinal
         tail, end = self._tail, self.end
         across = [part for part in self._sealed if part.first < ordinal < part.end]
@@ -312,6 +338,7 @@ class DataStem:
 
     def rise(self) -> None:
         """All rows get ordinals that are higher by :data:`RAISED`. O(segments)."""
+        self.ahead.lose()
         self._sealed = [replace(part, first=part.first + RAISED) for part in self._sealed]
         self._tail.rise(RAISED)
         self.base += RAISED
@@ -334,10 +361,113 @@ class DataStem:
                 self._catch_up(number, erring, self._gone(part))
         self._owes |= bool(others and self._sealed)
         if self._tail.count:
-            part = self._tail.part()
-            queries = self._queries.probe(slots, self._tail.cohorts)
-            self._tail.backfill(queries.match(self._values(part, queries), self._gone(part)), queries)
+            self._meet_tail(slots)
+
+    def _meet_tail(self, slots: Collection[int]) -> None:
+        """The matches of slots that just came among the rows of the open segment."""
+        part = self._tail.part()
+        gone = self._gone(part)
+        queries = self._queries.probe(slots, self._tail.cohorts)
+        with self._counting(slots, part.first + gone, part.end):
+            found = self._found(part, queries, gone)
+        self._tail.backfill(found, queries)
+        self._rows = None
+
+    def _found(self, part: SegmentView, queries: NewQueries, first: int) -> Found:
+        """The matches of new queries among the rows of a segment from ``first`` on. Of those that have
+        conditions no index holds they are made in pieces, since these take long: a timer is read in between.
+        """
+        rows = self._values(part, queries)
+        if not queries.has_residuals or not queries.may_match(part.zones):
+            return queries.match(rows, first, part.zones)
+        found = MatchesInSlices(part.first, part.n, first, queries)
+        while found.at < part.n:
+            found.take(queries, rows.slice(found.at, min(part.n, found.at + PIECE_ROWS)))
+        return found.found()
+
+    def come_ahead(self, slots: Sequence[int]) -> None:
+        """Slots came ahead of their query: their matches among all rows are owed, whether they may err or
+        not, and :meth:`catch_up_slice` makes them. O(segments * slots), and of an open segment with few rows
+        as :meth:`backfill`.
+        """
+        for slot in slots:
+            self.ahead.come(slot)
+        if self._tail.count >= SEALED_MIN:
+            self._seal()
             self._rows = None
+        for part in self._sealed:
+            part.matches.owed.update(slots)
+        self._owes |= bool(self._sealed)
+        if self._tail.count:
+            self._meet_tail(slots)
+
+    def catch_up_slice(self, slots: Collection[int], rows_max: int) -> int:
+        """Make matches of slots that are ahead, of so many rows of a segment. Returns how many rows that
+        were; 0: all matches are made.
+        """
+        for number, part in enumerate(self._sealed):
+            owed = part.matches.owed.intersection(slots)
+            if owed:
+                return self._slice(number, owed, rows_max)
+        return 0
+
+    def _slice(self, number: int, slots: Collection[int], rows_max: int) -> int:
+        part = self._sealed[number]
+        queries = self._queries.probe(slots, part.matches.cohorts)
+        begun = self._in_slices
+        if begun is None or not begun.is_of(part.first, part.n, queries):
+            begun = MatchesInSlices(part.first, part.n, self._gone(part), queries)
+            self._in_slices = begun
+        start = begun.at
+        stop = min(part.n, start + rows_max) if queries.may_match(part.zones) else part.n
+        if not queries.may_match(part.zones):
+            begun.pass_over(stop)
+        else:
+            with self._counting(slots, part.first + start, part.first + stop):
+                begun.take(queries, self._values(part, queries).slice(start, stop))
+        if stop == part.n:
+            self._in_slices = None
+            self._put(number, slots, queries, begun.found())
+        return max(1, stop - start)
+
+    def forget_ahead(self, slot: int) -> None:
+        """A slot goes; passed over where it was not ahead."""
+        self.ahead.forget(slot)
+        self._in_slices = None  # another predicate may get the slot
+
+    def left_of(self, slots: Set[int]) -> int:
+        """How many rows are left whose matches with some of these slots are owed. O(segments)."""
+        owing = [part for part in self._sealed if not part.matches.owed.isdisjoint(slots)]
+        left = sum(part.n - self._gone(part) for part in owing)
+        begun = self._in_slices
+        if begun is not None and owing and begun.first == owing[0].first and slots >= set(begun.slots):
+            left -= begun.at - self._gone(owing[0])
+        return max(0, left)
+
+    def errors_ahead(self, slot: int) -> int:
+        """The query of a slot comes: how many errors it met among the rows that are retained. Its matches are
+        made. O(segments), and those rows where it is not known.
+        """
+        pieces = self.ahead.pieces.pop(slot)
+        if pieces is None:
+            return self._errors_among(slot, self.base, self.end)
+        count = 0
+        for piece in pieces:
+            if piece.first >= self.base:
+                count += piece.errors
+            elif piece.stop > self.base:
+                count += self._errors_among(slot, self.base, piece.stop)
+        return count
+
+    def _errors_among(self, slot: int, start: int, stop: int) -> int:
+        """Errors among the rows of these ordinals, which are not counted again."""
+        known = self._queries.errors
+        for part, first, last in self.rows().ranges(start, stop):
+            queries = self._queries.probe([slot], part.matches.cohorts)
+            queries.meet(self._values(part, queries).slice(first, last), 0)
+        errors = int(self._queries.errors[slot] - known[slot])
+        self._queries.errors = known
+        return errors
 
     def _values(self, part: SegmentView, queries: NewQueries) -> Batch:
         """The rows of a segment, with where they come from if one of the queries asks for that."""
@@ -350,13 +480,15 @@ class DataStem:
         """
         if not self._owes:
             return False
-        most, number = max(
-            ((len(part.matches.owed), number) for number, part in enumerate(self._sealed)), default=(0, 0)
-        )
+        owed = [part.matches.owed for part in self._sealed]
+        if self.ahead:  # those of slots that are ahead are made by whoever had them come
+            self._owes = any(owed)
+            owed = [each.difference(self.ahead.pieces) for each in owed]
+        most, number = max(((len(each), number) for number, each in enumerate(owed)), default=(0, 0))
         if not most:
-            self._owes = False
+            self._owes &= bool(self.ahead)
             return False
-        self._catch_up(number, list(islice(self._sealed[number].matches.owed, CAUGHT_UP_MAX)))
+        self._catch_up(number, list(islice(owed[number], CAUGHT_UP_MAX)))
         return True
 
     def catch_up(self, slots: Collection[int]) -> None:
@@ -381,9 +513,15 @@ class DataStem:
         What is owed is made of rows that have gone since, too: an earlier count may hold them.
         """
         part = self._sealed[number]
+        queries = self._queries.probe(slots, part.matches.cohorts)
+        with self._counting(slots, part.first + first, part.end):
+            found = self._found(part, queries, first)
+        self._put(number, slots, queries, found)
+
+    def _put(self, number: int, slots: Collection[int], queries: NewQueries, found: Found) -> None:
+        """What was found in a segment stands from now on."""
+        part = self._sealed[number]
         matches = part.matches
-        queries = self._queries.probe(slots, matches.cohorts)
-        found = queries.match(self._values(part, queries), first, part.zones)
         for place, word in enumerate(queries.words):
             matches.bits.merge(word, found.bits[place], int(queries.masks[place]), part.n)
         made = matches.made(slots, found.lists, queries.standing)
@@ -406,6 +544,7 @@ class DataStem:
     def clear(self) -> None:
         """All rows are gone, and their strings."""
         self._strings.clear()
+        self.ahead.lose()
         self.base = self.end
         self._sealed = []
         self._tail = self._new_tail(self.base)

@@ -85,7 +85,9 @@ class Found:
 
 
 class NewQueries:
-    """words: those that hold a new query, ascending; masks: which bits of each. selective: slots of them."""
+    """slots: ascending. words: those that hold a new query, ascending; masks: which bits of each. selective:
+    slots of them.
+    """
 
     def __init__(
         self,
@@ -104,7 +106,7 @@ class NewQueries:
         self._eddy = eddy
         self._count_errors = count_errors
         mine = np.array(sorted(slots), np.int64)
-        self._slots = mine
+        self.slots = mine
         place = places[mine]
         self._dense = mine[place != SELECTIVE]
         self.selective = mine[place == SELECTIVE].astype(np.int32)
@@ -153,6 +155,11 @@ class NewQueries:
             )
         return mine, places
 
+    @property
+    def has_residuals(self) -> bool:
+        """Whether some have conditions that no index holds."""
+        return bool(self._modules)
+
     # --- zones ------------------------------------------------------------------------------------
 
     def may_match(self, zones: Sequence[Zone | None]) -> bool:
@@ -190,9 +197,16 @@ class NewQueries:
 
         Predicate errors are counted.
         """
+        bits, pairs = self.meet(rows, first, zones)
+        return Found(bits, lists_of(pairs.rows, pairs.slots, self.selective, len(rows)))
+
+    def meet(
+        self, rows: Batch, first: int, zones: Sequence[Zone | None] = ()
+    ) -> tuple[bitmaps.Words, RowSlots]:
+        """The same as bits, overwritten by the next, and pairs of selective ones."""
         n = len(rows)
-        if not len(self._slots):
-            return Found(self._bits, lists_of(NO_PAIRS.rows, NO_PAIRS.slots, self.selective, n))
+        if not len(self.slots):
+            return self._bits, NO_PAIRS
         if self._bits.shape[1] < n:
             self._bits = np.empty((len(self.words), n), np.uint64)
         bits = self._bits[:, :n]
@@ -208,7 +222,7 @@ class NewQueries:
             self._eddy.route(flight, self._modules)
             self._count_errors(flight.settle_errors())
             pairs = flight.surviving()
-        return Found(bits, lists_of(pairs.rows, pairs.slots, self.selective, n))
+        return bits, pairs
 
     def _look_up(self, rows: Batch, first: int, bits: bitmaps.Words) -> RowSlots:
         assert self._index is not None
@@ -228,12 +242,12 @@ class NewQueries:
         n = len(rows)
         if first == n:
             return NO_PAIRS
-        possible = self._possible(zones) if zones else np.ones(len(self._slots), np.bool_)
+        possible = self._possible(zones) if zones else np.ones(len(self.slots), np.bool_)
         batch = BatchKeys(rows, self._domains)
         flags = np.empty(n, np.uint8)
         found: list[RowSlots] = []
         local = dict(zip(self._dense.tolist(), self._local.tolist(), strict=True))
-        for slot, may in zip(self._slots.tolist(), possible.tolist(), strict=True):
+        for slot, may in zip(self.slots.tolist(), possible.tolist(), strict=True):
             if not may:
                 continue
             self._scan_for(slot, batch, flags)
