@@ -7,8 +7,10 @@ after a SIGKILL whether memory was short.
 
     header  used_bytes, budget_bytes     int64 each
     slot    alive_ns (0: not in use), silent_ns, busy    int64 each
+    text    what the slot's thread is at, in UTF-8, up to a zero byte; behind all slots
 
-Each value is written whole (8 aligned bytes), a slot by one thread. Standard library only.
+Each value is written whole (8 aligned bytes), a slot by one thread. A text may be read half written: it is
+for people. Standard library only.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ import math
 import mmap
 import os
 import struct
+import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,16 +31,23 @@ TOIL = 10
 _HEADER = struct.Struct("=qq")
 _SLOT = struct.Struct("=qqq")
 _INT = struct.Struct("=q")
-SIZE = _HEADER.size + SLOTS * _SLOT.size
+_TEXTS = _HEADER.size + SLOTS * _SLOT.size
+TEXT_BYTES = 256
+SIZE = _TEXTS + SLOTS * TEXT_BYTES
+BEAT_NS = 200_000_000
+"""Who reads a thread's timer all the time leaves a sign of life this often."""
 
 
 @dataclass(frozen=True, slots=True)
 class Silent:
-    """A slot whose thread has been silent for too long. busy: it was at work, and not waiting."""
+    """A slot whose thread has been silent for too long. busy: it was at work, and not waiting. at: on what,
+    where it said so.
+    """
 
     slot: int
     silent_s: float
     busy: bool
+    at: str = ""
 
 
 class Liveness:
@@ -70,6 +80,17 @@ class Liveness:
         _INT.pack_into(self._map, place + 16, int(busy))
         _INT.pack_into(self._map, place, time.monotonic_ns())
 
+    def note(self, slot: int, text: str) -> None:
+        """What the thread of this slot is at from now on."""
+        place = _TEXTS + slot * TEXT_BYTES
+        told = text.encode()[: TEXT_BYTES - 1]
+        self._map[place : place + len(told) + 1] = told + b"\0"
+
+    def noted(self, slot: int) -> str:
+        """What the thread of this slot said last that it is at."""
+        place = _TEXTS + slot * TEXT_BYTES
+        return self._map[place : place + TEXT_BYTES].partition(b"\0")[0].decode(errors="ignore")
+
     def end(self, slot: int) -> None:
         """Nobody has this slot any more."""
         _INT.pack_into(self._map, _HEADER.size + slot * _SLOT.size, 0)
@@ -96,7 +117,7 @@ class Liveness:
             alive_ns, silent_ns, busy = _SLOT.unpack_from(self._map, _HEADER.size + slot * _SLOT.size)
             passed_ns = now_ns - max(alive_ns, since_ns)
             if alive_ns and passed_ns > max(silent_ns, int(timeout_s * 1e9)):
-                found.append(Silent(slot, passed_ns / 1e9, bool(busy)))
+                found.append(Silent(slot, passed_ns / 1e9, bool(busy), self.noted(slot) if busy else ""))
         return found
 
     @property
@@ -118,15 +139,37 @@ class Pulse:
         self._slot = slot
         self._timeout_s = timeout_s
         self._sign: tuple[float, str] = (math.inf, "")
+        self._silent_s = 0.0
+        self._beaten_ns = 0
+        self._thread = 0
 
     def beat(self, doing: str = "") -> None:
         """At work, and alive. doing: at what, as a clause: "it makes a step of stream ticks"."""
         self._sign = (time.monotonic(), doing)
-        self._liveness.beat(self._slot)
+        if doing:
+            self._liveness.note(self._slot, doing)
+        self._works(0.0)
+
+    def _works(self, silent_s: float) -> None:
+        self._silent_s, self._thread = silent_s, threading.get_ident()
+        self._beaten_ns = time.perf_counter_ns()
+        self._liveness.beat(self._slot, silent_s=silent_s)
+
+    def timer(self) -> int:
+        """Nanoseconds from any beginning. That the thread asks, amid long work, is a sign of life as its last
+        one was.
+        """
+        now_ns = time.perf_counter_ns()
+        if now_ns - self._beaten_ns > BEAT_NS and threading.get_ident() == self._thread:
+            due_s, doing = self._sign
+            self._sign = (max(due_s, time.monotonic()), doing)
+            self._works(self._silent_s)
+        return now_ns
 
     def rest(self, wait_s: float = 0.0) -> None:
         """About to wait, for so long at most, which is no hang."""
         self._sign = (time.monotonic() + wait_s, "")
+        self._beaten_ns = time.perf_counter_ns()
         self._liveness.beat(self._slot, silent_s=wait_s + self._timeout_s, busy=False)
 
     def call(self, limit_s: float, doing: str) -> None:
@@ -137,7 +180,7 @@ class Pulse:
     def toil(self) -> None:
         """At work that gives no sign in between, for up to :data:`TOIL` times the supervisor's time."""
         self._sign = (math.inf, "")
-        self._liveness.beat(self._slot, silent_s=TOIL * self._timeout_s)
+        self._works(TOIL * self._timeout_s)
 
     def silence(self) -> tuple[float, str]:
         """For how many seconds the thread has given no sign when one was due, and what it was doing."""

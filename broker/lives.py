@@ -30,11 +30,14 @@ SHORT = 0.8
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """One life's. at_s: since 1970. budget_bytes: that it had; 0 where it said none."""
+    """One life's. at_s: since 1970. budget_bytes: that it had; 0 where it said none. at: what its thread was
+    at that hung.
+    """
 
     at_s: float
     cause: str
     budget_bytes: int = 0
+    at: str = ""
 
 
 def read(data_dir: Path) -> list[End]:

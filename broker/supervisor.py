@@ -55,7 +55,7 @@ STACKS_S = 0.5
 class Child:
     """One child process: its module, its signs of life, its process while it runs, when to start it again.
 
-    hung: what it was killed for, from then until its end is noticed.
+    hung: what it was killed for, from then until its end is noticed. hung_at: what its thread was at.
     """
 
     module: str
@@ -67,6 +67,7 @@ class Child:
     back_off_s: float = field(default=BACK_OFF_S[0])
     oom_kills: int = 0
     hung: str | None = None
+    hung_at: str = ""
 
     def start(self, inherited: tuple[int, ...]) -> None:
         # A session of its own: Ctrl-C reaches the supervisor alone, which then stops the children in order.
@@ -96,10 +97,12 @@ class Child:
         """It hangs: kill it; that it has died is noticed like any other death."""
         assert self.process is not None
         self.hung = cause(silent, self.liveness.silent(timeout_s / 2))
+        self.hung_at = silent[0].at
         where = "its event loop" if self.hung == "worker" else f"the thread of {self.hung}"
         say(
-            f"{self.module} hangs: {where} has given no sign of life for {silent[0].silent_s:.0f} s; "
-            "it is replaced, and its stacks are asked for first"
+            f"{self.module} hangs: {where} has given no sign of life for {silent[0].silent_s:.0f} s"
+            + (f" ({self.hung_at})" if self.hung_at else "")
+            + "; it is replaced, and its stacks are asked for first"
         )
         with contextlib.suppress(OSError):
             self.process.send_signal(signal.SIGUSR2)
@@ -114,7 +117,7 @@ class Child:
         memory = self.liveness.memory
         short = lives.was_short(memory) or lives.oom_kills() > self.oom_kills
         if self.hung is not None:
-            return lives.End(time.time(), self.hung, memory[1])
+            return lives.End(time.time(), self.hung, memory[1], self.hung_at)
         if code == -signal.SIGKILL and short:
             return lives.End(time.time(), "memory", memory[1])
         return None

@@ -592,6 +592,42 @@ class MemoryPaused(TureenError):
         super().__init__(f"paused by the broker: {because}", **facts)
 
 
+class BeingPrepared(TureenError):
+    """What a query needs of the rows that are there is being made; it stands when that is done. ``progress``:
+    the share that is made, 0 to 1.
+    """
+
+    code = "being_prepared"
+
+    def __init__(self, progress: float, **facts: Any) -> None:
+        self.progress = round(progress, 3)
+        facts.setdefault("hint", "it stands as soon as that is done; unregister it to give it up")
+        super().__init__(
+            "what it needs of the rows that are there is being made, a slice at a time: "
+            f"{100 * progress:.0f}% is done",
+            **facts,
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """With the progress among ``facts``."""
+        return {**super().as_dict(), "facts": {"progress": self.progress}}
+
+
+class RegistrationEndsWorker(TureenError):
+    """Workers died while they carried out a registration; it is not tried again."""
+
+    code = "registration_ends_worker"
+
+    def __init__(self, query_id: str, lives: int) -> None:
+        self.query_id = query_id
+        self.lives = lives
+        super().__init__(
+            f"{lives} workers died while they carried out this registration, the last one alone with it",
+            hint="see the stacks in the broker's log; a function or a condition that does not end is to be "
+            "mended, then unregister the query and register it again",
+        )
+
+
 class ShardHeld(TureenError):
     """A shard does not come back by itself, for the reason of ``cause``: its code is among the facts."""
 

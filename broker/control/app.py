@@ -55,8 +55,8 @@ PARTS = 2
 """Of registrations so many batches are taken at once: one is noted while another is carried out."""
 WAITING_BATCHES = 2
 
-AWAITED = ("registry_unavailable", "kafka_unavailable", "memory_budget", "shard_held")
-"""Errors of a query that waits for its output, or for memory: it is said again."""
+AWAITED = ("registry_unavailable", "kafka_unavailable", "memory_budget", "shard_held", "being_prepared")
+"""Errors of a query that waits for its output, for memory, or until it is worked out: it is said again."""
 AWAITED_S = 2.0
 BROKEN = "changes_broken"
 """The error of a query that does not come back by itself."""

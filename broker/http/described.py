@@ -11,7 +11,7 @@ from broker.worker.entries import QueryEntry
 from broker.worker.node import Node
 from engine.model.maintenance import QueryOptions
 from engine.model.tolerance import WEIGHT_DEFAULT
-from tureen.errors import BrokerUnavailable, OptionRefused, UnknownQuery
+from tureen.errors import BeingPrepared, BrokerUnavailable, OptionRefused, UnknownQuery
 
 
 def standing(node: Node, name: str) -> QueryEntry:
@@ -43,6 +43,9 @@ def listed(node: Node, name: str, entry: QueryEntry) -> dict[str, Any]:
         "approximation": [],
         "output": entry.output,
     }
+    progress = _progress(node, name, entry)
+    if progress is not None:
+        told["error"] = BeingPrepared(progress).as_dict()
     if entry.parameters is not None:
         told["parameters"] = entry.parameters
     with contextlib.suppress(OptionRefused):  # a refused registration may have any
@@ -63,6 +66,13 @@ def listed(node: Node, name: str, entry: QueryEntry) -> dict[str, Any]:
         if entry.output is not None:
             told["output"] = entry.output | {"waiting": node.shards[entry.shard].waiting(name)}
     return told
+
+
+def _progress(node: Node, name: str, entry: QueryEntry) -> float | None:
+    """How far a query is that is prepared; None: it is not."""
+    if entry.state != "PENDING" or entry.tried is None:
+        return None
+    return node.shards[entry.tried].preparations.progress.get(name)
 
 
 def described(node: Node, name: str) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from broker import logs
-from tureen.errors import TureenError
+from tureen.errors import BeingPrepared, TureenError
 
 STATUS = {
     "unknown_query": 404,
@@ -70,7 +70,7 @@ class QueryNotRunning(TureenError):
         self.state = state
         because = f": {error['message']}" if error else ""
         hint = error.get("hint") if error else None
-        if state == "PENDING":
+        if state == "PENDING" and (error or {}).get("code") != BeingPrepared.code:
             hint = f"{hint}; {LOOKED_AT_AGAIN}" if hint else LOOKED_AT_AGAIN
         super().__init__(f"the query is {state}{because}", hint=hint)
 

@@ -44,6 +44,11 @@ def doing(body: Body) -> str:
             return f"it makes a step ({type(body).__name__})"
 
 
+def preparing(query_ids: list[str]) -> str:
+    """What a shard does while it makes what registrations need before they come."""
+    return f"it prepares the registration of {_named(query_ids)}"
+
+
 def _named(query_ids: list[str] | tuple[str, ...]) -> str:
     noun = "query" if len(query_ids) == 1 else "queries"
     more = f" and {len(query_ids) - NAMED_MAX:,} more" if len(query_ids) > NAMED_MAX else ""

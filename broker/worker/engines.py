@@ -10,6 +10,7 @@ from broker import logs
 from broker.settings import Settings
 from broker.worker.parsed import Parsed
 from engine.dataflow.buffers import settings as buffers
+from engine.eddy.eddy import Timer
 from engine.engine import Engine
 from engine.language.functions import BUILT_IN, FunctionCatalogue
 from engine.model.batch import Batch
@@ -52,6 +53,8 @@ class Engines:
     costs: Costs | None = None
     scheduler: str = "fifo"
     """The scheduling policy that they begin with."""
+    timer: Timer = perf_counter_ns
+    """By which they measure; it is read amid long work."""
 
     def fresh(self) -> Engine:
         """One that holds nothing."""
@@ -59,7 +62,7 @@ class Engines:
             self.limits,
             functions=self.functions,
             costs=self.costs,
-            timer=perf_counter_ns,
+            timer=self.timer,
             clock=thread_time_ns,
         )
         engine.scheduler.set_policy(self.scheduler)
@@ -82,7 +85,7 @@ class Engines:
             self.limits,
             functions=self.functions,
             costs=self.costs,
-            timer=perf_counter_ns,
+            timer=self.timer,
             clock=thread_time_ns,
         )
         engine.scheduler.set_policy(self.scheduler)

@@ -25,6 +25,7 @@ class QueryEntry:
     streams and tables that it reads. uses: the views that its text names. parameters: of the placeholders in
     ``sql``, where it is a template. output: where its changes go, if it emits them. summaries: those that its
     preference uses; where one was dropped, it is PENDING and stands all the same, with the answer it has.
+    tried: the shard that works it out, or would not try it again; None while none does.
     """
 
     sql: str | None
@@ -37,6 +38,7 @@ class QueryEntry:
     parameters: Values | None = None
     output: dict[str, Any] | None = None
     summaries: tuple[str, ...] = ()
+    tried: int | None = None
 
     @property
     def said(self) -> str | None:

@@ -12,6 +12,7 @@ from broker.internal import Outcome
 from broker.worker.books import Books
 from broker.worker.emission import Emission
 from broker.worker.outbox import Outgoing
+from broker.worker.preparations import Preparations
 from broker.worker.saving import Saving
 from broker.worker.shard_command import ShardCommand, step_bodies
 from broker.worker.steps import Steps
@@ -25,18 +26,36 @@ class Execution:
     """Of one shard."""
 
     def __init__(
-        self, books: Books, steps: Steps, streams: Streams, emission: Emission, saving: Saving
+        self,
+        books: Books,
+        steps: Steps,
+        streams: Streams,
+        emission: Emission,
+        saving: Saving,
+        preparations: Preparations,
     ) -> None:
         self._books = books
         self._steps = steps
         self._streams = streams
         self._emission = emission
         self._saving = saving
+        self._preparations = preparations
 
     def carry_out(self, commands: Sequence[ShardCommand], outgoing: Outgoing) -> list[Outcome]:
         """Make the steps of some commands, in order; one outcome each. Raises Interrupted."""
         self._saving.changed()
         self._steps.engine.learn([command.bound for command in commands if command.bound is not None])
+        awaited = self._preparations.awaited(self._steps.engine, commands)
+        outcomes: list[Outcome] = []
+        left = [one for place, one in enumerate(commands) if place not in awaited]
+        for group in self._preparations.groups(left):
+            self._preparations.begin(group)
+            outcomes += self._carried_out(group, outgoing)
+            self._preparations.done(group)
+        told = iter(outcomes)
+        return [awaited.get(place) or next(told) for place in range(len(commands))]
+
+    def _carried_out(self, commands: Sequence[ShardCommand], outgoing: Outgoing) -> list[Outcome]:
         outcomes: list[Outcome] = [{"state": "RUNNING", "error": None, "position": None}] * len(commands)
         for made in step_bodies(
             commands,

@@ -174,16 +174,17 @@ class Remaining:
         yield from self.stored.state_parts(prefix)
 
 
-def reason(shard: int, causes: Collection[str]) -> ShardHeld | None:
+def reason(shard: int, causes: Collection[str], at: str = "") -> ShardHeld | None:
     """Why a shard is held from the start, by the causes that ended the worker's last lives again and again
-    (:mod:`broker.lives`); None: it is not.
+    (:mod:`broker.lives`); None: it is not. at: what its thread was at as it hung last.
     """
     mine = f"shard-{shard}"
     if mine in causes:
         return ShardHeld(
             shard,
             mine,
-            "its thread hung at work again and again, and the worker was replaced each time",
+            "its thread hung at work again and again, and the worker was replaced each time"
+            + (f"; the last time: {at}" if at else ""),
             hint="see the stacks in the broker's log; unregister the query whose function does not end, or "
             "mend the function and start again; `tureen resume --held` has it try as it is",
         )

@@ -96,6 +96,7 @@ class Node:
             liveness,
             memory,
             self._causes,
+            {one.cause: one.at for one in found},
         )
         self.hosting = Hosting(self.directory, self.shards)
         self.broken = BrokenQueries(self.directory, self.shards, self.hosting, self.outputs)
@@ -135,7 +136,8 @@ class Node:
 
     def changed(self) -> list[str]:
         """Queries whose state is another than the last outcome said, until they are said again."""
-        return sorted({*self.broken.changed(), *self.directory.without_summary})
+        prepared = (name for shard in self.shards for name in shard.preparations.prepared)
+        return sorted({*self.broken.changed(), *self.directory.without_summary, *prepared})
 
     def control_lives(self, pid: int, told: str | None) -> None:
         """The control process has given a sign of life. told: the worker's life that knows its registry."""

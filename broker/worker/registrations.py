@@ -227,7 +227,7 @@ class Registrations:
                 return _Change(name, _not_standing(command, state, short.as_dict()))
         number = self._directory.home_of(query.sources)
         if old is not None and old.shard != number:
-            self._leave(name, moves)
+            self._leave(name, moves, stays=number)
         before = self._altered(command)
         given = command.get("options") or options.NONE
         stands: State = "PAUSED" if options.is_paused(given) else "RUNNING"
@@ -255,12 +255,15 @@ class Registrations:
         pairs.append((change, register))
         return change
 
-    def _leave(self, name: str, moves: _Moves) -> None:
-        """Have a query go from where it stands."""
+    def _leave(self, name: str, moves: _Moves, stays: int | None = None) -> None:
+        """Have a query go from where it stands, or is worked out. stays: the shard to which it comes."""
         old = self._directory.queries.get(name)
-        if old is not None and old.shard is not None:
-            moves.leaving.setdefault(old.shard, []).append(ShardCommand.unregister(name))
-            self._hosting.release(name, old.shard)
+        if old is None:
+            return
+        where = old.tried if old.shard is None else old.shard
+        if where is not None and where != stays:
+            moves.leaving.setdefault(where, []).append(ShardCommand.unregister(name))
+            self._hosting.release(name, where)
 
     async def _settled(self, change: _Change) -> Outcome:
         """Note what became of a query."""
@@ -271,7 +274,8 @@ class Registrations:
             return {**kept, "error": outcome.get("error"), "output": before.output, "refused": True}
         if entry is not None and outcome is not None and outcome["state"] == "PENDING":
             if before is None:
-                entry.state, entry.error, entry.shard = "PENDING", outcome.get("error"), None
+                entry.state, entry.error, entry.tried = "PENDING", outcome.get("error"), entry.shard
+                entry.shard = None
                 self._directory.queries[name] = entry
             return outcome
         self._note_paused(name, entry)
@@ -284,6 +288,7 @@ class Registrations:
         if outcome["state"] == "ERROR":
             if entry.shard is not None:
                 self._hosting.release(name, entry.shard)
+                entry.tried = entry.shard
             self._directory.queries.ended(name, "ERROR", outcome.get("error"))
             self._outputs.release(name)
             return outcome

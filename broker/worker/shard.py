@@ -24,6 +24,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
+from dataclasses import replace
 from typing import Any, Literal
 
 from broker import lives, logs
@@ -48,6 +49,7 @@ from broker.worker.ingestion import Ingestion
 from broker.worker.listener import Listener
 from broker.worker.memory import Level, Memory, trim
 from broker.worker.outbox import Outbox, Outgoing
+from broker.worker.preparations import Preparations
 from broker.worker.questions import Asked, Found
 from broker.worker.recovery import Recovered, recover, rowless
 from broker.worker.saving import Saving
@@ -56,6 +58,7 @@ from broker.worker.shared_reading import SharedReading
 from broker.worker.shedder import Shedder
 from broker.worker.steps import Steps
 from broker.worker.streams import Streams
+from broker.worker.trials import Trials
 from broker.worker.troubles import Interrupted, Trouble, Troubles
 from broker.worker.turns import StreamQueue
 from broker.worker.work_attributes import limit_work, work_attributes
@@ -122,6 +125,7 @@ class Shard(threading.Thread):
         signs of life. held: why it does not come back by itself.
         """
         super().__init__(name=f"shard-{number}", daemon=True)
+        engines = replace(engines, timer=pulse.timer)
         self.number = number
         self.state: State = "recovering"
         self.held = held
@@ -178,7 +182,11 @@ class Shard(threading.Thread):
         )
         topic_ids = {} if shelf is None else shelf.topic_ids
         self._streams = Streams(number, settings, reading, self._inbox, self._steps.next_offsets, topic_ids)
-        self._execution = Execution(self._books, self._steps, self._streams, self._emission, self._saving)
+        self._trials = Trials(settings.data_dir / "shards" / f"{number}.trials.json")
+        self._preparations = Preparations(number, self._trials, self._books, pulse, self._inbox.wake)
+        self._execution = Execution(
+            self._books, self._steps, self._streams, self._emission, self._saving, self._preparations
+        )
         self._backfills = None if shelf is None else Backfills(number, settings, shelf, self._inbox.wake)
         self._ingestion = Ingestion(
             number,
@@ -239,6 +247,11 @@ class Shard(threading.Thread):
     def waiting(self, query_id: str | None = None) -> int:
         """How many changes of a query, or of all, are still to be written to result topics."""
         return self._steps.pending.untold(query_id)
+
+    @property
+    def preparations(self) -> Preparations:
+        """Registrations that are worked out before their step: what may be read of them."""
+        return self._preparations
 
     def queues(self) -> list[tuple[SourceName, StreamQueue]]:
         """What waits of each stream that had records, as of the last transaction."""
@@ -345,6 +358,8 @@ class Shard(threading.Thread):
         refusal = self._troubles.first or stopped.as_dict()
         jobs = self._inbox.close(error or stopped, refusal)
         self._listener.ended(self.number, error if state == "failed" else None)
+        if state in ("stopped", "fenced"):
+            self._preparations.stop()
         self._streams.close()
         if self._backfills is not None:
             self._backfills.close()
@@ -480,6 +495,7 @@ class Shard(threading.Thread):
             before = len(self._removals)
             for job in jobs:
                 job.outcomes = [carried_out(one, self._books, self._removals, error) for one in job.commands]
+                removed |= self._given_up(job.commands)
             if len(self._removals) > before:
                 self._removals.note()
                 removed = True
@@ -489,6 +505,14 @@ class Shard(threading.Thread):
         self.state, self.held, self._held_by = "recovering", None, error.cause
         self._troubles.tell("held", None)
         log.info("shard_tries_again", shard=self.number, removed=len(self._removals))
+
+    def _given_up(self, commands: Sequence[ShardCommand]) -> bool:
+        """Whether one of some commands removes a registration over which workers died, and which came to
+        nothing.
+        """
+        given_up = [one.name for one in commands if one.kind == "unregister" and self._trials.knows(one.name)]
+        self._trials.over(given_up)
+        return bool(given_up)
 
     def _know(self, store: Store, claimed: Position) -> None:
         """What stands, without a row of it."""
@@ -558,6 +582,7 @@ class Shard(threading.Thread):
                 self._ingestion.worked(alone=works)
             self._inbox.done()
             busy = (works or outgoing.last is None) and self._steps.engine.idle()
+            busy |= has_room and self._preparations.some()
             if busy:
                 self._show()
             else:  # what was heard of topics may have changed

@@ -252,14 +252,14 @@ def _register(
     others = tuple(
         i for i in coming if commands[i].name in queries and queries[commands[i].name][0] != commands[i].said
     )
-    altered = tuple(i for i in others if continues(_registration(commands[i])))
+    altered = tuple(i for i in others if continues(registration_of(commands[i])))
     new = tuple(i for i in coming if i not in set(altered))
     yield Made(None, same)
     for removal in unregister_bodies([commands[i].name for i in others if i in set(new)], bytes_max):
         yield Made(removal, ())
     for body, kinds in ((Alter, altered), (Register, new)):
         for part in _parts(commands, kinds, bytes_max):
-            yield Made(body(tuple(_registration(commands[i]) for i in part)), part)
+            yield Made(body(tuple(registration_of(commands[i]) for i in part)), part)
 
 
 def unregister_bodies(query_ids: Sequence[str], bytes_max: int) -> Iterator[Unregister]:
@@ -286,7 +286,8 @@ def _parts(
         yield tuple(part)
 
 
-def _registration(command: ShardCommand) -> Registration:
+def registration_of(command: ShardCommand) -> Registration:
+    """What a step says of a query that it brings."""
     return compact(
         command.name,
         command.sql,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 from broker.archive.shelf import Shelf
 from broker.internal import Outcome
@@ -47,9 +47,10 @@ class Shards:
         liveness: Liveness,
         memory: Memory,
         causes: Collection[str],
+        at: Mapping[str, str],
     ) -> None:
         """What every shard is made with. prober: asks Kafka and gives up soon. causes: of the worker's last
-        ends, again and again; they hold shards that were there before.
+        ends, again and again; they hold shards that were there before. at: by cause, what hung last.
         """
         self._settings = settings
         self._kafka = kafka
@@ -62,6 +63,7 @@ class Shards:
         self._liveness = liveness
         self._memory = memory
         self._causes = causes
+        self._at = at
         self._reading = SharedReading(settings, kafka, prober, memory.fetched_kbytes)
         self._by_number: dict[int, Shard] = {}
 
@@ -74,7 +76,7 @@ class Shards:
     def start(self, numbers: Iterable[int]) -> None:
         """Bring these back from their stores and journals, side by side; nothing is waited for."""
         for number in sorted(set(numbers)):
-            self._start(number, reason(number, self._causes))
+            self._start(number, reason(number, self._causes, self._at.get(f"shard-{number}", "")))
 
     def failure_of(self, source: str) -> Trouble | None:
         """Why the shard that is a source's home has failed; None where it has not."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -100,6 +101,23 @@ def test_what_a_shard_does_is_named_without_texts() -> None:
     assert doing(Register((query,))) == "it registers query q1"
     assert doing(Register((query,) * 5)) == "it registers queries q1, q1, q1 and 2 more"
     assert doing(Heartbeat(SourceName("ticks"))) == "it makes a step of ticks"
+
+
+def test_whoever_reads_the_timer_amid_long_work_is_alive(tmp_path: Path) -> None:
+    supervisor, child = Liveness(tmp_path / "alive", fresh=True), Liveness(tmp_path / "alive")
+    shard = Pulse(child, 3, timeout_s=1.0)
+    shard.beat("it makes a step of s")
+    wait_until(lambda: bool(supervisor.silent(0.5)))
+    (silent,) = supervisor.silent(0.5)
+    assert (silent.slot, silent.at) == (3, "it makes a step of s")
+    thread = threading.Thread(target=shard.timer)  # another's reading says nothing of this one
+    thread.start()
+    thread.join()
+    assert supervisor.silent(0.5)
+    assert shard.timer() <= shard.timer()
+    assert not supervisor.silent(0.5)
+    shard.toil()
+    wait_until(lambda: bool(shard.timer() and supervisor.silent(0.0) == []))  # as long as it was to be silent
 
 
 def test_silence_counts_from_the_supervisors_own_return(tmp_path: Path) -> None:
