@@ -9,7 +9,8 @@ VENV   := .venv
 PY     := $(VENV)/bin/python
 PIP    := $(PY) -m pip --disable-pip-version-check
 NAME   ?=
-EXAMPLES ?= 200
+EXAMPLES ?= 1200
+MINUTES ?= 60
 
 SERVER_READY := $(VENV)/server.stamp
 DEV_READY    := $(VENV)/dev.stamp
@@ -30,19 +31,32 @@ demo: $(SERVER_READY) ## a Kafka node, a broker, a year of flights, over four th
 demo-spark: $(DEV_READY) ## flights from files through Spark to the broker, its answers to an archive, and back
 	$(VENV)/bin/tureen demo-spark $(ARGS)
 
+SHARED_OUT = --dist loadscope --no-loadscope-reorder
+
 .PHONY: test
-test: $(DEV_READY) ## the tests, with every service they need
-	$(PY) -m pytest --numprocesses 3 --dist loadscope --no-loadscope-reorder $(ARGS)
+test: $(DEV_READY) ## the tests, with every service they need; random examples are the same ones each time
+	$(PY) -m pytest --numprocesses 3 $(SHARED_OUT) $(ARGS)
 
 .PHONY: test-spark
 test-spark: $(DEV_READY) ## the tests of the Spark jobs alone, which share one session
 	$(PY) -m pytest tests/spark $(ARGS)
 
 .PHONY: test-slow
-test-slow: $(DEV_READY) ## fault and load runs, minutes long, then many more random examples
+test-slow: $(DEV_READY) ## fault and load runs, minutes long, then test-random
 	$(PY) -m pytest -m slow --timeout 1800 $(ARGS)
-	HYPOTHESIS_PROFILE=thorough HYPOTHESIS_EXAMPLES=$(EXAMPLES) $(PY) -m pytest --numprocesses 2 --timeout 1800 \
-		tests/differential tests/changes tests/operators tests/language tests/scale_out $(ARGS)
+	@$(MAKE) test-random
+
+# A round is every random test with 100 times the examples of `make test`, by a seed of its own. What fails is printed
+# with its blob, and is the exit code when all rounds are over.
+.PHONY: test-random
+test-random: $(DEV_READY) ## new random examples, EXAMPLES=1200 a test, in rounds until MINUTES=60 are over
+	@end=$$(( $$(date +%s) + 60 * $(MINUTES) )); failed=0; round=0; \
+	while [ $$round = 0 ] || [ $$(date +%s) -lt $$end ]; do \
+		round=$$(( round + 1 )); seed=$$(date +%s); \
+		echo "round $$round: HYPOTHESIS_EXAMPLES=$(EXAMPLES) --hypothesis-seed=$$seed"; \
+		HYPOTHESIS_PROFILE=thorough HYPOTHESIS_EXAMPLES=$(EXAMPLES) $(PY) -m pytest -m 'hypothesis and not slow' \
+			--hypothesis-seed=$$seed --numprocesses 2 $(SHARED_OUT) --timeout 3600 $(ARGS) || failed=1; \
+	done; exit $$failed
 
 .PHONY: lint
 lint: $(DEV_READY) ## style and format

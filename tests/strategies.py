@@ -2,7 +2,12 @@
 
 Small and full of edges: NULL, NaN, both infinities and zeros, empty and non-ASCII strings, the bounds of
 integers, ties in time, several partitions, rows late and far ahead, clocks that jump. SQL texts are in
-:mod:`tests.sql_strategies`. Profiles: ``HYPOTHESIS_PROFILE=thorough`` runs many more examples.
+:mod:`tests.sql_strategies`.
+
+Profiles, by ``HYPOTHESIS_PROFILE``: ``same``, which is the default, takes few examples, the same ones for the
+same test; ``thorough`` takes new ones, ``HYPOTHESIS_EXAMPLES`` of them, or those of a ``--hypothesis-seed``.
+Neither makes a failure smaller, so that a test has its limit of time for its examples alone;
+``HYPOTHESIS_SHRINK=1`` does, with pytest's ``--timeout 0``, for the test that failed.
 """
 
 from __future__ import annotations
@@ -35,20 +40,35 @@ from engine.model.step import (
 )
 from engine.model.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, STRING, TIMESTAMP, Kind, Type, decimal
 
+EXAMPLES = 12
+"""So many a test has in ``same`` that says nothing else."""
 SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]
-PHASES = [phase for phase in Phase if phase is not Phase.explain]  # explaining takes minutes here
+PHASES = [Phase.explicit, Phase.generate, Phase.target]  # explaining takes minutes here
+if os.environ.get("HYPOTHESIS_SHRINK"):
+    PHASES.append(Phase.shrink)
 settings.register_profile(
-    "default", max_examples=20, deadline=None, print_blob=True, suppress_health_check=SLOW, phases=PHASES
+    "same",
+    max_examples=EXAMPLES,
+    derandomize=True,
+    database=None,
+    deadline=None,
+    print_blob=True,
+    suppress_health_check=SLOW,
+    phases=PHASES,
 )
 settings.register_profile(
     "thorough",
-    settings.get_profile("default"),
-    max_examples=int(os.environ.get("HYPOTHESIS_EXAMPLES", "2000")),
+    settings.get_profile("same"),
+    max_examples=int(os.environ.get("HYPOTHESIS_EXAMPLES", 100 * EXAMPLES)),
+    derandomize=False,
 )
-settings.register_profile(
-    "same", settings.get_profile("default"), max_examples=12, derandomize=True, database=None
-)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
+
+
+def examples(few: int) -> int:
+    """How many a test has that has so many in ``same``."""
+    return max(few, few * settings.default.max_examples // EXAMPLES)
+
 
 Values = tuple[Any, ...]
 

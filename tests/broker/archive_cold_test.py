@@ -12,7 +12,7 @@ from engine.model.source import SourceName, Stream
 from engine.model.step import Records
 from tests.archived import Archived
 from tests.broker.archive_seam_test import BASE_MS, Log, archived, fed, registered, sql
-from tests.strategies import batch_of
+from tests.strategies import batch_of, examples
 from tureen.errors import HistoryUnavailable, InstantOutOfRange, LimitExceeded, NotArchived
 
 QUERIES = (
@@ -26,7 +26,7 @@ QUERIES = (
 )
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(st.sampled_from(QUERIES), st.integers(0, 570))
 def test_an_answer_is_that_of_an_engine_that_kept_everything(text: str, back_ms: int) -> None:
     with archived(sql("50 MILLISECONDS")) as (kept, archive):

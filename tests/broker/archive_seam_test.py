@@ -27,7 +27,7 @@ from engine.model.step import Body, Position, Records, Register, Registration, S
 from storage.archive.coverage import Coverage, Covered
 from tests.archived import Archived, Row
 from tests.kafka import wait_until
-from tests.strategies import batch_of
+from tests.strategies import batch_of, examples
 from topics.journal import HistoryNamed, decode_step, encode_step
 
 S = SourceName("s")
@@ -129,7 +129,7 @@ SETTLED = ("complete", "archive_behind", "archive_begins", "not_archived")
 WIDE = "SELECT p, o FROM s [RANGE 10 SECONDS]"
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(st.data())
 def test_no_row_is_missed_and_none_is_there_twice(data: st.DataObject) -> None:
     """In event time; whatever the archive lacks at first, however rows are late, wherever pieces are cut."""
@@ -181,7 +181,7 @@ def test_no_row_is_missed_and_none_is_there_twice(data: st.DataObject) -> None:
             assert answer.complete
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(st.data())
 def test_in_arrival_time_offsets_decide(data: st.DataObject) -> None:
     """The log's times step back now and then, so that a row's instant is later than the archive says."""

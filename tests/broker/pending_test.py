@@ -15,6 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from broker.worker.pending import Pending, portions
 from engine.model.changes import Changes
 from engine.model.step import OutputWritten, Position, StepResult
+from tests.strategies import examples
 from topics.results import Destination
 
 TO = Destination("t", False, True, "diff", "json", "istream")
@@ -102,7 +103,7 @@ class Waiting(RuleBasedStateMachine):
 
 
 TestWaiting = Waiting.TestCase
-TestWaiting.settings = settings(max_examples=30, stateful_step_count=20, deadline=None)
+TestWaiting.settings = settings(max_examples=examples(30), stateful_step_count=20, deadline=None)
 
 
 def test_progress_of_what_does_not_wait_is_told_apart() -> None:

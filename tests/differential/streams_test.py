@@ -18,7 +18,7 @@ from tests.differential.changes_test import agree as agree_on_changes
 from tests.differential.telling import Followers, as_streams
 from tests.memory_state import MemoryState
 from tests.sql_streams import streaming
-from tests.strategies import batch_of
+from tests.strategies import batch_of, examples
 from tests.worlds import eventful_worlds, worlds
 
 SOME = settings(max_examples=max(10, settings.default.max_examples // 4))
@@ -61,7 +61,7 @@ FOLLOWED = [
 ]
 
 
-@settings(max_examples=3)
+@settings(max_examples=examples(3))
 @given(seed=st.integers(0, 2**32 - 1))
 def test_what_is_told_step_by_step_adds_up_to_the_answers(seed: int) -> None:
     """Elements are kept from one step to the next; an answer works them out from the rows."""

@@ -23,6 +23,7 @@ from engine.language.expressions import Expression
 from engine.model.batch import Batch
 from engine.stems.match_place import slot_at
 from tests.memory_state import MemoryState
+from tests.strategies import examples
 
 CREATE = (
     "CREATE STREAM s (a INTEGER, b INTEGER, t STRING, ts TIMESTAMP) "
@@ -140,7 +141,9 @@ class World:
     st.integers(0, 2**32),
     st.lists(st.tuples(st.sampled_from("qqrrrrrdosc"), st.integers(1, 9)), min_size=4, max_size=24),
 )
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 def test_any_course(seed: int, course: list[tuple[str, int]]) -> None:
     world = World(seed)
     world.rows(100)

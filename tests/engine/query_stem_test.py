@@ -29,6 +29,7 @@ from engine.stems.cohorts import SELECTIVE
 from engine.stems.data_stem import DataStem, Rows
 from engine.stems.factors import factors
 from engine.stems.query_stem import Added, QueryStem
+from tests.strategies import examples
 
 CREATE = "CREATE STREAM s (k INTEGER, v BIGINT, d DOUBLE, t STRING, b BOOLEAN, m DECIMAL(6, 2), ts TIMESTAMP)"
 STRINGS = ["", "a", "ab", "ab\0", "abc", "b", "ba", "c", "é"]
@@ -213,7 +214,9 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     st.integers(0, 2**32),
     st.lists(st.tuples(st.sampled_from("aaarppppdoo"), st.integers(1, 12)), max_size=14),
 )
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 def test_any_population(seed, steps):
     world = World(seed)
     for step, count in steps:

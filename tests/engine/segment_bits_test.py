@@ -20,6 +20,7 @@ from engine.results.chunks import (
     ChunkPool,
 )
 from engine.results.segment_bits import DenseBlock, ListBlock, NamedPlaces, SegmentBits
+from tests.strategies import examples
 
 POOL = ChunkPool(rows=8)
 
@@ -60,7 +61,7 @@ def words_of(model: np.ndarray) -> np.ndarray:
 
 
 @given(st.integers(0, 2**32 - 1), st.lists(st.sampled_from("rrrmmp"), max_size=14), st.floats(0, 0.4))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_any_course(seed: int, course: list[str], density: float) -> None:
     """Rows come (r); once none come any more, places come (m) and blocks are packed (p)."""
     rng = np.random.default_rng(seed)

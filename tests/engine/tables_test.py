@@ -23,7 +23,7 @@ from engine.results.source_view import sources_at
 from engine.windows.clauses import UNBOUNDED
 from storage.store import Store
 from tests.memory_state import MemoryState
-from tests.strategies import batch_of
+from tests.strategies import batch_of, examples
 from tureen.errors import InstantOutOfRange, StepOutOfOrder
 
 NAME = SourceName("t")
@@ -124,7 +124,7 @@ ROWS = st.lists(
 )
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(st.lists(ROWS, min_size=1, max_size=10), st.integers(0, 1_000_000))
 def test_every_answer_is_that_of_a_dictionary_of_versions(steps, seed):
     whole, cut, store, model = engine_with(TEXTS), engine_with(TEXTS), MemoryState(), Model([])

@@ -18,6 +18,7 @@ from engine.joins.view import JoinView
 from engine.model.source import SourceName
 from engine.windows.clauses import NOW, UNBOUNDED, Instant, RowWindow, TimeWindow
 from tests.joins.sources import KEYS, Row, Sources, in_window, nested_loops
+from tests.strategies import examples
 from tests.time_windows import range_window
 
 NAMES = ("a", "b", "c")
@@ -101,7 +102,7 @@ def check(
 
 
 @given(st.data(), shapes(), steps())
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 def test_partners_are_those_of_nested_loops(data, shape, script):
     sources, indexes = Sources(NAMES), KeyIndexes()
     group = JoinGroup(shape, indexes, policy=data.draw(st.sampled_from(["fixed", "random", "tickets"])))

@@ -10,6 +10,7 @@ from engine.joins import key_index
 from engine.joins.key_index import KeyIndexes
 from engine.model.source import SourceName
 from tests.joins.sources import KEYS, Sources, equal, value
+from tests.strategies import examples
 
 values = st.tuples(
     st.one_of(st.none(), st.integers(-2, 2), st.integers(-(2**63), 2**63 - 1)),
@@ -20,7 +21,7 @@ columns = st.lists(st.sampled_from(sorted(KEYS)), min_size=1, max_size=3, unique
 
 
 @given(st.data(), columns)
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 def test_numbers_equal_where_keys_do(data, names):
     sources, indexes = Sources(["a", "b"]), KeyIndexes()
     expressions = tuple(KEYS[name] for name in names)

@@ -22,6 +22,7 @@ from engine.kernels.admission import (
     in_order,
     order_of,
 )
+from tests.strategies import examples
 
 PARTITIONS = 3
 YEAR_MS = 365 * 86_400_000
@@ -153,7 +154,7 @@ def histories(draw: st.DrawFn) -> list[tuple[list[tuple[int, int, int]], int, se
 
 
 @given(rules, histories())
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_steps_pass_as_they_do_row_by_row(
     rule: Rules, steps: list[tuple[list[tuple[int, int, int]], int, set[int]]]
 ):
@@ -193,7 +194,7 @@ def test_steps_pass_as_they_do_row_by_row(
 
 
 @given(histories())
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_following_alone_says_of_offsets_what_admission_does(
     steps: list[tuple[list[tuple[int, int, int]], int, set[int]]],
 ):
@@ -220,14 +221,14 @@ def test_a_partition_that_was_never_seen_changes_nothing():
 
 
 @given(keys)
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_in_order(rows: list[tuple[int, int, int]]):
     stamps, partitions, offsets = (np.array([k[i] for k in rows], np.int64) for i in range(3))
     assert in_order(stamps, partitions.astype(np.int32), offsets) == (rows == sorted(rows))
 
 
 @given(keys, st.integers(0, 4))
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_order_merges_runs_and_keeps_equal_rows_as_they_come(rows: list[tuple[int, int, int]], cut: int):
     rows = sorted(rows[:cut]) + sorted(rows[cut:]) if cut else rows
     stamps, partitions, offsets = (np.array([k[i] for k in rows], np.int64) for i in range(3))

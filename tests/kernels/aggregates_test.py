@@ -13,13 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.kernels import aggregates, grouping, partials
+from tests.strategies import examples
 
 seeds = st.integers(0, 2**32 - 1)
 whole = st.integers(-(2**63), 2**63 - 1) | st.sampled_from([0, 1, -1, 2**63 - 1, -(2**63), 2**32, -(2**32)])
 
 
 @given(st.lists(st.integers(0, 5), max_size=40))
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 def test_codes_by_first_appearance_and_rows_brought_together(given_codes):
     known = list(dict.fromkeys(given_codes))
     codes = np.array([known.index(code) for code in given_codes], np.int64)
@@ -33,7 +34,7 @@ def test_codes_by_first_appearance_and_rows_brought_together(given_codes):
 
 
 @given(st.lists(st.lists(whole, max_size=12), max_size=5))
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_totals_are_exact_and_least_keys_the_first(groups):
     starts = np.cumsum([0, *map(len, groups)]).astype(np.int64)
     values = np.array([value for group in groups for value in group], np.int64)
@@ -93,7 +94,7 @@ def added(held: Any, values: list[Any]) -> Any:
 
 
 @given(seeds, st.integers(0, 600), st.sampled_from([0.0, 0.01, 0.3, 1.0]))
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 def test_counts(seed, n, density):
     column = words(np.random.default_rng(seed), n, density)
     counts = np.arange(64)
@@ -113,7 +114,7 @@ DOUBLES: dict[str, tuple[Any, float, Callable[[float, list[float]], float]]] = {
 
 @pytest.mark.parametrize("name", DOUBLES)
 @given(seeds, st.integers(0, 40), st.sampled_from([0.02, 0.5]))
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 def test_doubles(name, seed, n, density):
     kernel, empty, twin = DOUBLES[name]
     rng = np.random.default_rng(seed)
@@ -134,7 +135,7 @@ WHOLE: dict[str, tuple[Any, Callable[[int, list[int]], int]]] = {
 
 @pytest.mark.parametrize("name", WHOLE)
 @given(seeds, st.integers(0, 40), st.sampled_from([0.02, 0.5]))
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 def test_whole_numbers(name, seed, n, density):
     kernel, twin = WHOLE[name]
     rng = np.random.default_rng(seed)
@@ -145,7 +146,7 @@ def test_whole_numbers(name, seed, n, density):
 
 
 @given(seeds, st.integers(0, 60), st.integers(1, 30))
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 def test_set_bits(seed, pairs, n):
     rng = np.random.default_rng(seed)
     rows = np.sort(rng.integers(100, 100 + n, pairs)).astype(np.uint16)
@@ -162,7 +163,7 @@ def test_set_bits(seed, pairs, n):
 
 
 @given(seeds, st.integers(0, 40))
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 def test_restrict(seed, n):
     rng = np.random.default_rng(seed)
     column, ok = words(rng, n, 0.5), rng.random(n) < 0.5

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.kernels import bitmaps, streaming
+from tests.strategies import examples
 
 ALL = 2**64 - 1
 seeds = st.integers(0, 2**32 - 1)
@@ -18,7 +19,7 @@ def words(rng: np.random.Generator, *shape: int, density: float = 0.5) -> np.nda
 
 
 @given(seeds, st.integers(0, 6), st.integers(1, 3), st.integers(0, 40), st.integers(1, 50), st.booleans())
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_intersect_is_the_and_of_all_tables(seed, groups, width, n, rows, more):
     rng = np.random.default_rng(seed)
     pieces = rng.integers(1, 6, groups)
@@ -63,7 +64,7 @@ def test_intersect_crosses_blocks():
 
 
 @given(seeds, st.integers(0, 70), st.integers(0, 9), st.integers(0, 9))
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_streaming_copies_and_leaves_the_rest(seed, n, source_first, target_first):
     rng = np.random.default_rng(seed)
     source, target = words(rng, 90), words(rng, 90)
@@ -82,7 +83,7 @@ def test_memory_begins_at_a_line():
 
 
 @given(seeds, st.integers(0, 150), st.floats(0, 0.2), st.sampled_from([ALL, 0, 1, 1 << 63, 0xF0F0]))
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_row_lists_there_and_back(seed, n, density, mask):
     column = words(np.random.default_rng(seed), n, density=density)
     counts = np.full(64, 9, np.int64)
@@ -103,7 +104,7 @@ def test_row_lists_there_and_back(seed, n, density, mask):
 
 
 @given(seeds, st.integers(0, 40), st.integers(0, 63))
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 def test_put_bit(seed, n, bit):
     rng = np.random.default_rng(seed)
     target, flags = words(rng, n), rng.integers(0, 2, n).astype(np.uint8)

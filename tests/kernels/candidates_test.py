@@ -9,13 +9,14 @@ from hypothesis import strategies as st
 
 from engine.kernels import candidates
 from engine.kernels.candidates import EMPTY, ENTRY, MORE, NAMED, NO_TEST, RUN, Regions, RowKeys
+from tests.strategies import examples
 
 seeds = st.integers(0, 2**32 - 1)
 keys_in = st.lists(st.one_of(st.integers(-20, 20), st.integers(-(2**63), 2**63 - 1)), max_size=30)
 
 
 @given(keys_in, keys_in)
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_hashing_names_and_finds(named, asked):
     table = np.zeros(64, NAMED)
     table["run"] = EMPTY
@@ -83,7 +84,7 @@ new_entries = st.lists(
 
 
 @given(st.data())
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_runs_hold_in_order_what_was_added_and_not_removed(data):
     pool: Pool = Pool(5)
     model: dict[int, list[tuple[int, ...]]] = {run: [] for run in range(5)}
@@ -111,7 +112,7 @@ Term = dict[int, list[tuple[int, int]]]
 
 
 @given(seeds)
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_entries_lead_to_the_rows_whose_terms_hold(seed):
     """A store of a few slots, each with terms over three attributes, reached through attribute 0."""
     rng = np.random.default_rng(seed)
@@ -178,7 +179,7 @@ def test_entries_lead_to_the_rows_whose_terms_hold(seed):
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3)), max_size=6))
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 def test_an_entry_for_each_range(bounds):
     first = np.array([low for low, _ in bounds], np.int64)
     after = np.array([low + width for low, width in bounds], np.int64)
@@ -189,7 +190,7 @@ def test_an_entry_for_each_range(bounds):
 
 
 @given(st.lists(st.tuples(st.integers(0, 65_535), st.integers(0, 9)), max_size=40))
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 def test_lists_by_slot(pairs):
     rows = np.array([row for row, _ in pairs], np.uint16)
     slots = np.array([slot for _, slot in pairs], np.int32)

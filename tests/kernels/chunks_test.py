@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.kernels import chunks
+from tests.strategies import examples
 
 WORDS = 3
 
@@ -41,7 +42,7 @@ BLOCKS = st.tuples(st.integers(0, 2**32 - 1), st.integers(1, 9), st.integers(0, 
 
 
 @given(BLOCKS, st.integers(0, 64 * WORDS - 1), st.floats(0, 1), st.integers(1, 5))
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 def test_reading(block, place, density, step):
     seed, rows, n = block
     rng = np.random.default_rng(seed)
@@ -90,7 +91,7 @@ def test_pairs_of_rows_and_places(block, density, room):
 
 
 @given(BLOCKS, st.integers(0, WORDS - 1), st.integers(0, 2**64 - 1))
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_writing_takes_the_masked_bits_alone(block, word, mask):
     seed, rows, n = block
     rng = np.random.default_rng(seed)

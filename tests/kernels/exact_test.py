@@ -13,6 +13,7 @@ from engine.kernels import digits as digits_of
 from engine.kernels import exact
 from engine.kernels.window_totals import put_parts
 from tests.kernels.exactly import edges, finite, mean, same, total, values, variance
+from tests.strategies import examples
 
 like_size = st.lists(st.floats(1.0, 1e6), max_size=40)
 """Exponents near each other: registers of 128 bits."""
@@ -29,7 +30,7 @@ def of_groups(groups, kernel, how):
 @given(
     st.lists(st.lists(values, max_size=20) | like_size | st.lists(edges, max_size=6), min_size=1, max_size=4)
 )
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_sums_means_and_variances_of_groups(groups):
     for kernel, how, twin in (
         (exact.sums, False, total),

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.kernels import intervals
+from tests.strategies import examples
 
 LEAST, MOST = -(2**63), 2**63 - 1
 edges = st.one_of(st.integers(-5, 5), st.integers(LEAST, MOST), st.sampled_from([LEAST, MOST]))
@@ -24,7 +25,7 @@ def below(a: float, b: float) -> bool:
 
 
 @given(st.lists(doubles, max_size=20))
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 def test_keys_of_doubles_order_as_they_do(values):
     array = np.array(values, np.float64)
     keys = np.empty(len(values), np.int64)
@@ -35,7 +36,7 @@ def test_keys_of_doubles_order_as_they_do(values):
 
 
 @given(st.lists(edges, max_size=30), st.lists(edges, max_size=20))
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 def test_pieces(keys, starts):
     starts = sorted(set(starts))
     expected = [sum(s <= k for s in starts) for k in keys]
@@ -50,7 +51,7 @@ def test_pieces(keys, starts):
 
 
 @given(st.lists(edges, max_size=30), st.integers(-100, 100), st.integers(1, 20))
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_lookup_clips_at_both_ends(keys, lowest, span):
     lookup = np.arange(span).astype(np.uint16) * 3
     out = np.empty(len(keys), np.uint16)
@@ -59,7 +60,7 @@ def test_lookup_clips_at_both_ends(keys, lowest, span):
 
 
 @given(st.integers(0, 2**32), st.integers(0, 12))
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_fill_and_fuse(seed, n):
     rng = np.random.default_rng(seed)
     place = rng.integers(0, 128, n)
@@ -87,7 +88,7 @@ def test_fill_and_fuse(seed, n):
 
 @pytest.mark.parametrize("dtype", [np.int32, np.int64])
 @given(values=st.lists(st.integers(-9, 9), max_size=40), bounds=st.tuples(edges, edges))
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 def test_within(dtype, values, bounds):
     low, last = bounds
     array = np.array(values, dtype)

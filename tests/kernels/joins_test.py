@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from engine.kernels import composites, joins, key_table
 from engine.kernels.joins import NEVER
 from engine.kernels.key_table import EMPTY, UNKNOWN
+from tests.strategies import examples
 
 keys_in = st.lists(st.one_of(st.none(), st.integers(-3, 3), st.integers(-(2**63), 2**63 - 1)), max_size=40)
 
@@ -51,7 +52,7 @@ def entries(table: np.ndarray, base: int) -> dict[int, int]:
 
 
 @given(keys_in, st.integers(0, 50), st.integers(0, 40))
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 def test_an_index_chains_the_rows_of_a_key(keys, first, gone):
     index = Index(keys, first)
     assert index.done == len(keys)
@@ -82,7 +83,7 @@ def test_an_index_stops_where_its_table_is_half_full():
     st.integers(-6, 6),
     st.integers(0, 9),
 )
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 def test_instants_are_found_in_one_pass(instants, among, shift, at):
     instants, among = np.sort(np.array(instants, np.int64)), np.sort(np.array(among, np.int64))
     out = np.full(len(instants), at + 10, np.int64)
@@ -92,7 +93,7 @@ def test_instants_are_found_in_one_pass(instants, among, shift, at):
 
 
 @given(st.data())
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_two_inputs_are_combined_as_many_are(data):
     firsts = [data.draw(st.integers(0, 5)) for _ in range(2)]
     sides = [
@@ -238,7 +239,7 @@ tuples_of_three = st.lists(st.tuples(*[st.integers(0, 9)] * 3), max_size=30)
 
 
 @given(tuples_of_three, st.tuples(*[st.integers(0, 9)] * 3))
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 def test_the_living_move_together(tuples, floor):
     parts = np.array(tuples, np.int32).reshape(len(tuples), 3)
     origin, to, floor = np.array([2, 0, 5]), np.array([1, 1, 1]), np.array(floor) + 2
@@ -254,7 +255,7 @@ def test_the_living_move_together(tuples, floor):
     st.lists(st.sets(st.integers(0, 9), min_size=1), min_size=3, max_size=3),
     st.integers(0, 9),
 )
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 def test_composites_are_picked_by_their_parts(tuples, relations, room):
     parts, origin = np.array(tuples, np.int32).reshape(len(tuples), 3), np.array([1, 0, 2])
     lines = [sorted(o + int(shift) for o in rows) for rows, shift in zip(relations, origin, strict=True)]
@@ -276,7 +277,7 @@ def test_composites_are_picked_by_their_parts(tuples, relations, room):
 
 
 @given(st.lists(st.integers(0, 6), max_size=30), st.randoms())
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 def test_tuples_are_arranged_stably(places, random):
     before = list(range(len(places)))
     random.shuffle(before)
@@ -286,7 +287,7 @@ def test_tuples_are_arranged_stably(places, random):
 
 
 @given(st.lists(st.tuples(st.integers(-2, 2), st.integers(-2, 2)), max_size=40), st.integers(0, 40))
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 def test_pairs_keep_their_numbers(pairs, cut):
     ones, others = np.empty(40, np.int64), np.empty(40, np.int64)
     table, known, numbers = np.full(64, EMPTY, np.int32), 0, []

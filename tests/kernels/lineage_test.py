@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from engine.kernels import lineage
 from tests.kernels.bitmaps_test import ALL, seeds, words
+from tests.strategies import examples
 
-FEW = settings(max_examples=25)
+FEW = settings(max_examples=examples(25))
 rows = st.integers(0, 40)
 
 

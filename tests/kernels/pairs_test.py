@@ -7,10 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.kernels import pairs
+from tests.strategies import examples
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(0, 3), st.integers(0, 40), st.sampled_from([0.0, 0.05, 0.9]))
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_each_bit_is_a_pair_with_each_of_its_holders(seed: int, width: int, n: int, density: float) -> None:
     rng = np.random.default_rng(seed)
     bits = rng.random((width, n, 64)) < density

@@ -13,6 +13,7 @@ from engine.language.statements import parse
 from engine.model.limits import Limits
 from tests.language.fixtures import CATALOGUE, FLIGHTS, SUMMARIES
 from tests.language.rendering import render_statement
+from tests.strategies import examples
 from tureen.carets import render
 from tureen.errors import LimitExceeded, TureenError
 
@@ -153,7 +154,7 @@ def check(sql: str) -> None:
 
 
 @given(st.lists(st.sampled_from(WORDS), max_size=40), st.sampled_from(["", " "]))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_words_in_any_order(words: list[str], glue: str) -> None:
     check(glue.join(words))
 
@@ -165,7 +166,7 @@ def test_any_text(text: str) -> None:
 
 
 @given(st.sampled_from(SEEDS), st.data())
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=examples(250), deadline=None)
 def test_mutated_statements(seed: str, data: st.DataObject) -> None:
     text = seed
     for _ in range(data.draw(st.integers(1, 4))):

@@ -22,6 +22,7 @@ from engine.promising.join_state import JoinState
 from engine.promising.joins import PromisingJoin
 from tests.joins.sources import Row
 from tests.promising.streams import COUNTED, LIMITS, Streams, join_query, pairs_of, script_of, spend_all
+from tests.strategies import examples
 from tests.time_windows import range_window
 
 VALUE, SHARE = Column(ATTRIBUTE, "k", BIGINT), Column(FREQUENCY, "share", DOUBLE)
@@ -76,7 +77,7 @@ def begin_of(streams: Streams, window_ms: int) -> int:
 
 
 @given(st.data(), streams_of(), steps(), orders, forms, fades, st.sampled_from(EXPRESSIONS))
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_any_grant_finds_pairs_of_the_exact_join_and_enough_finds_all(
     data, streams, script, order, form, fade, expression
 ):

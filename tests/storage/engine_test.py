@@ -15,10 +15,10 @@ from storage.store import Store
 from tests.differential.agreement import EngineSubject, assert_same_answers, told
 from tests.differential.histories import Archive, renumbered
 from tests.sql_strategies import statement
-from tests.strategies import scripts
+from tests.strategies import examples, scripts
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(steps=scripts(statement), data=st.data())
 def test_a_killed_engine_answers_as_an_undisturbed_one(steps: list[Step], data: st.DataObject) -> None:
     undisturbed = EngineSubject()
@@ -48,7 +48,7 @@ def test_a_killed_engine_answers_as_an_undisturbed_one(steps: list[Step], data: 
         store.close()
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(steps=scripts(statement, steps_max=8), data=st.data())
 def test_history_survives_restarts(steps: list[Step], data: st.DataObject) -> None:
     """History comes back in between, saved and read back after it or not."""

@@ -13,6 +13,7 @@ from engine.model.source import SourceName
 from engine.model.step import Position
 from storage.store import Store
 from tests.storage.cases import numbered, ordinals, plain, source_state, stored
+from tests.strategies import examples
 
 S = SourceName("s")
 
@@ -89,4 +90,4 @@ class Saves(RuleBasedStateMachine):
 
 
 SavesTest = Saves.TestCase
-SavesTest.settings = settings(max_examples=30, stateful_step_count=25, deadline=None)
+SavesTest.settings = settings(max_examples=examples(30), stateful_step_count=25, deadline=None)

@@ -25,6 +25,7 @@ from tests.storage.cases import (
     source_state,
     stored,
 )
+from tests.strategies import examples
 from tureen.errors import StoreInUse
 
 S = SourceName("s")
@@ -186,7 +187,7 @@ def test_queries_are_replaced_and_removed(store: Store) -> None:
     assert list(store.queries()) == [query_state("a"), query_state("b", errors=(4,))]
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(data=st.data(), schema=schemas())
 def test_any_rows_come_back(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, schema: Any

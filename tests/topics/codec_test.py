@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from engine.model.batch import Batch
 from engine.model.source import Field, Schema, SourceName, Stream
 from engine.model.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, STRING, TIMESTAMP, Type, decimal
+from tests.strategies import examples
 from tests.topics.json_records import encode
 from topics import small_batches
 from topics.codec import DEPTH_MAX, RECORD_BYTES_MAX, Decoded, decode
@@ -281,7 +282,7 @@ def _told_carefully(stream: Stream, values: Sequence[bytes | None]) -> dict[int,
 @example([b'{"s": "i"}', b'{"s": "i", "i": 3}', b'{"x": {"i": 1}, "i": 2}', b'{"x": {"i": 1}}'], False)
 @example([b'{"x": ' + b"[" * 63 + b"]" * 63 + b"}", b'{"x": ' + b"[" * 64 + b"]" * 64 + b"}"], False)
 @example([b"[]", b"1", b"", b" {} ", b"{} {}", b"\xef\xbb\xbf{}", b'{"s": "\xff"}', b'{"s": "\x01"}'], False)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_a_record_decodes_the_same_alone_and_among_others(
     values: list[bytes | None], event_time: bool
 ) -> None:
@@ -299,7 +300,7 @@ def _read(stream: Stream, values: Sequence[bytes | None]) -> Decoded:
 
 
 @given(st.lists(_fitting, min_size=1, max_size=400), st.integers(0, 399), _records)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_one_stranger_in_a_large_batch(texts: list[str], at: int, stranger: bytes | None) -> None:
     values: list[bytes | None] = [text.encode("utf-8", "surrogatepass") for text in texts]
     values.insert(at % len(values), stranger)
@@ -307,7 +308,7 @@ def test_one_stranger_in_a_large_batch(texts: list[str], at: int, stranger: byte
 
 
 @given(st.lists(_fitting, max_size=20))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_encode_is_the_inverse(texts: list[str]) -> None:
     first = read(STREAM, [text.encode("utf-8", "surrogatepass") for text in texts]).batch
     again = read(STREAM, list(encode(first.to_arrow())))

@@ -20,6 +20,7 @@ from engine.dataflow.buffers.keyed import Keyed
 from engine.dataflow.buffers.scanned import Scanned
 from engine.kernels.blocks import SIZE
 from engine.model.batch import Int32Array, Int64Array
+from tests.strategies import examples
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -210,7 +211,7 @@ class UnorderedIndexedMachine(Machine):
 
 
 RUNS = settings(
-    max_examples=60, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=examples(60), stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
 )
 TestFifo = FifoMachine.TestCase
 TestScanned = ScannedMachine.TestCase
@@ -233,7 +234,7 @@ for case in (TestFifo, TestScanned, TestOrdered, TestUnordered, TestOrderedIndex
         UnorderedIndexedMachine,
     ],
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(seed=seeds)
 def test_long_runs_of_many_entries(machine: type[Machine], seed: int) -> None:
     run = machine()

@@ -39,6 +39,7 @@ from tests.spark.archive.cases import (
     ranges,
     read,
 )
+from tests.strategies import examples
 from tests.topics.codec_test import TYPES
 from tests.topics.codec_test import _records as values
 from tests.topics.results_test import COLUMNS, KEYED, changes, pairs, to, written
@@ -224,7 +225,7 @@ KEYS = st.sampled_from([None, b"", b"7", b'"x"', b'["a"]', b'{"s": "b"}', b"null
 
 
 @drawn(st.lists(st.tuples(KEYS, values), min_size=30, max_size=200), st.booleans())
-@settings(max_examples=2)
+@settings(max_examples=examples(2))
 def test_records_mean_what_they_mean_to_the_broker(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, records: list[Any], keyed: bool
 ) -> None:

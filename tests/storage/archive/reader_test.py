@@ -20,7 +20,7 @@ from storage.archive.errors import ArchiveMismatch, ArchiveMissing, ArchiveUnrea
 from storage.archive.reader import Archive, ArchivedStream
 from storage.archive.rows import to_batch, to_table
 from tests.storage.archive.cases import STREAM, TABLE, H, commit, covered, rows
-from tests.strategies import batches, schemas
+from tests.strategies import batches, examples, schemas
 from tureen.errors import LimitExceeded
 
 EVER = {"from_ms": TIMESTAMP_MS_MIN, "until_ms": TIMESTAMP_MS_MAX + 1}
@@ -132,7 +132,7 @@ INSTANTS = st.lists(st.integers(0, 30 * H // 5_000).map(lambda n: n * 5_000), ma
 
 
 @given(INSTANTS, st.integers(1, 15), st.sampled_from(["hour", "day"]))
-@settings(max_examples=12)
+@settings(max_examples=examples(12))
 def test_chunks_backward_are_the_rows_whatever_a_partition_holds(
     tmp_path_factory: pytest.TempPathFactory, instants: list[int], size: int, by: layout.PartitionBy
 ) -> None:
