@@ -215,7 +215,8 @@ class Show:
             if not self.as_json:
                 self._look_next(client, board, flights, matched, keep)
             if keep:
-                self._stay(running, handle, promising)
+                shown = [*board.handles, *audience.handles[: len(headlines())], *promising.audience.handles]
+                self._stay(running, handle, promising, *shown)
             with self._part("stopping", "stop"):
                 stack.close()
         return good
@@ -478,14 +479,18 @@ class Show:
                 err=True,
             )
 
-    def _page(self, running: Services) -> None:
-        """Where to look at it."""
+    def _page(self, running: Services, *handles: Handle) -> None:
+        """Where to look at it. handles: of queries that the page opens at once; what follows # is sent to
+        nobody.
+        """
         if not self.as_json:
-            self.console.print(Text.assemble("The page: ", (f"{running.url}/", "bold cyan")), soft_wrap=True)
+            opened = f"#/queries?handles={','.join(handles)}" if handles else ""
+            address = f"{running.url}/{opened}"
+            self.console.print(Text.assemble("The page: ", (address, "bold cyan")), soft_wrap=True)
 
-    def _stay(self, running: Services, handle: Handle, promising: Promising) -> None:
+    def _stay(self, running: Services, handle: Handle, promising: Promising, *others: Handle) -> None:
         self.console.print("\nKafka and the broker keep running until Ctrl-C.", style="bold")
-        self._page(running)
+        self._page(running, handle, *others)
         self.console.print("From another terminal:", style="bold")
         self._invite(running, handle, promising)
         with contextlib.suppress(KeyboardInterrupt):

@@ -19,6 +19,7 @@ SHORT = (
         "shard",
         "time",
         "now_ms",
+        "behind_ms",
         "rows",
         "pending",
         "late",

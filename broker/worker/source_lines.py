@@ -72,6 +72,7 @@ def _line(
     entry = node.directory.sources[name]
     shard = node.shards[entry.shard]
     moves = info.now_ms if info else None
+    seen = shard.view().source(SourceName(name))
     return {
         "name": name,
         "kind": entry.stream.kind,
@@ -79,6 +80,7 @@ def _line(
         "shard": entry.shard,
         "now_ms": moves,
         "lag_ms": None if moves is None else now_ms - moves,
+        "behind_ms": seen.behind_ms if seen else None,
         "rows": info.rows if info else 0,
         "pending": info.pending if info else 0,
         "late": info.lost.late if info else 0,

@@ -158,6 +158,7 @@ _NOTHING: dict[str, Any] = {
     "shard": None,
     "reads": None,
     "now_ms": None,
+    "behind_ms": None,
     "retained_from_ms": None,
     "rows": None,
     "pending": None,
@@ -184,6 +185,7 @@ def _stream(node: Node, name: str, info: SourceInfo | None) -> dict[str, Any]:
     entry = node.directory.sources[name]
     shard = node.shards[entry.shard]
     error = shard.stream_errors.get(SourceName(name))
+    seen = shard.view().source(SourceName(name))
     return {
         "name": name,
         "kind": entry.stream.kind,
@@ -196,6 +198,7 @@ def _stream(node: Node, name: str, info: SourceInfo | None) -> dict[str, Any]:
         "shard": entry.shard,
         "reads": None,
         "now_ms": info.now_ms if info else None,
+        "behind_ms": seen.behind_ms if seen else None,
         "retained_from_ms": info.retained_from_ms if info else None,
         "rows": info.rows if info else 0,
         "pending": info.pending if info else 0,

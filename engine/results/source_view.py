@@ -39,6 +39,17 @@ class SourceView:
     violations: tuple[int, ...] = ()
     clock: ClockView | None = None
 
+    @property
+    def latest_ms(self) -> int | None:
+        """The timestamp of its newest record; None before there is one."""
+        return None if self.clock is None else self.clock.latest_ms
+
+    @property
+    def behind_ms(self) -> int | None:
+        """How far NOW is behind the newest record, whatever time the clock shows; None without a NOW."""
+        newest = self.latest_ms
+        return None if newest is None or self.now_ms is None else max(0, newest - self.now_ms)
+
 
 def now_of(sources: Collection[SourceView]) -> int | None:
     """NOW of a query over these; None before it has one."""

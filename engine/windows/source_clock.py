@@ -106,6 +106,11 @@ class ClockView:
             )
         return found
 
+    @property
+    def latest_ms(self) -> int | None:
+        """The largest timestamp that was seen. O(partitions)."""
+        return _known(int(self.state.latest.max(initial=NEVER)))
+
     def _watermark(self, slot: int, lags: bool) -> int:
         state = self.state
         latest, promised = int(state.latest[slot]), int(state.promised[slot])

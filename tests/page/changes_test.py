@@ -121,6 +121,10 @@ def test_memory_is_moved_by_keys_by_drag_and_by_number(
     chosen = [f"query/{ids[0]} window_ms.{name}", f"query/{ids[1]} window_ms.{name}b"]
     form.get_by_label("Take from").select_option(chosen[0])
     form.get_by_label("Give to").select_option(chosen[1])
+    expect(form.locator("#move-why")).to_have_text("Say how many bytes, or draw the divider.")
+    form.get_by_label("Give to").select_option(chosen[0])
+    expect(form.locator("#move-why")).to_contain_text("Choose two different sizes")
+    form.get_by_label("Give to").select_option(chosen[1])
     border = form.get_by_role("slider")
     border.focus()
     page.keyboard.press("PageDown")

@@ -43,8 +43,20 @@ def test_query_node_and_record_light_up_in_the_graph(
     expect(page.locator(node(f"source {other},")).first).to_be_visible()
     assert_accessible(page)
 
-    # A query is found by its text, and its way lights up.
-    page.get_by_label("Pick a query, by its text or id").fill(f"{name} group")
+    # A query is found by its text, in a list that fits and closes, and its way lights up.
+    expect(page).to_have_title("Plan · Tureen")
+    search = page.get_by_label("Pick a query, by its text or id")
+    for leave in ("Escape", "Shift+Tab"):
+        search.fill(name)
+        found = page.locator(".plan-found")
+        expect(found.get_by_role("button").first).to_be_visible()
+        box, window = found.bounding_box(), page.viewport_size
+        assert box is not None
+        assert window is not None
+        assert box["height"] <= 0.6 * window["height"] + 2
+        page.keyboard.press(leave)
+        expect(found).to_have_count(0)
+    search.fill(f"{name} group")
     page.locator(".plan-found button").first.click()
     expect(page).to_have_url(f"{service.url}/#/plan?query={query_id(lone)}")
     expect(page.locator(f"{node(f'group {name},')}.lit")).to_be_visible()

@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.broker.running import Broker
+from tests.kafka import wait_until
 from tests.page.browsing import Troubles, assert_accessible, assert_fits
 from tureen.protocol import query_id
 
@@ -65,8 +66,7 @@ def test_a_query_is_typed_with_completion_mended_by_a_click_drawn_and_registered
     expect(plan).to_contain_text("group")
     assert_accessible(page)
 
-    page.get_by_role("textbox", name="SQL statements").focus()
-    page.keyboard.press("Control+Enter")
+    page.get_by_role("button", name="Register …").click()
     dialog = page.get_by_role("dialog", name="Register a query")
     dialog.get_by_text("Options").click()
     dialog.get_by_label("weight").fill("3")
@@ -165,3 +165,42 @@ def test_names_of_users_are_text_and_the_keyboard_gets_out_of_the_editor(
     page.keyboard.press("Escape")
     page.keyboard.press("Tab")
     assert not page.evaluate("document.activeElement.closest('.cm-editor') !== null")
+
+
+def test_a_select_is_asked_once_and_nothing_of_it_stays(page: Page, service: Broker, name: str) -> None:
+    create(service, name)
+    rows = [{"id": i, "delay": i * 10.0, "dest": "LAX", "ts": 1_700_000_000_000 + i} for i in range(5)]
+    service.send(name, rows)
+    wait_until(lambda: service.source(name)["rows"] == 4, what="four rows have entered")
+    before = {one["query_id"] for one in service.http.get("/queries").json()["queries"]}
+    editor(page)
+    expect(page).to_have_title("Statements · Tureen")
+    write(page, f"SELECT id FROM {name} WHERE delay = NULL OR delay > 10")
+    expect(page.get_by_text("= NULL is never true")).to_be_visible()
+    page.keyboard.press("Control+Enter")
+    result = page.locator(".result").first
+    expect(result).to_contain_text("answered")
+    expect(result.locator("tbody tr")).to_have_text(["2", "3"])
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    wait_until(
+        lambda: {one["query_id"] for one in service.http.get("/queries").json()["queries"]} == before,
+        what="it is gone",
+    )
+    assert_accessible(page)
+    page.get_by_role("textbox", name="SQL statements").focus()
+    page.keyboard.press("Control+a")
+    write(page, f"SELECT id FROM {name} EMIT CHANGES")  # it would write to a topic
+    page.keyboard.press("Control+Enter")
+    expect(page.get_by_role("dialog", name="Register a query")).to_be_visible()
+
+
+def test_queries_of_an_address_with_their_handles_are_open(page: Page, service: Broker, name: str) -> None:
+    create(service, name)
+    handle, other = (service.register(f"SELECT id FROM {name} WHERE id > {n}") for n in (1, 2))
+    page.goto(f"/#/queries/{query_id(handle)}?handles={handle},{other}")
+    expect(page.get_by_role("region", name="Answer", exact=True)).to_contain_text("NOW")
+    expect(page).to_have_title(f"Query {query_id(handle)} · Tureen")
+    assert "handles" not in page.url
+    page.goto(f"/#/queries/{query_id(other)}")
+    expect(page.get_by_label("Handle")).to_have_count(0)
+    expect(page.get_by_role("heading", name="Answer")).to_be_visible()

@@ -1,7 +1,7 @@
 // The frame of the page: where one is, what the connection is like, and who one is.
 
 import { NO_PLACE } from "./lib/places.js";
-import { dark, locked, me, readOnly, theme, token, tokenWanted } from "./lib/session.js";
+import { dark, keepHandlesOfAddress, locked, me, readOnly, theme, token, tokenWanted } from "./lib/session.js";
 import { clockAhead, connection, follow, status } from "./lib/status.js";
 import { duration } from "./lib/units.js";
 import { Dialog, Field } from "./lib/widgets.js";
@@ -38,9 +38,11 @@ const read = () => {
   return { path: path.split("/").filter(Boolean).map(decoded), params: new URLSearchParams(params) };
 };
 
+await keepHandlesOfAddress();
 /** Where one is: `{path, params}`. */
 export const route = signal(read());
-addEventListener("hashchange", () => {
+addEventListener("hashchange", async () => {
+  await keepHandlesOfAddress();
   const moved = route.value.path.join("/") !== read().path.join("/");
   route.value = read();
   if (!moved) return;
@@ -92,8 +94,18 @@ const TokenDialog = () => {
   <//>`;
 };
 
+/** What the browser calls this view, in its tabs and its history. @param {{path: string[]}} where */
+const titleOf = ({ path: [first = "", second] }) => {
+  const view = VIEWS.find((one) => one.path === first)?.title ?? "No such view";
+  return `${second && first === "queries" ? `Query ${second}` : second ? `${second} · ${view}` : view} · Tureen`;
+};
+
 const Frame = () => {
   const [first = ""] = route.value.path;
+  const title = titleOf(route.value);
+  useEffect(() => {
+    document.title = title;
+  }, [title]);
   useEffect(() => {
     document.querySelector("nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
   }, [first]);

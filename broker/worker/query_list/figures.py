@@ -23,12 +23,12 @@ from engine.results.view import View
 from engine.standing.query import SetKey, StandingQuery
 from engine.stems.match_place import Place
 
-FIGURES = ("rows_per_s", "matches", "memory_bytes", "cpu_share", "age_ms")
+FIGURES = ("rows_per_s", "matches", "memory_bytes", "cpu_share", "age_ms", "behind_ms")
 """rows_per_s: rows of its sources that entered. matches: rows that are held and its predicates accept, summed
 over these. memory_bytes, cpu_share: its own and its parts of what it shares. age_ms: how far its NOW is
-behind the clock.
+behind the clock, behind_ms: behind the newest record of its sources.
 """
-INTEGERS = frozenset({"matches", "memory_bytes", "age_ms"})
+INTEGERS = frozenset({"matches", "memory_bytes", "age_ms", "behind_ms"})
 
 FloatArray = npt.NDArray[np.float64]
 Entered = Mapping[tuple[int, str], int]
@@ -155,6 +155,12 @@ def _pace(
     now_ms = None if view is None else view.now_over(key)
     if now_ms is not None:
         found["age_ms"][rows] = clock_ms - now_ms
+        assert view is not None
+        newest = [
+            seen.latest_ms for name in key if (seen := view.source(name)) and seen.latest_ms is not None
+        ]
+        if newest:
+            found["behind_ms"][rows] = max(0, max(newest) - now_ms)
 
 
 def _count_matches(columns: Columns, number: int, rows: Int64Array, view: View, matches: FloatArray) -> None:

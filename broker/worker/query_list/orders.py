@@ -21,7 +21,9 @@ from broker.worker.query_list.columns import MODES, STATES, Columns
 from broker.worker.query_list.figures import FIGURES, Figures
 from engine.model.batch import BoolArray, Int32Array
 
-Sort = Literal["id", "text", "state", "rows_per_s", "matches", "memory_bytes", "cpu_share", "age_ms"]
+Sort = Literal[
+    "id", "text", "state", "rows_per_s", "matches", "memory_bytes", "cpu_share", "age_ms", "behind_ms"
+]
 Direction = Literal["asc", "desc"]
 ORDERED_MAX = 8_000_000
 """So many places of all orders together, of 4 bytes."""

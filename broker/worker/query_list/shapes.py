@@ -14,14 +14,14 @@ from broker.worker.query_list.figures import FIGURES, INTEGERS, Figures, FloatAr
 from engine.model.batch import BoolArray, Int64Array
 
 ShapeSort = Literal[
-    "queries", "running", "sql", "rows_per_s", "matches", "memory_bytes", "cpu_share", "age_ms"
+    "queries", "running", "sql", "rows_per_s", "matches", "memory_bytes", "cpu_share", "age_ms", "behind_ms"
 ]
 
 
 @dataclass(frozen=True, slots=True)
 class Shapes:
     """codes: int64[n], those of which there are queries. queries, running: how many. values: by figure, sums
-    over its queries, of age_ms the greatest; NaN where that of none is known.
+    over its queries, of age_ms and behind_ms the greatest; NaN where that of none is known.
     """
 
     codes: Int64Array
@@ -70,7 +70,7 @@ def grouped(
         known = rows[rows < len(figures.values[name])]
         each = figures.values[name][known]
         known, each = known[~np.isnan(each)], each[~np.isnan(each)]
-        if name == "age_ms":
+        if name in ("age_ms", "behind_ms"):
             found = np.full(count, -np.inf)
             np.maximum.at(found, of[known], each)
             found[np.isinf(found)] = np.nan

@@ -35,6 +35,29 @@ export const forgetHandle = (queryId) => {
   handles.value = JSON.stringify(others);
 };
 
+const BASE32 = "abcdefghijklmnopqrstuvwxyz234567";
+
+/** The public id of the query that a handle opens: base32 of its SHA-256, shortened. @param {string} handle */
+export const idOf = async (handle) => {
+  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(handle)));
+  const bits = [...digest].map((byte) => byte.toString(2).padStart(8, "0")).join("");
+  return Array.from({ length: 26 }, (_, place) => BASE32[Number.parseInt(bits.slice(place * 5, place * 5 + 5), 2)]).join("");
+};
+
+/**
+ * Keep the handles of an address, `#/queries?handles=a,b`, and take them out of it: what follows `#` is sent
+ * nowhere, and the browser's history is not to have them.
+ */
+export const keepHandlesOfAddress = async () => {
+  const [path, given = ""] = location.hash.split("?", 2);
+  const params = new URLSearchParams(given);
+  const found = (params.get("handles") ?? "").split(",").filter(Boolean);
+  if (!found.length || !crypto.subtle) return;
+  params.delete("handles");
+  history.replaceState(null, "", `${path || "#/"}${params.size ? `?${params}` : ""}`);
+  for (const handle of found) keepHandle(await idOf(handle), handle);
+};
+
 /** The ids of the queries whose handles this tab has. */
 export const opened = computed(() => Object.keys(JSON.parse(handles.value)));
 

@@ -16,7 +16,7 @@ const REFRESH_MS = 2_000;
 const ROW_REM = 3.2;
 const WANTED = ["search", "state", "source", "maintenance", "shape"];
 /** Figures: of these the greatest are of interest first. */
-const DESCENDING = new Set(["rows_per_s", "matches", "memory_bytes", "cpu_share", "age_ms", "queries", "running"]);
+const DESCENDING = new Set(["rows_per_s", "matches", "memory_bytes", "cpu_share", "behind_ms", "queries", "running"]);
 
 /** Change the address without leaving the view: it can be shared, and Back leaves the view. */
 const readdress = (params, changes) => {

@@ -10,10 +10,12 @@ import { html, useEffect, useRef, useState } from "../vendor/core.js";
 import { Editor } from "./statements/editor.js";
 import { examples } from "./statements/examples.js";
 import {
+  ask,
   check,
   checked,
   current,
   draft,
+  emits,
   errorInDraft,
   errorPlace,
   forgetHistory,
@@ -59,6 +61,7 @@ const Meaning = () => {
     ${!found && html`<${Empty}>${current.value && !wording(current.value.text) ? "Fill in the parameters below the editor: the plan depends on them." : "Type a statement: its columns and its plan are drawn here, and nothing is registered."}<//>`}
     ${found?.error && html`<p class="dim">It is refused; the reason stands below the editor.</p>`}
     ${told && told.columns.length > 0 && html`<p class="columns"><span class="dim">${told.kind === "create" ? "Columns" : "Gives"}</span> ${told.columns.map((one) => html`<span key=${one.name}><code>${one.name}</code> <span class="dim">${one.type}</span></span>`)}</p>`}
+    ${(told?.warnings ?? []).map((one) => html`<p class="warn" key=${`${one.line} ${one.column}`}>Line ${one.line}, column ${one.column}: ${one.message}; <span class="dim">${one.hint}</span></p>`)}
     ${told?.plan && html`<${ExplainTree} plan=${told.plan} />`}
     ${told?.plan_error && html`<p class="warn">No plan at present: ${told.plan_error.message}. The text itself is right.</p>`}
     ${told && !told.plan && !told.plan_error && told.columns.length === 0 && html`<p><${Badge} state="good">right<//> a statement of the kind ${told.kind.replaceAll("_", " ")}</p>`}
@@ -128,10 +131,12 @@ export const StatementsView = () => {
     const statement = current.value;
     if (!statement || !allowed([statement.text])) return;
     const kind = kindOf(statement.text);
-    if (kind === "query") setAsking({ register: statement.text });
+    if (kind === "query" && emits(statement.text)) setAsking({ register: statement.text });
+    else if (kind === "query") ask(statement.text);
     else if (kind === "end") setAsking({ end: [statement.text] });
     else carryOut(statement.text);
   };
+  const register = () => allowed([text]) && setAsking({ register: text });
   const runEach = async (texts) => {
     for (const one of texts) if (!(await carryOut(one))) break;
   };
@@ -147,11 +152,12 @@ export const StatementsView = () => {
   const isQuery = kindOf(text) === "query";
 
   return html`
-    <div class="heading"><h1>Statements</h1><span class="dim" id="statements-keys">Ctrl+Enter runs the statement at the caret, Ctrl+Shift+Enter all of them, Ctrl+Space completes; Escape, then Tab leaves the editor.</span></div>
+    <div class="heading"><h1>Statements</h1><span class="dim" id="statements-keys">Ctrl+Enter runs the statement at the caret and asks a SELECT once, Ctrl+Shift+Enter all of them, Ctrl+Space completes; Escape, then Tab leaves the editor.</span></div>
     <div class="statements">
       <div class="left">
         <${Card} title="Editor" tools=${html`
-          <button type="button" class="main" disabled=${!text} onClick=${runOne}>${isQuery ? "Register …" : "Run"}</button>
+          ${!(isQuery && emits(text)) && html`<button type="button" class="main" disabled=${!text} title=${isQuery ? "Its rows as of now; nothing is left behind" : undefined} onClick=${runOne}>${isQuery ? "Ask once" : "Run"}</button>`}
+          ${isQuery && html`<button type="button" class=${emits(text) ? "main" : ""} disabled=${!text} title="It stays, and its answer is kept ready" onClick=${register}>Register …</button>`}
           ${isQuery && html`<button type="button" disabled=${!text || placeholders(text).length > 0} title=${placeholders(text).length > 0 ? "EXPLAIN takes no parameters; the plan beside the editor does" : "Its plan and texts that use less, among the results"} onClick=${explain}>Explain</button>`}
           ${all.length > 1 && html`<button type="button" onClick=${runAll}>Run all ${all.length}</button>`}`}>
           <${Editor} handle=${editor} onRun=${runOne} onRunAll=${runAll} />

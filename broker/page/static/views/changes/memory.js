@@ -155,14 +155,26 @@ const Move = ({ sizes, again }) => {
     <${Divider} left=${source} right=${target} amount=${amount} most=${most} onAmount=${give} locked=${readOnly.value} />
     <div class="row">
       <${Field} label="Bytes to move" hint=${`${bytes(amount)} of at most ${bytes(most)}`}>${(id, more) => html`<input id=${id} aria-describedby=${more} inputmode="numeric" value=${text} disabled=${readOnly.value} onInput=${(event) => typed(event.currentTarget.value)} />`}<//>
-      <button class="main" disabled=${!told || readOnly.value}>Move</button>
+      <button class="main" disabled=${!told || readOnly.value} aria-describedby="move-why">Move</button>
     </div>
+    <p class="dim" id="move-why">${why({ readOnly: readOnly.value, most, amount, source, target, refused, told })}</p>
     <div aria-live="polite">
       <${ErrorBox} error=${refused} />
       ${told && html`<${Moved} end=${told.from} /><${Moved} end=${told.to} /><${Consequences} consequences=${told.consequences} />`}
       ${done && html`<p class="good">It is moved.</p><${Moved} end=${done.from} /><${Moved} end=${done.to} />`}
     </div>
   </form>`;
+};
+
+/** Why Move cannot be pressed; nothing where it can. */
+const why = ({ readOnly, most, amount, source, target, refused, told }) => {
+  if (readOnly) return "This page only looks: press Read only to edit, if your token may.";
+  if (keyOf(source) === keyOf(target)) return "Choose two different sizes: what is taken from one is given to the other.";
+  if (most <= 0)
+    return "Nothing can be moved between these two: the first has no memory for itself alone that it may give up, or the other has no room.";
+  if (!amount) return "Say how many bytes, or draw the divider.";
+  if (amount > most) return `At most ${bytes(most)} can be moved between these two.`;
+  return refused ? "The broker refuses it, for the reason below." : told ? "" : "The broker is asked what that would do …";
 };
 
 export const MemoryPanel = () => {

@@ -7,7 +7,7 @@ import { html, useState } from "../../vendor/core.js";
 const COLUMNS = [
   { id: "name", title: "Source" },
   { id: "state", title: "State" },
-  { id: "lag_ms", title: "NOW behind", number: true },
+  { id: "behind_ms", title: "NOW behind", number: true },
   { id: "records_per_s", title: "Records in", number: true },
   { id: "rows", title: "Rows kept", number: true },
   { id: "pending", title: "Waiting for NOW", number: true },
@@ -38,7 +38,7 @@ const Row = ({ one }) => {
       ${one.lagging.length > 0 && html` <${Badge} state="warn" title=${`partitions ${one.lagging.join(", ")} have records that are not read yet`}>behind<//>`}
       ${one.shedding_share > 0 && html` <${Badge} state="warn" title="of its records are shed for queries that tolerate it">sheds ${share(one.shedding_share)}<//>`}
     </td>
-    <td class="number">${one.lag_ms === null ? html`<span class="dim" title="no row has entered">–</span>` : duration(Math.max(0, one.lag_ms))}</td>
+    <td class="number">${one.behind_ms === null ? html`<span class="dim" title="no row has entered">–</span>` : html`<span title="behind its newest record">${duration(one.behind_ms)}</span>`}</td>
     <td class="number">${rate(one.records_per_s)}</td>
     <td class="number">${count(one.rows)}</td>
     <td class="number">${count(one.pending)}</td>

@@ -97,16 +97,23 @@ export const QuerySearch = ({ onPick }) => {
     }, SEARCH_AFTER_MS);
     return () => clearTimeout(timer);
   }, [text]);
-  const pick = (id) => {
+  const close = () => {
+    abort.current?.abort();
     setText("");
     setFound(null);
+  };
+  const pick = (id) => {
+    close();
     onPick(id);
   };
+  const onLeave = (event) => {
+    if (!event.currentTarget.contains(event.relatedTarget)) setFound(null);
+  };
   const onKey = (event) => {
-    if (event.key === "Escape") setText("");
+    if (event.key === "Escape") close();
     if (event.key === "Enter" && found?.queries.length) pick(found.queries[0].query_id);
   };
-  return html`<div class="plan-search">
+  return html`<div class="plan-search" onFocusOut=${onLeave}>
     <${Field} label="Pick a query, by its text or id">${(id) => html`<input id=${id} type="search" autocomplete="off" placeholder="words in the text, or the id" value=${text} onInput=${(event) => setText(event.currentTarget.value)} onKeyDown=${onKey} />`}<//>
     ${
       found &&

@@ -45,7 +45,7 @@ const FIGURES = [
   figure("matches", "Matches", 5.5, "Rows that are held and its predicates accept", (value) => short(value)),
   figure("memory_bytes", "Memory", 5.5, "What it holds, with its part of what it shares", bytes),
   figure("cpu_share", "CPU", 5.5, "Its part of the computing time of all queries since the start", part),
-  figure("age_ms", "Age", 6.5, "How far NOW of its answer is behind the clock", duration),
+  figure("behind_ms", "NOW behind", 7.5, "How far NOW of its answer is behind the newest record of its sources", duration),
 ];
 
 export const QUERY_COLUMNS = [

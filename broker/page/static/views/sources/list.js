@@ -55,12 +55,9 @@ const Head = ({ sort, onSort }) => html`<thead><tr>
   )}
 </tr></thead>`;
 
-/** How far NOW is behind the broker's clock, short; what it means in the tooltip. */
-const Behind = ({ ms, at_ms }) => {
-  if (ms === null) return "–";
-  const behind = at_ms - ms;
-  return html`<span title=${distance(ms, at_ms)}>${behind >= 0 ? duration(behind) : `${duration(-behind)} ahead`}</span>`;
-};
+/** How far NOW is behind the newest record, short; how far from the clock in the tooltip. */
+const Behind = ({ behind_ms, ms, at_ms }) =>
+  behind_ms === null ? "–" : html`<span title=${`behind its newest record; NOW is ${distance(ms, at_ms)}`}>${duration(behind_ms)}</span>`;
 
 const warned = (value, shown = count(value)) => (value ? html`<span class="warn">${shown}</span>` : shown);
 
@@ -72,7 +69,7 @@ const Row = ({ one, at_ms, perSecond }) => {
     <td><${Badge} title=${one.error?.message}>${one.state}<//>${lagging > 0 && html` <${Badge} state="warn" title=${`unread records in ${lagging} partitions`}>behind<//>`}${one.catching_up && html` <${Badge} state="warn" title=${behindWords(one.catching_up)}>catching up<//>`}</td>
     <td class="number">${one.kind === "view" ? "–" : rate(perSecond ?? null)}</td>
     <td><${Instant} ms=${one.now_ms} /></td>
-    <td class="number"><${Behind} ms=${one.now_ms} at_ms=${at_ms} /></td>
+    <td class="number"><${Behind} behind_ms=${one.behind_ms} ms=${one.now_ms} at_ms=${at_ms} /></td>
     <td class="number">${count(one.rows)}</td>
     <td class="number">${count(one.pending)}</td>
     <td class="number">${warned(one.late)}</td>

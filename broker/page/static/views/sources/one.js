@@ -27,12 +27,18 @@ const useRate = (source) => {
   return known.current.rate;
 };
 
+/** How far NOW is behind the newest record; of a view, which has none, from the clock. */
+const behindWords = ({ behind_ms, now_ms, at_ms }) =>
+  behind_ms === null
+    ? distance(now_ms, at_ms)
+    : html`<span title=${distance(now_ms, at_ms)}>${behind_ms < 1 ? "at the newest record" : `${duration(behind_ms)} behind the newest record`}</span>`;
+
 const Figures = ({ source, perSecond, history }) => {
   const since = source.counted_from_ms ? html`since <${Instant} ms=${source.counted_from_ms} />` : null;
   const stored = source.kind !== "view";
   return html`<div class="grid source-figures">
     ${stored && html`<div class="card"><${Figure} name="Records" value=${rate(perSecond)} note=${`${count(source.records)} since the broker started`}><${Spark} history=${history} of="records_per_s" label="records per second" /><//></div>`}
-    <div class="card"><${Figure} name="NOW (UTC)" value=${html`<${Instant} ms=${source.now_ms} />`} note=${source.now_ms === null ? "no row has set it yet" : distance(source.now_ms, source.at_ms)}><${Spark} history=${history} of="lag_ms" label="how far NOW is behind" /><//></div>
+    <div class="card"><${Figure} name="NOW (UTC)" value=${html`<${Instant} ms=${source.now_ms} />`} note=${source.now_ms === null ? "no row has set it yet" : behindWords(source)}><${Spark} history=${history} of="lag_ms" label="how far NOW is behind" /><//></div>
     ${stored && html`<div class="card"><${Figure} name="Rows" value=${count(source.rows)} note=${html`${count(source.pending)} more wait for NOW${source.retained_from_ms !== null ? html`; from <${Instant} ms=${source.retained_from_ms} />` : ""}`} /></div>`}
     ${stored && html`<div class="card"><${Figure} name="Late" value=${count(source.late)} state=${source.late ? "warn" : ""} note=${since}><${Spark} history=${history} of="late_per_s" label="late rows per second" /><//></div>`}
     ${stored && html`<div class="card"><${Figure} name="Dead letters" value=${count(source.dead_letters)} state=${source.dead_letters ? "warn" : ""} note=${html`${since}${source.rejected ? `, ${count(source.rejected)} ahead of the clock` : ""}`}><${Spark} history=${history} of="dead_letters_per_s" label="dead letters per second" /><//></div>`}

@@ -1,11 +1,12 @@
 // What the view of statements knows while the page is open: the text, what it means, what came of it.
 
-import { get, post } from "../../lib/api.js";
+import { del, get, post } from "../../lib/api.js";
 import { placeOf, statementAt, tokens } from "../../lib/sql.js";
 import { batch, computed, signal } from "../../vendor/core.js";
 
 const HISTORY_MAX = 50;
 const RESULTS_MAX = 30;
+const ANSWER_ROWS_MAX = 1_000;
 
 /** The text in the editor. It stays while the page is open, in this tab alone. */
 export const draft = signal("");
@@ -156,6 +157,31 @@ export const run = async (text, registration = {}) => {
   } catch (error) {
     put(id, { running: false, error });
     return null;
+  }
+};
+
+/** Whether a SELECT writes to a topic, so that it cannot only be asked. @param {string} text */
+export const emits = (text) => tokens(text).some((token) => token.kind === "keyword" && token.text.toUpperCase() === "EMIT");
+
+/**
+ * Ask a SELECT once: it is registered, answered and dropped again, and its rows are put among the results.
+ * @param {string} text
+ */
+export const ask = async (text) => {
+  const id = ++results_made;
+  remember(text);
+  results.value = [{ id, text, running: true, told: null, error: null }, ...results.value].slice(0, RESULTS_MAX);
+  let asked = null;
+  try {
+    const given = wording(text);
+    if (!given) throw Object.assign(new Error("a parameter has no value"), { code: "parameters_refused", hint: "fill in the parameters" });
+    asked = await post("queries", given);
+    const path = `queries/${encodeURIComponent(asked.query_id)}/snapshot?limit=${ANSWER_ROWS_MAX}`;
+    put(id, { running: false, told: { ...(await get(path, { handle: asked.handle })), warnings: asked.warnings }, isAnswer: true });
+  } catch (error) {
+    put(id, { running: false, error });
+  } finally {
+    if (asked) await del(`queries/${encodeURIComponent(asked.query_id)}`, { handle: asked.handle }).catch(() => {});
   }
 };
 

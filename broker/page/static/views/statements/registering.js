@@ -1,14 +1,13 @@
 // A SELECT becomes a standing query: what is asked before it does.
 
 import { language, loadLanguage } from "../../lib/language.js";
-import { Sql, tokens } from "../../lib/sql.js";
+import { Sql } from "../../lib/sql.js";
 import { Dialog, ErrorBox, Field } from "../../lib/widgets.js";
 import { html, useEffect, useState } from "../../vendor/core.js";
+import { emits } from "./model.js";
 
 const SHOWN = ["maintenance", "weight", "max_fp", "max_fn", "max_error", "latency_ms_max", "strategy"];
 const HANDLE = /^[A-Za-z0-9._~-]{22,200}$/;
-
-const emits = (sql) => tokens(sql).some((token) => token.kind === "keyword" && token.text.toUpperCase() === "EMIT");
 
 const Option = ({ option, value, onValue }) => {
   const label = option.name + (option.unit ? `, ${option.unit}` : "");

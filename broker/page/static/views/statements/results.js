@@ -3,8 +3,9 @@
 import { ExplainTree } from "../../lib/explain.js";
 import { Sql } from "../../lib/sql.js";
 import { count } from "../../lib/units.js";
-import { Badge, Card, Copy, ErrorBox } from "../../lib/widgets.js";
+import { Badge, Card, Copy, ErrorBox, Instant } from "../../lib/widgets.js";
 import { html } from "../../vendor/core.js";
+import { Tags } from "../query/tags.js";
 
 const ROWS_MAX = 1_000;
 
@@ -27,6 +28,19 @@ export const ResultTable = ({ columns, rows, label }) => {
     <p class="dim">${count(rows.length)} ${rows.length === 1 ? "row" : "rows"}${rows.length > ROWS_MAX ? `, of which the first ${count(ROWS_MAX)} are shown` : ""}</p>`;
 };
 
+/** The answer to a SELECT that was asked once. */
+const Answered = ({ told }) => html`
+  <${ResultTable} columns=${told.columns.map((one) => one.name)} rows=${told.rows} label="Rows of the answer" />
+  <p class="dim">${told.rows_total > told.rows.length ? `The first of ${count(told.rows_total)} rows; ` : ""}as of NOW <${Instant} ms=${told.now_ms} /> UTC. It was asked once, and nothing of it stays.</p>
+  ${told.complete === false && html`<p class="warn">The answer is not complete${told.complete_from_ms == null ? "" : html`: it is from <${Instant} ms=${told.complete_from_ms} /> UTC on`}.</p>`}
+  <${Warnings} warnings=${told.warnings ?? []} />
+  ${told.approximation?.length > 0 && html`<${Tags} tags=${told.approximation} />`}`;
+
+const Warnings = ({ warnings }) =>
+  warnings.map(
+    (one) => html`<p class="warn" key=${one.code}>${one.message}${one.hint ? html` <span class="dim">${one.hint}</span>` : null}</p>`,
+  );
+
 const Registered = ({ told }) => html`
   <p><${Badge}>${told.state}<//> query <a href=${`#/queries/${encodeURIComponent(told.query_id)}`}><code>${told.query_id}</code></a></p>
   ${
@@ -37,14 +51,14 @@ const Registered = ({ told }) => html`
         </div>`
       : html`<p class="dim">This tab keeps its handle.</p>`
   }
+  <${Warnings} warnings=${told.warnings ?? []} />
   <${ErrorBox} error=${told.error} />`;
 
 const Done = ({ told }) => {
-  const warnings = told.warnings ?? [];
   const facts = Object.entries(told).filter(([name, value]) => value !== null && typeof value !== "object" && name !== "sql");
   return html`
     <dl class="facts">${facts.map(([name, value]) => [html`<dt>${name.replaceAll("_", " ")}</dt>`, html`<dd>${String(value)}</dd>`])}</dl>
-    ${warnings.map((one) => html`<p class="warn" key=${one.code}>${one.message}${one.hint ? html` <span class="dim">${one.hint}</span>` : null}</p>`)}
+    <${Warnings} warnings=${told.warnings ?? []} />
     ${told.error && html`<${ErrorBox} error=${told.error} />`}`;
 };
 
@@ -66,13 +80,13 @@ const Proposals = ({ proposals, onUse }) =>
  * @param {{result: any, onUse: (text: string) => void}} props
  */
 export const Result = ({ result, onUse }) => {
-  const { id, text, running, told, error, isQuery } = result;
+  const { id, text, running, told, error, isQuery, isAnswer } = result;
   const tools = html`<button type="button" class="small" onClick=${() => onUse(text)}>To the editor</button>`;
   const state = running ? "running" : error ? "refused" : "done";
-  const title = `${id}: ${state === "done" && isQuery ? "registered" : state}`;
+  const title = `${id}: ${state === "done" && isQuery ? "registered" : state === "done" && isAnswer ? "answered" : state}`;
   return html`<${Card} title=${title} level=${3} tools=${tools} class=${`result ${state}`}>
     <${Sql} text=${text.length > 2_000 ? `${text.slice(0, 2_000)} …` : text} inline />
     <${ErrorBox} error=${error} />
-    ${told && (isQuery ? html`<${Registered} told=${told} />` : told.plan ? html`<${ExplainTree} plan=${told.plan} /><${Proposals} proposals=${told.proposals} onUse=${onUse} />` : told.columns ? html`<${ResultTable} columns=${told.columns} rows=${told.rows} label="Rows of the result" />` : html`<${Done} told=${told} />`)}
+    ${told && (isAnswer ? html`<${Answered} told=${told} />` : isQuery ? html`<${Registered} told=${told} />` : told.plan ? html`<${ExplainTree} plan=${told.plan} /><${Proposals} proposals=${told.proposals} onUse=${onUse} />` : told.columns ? html`<${ResultTable} columns=${told.columns} rows=${told.rows} label="Rows of the result" />` : html`<${Done} told=${told} />`)}
   <//>`;
 };
