@@ -24,7 +24,7 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-19s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: demo
-demo: $(SERVER_READY) ## a Kafka node, a broker, a year of flights, over four thousand standing queries
+demo: $(SERVER_READY) ## a Kafka node, a broker, a year of flights, over fourteen thousand standing queries
 	$(VENV)/bin/tureen demo $(ARGS)
 
 .PHONY: demo-spark

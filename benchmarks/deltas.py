@@ -4,17 +4,14 @@ Each query in an engine of its own, EMIT CHANGES, over streams of 8 rows a milli
 8,000 rows and whose keys are such that a row has about ten partners. Rows come in batches of 8,192, so that a
 step replaces the window, and in batches of 64 (figures that end in `.b64`), so that it changes a hundredth of
 it; one batch of each stream in turn. Time is that of steps, with the changes as columns, and the processor's,
-so that other work on the machine matters less: a step is one thread's. `ratio_to_before.<op>` compares with
-the same measurement at commit 5ba80a3, both in units of what this machine does in the same time: rows that
-numpy sorts a second, measured beside each operator.
+so that other work on the machine matters less: a step is one thread's. Figures of two versions compare only
+where both ran on one machine, one after the other.
 
-Figures: `rows_per_s.<op>`, `deltas_per_s.<op>`, `rows_per_sorted.<op>`, `ratio_to_before.<op>`, and
-`sorted_per_s`, the baseline.
+Figures: `rows_per_s.<op>`, `deltas_per_s.<op>`.
 """
 
 import argparse
 import gc
-import statistics
 import sys
 import time
 from itertools import product
@@ -23,7 +20,7 @@ import numpy as np
 
 from benchmarks.events import Events
 from benchmarks.report import Figure, Report
-from benchmarks.timing import Timing, repeat
+from benchmarks.timing import Timing
 
 PER_MS = 8.0
 WINDOW = "[RANGE 999 MILLISECONDS]"
@@ -45,33 +42,6 @@ TEXTS = {
         JOIN w {WINDOW} ON u.id = w.id""",
     "self_join": f"SELECT a.id, b.id AS other FROM s {WINDOW} AS a JOIN s {WINDOW} AS b ON a.k = b.k",
 }
-BEFORE = {
-    "group": 0.052,
-    "group.b64": 0.00395,
-    "distinct": 0.0594,
-    "distinct.b64": 0.00497,
-    "tumble": 0.0847,
-    "tumble.b64": 0.0172,
-    "session": 0.0345,
-    "session.b64": 0.00209,
-    "not_in": 0.0294,
-    "not_in.b64": 0.00107,
-    "top10": 0.121,
-    "top10.b64": 0.00409,
-    "min_max": 0.0378,
-    "min_max.b64": 0.00365,
-    "avg": 0.0428,
-    "avg.b64": 0.00346,
-    "join": 0.00444,
-    "join.b64": 0.00173,
-    "join3": 0.00335,
-    "join3.b64": 0.00119,
-    "self_join": 0.00231,
-    "self_join.b64": 0.000669,
-}
-"""Rows that commit 5ba80a3 took, for each row that the machine sorted in the same time: medians of four runs
-on 2 cores of an AMD EPYC, 2026-11-23, which sort 18.8 million rows a second.
-"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -83,26 +53,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> Report:
     """Each kind in turn."""
     figures: dict[str, Figure] = {}
-    sorted_per_s = [baseline(options.seed)]
     for op, size in product(options.ops, (BATCH, SMALL)):
         timing, rows, deltas = measure(op, size, options)
         if size == SMALL:
             op += f".b{size}"
-        sorted_per_s.append(baseline(options.seed))
         rows_per_s = timing.per_s(rows)
         figures[f"rows_per_s.{op}"] = rows_per_s
         figures[f"deltas_per_s.{op}"] = deltas / sum(timing.seconds)
-        figures[f"rows_per_sorted.{op}"] = share = rows_per_s / statistics.mean(sorted_per_s[-2:])
-        if op in BEFORE:
-            figures[f"ratio_to_before.{op}"] = share / BEFORE[op]
         print(f"{op}: {rows_per_s:,.0f} rows/s", file=sys.stderr)
-    return Report(figures | {"sorted_per_s": statistics.median(sorted_per_s)})
-
-
-def baseline(seed: int) -> float:
-    """Rows that numpy sorts a second."""
-    values = np.random.default_rng(seed).random(1_000_000)
-    return repeat(lambda: np.sort(values), times=5, clock=time.process_time).per_s(len(values))
+    return Report(figures)
 
 
 def measure(op: str, size: int, options: argparse.Namespace) -> tuple[Timing, int, int]:

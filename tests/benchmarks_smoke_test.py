@@ -85,7 +85,7 @@ RUNS = {
     ),
     "deltas": (
         "--ops group min_max join --batches 2",
-        ["rows_per_s.group", "ratio_to_before.min_max", "ratio_to_before.join.b64"],
+        ["rows_per_s.group", "rows_per_s.min_max", "deltas_per_s.join.b64"],
     ),
     **{
         f"upa-fig{number}": (

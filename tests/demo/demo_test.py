@@ -19,6 +19,7 @@ from rich.console import Console
 from broker.demo import screen
 from broker.demo.audience import Progress, same
 from broker.demo.board import BOARD
+from broker.demo.dashboards import FOLLOWED
 from broker.demo.flights import Replayed, load, planes
 from broker.demo.queries import count_of_all, headlines, standing
 from broker.demo.replay import Replay
@@ -233,3 +234,16 @@ def test_interrupted_it_stops_everything_and_the_next_one_starts_clean(tmp_path:
     assert again.returncode == 0, err
     assert f"all {50 + len(BOARD)} answers" in out
     assert "all equal" in out
+
+
+def test_the_number_of_queries_is_told_as_it_is() -> None:
+    """In the README, and by ``make``."""
+    flights, _ = load()
+    count = count_of_all(flights) + len(BOARD) + FOLLOWED
+    assert 14_000 < count < 15_000
+    root = Path(__file__).parents[2]
+    for name in ("README.md", "Makefile"):
+        (line,) = [
+            one for one in (root / name).read_text().splitlines() if "a year of" in one and "demo" in one
+        ]
+        assert "over fourteen thousand" in line, name
