@@ -24,7 +24,7 @@ from engine.model.step import (
 )
 from engine.model.usage import Clock, Stopwatch, Usage
 from engine.overload.scheduler import Scheduler
-from engine.queries.approximations import Approximations, allotments, declared_samples
+from engine.queries.approximations import Approximations, allotments, declared_samples, sketches
 from engine.queries.catalogue import Catalogue
 from engine.queries.grants import Grants
 from engine.queries.planner import Planner
@@ -96,7 +96,14 @@ class Parts:
         self.queries = StandingQueries()
         self.shed = ShedReaders(self.sources)
         self.approximations = Approximations(
-            (declared_samples, allotments, self._broken_promises, self.shed.tags, self.sets.unfinished)
+            (
+                declared_samples,
+                sketches,
+                allotments,
+                self._broken_promises,
+                self.shed.tags,
+                self.sets.unfinished,
+            )
         )
         """What of answers is not exact."""
         self.scheduler = Scheduler()

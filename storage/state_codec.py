@@ -31,7 +31,7 @@ from engine.model.plain import (
     stream_as_dict,
     stream_from_dict,
 )
-from engine.model.shed import ShedRun
+from engine.model.shed import ShedPiece, ShedRun
 from engine.model.source import Derived
 from engine.model.step import Position
 from storage.frames import corrupt, unwrap, wrap
@@ -105,13 +105,15 @@ def encode_source(state: SourceState) -> bytes:
 def _shed_run(run: ShedRun) -> list[Any]:
     ranges = [[partition, *bounds] for partition, bounds in sorted(run.ranges.items())]
     since = run.since
-    return [since.epoch, since.sequence, run.until_ms, run.level, ranges, run.rows, run.unread, run.spent]
+    told = [since.epoch, since.sequence, run.until_ms, run.level, ranges, run.rows, run.unread, run.spent]
+    return [*told, [list(piece) for piece in run.pieces]]
 
 
 def _shed_run_of(facts: list[Any]) -> ShedRun:
-    epoch, sequence, until_ms, level, ranges, rows, unread, spent = facts
+    epoch, sequence, until_ms, level, ranges, rows, unread, spent, *more = facts
     bounds = {partition: (first, until) for partition, first, until in ranges}
-    return ShedRun(Position(epoch, sequence), until_ms, level, bounds, rows, unread, spent)
+    pieces = tuple(ShedPiece(*piece) for piece in (more[0] if more else ()))
+    return ShedRun(Position(epoch, sequence), until_ms, level, bounds, rows, unread, spent, pieces)
 
 
 def decode_source(value: bytes, key: str) -> SourceState:

@@ -23,7 +23,10 @@ class Approximation:
     bytes, rows); asked: what exactness takes. since: the position from which on it holds; None: from the
     beginning. fp, fn: expected shares of wrong rows and of missing ones; error: half the 95 % interval of an
     aggregate, relative to its value; None: not known. contiguous: rows next to each other are missing, so
-    that the rest is no fair sample. unscaled: columns of aggregates over a sample that are not estimates of
+    that the rest is no fair sample. rows_missing, rows_due, intervals: of rows dropped under load, how many
+    of how many, and the first and last instants (ms since 1970) of the runs they lie in. fn_changes: as fn,
+    of the rows that come; rank_error: of an approximate quantile, by how large a share of values it is off.
+    unscaled: columns of aggregates over a sample that are not estimates of
     those over all rows: they are what they are over the sample. entries_left, entries_cut, units_short: of a
     preference, the entries of its promising set that are left to visit, those that never will be, and the
     stored rows that are still to be visited; None of other kinds. visited: columns of an answer of one row
@@ -46,6 +49,11 @@ class Approximation:
     entries_cut: int | None = None
     units_short: int | None = None
     visited: Mapping[str, float | None] = field(default_factory=dict)
+    fn_changes: float | None = None
+    rank_error: float | None = None
+    rows_missing: int | None = None
+    rows_due: int | None = None
+    intervals: tuple[tuple[int, int], ...] = ()
     facts: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
     """The whole message, so that what a newer broker adds is not lost."""
 
@@ -63,6 +71,11 @@ class Approximation:
             fp=expected.get("fp"),
             fn=expected.get("fn"),
             error=expected.get("error"),
+            fn_changes=expected.get("fn_changes"),
+            rank_error=expected.get("rank_error"),
+            rows_missing=message.get("rows_missing"),
+            rows_due=message.get("rows_due"),
+            intervals=tuple((int(one[0]), int(one[1])) for one in message.get("intervals") or ()),
             contiguous=bool(message.get("contiguous", False)),
             unscaled=tuple(map(str, message.get("unscaled") or ())),
             entries_left=message.get("entries_left"),
@@ -88,6 +101,12 @@ class Approximation:
             notes.append(f"about {self.fp:.1%} of rows wrong")
         if self.error is not None:
             notes.append(f"±{self.error:.1%} of the value")
+        if self.fn_changes is not None:
+            notes.append(f"about {self.fn_changes:.1%} of changes missing")
+        if self.rank_error is not None:
+            notes.append(f"±{self.rank_error:.1%} of the ranks")
+        if self.rows_missing is not None and self.rows_due is not None:
+            notes.append(f"{self.rows_missing:,} of {self.rows_due:,} rows")
         if self.contiguous:
             notes.append("rows next to each other are missing")
         if self.unscaled:

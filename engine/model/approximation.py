@@ -7,7 +7,9 @@ much, and from which position on. A join and a view have the tags of all that th
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
@@ -61,6 +63,36 @@ class Unfinished:
         }
 
 
+INTERVALS_MAX = 8
+"""Of one tag, which all have to fit into a header."""
+
+
+def few_intervals(intervals: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """The same instants, and those in the least gaps between them where there are too many."""
+    found = sorted(intervals)
+    while len(found) > INTERVALS_MAX:
+        gaps = [later[0] - before[1] for before, later in pairwise(found)]
+        at = gaps.index(min(gaps))
+        found[at : at + 2] = [(found[at][0], max(found[at][1], found[at + 1][1]))]
+    return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """Rows of a source that are not there. due: as many would be within the reach of the windows. intervals:
+    first and last instants, ms since 1970, of what is missing of them.
+    """
+
+    rows: int
+    due: int
+    intervals: tuple[tuple[int, int], ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON has it."""
+        found: dict[str, Any] = {"rows_missing": self.rows, "rows_due": self.due}
+        return found | ({"intervals": [list(one) for one in self.intervals]} if self.intervals else {})
+
+
 @dataclass(frozen=True, slots=True)
 class Approximation:
     """One tag.
@@ -72,6 +104,7 @@ class Approximation:
     are missing, so that what is left is no fair sample. unscaled: columns of aggregates over a sample that
     are what they are over its rows, since nothing tells what the others would make of them. visited: columns
     of an answer of one row that estimates of rows not visited yet are a part of, with what they are without.
+    missing: of ``shed``, which rows, as counted.
     """
 
     kind: ApproximationKind
@@ -86,6 +119,7 @@ class Approximation:
     unscaled: tuple[str, ...] = ()
     unfinished: Unfinished | None = None
     visited: tuple[tuple[str, float | None], ...] = ()
+    missing: Missing | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """As JSON has it."""
@@ -106,6 +140,8 @@ class Approximation:
             found["contiguous"] = True
         if self.unscaled:
             found["unscaled"] = list(self.unscaled)
+        if self.missing is not None:
+            found |= self.missing.as_dict()
         if self.unfinished is not None:
             found |= self.unfinished.as_dict()
         if self.visited:

@@ -28,6 +28,8 @@ Int64Array = npt.NDArray[np.int64]
 LEVEL_MAX = 1_000_000
 """Parts per million: whoever sheds rows of this level sheds for queries alone that allow to lose all."""
 NOT_SHED = LEVEL_MAX + 1
+PIECES_MAX = 64
+"""In so many pieces of time a run says where its rows lie; then each has the time of two."""
 RUNS_MAX = 4_096
 """So many runs of a source are known at once; with as many nothing more is shed."""
 
@@ -45,12 +47,30 @@ class Shed:
     unread: int = 0
 
 
+class ShedPiece(NamedTuple):
+    """Records of a run by their time, in ms since 1970, spread over it evenly. rows: that were read; unread:
+    that were not.
+    """
+
+    from_ms: int
+    until_ms: int
+    rows: int
+    unread: int
+
+    def share(self, from_ms: int | None) -> float:
+        """Of its records, those at or after an instant; None: all."""
+        if from_ms is None or from_ms <= self.from_ms:
+            return 1.0
+        return max(0.0, (self.until_ms - from_ms + 1) / (self.until_ms - self.from_ms + 1))
+
+
 @dataclass(frozen=True, slots=True)
 class ShedRun:
     """Records shed one after another at one level.
 
     since: the step it began with. until_ms: no row of it is later. ranges: as in :class:`Shed`. rows: that
     were read; unread: records that were not. spent: when a later run began, all of its rows were gone.
+    pieces: ascending; of runs from earlier stores not all records are in them.
     """
 
     since: Position
@@ -60,8 +80,11 @@ class ShedRun:
     rows: int
     unread: int = 0
     spent: bool = False
+    pieces: tuple[ShedPiece, ...] = ()
 
-    def continued(self, shed: Shed, until_ms: int, rows: int) -> ShedRun | None:
+    def continued(
+        self, shed: Shed, until_ms: int, rows: int, piece: ShedPiece | None = None
+    ) -> ShedRun | None:
         """With what a later step sheds; None where that is another run. O(partitions)."""
         if shed.level != self.level:
             return None
@@ -77,7 +100,37 @@ class ShedRun:
             ranges=ranges,
             rows=self.rows + rows,
             unread=self.unread + shed.unread,
+            pieces=self.pieces if piece is None else _few((*self.pieces, piece)),
         )
+
+    def records_since(self, from_ms: int | None) -> tuple[int, int]:
+        """(rows read, records not read) at or after an instant; None: all. What no piece has counts as long
+        as any of the run does. O(pieces).
+        """
+        if from_ms is not None and self.until_ms < from_ms:
+            return 0, 0
+        rows = self.rows - sum(piece.rows for piece in self.pieces)
+        unread = self.unread - sum(piece.unread for piece in self.pieces)
+        shares = [(piece, piece.share(from_ms)) for piece in self.pieces]
+        rows += round(sum(share * piece.rows for piece, share in shares))
+        return rows, unread + round(sum(share * piece.unread for piece, share in shares))
+
+
+def _few(pieces: tuple[ShedPiece, ...]) -> tuple[ShedPiece, ...]:
+    """The same records in fewer pieces, where there are too many."""
+    if len(pieces) <= PIECES_MAX:
+        return pieces
+    pairs = zip(pieces[::2], pieces[1::2], strict=False)
+    found = [
+        ShedPiece(
+            min(one.from_ms, other.from_ms),
+            max(one.until_ms, other.until_ms),
+            one.rows + other.rows,
+            one.unread + other.unread,
+        )
+        for one, other in pairs
+    ]
+    return (*found, pieces[-1]) if len(pieces) % 2 else tuple(found)
 
 
 class _Bounds(NamedTuple):
@@ -108,14 +161,24 @@ class Sheds:
         """Whether a further run cannot be taken."""
         return len(self.runs) >= RUNS_MAX
 
-    def note(self, shed: Shed, since: Position, until_ms: int, rows: int, oldest_ms: int) -> bool:
-        """A step sheds these. rows: that were read. oldest_ms: rows before it are not retained. Returns
-        whether a run begins. O(runs) then, else O(partitions).
+    def note(
+        self,
+        shed: Shed,
+        since: Position,
+        until_ms: int,
+        rows: int,
+        oldest_ms: int,
+        times: tuple[int, int] | None = None,
+    ) -> bool:
+        """A step sheds these. rows: that were read. oldest_ms: rows before it are not retained. times: the
+        first and the last instant of its records, about; None: not known. Returns whether a run begins.
+        O(runs) then, else O(partitions).
 
         Runs whose rows are gone are forgotten when the second run after that begins, so that readers of an
         earlier view still know them.
         """
-        last = self.runs[-1].continued(shed, until_ms, rows) if self.runs else None
+        piece = None if times is None else ShedPiece(*times, rows, shed.unread)
+        last = self.runs[-1].continued(shed, until_ms, rows, piece) if self.runs else None
         self._bounds = None
         if last is not None:
             self.runs = (*self.runs[:-1], last)
@@ -125,7 +188,8 @@ class Sheds:
             for run in self.runs
             if not run.spent
         ]
-        run = ShedRun(since, until_ms, shed.level, dict(shed.ranges), rows, shed.unread)
+        pieces = () if piece is None else (piece,)
+        run = ShedRun(since, until_ms, shed.level, dict(shed.ranges), rows, shed.unread, pieces=pieces)
         self.runs = (*kept, run)
         return True
 
@@ -159,17 +223,23 @@ class Sheds:
         return made
 
     def within(self, level: int, from_ms: int | None) -> ShedWithin | None:
-        """What queries that allow this level lack of the rows at or after an instant, at most; None: nothing.
-        from_ms: None: of all rows. O(runs).
+        """What queries that allow this level lack of the rows at or after an instant; None: nothing. from_ms:
+        None: of all rows. O(runs * pieces).
         """
         rows = unread = 0
         since: Position | None = None
+        intervals: list[tuple[int, int]] = []
         for run in self.runs:
-            if run.level <= level and (from_ms is None or run.until_ms >= from_ms):
-                since = run.since if since is None else since
-                rows += run.rows
-                unread += run.unread
-        return None if since is None else ShedWithin(since, rows, unread)
+            mine = run.records_since(from_ms) if run.level <= level else (0, 0)
+            if not any(mine):
+                continue
+            since = run.since if since is None else since
+            rows, unread = rows + mine[0], unread + mine[1]
+            if run.pieces:
+                first_ms = min(piece.from_ms for piece in run.pieces)
+                last_ms = max(piece.until_ms for piece in run.pieces)
+                intervals.append((first_ms if from_ms is None else max(first_ms, from_ms), last_ms))
+        return None if since is None else ShedWithin(since, rows, unread, tuple(intervals))
 
     def _check(self) -> None:
         for partition, bounds in self._made().items():
@@ -181,8 +251,11 @@ class Sheds:
 
 
 class ShedWithin(NamedTuple):
-    """since: the step that the first of the runs began with. rows, unread: as of a run, summed."""
+    """since: the step that the first of the runs began with. rows, unread: as of a run, summed. intervals:
+    the first and the last instant of each run whose times are known, ascending.
+    """
 
     since: Position
     rows: int
     unread: int
+    intervals: tuple[tuple[int, int], ...] = ()

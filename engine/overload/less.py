@@ -91,8 +91,24 @@ def window_asked_ms(scan: Scan) -> int | None:
 def _measured(asked: Query, less: Query, allotment: Allotment) -> SampledAggregates | None:
     """Where the first scan alone is sampled, and not before a window of rows."""
     first, *others = allotment.scans
+    if first.percent is None or any(one.percent is not None for one in others):
+        return None
+    return _sums_over(less, float(first.percent / percent_asked(asked.scan)))
+
+
+def measured_as_declared(query: Query) -> SampledAggregates | None:
+    """What tells how far aggregates over a sample that the text itself asks for are from those over all rows,
+    once COUNT and SUM are divided by its share; None as of :class:`Less`. O(size of the query).
+    """
+    first, *others = query.scans()
+    if percent_asked(first) == PERCENT_MAX or any(percent_asked(one) != PERCENT_MAX for one in others):
+        return None
+    return _sums_over(query, float(percent_asked(first) / PERCENT_MAX))
+
+
+def _sums_over(less: Query, share: float) -> SampledAggregates | None:
     place = next((n for n, stage in enumerate(less.stages) if isinstance(stage, Aggregate)), None)
-    if place is None or first.percent is None or any(one.percent is not None for one in others):
+    if place is None:
         return None
     if isinstance(less.scan.window, RowWindow) or any(map(_is_untold, less.stages[:place])):
         return None
@@ -103,7 +119,6 @@ def _measured(asked: Query, less: Query, allotment: Allotment) -> SampledAggrega
         return None
     sums = tuple(one for number, call in enumerate(calls) for one in _sums(number, call))
     counted = replace(less, stages=(*less.stages[:place], replace(aggregate, calls=sums)))
-    share = float(first.percent / percent_asked(asked.scan))
     return SampledAggregates(counted, share, tuple(call.function for call in calls))
 
 

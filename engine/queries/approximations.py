@@ -13,10 +13,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from engine.language.query import Filter, Project, Query, streams_of
+from engine.language.query import (
+    Aggregate,
+    AggregateCall,
+    Filter,
+    Join,
+    Project,
+    Query,
+    SemiJoin,
+    SetOperation,
+    streams_of,
+)
 from engine.language.render import render_stage
 from engine.model.approximation import Approximation, Expected
 from engine.model.changes import Changes
+from engine.operators.aggregates.sketches import CENTROIDS, COUNT_ERROR, RANK_ERROR, REGISTERS_LOG2
 from engine.overload.less import percent_asked, window_asked_ms
 from engine.standing.query import StandingQuery
 from engine.windows.clauses import RowWindow
@@ -41,7 +52,14 @@ def declared_samples(standing: StandingQuery) -> Iterator[Approximation]:
             expected = Expected(0.0, 1 - sample.share) if is_row_by_row(query) else Expected()
             percent = float(sample.percent)
             yield Approximation(
-                "sample", scan.source, "declared", percent, "percent", 100.0, expected=expected
+                "sample",
+                scan.source,
+                "declared",
+                percent,
+                "percent",
+                100.0,
+                expected=expected,
+                unscaled=_of_the_sample(query),
             )
 
     for stage in streams_of(query):
@@ -52,6 +70,47 @@ def declared_samples(standing: StandingQuery) -> Iterator[Approximation]:
 
 
 _WORD = "SAMPLE"
+
+
+def _of_the_sample(query: Query) -> tuple[str, ...]:
+    """Aggregates that are what they are over the rows that the text samples: all but means."""
+    return tuple(
+        call.name
+        for stage in query.stages
+        if isinstance(stage, Aggregate)
+        for call in stage.calls
+        if call.function != "AVG" or call.distinct
+    )
+
+
+def sketches(standing: StandingQuery) -> Iterator[Approximation]:
+    """A tag for each aggregate that a sketch answers, with the bound of that sketch. As cheap as
+    :func:`declared_samples` where there is none.
+    """
+    if _SKETCHED not in standing.registration.sql.upper() and not standing.meaning.uses:
+        return
+    for call in _calls(standing.asked):
+        found = _SKETCHES.get(call.function)
+        if found is not None:
+            amount, unit, expected = found
+            yield Approximation("synopsis", call.name, "declared", amount, unit, expected=expected)
+
+
+_SKETCHED = "APPROX_"
+_SKETCHES = {
+    "APPROX_COUNT_DISTINCT": (2.0**REGISTERS_LOG2, "bytes", Expected(error=COUNT_ERROR)),
+    "APPROX_QUANTILE": (float(CENTROIDS), "centroids", Expected(rank_error=RANK_ERROR)),
+}
+"""What each keeps of a group, and how far off it is."""
+
+
+def _calls(query: Query) -> Iterator[AggregateCall]:
+    """Of a query and of those within it."""
+    for stage in query.stages:
+        if isinstance(stage, Aggregate):
+            yield from stage.calls
+        elif isinstance(stage, Join | SemiJoin | SetOperation):
+            yield from _calls(stage.inner)
 
 
 def allotments(standing: StandingQuery) -> Iterator[Approximation]:

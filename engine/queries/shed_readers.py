@@ -14,9 +14,10 @@ from typing import NamedTuple
 
 from engine.language.query import Scan
 from engine.language.templates import FixedQuery
-from engine.model.approximation import Approximation, Expected
+from engine.model.approximation import Approximation, Expected, Missing, few_intervals
 from engine.model.shed import ShedWithin
 from engine.model.source import SourceName
+from engine.model.step import Position
 from engine.overload.tolerated import level_of
 from engine.queries.approximations import is_row_by_row
 from engine.sources.source import Source
@@ -57,10 +58,20 @@ class _Class(NamedTuple):
 
 
 class _Lack(NamedTuple):
-    """percent: of the rows due that are missing, at most, rounded up. within: the runs that they lie in."""
+    """missing, due: records. within: the runs that the missing ones lie in."""
 
-    percent: int
+    missing: int
+    due: int
     within: ShedWithin
+
+    @property
+    def share(self) -> float:
+        return self.missing / self.due if self.due else 1.0
+
+    @property
+    def told(self) -> tuple[int, Position]:
+        """What is told anew when it is another one."""
+        return round(100 * self.share), self.within.since
 
 
 class _Reader(NamedTuple):
@@ -140,7 +151,7 @@ class ShedReaders:
         for one, queries in classes.items():
             lack = self._lack(source, one)
             told = self._lacks.get((name, one))
-            if (told and (told.percent, told.within.since)) != (lack and (lack.percent, lack.within.since)):
+            if (told and told.told) != (lack and lack.told):
                 self._lacks[name, one] = lack
                 yield from queries
 
@@ -151,16 +162,18 @@ class ShedReaders:
             lack = self._lack(self._sources[name], one)
             if lack is None:
                 continue
-            expected = Expected(0.0, lack.percent / 100) if is_row_by_row(standing.query) else Expected()
+            expected = Expected(0.0, lack.share) if is_row_by_row(standing.query) else Expected()
+            missing = Missing(lack.missing, lack.due, few_intervals(lack.within.intervals))
             yield Approximation(
                 "shed",
                 name,
                 "dynamic",
-                float(lack.percent),
+                round(100 * lack.share, 2),
                 "percent",
                 since=lack.within.since,
                 expected=expected,
                 contiguous=True,
+                missing=missing,
             )
 
     def _lack(self, source: Source, one: _Class) -> _Lack | None:
@@ -176,7 +189,7 @@ class ShedReaders:
             return None
         due = rows.end - first + within.unread
         missing = min(due, within.rows + within.unread)
-        return _Lack(math.ceil(100 * missing / due) if due else 100, within)
+        return _Lack(missing, due, within)
 
 
 def _class_of(scan: Scan, level: int) -> _Class:

@@ -23,9 +23,12 @@ def with_measured_error(
     at: Mapping[SourceName, ScanAt],
     rows_max: int,
     limits: Limits,
+    *,
+    declared: bool = False,
 ) -> tuple[Approximation, ...]:
     """The tags of an answer, those of its lowered rates with the error that its rows tell: the widest of all
-    groups and columns; that which was expected where they tell none. at: how the sources stand.
+    groups and columns; that which was expected where they tell none. at: how the sources stand. declared:
+    those of samples in the text instead.
 
     Cost: the query once more. Raises LimitExceeded as the query does.
     """
@@ -40,7 +43,12 @@ def with_measured_error(
         return tags
     return tuple(
         replace(tag, expected=replace(tag.expected, error=error))
-        if tag.kind == "sample" and tag.origin != "declared"
+        if tag.kind == "sample" and (tag.origin == "declared") == declared
         else tag
         for tag in tags
     )
+
+
+def is_sampled(tag: Approximation) -> bool:
+    """Whether the text samples aggregates."""
+    return tag.kind == "sample" and tag.origin == "declared" and bool(tag.unscaled)

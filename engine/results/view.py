@@ -32,12 +32,13 @@ from engine.operators.chain import CompositeSource
 from engine.operators.earlier import can_answer, require_answer, require_versions
 from engine.operators.pipeline import Evaluated, evaluate
 from engine.operators.scan import ConditionErrors, ScanAt
+from engine.overload.less import measured_as_declared
 from engine.promising.found import FoundRows
 from engine.results.estimated_aggregates import with_visited
 from engine.results.found_answers import NOTHING_YET, Found, evaluate_found
 from engine.results.kept import Kept
 from engine.results.match_counts import HeldMatches, match_counts
-from engine.results.measured import with_measured_error
+from engine.results.measured import is_sampled, with_measured_error
 from engine.results.row_counts import RowCounts
 from engine.results.source_view import SourceView, sources_at
 from engine.standing.queries import ShownQueries
@@ -135,10 +136,14 @@ class View:
         if result.visited:
             return replace(answer, approximation=with_visited(answer.approximation, result.visited))
         given = query.allotted
-        if given is None or given.measured is None:
+        declared = given is None and any(is_sampled(tag) for tag in answer.approximation)
+        measured = None if given is None else given.measured
+        if declared:
+            measured = measured_as_declared(query.query)
+        if measured is None:
             return answer
         at = query.at(over.at if at_ms is None else self._earlier(query, over, at_ms))
-        tags = with_measured_error(answer.approximation, given.measured, at, limit, self.limits)
+        tags = with_measured_error(answer.approximation, measured, at, limit, self.limits, declared=declared)
         return replace(answer, approximation=tags)
 
     def _found_for(self, query: StandingQuery, over: SetView, limit: int) -> Answer:

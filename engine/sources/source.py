@@ -92,13 +92,14 @@ class Source:
         if len(batch.schema) != len(self.rows.schema):
             raise StepOutOfOrder(f"a batch for {self.stream.name} has another schema")
         self._view = None
+        before_ms = self.clock.now_ms
         self.unreadable += step.unreadable
         if step.whole_from_ms is not None:
             self.rows.lack(step.whole_from_ms)
         if step.decided is not None:
             self.clock.follow(batch, step.decided.now_ms, clock_ms)
             self.clock.read_to(step.next_offsets)
-            self._shed(step.shed, batch, position)
+            self._shed(step.shed, batch, position, before_ms)
             entered, _ = self._enter(batch, None, position)
             self.meter.count(len(batch), self.clock.clock_ms)
             return StepResult(position, self.clock.now_ms, entered=entered)
@@ -108,7 +109,7 @@ class Source:
             batch = replace(batch, timestamp=passage.timestamp)
         if passage.late or passage.rejected:
             batch = batch.take(np.flatnonzero(passage.fate == TAKEN))
-        self._shed(step.shed, batch, position)
+        self._shed(step.shed, batch, position, before_ms)
         entered, violations = self._enter(batch, passage.in_order, position)
         self.meter.count(len(step.batch), self.clock.clock_ms)
         self.late += passage.late
@@ -117,8 +118,9 @@ class Source:
         now_ms, idle = self.clock.now_ms, self.clock.idle
         return StepResult(position, now_ms, idle, entered, late, rejected, violations=violations)
 
-    def _shed(self, shed: Shed | None, batch: Batch, position: Position) -> None:
+    def _shed(self, shed: Shed | None, batch: Batch, position: Position, before_ms: int | None) -> None:
         """Note what a step sheds before its rows enter. batch: those that are neither late nor rejected.
+        before_ms: NOW before the step, which records that were not read are about after.
 
         A record that was not read is no later than the last one by more than the lateness of the stream, or
         that one would be late.
@@ -129,10 +131,14 @@ class Source:
         stamps = [] if now_ms is None else [now_ms]
         stamps += [int(batch.timestamp.max())] if len(batch) else []
         latest_ms = max(stamps, default=self.clock.clock_ms)
+        first_ms = latest_ms if before_ms is None else min(before_ms + 1, latest_ms)
+        if len(batch) and not shed.unread:
+            first_ms = int(batch.timestamp.min())
+        times = first_ms, latest_ms
         if shed.unread:
             latest_ms += self.stream.lateness_ms if self.stream.event_time else 0
             self.rows.lack(latest_ms + 1)
-        self.sheds.note(shed, position, latest_ms, len(batch), self._oldest_ms(latest_ms))
+        self.sheds.note(shed, position, latest_ms, len(batch), self._oldest_ms(latest_ms), times)
 
     def _oldest_ms(self, latest_ms: int) -> int:
         """No row before this instant is there; nor is one that comes, which is not as late as this one."""

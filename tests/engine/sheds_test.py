@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.model.shed import LEVEL_MAX, NOT_SHED, Shed, Sheds
+from engine.model.shed import LEVEL_MAX, NOT_SHED, Shed, ShedPiece, ShedRun, Sheds
 from engine.model.step import Position
 
 STEPS = st.lists(
@@ -60,12 +60,35 @@ def test_runs_go_with_the_second_that_begins_after_their_rows_went() -> None:
     assert [run.since.sequence for run in sheds.runs] == [2, 3]
 
 
+def test_of_a_run_that_the_window_begins_in_what_lies_within_it_counts() -> None:
+    sheds = Sheds()
+    for step in range(300):
+        times = 100 * step, 100 * step + 99
+        sheds.note(shed(10 * step, 10 * step + 10), Position(1, step + 1), times[1], 10, -1, times)
+    (run,) = sheds.runs
+    assert len(run.pieces) <= 64
+    sheds._check()
+    assert sheds.within(5, 15_000) == (Position(1, 1), 1_500, 0, ((15_000, 29_999),))
+    assert sheds.within(5, 29_950) == (Position(1, 1), 5, 0, ((29_950, 29_999),))
+    assert sheds.within(5, None) == (Position(1, 1), 3_000, 0, ((0, 29_999),))
+    assert sheds.within(5, 30_000) is None
+
+
+def test_runs_of_earlier_stores_count_whole() -> None:
+    run = ShedRun(Position(1, 1), 500, 5, {0: (0, 10)}, 10)
+    assert run.records_since(400) == (10, 0)
+    more = run.continued(shed(10, 14), 600, 4, ShedPiece(501, 600, 4, 0))
+    assert more is not None
+    assert more.records_since(551) == (12, 0)
+    assert more.records_since(601) == (0, 0)
+
+
 def test_what_is_lacking_counts_runs_at_or_below_the_level_and_within_reach() -> None:
     sheds = Sheds()
     sheds.note(shed(0, 10, level=5), Position(1, 1), 100, 10, -1)
     sheds.note(Shed(7, {0: (20, 50)}, unread=29), Position(1, 2), 200, 1, -1)
     assert sheds.within(4, None) is None
-    assert sheds.within(5, None) == (Position(1, 1), 10, 0)
-    assert sheds.within(7, None) == (Position(1, 1), 11, 29)
-    assert sheds.within(7, 101) == (Position(1, 2), 1, 29)
+    assert sheds.within(5, None) == (Position(1, 1), 10, 0, ())
+    assert sheds.within(7, None) == (Position(1, 1), 11, 29, ())
+    assert sheds.within(7, 101) == (Position(1, 2), 1, 29, ())
     assert sheds.within(7, 201) is None

@@ -82,6 +82,48 @@ def test_the_widest_of_all_groups_and_columns_is_told_and_what_is_of_the_sample_
     assert tag.expected.error == pytest.approx(max(errors))
 
 
+def test_what_the_text_samples_has_its_interval_and_says_what_is_of_the_sample() -> None:
+    feed, values = fed()
+    for call, truth, q in (
+        ("COUNT(v)", ROWS, 0.2),
+        ("SUM(v)", values.sum(), 0.2),
+        ("AVG(v)", values.mean(), 1),
+    ):
+        held = 0
+        for seed in range(200):
+            query_id = f"{call[0]}{seed}"
+            register(feed, query_id, f"SELECT {call} AS x, MAX(v) AS m FROM s SAMPLE(20, {seed})")
+            answer = feed.engine.view().snapshot(query_id)
+            (tag,) = answer.approximation
+            assert len(tag.unscaled) == (1 if call.startswith("AVG") else 2)
+            # COUNT and SUM are those of the sample: what they make of all rows is they by its share.
+            value = float(answer.table.column(0)[0].as_py()) / q
+            held += Estimate(value, tag.expected.error).covers(float(truth))
+        assert held >= 0.9 * 200, call
+
+
+def test_an_answer_by_a_sketch_carries_the_bound_of_the_sketch() -> None:
+    rng = np.random.default_rng(3)
+    held = ranks = 0
+    for _ in range(20):
+        count = int(rng.integers(2_000, 20_000))
+        values = rng.permutation(count).astype(np.float64)
+        feed = Feed()
+        feed.put(*[(place, None, float(v)) for place, v in enumerate([*values, -1.0])])
+        sql = "SELECT APPROX_COUNT_DISTINCT(v) AS n, APPROX_QUANTILE(v, 0.3) AS m FROM s"
+        register(feed, "q", sql)
+        answer = feed.engine.view().snapshot("q")
+        distinct, quantile = answer.approximation
+        assert (distinct.kind, distinct.origin, distinct.unit) == ("synopsis", "declared", "bytes")
+        (row,) = answer.table.to_pylist()
+        assert distinct.expected.error is not None
+        assert quantile.expected.rank_error is not None
+        held += abs(row["n"] / count - 1) <= distinct.expected.error
+        ranks += abs(row["m"] / count - 0.3) <= quantile.expected.rank_error
+    assert held >= 18
+    assert ranks == 20
+
+
 @example(groups=[[9.51e-299]], q=0.1)
 @example(groups=[[1e153] * 100, [3.0]], q=0.1)
 @example(groups=[[1e300], []], q=0.5)

@@ -81,7 +81,20 @@ def test_rows_that_nobody_read_are_told_to_queries_that_come_later() -> None:
     assert not answer.complete
     assert answer.complete_from_ms == 1_000 * (2 * N - 1) + 1
     (tag,) = subject.engine.view().approximation("blind")
-    assert tag.amount == 34.0
+    assert tag.amount == 33.44
+    assert tag.as_dict() | {"since": "", "expected": {}} == {
+        "kind": "shed",
+        "where": "s",
+        "origin": "dynamic",
+        "amount": 33.44,
+        "unit": "percent",
+        "since": "",
+        "expected": {},
+        "contiguous": True,
+        "rows_missing": 100,
+        "rows_due": 299,  # the last row stays above NOW
+        "intervals": [[99_001, 199_000]],
+    }
 
 
 def test_window_of_the_last_rows_counts_those_that_were_shed() -> None:
