@@ -175,8 +175,8 @@ class Preparing:
         return None if same and there is not None and there.keeps_matches else coming
 
     def _is_large(self, coming: Coming) -> bool:
-        """Whether the state of its operators is made from many rows."""
+        """Whether the state of its operators is made from many rows, or has many."""
         if not coming.meaning.emits or is_selection(coming.query):
             return False
         rows = sum(len(self._parts.sources[name].rows) for name in coming.query.sources)
-        return rows >= LARGE_ROWS
+        return rows * rows >= LARGE_ROWS and self._parts.following.most_rows(coming.query) >= LARGE_ROWS

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from engine.dataflow.choice import Choice, choose
 from engine.dataflow.cost.estimate import Estimate, estimate
+from engine.dataflow.cost.flows import most_rows
 from engine.dataflow.cost.statistics import Statistics
 from engine.dataflow.physical import physical
 from engine.dataflow.plan import is_selection, plan_of, shape_of
@@ -79,6 +80,13 @@ class Strategist:
         tables = frozenset(name for name, stream in self._streams(query).items() if stream.is_table)
         known = self._known_of(set_key(query.sources)).statistics
         return estimate(physical(plan_of(query, tables), policy), known, self._units, tables)
+
+    def most_rows(self, query: Query) -> float:
+        """About how many rows are there at most on an edge of its plan: its operators keep them, or meet
+        them.
+        """
+        tables = frozenset(name for name, stream in self._streams(query).items() if stream.is_table)
+        return most_rows(query, tables, self._known_of(set_key(query.sources)).statistics)
 
     def _choice(self, query: Query, options: QueryOptions, present: Way | None, units: UnitCosts) -> Choice:
         streams = self._streams(query)

@@ -400,6 +400,10 @@ class Subscriptions:
         self._ways.pop(standing.query_id, None)
         return made
 
+    def most_rows(self, query: Query) -> float:
+        """About how many rows there are at most on an edge of a query's plan."""
+        return self._strategist.most_rows(query)
+
     def dismiss(self, query_id: str) -> None:
         """What was made for a query that was to come goes."""
         self._nurseries.pop(query_id, None)

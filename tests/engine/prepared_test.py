@@ -320,3 +320,15 @@ def visited(twins: Twins) -> list[int]:
     """How many rows the operators of each looked at."""
     each = (twins.timed, twins.plain)
     return [sum(graph.visited for _, graph in one._parts.following.graphs()) for one in each]
+
+
+def test_a_join_is_prepared_where_it_has_many_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine.queries.preparing, "LARGE_ROWS", 1_500)
+    twins = Twins(7)
+    twins.rows(140)
+    sides = "FROM s [RANGE 1 SECOND] AS x, s [RANGE 1 SECOND] AS y"
+    few = Registration("few", f"SELECT x.a {sides} WHERE x.ts = y.ts EMIT CHANGES")
+    many = Registration("many", f"SELECT x.a {sides} WHERE x.t = y.t EMIT CHANGES")
+    (made,) = twins.timed.preparations([few, many]).values()
+    assert made.query_id == "many"
+    made.dismiss()

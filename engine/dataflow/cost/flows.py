@@ -115,6 +115,20 @@ def of_query(query: Query, tables: Container[SourceName], known: Statistics) -> 
     return flow
 
 
+def most_rows(query: Query, tables: Container[SourceName], known: Statistics) -> float:
+    """How many rows are there at most on an edge of it."""
+    flow = of_scan(query.scan, tables, known)
+    most = flow.rows
+    for stage in query.stages:
+        if isinstance(stage, TwoInputs):
+            most = max(most, most_rows(stage.inner, tables, known))
+            flow = of_two(stage, flow, of_query(stage.inner, tables, known), known)
+        else:
+            flow = above(stage, flow, known)
+        most = max(most, flow.rows)
+    return most
+
+
 def above(stage: Stage, below: Flow, known: Statistics) -> Flow:
     """What a stage of one input gives."""
     edge = below.edge.above(stage)
