@@ -31,7 +31,7 @@ from engine.queries.planner import Planner
 from engine.queries.shed_readers import ShedReaders
 from engine.queries.source_sets import SourceSets
 from engine.queries.subscriptions import Subscriptions
-from engine.queries.touched import touched_by
+from engine.queries.touched import relying, touched_by
 from engine.results.source_view import SourceView
 from engine.results.view import SetView, View
 from engine.sources.enforcement import Enforcement
@@ -215,8 +215,9 @@ class Parts:
         standing = [one for over in self.sets.over([name]) for one in over.standing.values()]
         is_to_tell, before = promises.is_to_tell(), promises.touched.copy()
         for broken in violations:
-            if broken.withheld:
-                promises.touched.update(touched_by(standing, name, source.satisfied_by(broken.rows)))
+            if broken.withheld or broken.again:
+                concerned = standing if broken.withheld else relying(standing, name)
+                promises.touched.update(touched_by(concerned, name, source.satisfied_by(broken.rows)))
         for one in standing:
             if is_to_tell or (one.query_id in promises.touched and one.query_id not in before):
                 self.approximations.look(one)

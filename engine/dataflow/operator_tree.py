@@ -120,7 +120,10 @@ ONE_STORE = "rows are kept once for windows of all sizes"
 share.
 """
 
-HELD = "rows stay, whatever RETAIN says, until constraints let joins forget them: changes are complete"
+HELD = (
+    "rows stay, whatever RETAIN says, until constraints let joins forget them: changes are complete while "
+    "rows keep these"
+)
 """What a scan says whose rows leave by constraints alone (:mod:`engine.dataflow.releases`)."""
 
 StateOf = Callable[[Hashable], NodeState]

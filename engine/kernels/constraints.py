@@ -26,6 +26,10 @@ NOTHING = -(2**63)
 """In the place of NULL in an ordered column, and of a bound where there is none."""
 NO_ID = -1
 KEPT = -1
+KNOWN, FRESH, AGAIN = 0, 1, 2
+"""Of a value as a row enters: it is there, or there is none; it was never there, or is forgotten; it was
+there longer ago than RETAIN, and comes again where it should not.
+"""
 
 
 class Promised(NamedTuple):
@@ -89,8 +93,10 @@ def enforce(
     rules: Promised,
     state: State,
     broken: Int8Array,
+    came: Int8Array,
 ) -> int:
-    """broken[i] = the first constraint that row i breaks, KEPT: none.
+    """broken[i] = the first constraint that row i breaks, KEPT: none. came[c, i]: of a row that enters, and
+    its value for each constraint but ORDERED: KNOWN, FRESH or AGAIN.
 
     values: int64[c, n], of ORDERED the column itself, NOTHING where NULL; else ids. timestamp: int64[n].
     count: rows that entered before. Returns how many have then. O(n * c), amortised.
@@ -98,6 +104,7 @@ def enforce(
     constraints = values.shape[0]
     for row in range(values.shape[1]):
         broken[row] = KEPT
+        came[:, row] = KNOWN
         for c in range(constraints):
             if _breaks(rules.kind[c], values[c, row], timestamp[row], state.bound[c], rules.retain_ms, state):
                 broken[row] = c
@@ -115,6 +122,10 @@ def enforce(
                 state.bound[c] = max(state.bound[c], passed)
                 continue
             if value != NO_ID:
+                if state.own[value] == 0:
+                    came[c, row] = FRESH
+                elif rules.kind[c] == UNIQUE or state.over[value]:
+                    came[c, row] = AGAIN  # it broke nothing, so it is older than RETAIN
                 if rules.kind[c] == UNIQUE:
                     state.own[value] = 1
                 elif state.own[value] == 0 or state.over[value]:

@@ -47,13 +47,15 @@ class ConstraintState:
     broken: rows that broke it. bound: of ORDERED, of all but the last k rows the largest value, as a number
     that orders as the values do; None: there is none. open: of CLUSTERED, of each value that is not over the
     numbers of its last and its first row, and how many rows it has. judged: of REFERENCES, the number of the
-    first row of which it is not known whether it is kept; None: the other stream is elsewhere.
+    first row of which it is not known whether it is kept; None: the other stream is elsewhere. past: of
+    CLUSTERED and UNIQUE, hashes of values that no retained row has, int64 in the order of this machine.
     """
 
     broken: int = 0
     bound: int | None = None
     open: tuple[tuple[int, int, int], ...] = ()
     judged: int | None = None
+    past: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)

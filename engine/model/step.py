@@ -292,13 +292,15 @@ class Refusal:
 class Violations:
     """Rows of one source that broke a promise of it; ``reasons``: why, one a row.
 
-    withheld: they did not enter. Others are in the stream already, and lack the row that they refer to.
+    withheld: they did not enter. Others are in the stream; again: their values were there, and over, longer
+    ago than RETAIN; else they lack the row that they refer to.
     """
 
     source: SourceName
     rows: Batch
     reasons: tuple[str, ...]
     withheld: bool = True
+    again: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,30 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 
+from engine.language.query import Aggregate, Distinct
 from engine.model.source import SourceName
 from engine.standing.query import StandingQuery
+from engine.windows.clauses import UNBOUNDED
+
+
+def relying(standing: Iterable[StandingQuery], source: SourceName) -> Iterator[StandingQuery]:
+    """Those queries over the source that may let go of something since a constraint says that its values do
+    not come again: joins, groups and distinct rows over all of it. O(queries), and O(its size) for a meaning.
+    """
+    known: dict[int, bool] = {}
+    for one in standing:
+        relies = known.get(id(one.meaning))
+        if relies is None:
+            query = one.query
+            scans = [scan for scan in query.scans() if scan.source == source]
+            is_more = len(list(query.scans())) > 1 or any(
+                isinstance(stage, Distinct) or (isinstance(stage, Aggregate) and stage.keys)
+                for stage in query.stages
+            )
+            is_whole = any(scan.window == UNBOUNDED and scan.assignment is None for scan in scans)
+            relies = known[id(one.meaning)] = is_more and is_whole
+        if relies:
+            yield one
 
 
 def touched_by(

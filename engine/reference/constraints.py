@@ -29,6 +29,19 @@ def broken_by(rows: Sequence[Row], constraints: Sequence[Constraint], retain_ms:
     return found
 
 
+def again_by(rows: Sequence[Row], constraints: Sequence[Constraint], retain_ms: int) -> list[tuple[int, int]]:
+    """(row, constraint) of rows that enter though their value was there, and over, longer ago than RETAIN."""
+    entered: list[Row] = []
+    found = []
+    for place, broken in enumerate(broken_by(rows, constraints, retain_ms)):
+        if broken is None:
+            for number, one in enumerate(constraints):
+                if not isinstance(one, Ordered) and _breaks(rows[place], one, entered, rows[-1][0]):
+                    found.append((place, number))
+            entered.append(rows[place])
+    return found
+
+
 def _breaks(row: Row, constraint: Constraint, entered: Sequence[Row], retain_ms: int) -> bool:
     match constraint:
         case Ordered(column, k):

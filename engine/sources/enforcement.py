@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from engine.joins.key_codes import KeyCodes, NumberPairs, kind_of
 from engine.kernels import constraints as kernels
@@ -23,6 +24,7 @@ from engine.model.persistence import ConstraintState, PromiseState
 from engine.model.source import Schema, SourceName, Stream
 from engine.model.step import Position, Violations
 from engine.model.types import Kind
+from engine.sources.past_values import VALUES_MAX, PastValues, hashes_of
 from engine.windows.retention import Hold
 
 IDS_MIN = 1_024
@@ -32,9 +34,11 @@ Judged = Ordered | Clustered | Unique
 
 
 class Enforcement:
-    """Of one stream with constraints. One owner."""
+    """Of one stream with constraints. One owner. past_max: so many values of a constraint are known beyond
+    RETAIN.
+    """
 
-    def __init__(self, stream: Stream) -> None:
+    def __init__(self, stream: Stream, past_max: int = VALUES_MAX) -> None:
         self.stream = stream
         self.broken = [0] * len(stream.constraints)
         """By constraint, rows that broke it."""
@@ -64,6 +68,9 @@ class Enforcement:
         self._codes = [KeyCodes(kind_of(types)) for types in self._types]
         self._rules, rings, dues = _rules([one for _, one in self._judged], stream.retain_ms)
         self._ids = NumberPairs()
+        self._past = [PastValues(past_max) for _ in self._judged]
+        self._hashes: Int64Array = np.zeros(IDS_MIN, np.int64)
+        """By id, of values that are there."""
         self._state = _state(
             np.full(len(self._judged), NOTHING), np.full(rings, NOTHING), np.full(dues, NO_ID), IDS_MIN
         )
@@ -72,27 +79,51 @@ class Enforcement:
     # --- rows -------------------------------------------------------------------------------------
 
     def admit(self, rows: Batch, position: Position) -> tuple[Batch, tuple[Violations, ...]]:
-        """Rows that NOW has reached, in order: those that keep all promises, and the others. O(rows *
-        constraints).
+        """Rows that NOW has reached, in order: those that enter, and those that broke a promise: they do not,
+        or do where a value came again after RETAIN. O(rows * constraints).
         """
         n = len(rows)
         if not n or not self._judged:
             self.rows += n
             return rows, ()
         values = self._values(rows)
-        broken = np.empty(n, np.int8)
-        self.rows = kernels.enforce(values, rows.timestamp, self.rows, self._rules, self._state, broken)
+        broken, came = np.empty(n, np.int8), np.empty(values.shape, np.int8)
+        self.rows = kernels.enforce(values, rows.timestamp, self.rows, self._rules, self._state, broken, came)
+        again = self._came_again(rows, values, came, position)
         last_ms = int(rows.timestamp[-1])
         if len(self._ids) > self._compact_at:
             self._compact(min([last_ms, *self._asked_ms()]))
         if (broken == kernels.KEPT).all():
-            return rows, ()
+            return rows, again
         wrong = np.flatnonzero(broken != kernels.KEPT)
         self.withheld_ms = int(rows.timestamp[wrong[-1]])
         numbers = [self._judged[one][0] for one in broken[wrong].tolist()]
         reasons = self.break_(numbers, position)
         kept = rows.take(np.flatnonzero(broken == kernels.KEPT))
-        return kept, (Violations(self.stream.name, rows.take(wrong), reasons),)
+        return kept, (Violations(self.stream.name, rows.take(wrong), reasons), *again)
+
+    def _came_again(
+        self, rows: Batch, values: Int64Array, came: NDArray[np.int8], position: Position
+    ) -> tuple[Violations, ...]:
+        """Rows that entered with a value that was there, and over, longer ago than RETAIN: whoever let go of
+        something since it could not come again lacks them. They are in the stream.
+        """
+        for c in np.flatnonzero((came == kernels.FRESH).any(axis=1)).tolist():
+            fresh = np.flatnonzero(came[c] == kernels.FRESH)
+            hashes = self._hash(c, rows.take(fresh), values[c, fresh])
+            came[c, fresh[self._past[c].has(hashes)]] = kernels.AGAIN
+        which, judged = np.nonzero((came == kernels.AGAIN).T)
+        if not len(which):
+            return ()
+        reasons = self.break_([self._judged[c][0] for c in judged.tolist()], position)
+        told = tuple(f"{reason}, after RETAIN; it has entered" for reason in reasons)
+        return (Violations(self.stream.name, rows.take(which), told, withheld=False, again=True),)
+
+    def _hash(self, c: int, rows: Batch, ids: Int64Array) -> Int64Array:
+        """Of the values of rows, none of them NULL; kept by id."""
+        hashes = hashes_of([rows.columns[place] for place in self._places[c]])
+        self._hashes[ids] = hashes
+        return hashes
 
     def break_(self, numbers: Sequence[int], position: Position) -> tuple[str, ...]:
         """Rows broke the constraints with these numbers; returns why, a text each."""
@@ -139,6 +170,8 @@ class Enforcement:
             if isinstance(one, Ordered):
                 continue
             ids = values[c][values[c] != NO_ID]
+            there = np.flatnonzero(values[c] != NO_ID)
+            self._hash(c, rows.take(there), ids)
             fresh = np.unique(ids[state.own[ids] == 0])
             state.own[fresh], state.over[fresh], state.last_ms[fresh] = 1, True, rows.timestamp[0]
             np.maximum.at(state.last_ms, ids, rows.timestamp[values[c] != NO_ID])
@@ -164,16 +197,21 @@ class Enforcement:
         self._state = _state(old.bound, old.ring, old.due, room)
         for held, before in zip(self._state[3:], old[3:], strict=True):
             held[: len(before)] = before
+        self._hashes = np.concatenate([self._hashes, np.zeros(room - len(self._hashes), np.int64)])
 
     def _compact(self, now_ms: int) -> None:
-        """Forget values that were not there within RETAIN. O(values)."""
+        """Let go of values that were not there within RETAIN: their hashes stay. O(values)."""
         old, count = self._state, len(self._ids)
         recent = old.last_ms[:count] >= now_ms - self.stream.retain_ms
         is_open = np.zeros(count, np.bool_)
         constraint, keys = self._ids.parts(np.arange(count))
         clustered = self._rules.kind[constraint] == kernels.CLUSTERED
         is_open[clustered] = ~old.over[:count][clustered]
-        live = np.flatnonzero((old.own[:count] > 0) & (recent | is_open))
+        was_there = old.own[:count] > 0
+        live = np.flatnonzero(was_there & (recent | is_open))
+        gone = np.flatnonzero(was_there & ~(recent | is_open))
+        for c, past in enumerate(self._past):
+            past.add(self._hashes[gone[constraint[gone] == c]])
         constraint, keys = constraint[live], keys[live]
         for c, codes in enumerate(self._codes):
             if not codes.is_plain:
@@ -186,6 +224,8 @@ class Enforcement:
         self._state = _state(old.bound, old.ring, due, max(IDS_MIN, 2 * len(live)))
         for held, before in zip(self._state[4:], old[4:], strict=True):
             held[ids] = before[live]
+        hashes, self._hashes = self._hashes[live], np.zeros(len(self._state.own), np.int64)
+        self._hashes[ids] = hashes
         for c in np.flatnonzero(self._rules.kind == kernels.CLUSTERED).tolist():
             self._wait(c, ids[(constraint == c) & ~old.over[live]])
         self._compact_at = max(IDS_MIN, 2 * len(live))
@@ -231,8 +271,9 @@ class Enforcement:
         """The instants from which on streams that refer to this one ask for matches."""
         return [found for one in self.referrers if (found := one()) is not None]
 
-    def state(self) -> PromiseState:
-        """To be saved."""
+    def state(self, held: int) -> PromiseState:
+        """To be saved. held: how many rows are retained, from which the rest is known."""
+        first = self.rows - held
         found = [ConstraintState(broken) for broken in self.broken]
         for c, (number, one) in enumerate(self._judged):
             bound = int(self._state.bound[c])
@@ -244,12 +285,22 @@ class Enforcement:
                 of = state.last[ids].tolist(), state.born[ids].tolist(), state.own[ids].tolist()
                 opened = sorted(zip(*of, strict=True))
             found[number] = ConstraintState(
-                self.broken[number], None if bound == NOTHING else bound, tuple(opened)
+                self.broken[number],
+                None if bound == NOTHING else bound,
+                tuple(opened),
+                past=self._past_before(c, first).tobytes(),
             )
         for number, judged in self.judged.items():
             found[number] = ConstraintState(self.broken[number], judged=judged)
         touched = tuple(sorted(self.touched))
         return PromiseState(self.rows, tuple(found), self.since, self.withheld_ms, touched)
+
+    def _past_before(self, c: int, first: int) -> Int64Array:
+        """Hashes of the values of which no row is retained; first: the number of the first that is."""
+        state, there = self._state, slice(0, len(self._ids))
+        constraint, _ = self._ids.parts(np.arange(len(self._ids)))
+        gone = (constraint == c) & (state.own[there] > 0) & (state.last[there] < first)
+        return np.union1d(self._past[c].all(), self._hashes[there][gone])
 
     def restore(self, saved: PromiseState, rows: Iterable[tuple[int, Batch]], end: int) -> None:
         """As saved. rows: the retained rows with the ordinal of the first of each batch; end: the ordinal
@@ -269,6 +320,7 @@ class Enforcement:
             for number, _ in self._judged
         ]
         for c, (number, _) in enumerate(self._judged):
+            self._past[c].add(np.frombuffer(saved.constraints[number].past, np.int64))
             bound = saved.constraints[number].bound
             self._state.bound[c] = NOTHING if bound is None else bound
         found: list[list[tuple[int, int, int]]] = [[] for _ in self._judged]
@@ -278,7 +330,7 @@ class Enforcement:
                 if isinstance(self._judged[c][1], Ordered):
                     self._fill_ring(c, first, ids)
                 else:
-                    self._there(ids, first, batch.timestamp)
+                    self._there(c, batch, ids, first)
                     for last in opened[c].keys() & range(first, first + len(ids)):
                         found[c].append((int(ids[last - first]), *opened[c][last]))
         for c, values in enumerate(found):
@@ -294,21 +346,23 @@ class Enforcement:
             numbers = np.arange(first, first + len(values))[-k:]
             self._state.ring[place + numbers % k] = values[-k:]
 
-    def _there(self, ids: Int64Array, first: int, timestamp: Int64Array) -> None:
+    def _there(self, c: int, rows: Batch, ids: Int64Array, first: int) -> None:
         """Retained rows have these values, which are over as far as nothing else is known."""
-        there = np.flatnonzero(ids != NO_ID)
+        there, timestamp = np.flatnonzero(ids != NO_ID), rows.timestamp
         ids, state = ids[there], self._state
+        self._hash(c, rows.take(there), ids)
         state.own[ids], state.over[ids] = 1, True
         state.last[ids], state.last_ms[ids] = first + there, timestamp[there]
 
     @property
     def nbytes(self) -> int:
-        held = sum(one.nbytes for one in self._state) + self._ids.nbytes
+        held = sum(one.nbytes for one in self._state) + self._ids.nbytes + self._hashes.nbytes
+        held += sum(past.nbytes for past in self._past)
         return held + sum(codes.nbytes for codes in self._codes)
 
     def _check(self) -> None:
         state, count = self._state, len(self._ids)
-        assert count <= len(state.own)
+        assert count <= len(state.own) == len(self._hashes)
         waiting: list[int] = []
         for place in state.due.tolist():
             while place != NO_ID:

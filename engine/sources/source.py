@@ -230,7 +230,7 @@ class Source:
         if self.promises is not None and len(entering):
             kept, violations = self.promises.admit(entering.batch(), position)
             entering = EnteringRows.of(kept)
-            self.late += sum(len(one.rows) for one in violations)
+            self.late += sum(len(one.rows) for one in violations if one.withheld)
         self.usage.rows_in += len(arrived)
         self.usage.rows_out += len(entering)
         if len(entering):
@@ -603,7 +603,7 @@ class Source:
             self.rows.whole_from_ms,
             self.unreadable,
             self.counted_from_ms,
-            None if self.promises is None else self.promises.state(),
+            None if self.promises is None else self.promises.state(self.rows.end - self.rows.base),
             self.sheds.runs,
         )
 

@@ -7,8 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.kernels.constraints import (
+    AGAIN,
     CLUSTERED,
+    FRESH,
     KEPT,
+    KNOWN,
     NO_ID,
     NOTHING,
     ORDERED,
@@ -38,12 +41,15 @@ class Twin:
     def __init__(self, kinds: list[int], k: list[int]) -> None:
         self.kinds, self.k = kinds, k
         self.entered: list[Row] = []
+        self.came: list[list[int]] = []
 
     def put(self, row: Row) -> int:
         """The constraint that it breaks."""
         for c in range(3):
             if self._breaks(c, row):
+                self.came.append([KNOWN] * 3)
                 return c
+        self.came.append([self._came(c, row[1][c]) for c in range(3)])
         self.entered.append(row)
         return KEPT
 
@@ -58,6 +64,14 @@ class Twin:
         if self.kinds[c] == CLUSTERED and (c, value) not in self.over():
             return False
         return bool(same) and same[-1] >= at_ms - RETAIN_MS
+
+    def _came(self, c: int, value: int | None) -> int:
+        """How a value of a row comes that enters."""
+        if value is None or self.kinds[c] == ORDERED:
+            return KNOWN
+        if all(other[1][c] != value for other in self.entered):
+            return FRESH
+        return AGAIN if self.kinds[c] == UNIQUE or (c, value) in self.over() else KNOWN
 
     def over(self) -> set[tuple[int, int]]:
         """Clustered values that are over, with the place of their constraint."""
@@ -103,15 +117,19 @@ def test_rows_break_what_the_rules_say_whatever_the_cuts(
     )
     count = start = 0
     found: list[int] = []
+    said: list[list[int]] = []
     while start < len(rows):
         part = rows[start : start + cuts[len(found) % len(cuts)]]
         values = np.array([[_value(kinds[c], c, row[1][c]) for row in part] for c in range(3)], np.int64)
         broken = np.empty(len(part), np.int8)
         stamps = np.array([row[0] for row in part], np.int64)
-        count = enforce(values, stamps, count, rules, state, broken)
+        came = np.empty(values.shape, np.int8)
+        count = enforce(values, stamps, count, rules, state, broken, came)
         found += broken.tolist()
+        said += came.T.tolist()
         start += len(part)
     assert found == expected
+    assert said == twin.came
     over = np.flatnonzero(state.over).tolist()
     assert {divmod(one, VALUES) for one in over} == twin.over()
     assert count == len(twin.entered)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,7 +17,8 @@ from engine.model.batch import Batch
 from engine.model.constraint import Clustered, Constraint, Ordered, Unique, text_of
 from engine.model.source import SourceName, Stream
 from engine.model.step import Heartbeat, Position, Step, StepResult
-from engine.reference.constraints import broken_by
+from engine.reference.constraints import again_by, broken_by
+from engine.sources.past_values import PastValues
 from storage.state_codec import decode_source, encode_source
 from tests.memory_state import MemoryState
 
@@ -54,7 +57,7 @@ CONSTRAINTS = st.lists(
 class Fed:
     """An engine with one stream, fed in steps, saved and restored between them."""
 
-    def __init__(self, constraints: Sequence[Constraint]) -> None:
+    def __init__(self, constraints: Sequence[Constraint], reach: str = "10 DAYS") -> None:
         clauses = "".join(f", {text_of(one)}" for one in constraints)
         self.engine = Engine()
         self.engine.create(
@@ -62,7 +65,7 @@ class Fed:
             f"(timestamp = 'ts', lateness = {LATENESS_MS} MS, idle_timeout = {IDLE_MS} MS) "
             f"RETAIN {RETAIN_MS} MILLISECONDS"
         )
-        self.engine.register("q", "SELECT * FROM s [RANGE 10 DAYS]")
+        self.engine.register("q", f"SELECT * FROM s [RANGE {reach}]")
         self.engine.register("few", "SELECT x FROM s WHERE n = 4 AND word <> 'a'")
         self.engine.register("more", "SELECT COUNT(*) FROM s WHERE 10 / (n - 1) > 3")
         self.results: list[StepResult] = []
@@ -111,6 +114,17 @@ class Fed:
             (offset, reason)
             for result in self.results
             for one in result.violations
+            if one.withheld
+            for offset, reason in zip(one.rows.offset.tolist(), one.reasons, strict=True)
+        ]
+
+    def again(self) -> list[tuple[int, str]]:
+        """The same of rows that entered with a value of the past."""
+        return [
+            (offset, reason)
+            for result in self.results
+            for one in result.violations
+            if one.again
             for offset, reason in zip(one.rows.offset.tolist(), one.reasons, strict=True)
         ]
 
@@ -126,8 +140,10 @@ def timed(rows: Sequence[RowOf]) -> list[tuple[int, RowOf]]:
 
 def expected(
     fed: Fed, rows: Sequence[tuple[int, RowOf]], constraints: Sequence[Constraint]
-) -> list[tuple[int, str]]:
-    """What the definition says of the rows that were not late."""
+) -> tuple[list[tuple[int, str]], list[tuple[int, str]]]:
+    """What the definition says of the rows that were not late: those that do not enter, and those whose
+    values come again.
+    """
     order = sorted(
         ((row[1], row[0], offset, row) for offset, row in rows if offset not in fed.late),
         key=lambda one: one[:3],
@@ -136,11 +152,16 @@ def expected(
         (ts, dict(zip(("word", "x", "n", "ts"), (*row[2:], ts), strict=True))) for ts, _, _, row in order
     ]
     broken = broken_by(values, constraints, RETAIN_MS)
-    return [
+    withheld = [
         (offset, f"the row breaks {text_of(constraints[place])}")
         for (_, _, offset, _), place in zip(order, broken, strict=True)
         if place is not None
     ]
+    again = [
+        (order[row][2], f"the row breaks {text_of(constraints[place])}, after RETAIN; it has entered")
+        for row, place in again_by(values, constraints, RETAIN_MS)
+    ]
+    return withheld, again
 
 
 @settings(deadline=None)
@@ -161,7 +182,9 @@ def test_the_same_rows_break_a_promise_whatever_the_cuts_and_restarts(
         start, step = stop, step + 1
     cut.flush()
     assert cut.late == whole.late
-    assert cut.violations() == whole.violations() == expected(whole, numbered, constraints)
+    withheld, again = expected(whole, numbered, constraints)
+    assert cut.violations() == whole.violations() == withheld
+    assert cut.again() == whole.again() == again
     found = cut.engine.view().snapshot("q").table.to_pylist()
     kept = whole.engine.view().snapshot("q").table.to_pylist()
     assert str(found) == str(kept)
@@ -203,3 +226,56 @@ def tags_of(fed: Fed) -> dict[str, list[tuple[str, str, float]]]:
         for query in infos(fed)
     }
     return {query_id: tags for query_id, tags in found.items() if tags}
+
+
+@settings(deadline=None)
+@given(ROWS, CONSTRAINTS, st.lists(st.integers(1, 9), min_size=1), st.lists(st.booleans(), min_size=1))
+def test_values_of_the_past_are_known_when_their_rows_are_gone(
+    rows: list[RowOf], constraints: list[Constraint], cuts: list[int], restarts: list[bool]
+) -> None:
+    numbered = timed(rows)
+    cut = Fed(constraints, reach="1 MILLISECOND")
+    start = step = 0
+    while start < len(numbered):
+        stop = start + cuts[step % len(cuts)]
+        cut.put(numbered[start:stop])
+        if restarts[step % len(restarts)]:
+            cut.restart()
+        start, step = stop, step + 1
+    cut.flush()
+    withheld, again = expected(cut, numbered, constraints)
+    assert cut.violations() == withheld
+    assert cut.again() == again
+
+
+@pytest.mark.parametrize("columns", [("n",), ("word", "n"), ("word",)])
+@pytest.mark.parametrize("kind", ["clustered", "unique"])
+def test_thousands_of_values_of_the_past(columns: tuple[str, ...], kind: str) -> None:
+    """Far more than are numbered at first, each in one row, then each again."""
+    constraint = Unique(columns) if kind == "unique" else Clustered(columns, 0)
+    fed = Fed([constraint], reach="1 MILLISECOND")
+    fed.engine.register("groups", f"SELECT {columns[0]}, COUNT(*) AS n FROM s GROUP BY {columns[0]}")
+    values = 5_000
+    numbered = [(at, (0, at, f"w{at % values}", None, at % values)) for at in range(2 * values)]
+    for start in range(0, len(numbered), 700):
+        fed.put(numbered[start : start + 700])
+        if start % 2_100 == 0:
+            fed.restart()
+    fed.flush()
+    assert not fed.violations()
+    assert [offset for offset, _ in fed.again()] == list(range(values, 2 * values))
+    tags = tags_of(fed)
+    assert tags.keys() == {"groups"}
+    ((what, where, amount),) = tags["groups"]
+    assert (what, where) == ("constraint", "s")
+    assert 0.9 * values < amount <= values
+
+
+def test_of_more_values_than_are_kept_the_newest_are_known() -> None:
+    past = PastValues(values_max=20)
+    past.add(np.arange(100))
+    for first in range(100, 130, 3):
+        past.add(np.arange(first, first + 3))
+    assert past.has(np.arange(120, 130)).all()
+    assert len(past.all()) <= 30
+    assert not past.has(np.array([5, 500])).any()

@@ -149,7 +149,7 @@ class Story:
         if not first.complete and first.complete_from_ms is not None:
             self._say(f"at first complete from {instant_of_ms(first.complete_from_ms)} on")
         with self._part("the broker reads what is older from the archive", "backfill"):
-            self._until(lambda: query.snapshot().complete)
+            self._until(lambda: query.snapshot().complete_from_ms is None)
         now = query.snapshot()
         self._show(now)
         self._compare("a week", now, data.of_a_week(flights.stream, flights.end_ms))
