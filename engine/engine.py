@@ -70,6 +70,7 @@ from engine.sources.source import Source
 from engine.standing.query import SetKey, StandingQuery
 from tureen.errors import (
     BackfillRefused,
+    InternalError,
     StepOutOfOrder,
     TureenError,
 )
@@ -271,6 +272,13 @@ class Engine(Embedding, Inspection, Persistence):
         self._parts.may_owe |= bool(found)
         return found
 
+    @property
+    def defects(self) -> Mapping[str, InternalError]:
+        """Queries whose own work failed unexpectedly: each stands until a step removes it, which is to be the
+        next one. Some are known once the view after a step was asked for.
+        """
+        return self._parts.defects.errors()
+
     def continues(self, registration: Registration) -> bool:
         """:meth:`engine.lifecycle.Lifecycle.continues`."""
         return self._lifecycle.continues(registration)
@@ -324,7 +332,7 @@ class Engine(Embedding, Inspection, Persistence):
         self._following.step = step.position.sequence
         if isinstance(step.body, Backfill):
             return self._backfill(step.body, step.position)
-        told = PendingOutput()
+        told = PendingOutput(broken=dict(self.defects))
         if self._parts.tells:
             self._following.before_finds(self._parts.view)
         touched = None if self._restored else self._parts.touched(step.body)
@@ -378,6 +386,9 @@ class Engine(Embedding, Inspection, Persistence):
         rows = self._following.rows(self._sets, marks)
         before = self._following.before_retention(touched)
         self._sets.retain(touched)
+        if self._parts.defects:
+            for query in self._sets.replanted():
+                self._queries[query.query_id] = query
         self._following.tell(marks, rows, self._sets, told)
         self._following.hold(before)
         if told.began:
@@ -385,8 +396,7 @@ class Engine(Embedding, Inspection, Persistence):
         if told.resumed:
             self._following.tell_resumed(told.resumed, self._parts.view(), told)
         self._tell_finds(told)
-        for query_id in told.broken:
-            self._following.gone(self._queries[query_id])
+        self._end_broken(told)
         for name in {one.source for one in result.violations}:
             broken = [one for one in result.violations if one.source == name]
             self._parts.look_at_readers(name, broken)
@@ -394,6 +404,16 @@ class Engine(Embedding, Inspection, Persistence):
             self._parts.tag_finds()
         changes = self._parts.approximations.put_on(told.changes)
         return replace(result, changes=changes, broken=told.broken)
+
+    def _end_broken(self, told: PendingOutput) -> None:
+        """Queries whose changes could not be told are followed no more."""
+        told.broken |= self.defects
+        for query_id, error in told.broken.items():
+            query = self._queries.get(query_id)
+            if query is not None:
+                self._following.gone(query)
+                if isinstance(error, InternalError):
+                    self._parts.defects.note([query_id], error)
 
     def _tell_finds(self, told: PendingOutput) -> None:
         """The step is over: what it found for queries with a preference is told."""
@@ -423,7 +443,7 @@ class Engine(Embedding, Inspection, Persistence):
         """
         name = body.source
         source = self._parts.source(name)
-        told = PendingOutput()
+        told = PendingOutput(broken=dict(self.defects))
         if self._parts.tells:
             self._following.before_finds(self._parts.view)
         before = self._following.answers(name, self._sets, self._parts.view()) if self._parts.tells else {}
@@ -439,8 +459,7 @@ class Engine(Embedding, Inspection, Persistence):
             self._queries[query.query_id] = query
         self._following.tell_history(name, before, self._parts.view(), told)
         self._tell_finds(told)
-        for query_id in told.broken:
-            self._following.gone(self._queries[query_id])
+        self._end_broken(told)
         if told.changes:
             self._parts.tag_finds()
         changes = self._parts.approximations.put_on(told.changes)
@@ -556,24 +575,30 @@ class Engine(Embedding, Inspection, Persistence):
             if not self._to_revise:
                 self._to_revise = list(self._queries)
             query = self._queries.get(self._to_revise.pop())
-            if query is None:
+            if query is None or query.query_id in self._parts.defects:
                 continue
-            self._candidates.look_at(query)
-            changed += self._following.revise(query)
-            if not is_left_open(query):
-                continue
-            answers_per_s = answers.get(query.query_id, 0) / seconds
-            followed = query.query_id in self._following
-            after = self._sets.of(query).revise(query, answers_per_s, allowance, followed=followed)
-            if after is not query:
-                self._queries[query.query_id] = after
-                self._following.changed(after)
-                self._parts.outdate(after.sources)
-                self._parts.may_owe = True
-                changed += 1
+            with self._parts.defects.of(query.query_id):
+                answers_per_s = answers.get(query.query_id, 0) / seconds
+                changed += self._revised(query, answers_per_s, allowance)
         if not self._to_revise:
             self._candidates.all_seen()
         return changed
+
+    def _revised(self, query: StandingQuery, answers_per_s: float, allowance: Allowance) -> int:
+        """Choose again for one query; how many choices changed."""
+        self._candidates.look_at(query)
+        changed = int(self._following.revise(query))
+        if not is_left_open(query):
+            return changed
+        followed = query.query_id in self._following
+        after = self._sets.of(query).revise(query, answers_per_s, allowance, followed=followed)
+        if after is query:
+            return changed
+        self._queries[query.query_id] = after
+        self._following.changed(after)
+        self._parts.outdate(after.sources)
+        self._parts.may_owe = True
+        return changed + 1
 
     def _check(self) -> None:
         """Every invariant of every part."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from engine.changes.output import continues
 from engine.model.allotment import NOTHING_LESS, Allotment
+from engine.model.defects import refusal_of
 from engine.model.maintenance import QueryOptions
 from engine.model.step import (
     BEGINNING,
@@ -54,6 +55,8 @@ class Lifecycle:
                 self._change(registration, told)
             except TureenError as refusal:
                 asked.failed[registration.query_id] = refusal
+            except Exception as defect:  # noqa: BLE001  (nobody knows how much of it was done)
+                self._parts.defects.note([registration.query_id], defect)
         self._give_all([one.query_id for one in asked.changed], position, told)
         for standing, one in self._come(asked.coming):
             if one.meaning.emits:
@@ -82,8 +85,8 @@ class Lifecycle:
         for query_id, allotment in allotments:
             try:
                 coming.append(allotted(self._parts.query(query_id), allotment, position, self._catalogue))
-            except TureenError as refusal:
-                failed[query_id] = refusal
+            except Exception as error:  # noqa: BLE001  (nothing was done yet)
+                failed[query_id] = refusal_of(error)
         return StepResult(position, failed=failed, continued=self._replace(coming, failed, told))
 
     def continues(self, registration: Registration) -> bool:
@@ -97,7 +100,7 @@ class Lifecycle:
         try:
             paused = QueryOptions.of(registration.options).paused
             query = bound(registration, self._catalogue).query
-        except TureenError:
+        except Exception:  # noqa: BLE001  (it is refused, by the step)
             return True
         if standing.paused or paused:
             return False
@@ -119,12 +122,13 @@ class Lifecycle:
         for standing in lost:
             try:
                 read = admitted(standing.registration, self._catalogue)
-            except TureenError:
+            except Exception:  # noqa: BLE001  (it stays as it is)
                 continue
             coming.append(Coming.of(standing.registration, read, standing.born))
         self._replace(coming, told.broken, told)
 
     def _gone(self, query_id: str) -> None:
+        self._parts.defects.gone(query_id)
         query = self._queries.pop(query_id, None)
         if query is not None:
             self._following.gone(query)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from engine.eddy.eddy import Timer
 from engine.language.functions import FunctionCatalogue
 from engine.model.approximation import Approximation
+from engine.model.defects import Defects
 from engine.model.limits import Limits
 from engine.model.maintenance import Costs
 from engine.model.source import SourceName
@@ -88,11 +89,13 @@ class Parts:
         self.catalogue = Catalogue(limits, functions, timer, self.watch)
         self.sources = self.catalogue.sources
         self.references = ReferenceChecks(self.sources)
-        self.sets = SourceSets(self.sources, limits, self.planner, timer, self.watch)
+        self.defects = Defects()
+        """Queries whose own work failed, which a step is to remove."""
+        self.sets = SourceSets(self.sources, limits, self.planner, timer, self.watch, self.defects)
         units = None if costs is None else costs.units
         self.grants = Grants(self.sets)
         """What steps grant to queries with a preference."""
-        self.following = Subscriptions(self.sources, limits, units, self.watch)
+        self.following = Subscriptions(self.sources, limits, units, self.watch, self.defects)
         self.queries = StandingQueries()
         self.shed = ShedReaders(self.sources)
         self.approximations = Approximations(
@@ -137,7 +140,9 @@ class Parts:
             queries, strategy_of = self.queries.shown(), self.following.strategy_of
             self.tag_finds()
             tags = self.approximations.shown()
-            self._view = View(self.position, self.limits, sources, sets, queries, strategy_of, tags)
+            self._view = View(
+                self.position, self.limits, sources, sets, queries, strategy_of, tags, _defects=self.defects
+            )
         return self._view
 
     def touched(self, body: Body) -> Collection[SourceName] | None:
@@ -167,12 +172,14 @@ class Parts:
     def tag(self, standing: StandingQuery) -> None:
         """A query stands, or is another now: say what of its answer is not exact."""
         self.shed.came(standing)
-        self.approximations.look(standing)
+        with self.defects.of(standing.query_id):
+            self.approximations.look(standing)
 
     def tag_again(self, name: SourceName) -> None:
         """The same of queries that lack more or less of a source by what was shed."""
         for query_id in self.shed.moved(name):
-            self.approximations.look(self.queries[query_id])
+            with self.defects.of(query_id):
+                self.approximations.look(self.queries[query_id])
 
     def tag_finds(self) -> None:
         """The same of queries with a preference for which something was found, or is left, since the last
@@ -220,4 +227,5 @@ class Parts:
                 promises.touched.update(touched_by(concerned, name, source.satisfied_by(broken.rows)))
         for one in standing:
             if is_to_tell or (one.query_id in promises.touched and one.query_id not in before):
-                self.approximations.look(one)
+                with self.defects.of(one.query_id):
+                    self.approximations.look(one)

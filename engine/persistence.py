@@ -19,6 +19,7 @@ from engine.queries.coming import Coming
 from engine.queries.registrations import bound
 from engine.sources.source import Source
 from engine.standing.query import SetKey, StandingQuery, set_key
+from tureen.errors import TureenError
 
 GROUPS = "promising/"
 """What the names of the parts begin with that are groups of queries with a preference."""
@@ -144,10 +145,13 @@ def restore(parts: Parts, store: StateSource, position: Position) -> None:
     for first in range(0, len(stood), RESTORED_MAX):
         by_set: dict[SetKey, list[Coming]] = {}
         for stored in stood[first : first + RESTORED_MAX]:
-            read = bound(stored.registration, parts.catalogue)
-            coming = Coming.of(stored.registration, read, stored.born)
-            if stored.allotment is not None and stored.allotted_at is not None:
-                coming = given_less(coming, read.query, stored.allotment, stored.allotted_at, parts.catalogue)
+            try:
+                coming = _coming_back(parts, stored)
+            except TureenError:
+                raise
+            except Exception as defect:  # noqa: BLE001  (it is removed as soon as steps are made)
+                parts.defects.note([stored.registration.query_id], defect)
+                continue
             by_set.setdefault(set_key(coming.meaning.sources), []).append(coming)
             if coming.meaning.emits:
                 emitting.append(coming)
@@ -168,16 +172,26 @@ def restore(parts: Parts, store: StateSource, position: Position) -> None:
     _restore_groups(parts, store)
     for over in parts.sets:
         over.prefer_restored()
+        over.replanted()
         parts.queries.update(over.standing)
         for standing in over.standing.values():
             parts.tag(standing)
     for coming in emitting:
         parts.following.came(parts.queries[coming.registration.query_id], coming.query)
     for query_id, last in told_last.items():
-        parts.following.paused_with(query_id, last)
+        if query_id in parts.queries:
+            parts.following.paused_with(query_id, last)
     held = list(store.held())
     parts.stored.held = {(state.over, state.source) for state in held}
     parts.following.restore_held(held)
+
+
+def _coming_back(parts: Parts, stored: QueryState) -> Coming:
+    read = bound(stored.registration, parts.catalogue)
+    coming = Coming.of(stored.registration, read, stored.born)
+    if stored.allotment is None or stored.allotted_at is None:
+        return coming
+    return given_less(coming, read.query, stored.allotment, stored.allotted_at, parts.catalogue)
 
 
 def _restore_groups(parts: Parts, store: StateSource) -> None:
@@ -187,6 +201,7 @@ def _restore_groups(parts: Parts, store: StateSource) -> None:
         over = parts.sets.seen(tuple(map(SourceName, tree["over"])))
         parts.stored.groups.add(number)
         parts.sets.group_numbers.given = max(parts.sets.group_numbers.given, number)
-        over.promising.restore(number, tree, over.standing, over.stands())
+        with parts.defects.of(*tree["members"]):
+            over.promising.restore(number, tree, over.standing, over.stands())
     for _, tree in store.state_parts(TURNS):
         parts.grants.turns.restore(of_tree(TurnsState, tree))

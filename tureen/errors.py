@@ -449,6 +449,26 @@ class ChangesBroken(TureenError):
         super().__init__(f"the changes of this query could not be written completely: {reason}", **facts)
 
 
+class InternalError(TureenError):
+    """A defect of the broker in the work of one query, which ended that query alone.
+
+    incident: under which the broker's log has it; the same each time the same place fails in the same way.
+    trace: type and place of the defect, for the log; no values of rows.
+    """
+
+    code = "internal_error"
+
+    def __init__(self, incident: str, trace: str = "", **facts: Any) -> None:
+        facts.setdefault(
+            "hint",
+            f"look for {incident} in the log of the broker, and report what it says; the query does not come "
+            "back by itself: once the defect is mended, register it again",
+        )
+        super().__init__(f"a defect of the broker ended this query: incident {incident}", **facts)
+        self.incident = incident
+        self.trace = trace
+
+
 class RegistryUnavailable(TureenError):
     """No schema registry answers at the configured address."""
 

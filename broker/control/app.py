@@ -58,8 +58,8 @@ WAITING_BATCHES = 2
 AWAITED = ("registry_unavailable", "kafka_unavailable", "memory_budget", "shard_held", "being_prepared")
 """Errors of a query that waits for its output, for memory, or until it is worked out: it is said again."""
 AWAITED_S = 2.0
-BROKEN = "changes_broken"
-"""The error of a query that does not come back by itself."""
+BROKEN = ("changes_broken", "internal_error")
+"""Errors of queries that do not come back by themselves."""
 
 Noted = tuple[Command, Entry | None]
 """A command, and the entry of the registry that it came from; None for a removal."""
@@ -324,7 +324,7 @@ class Control:
             if newest.get(name) is not entry:
                 continue
             entry["state"], entry["error"], entry["approximation"] = state, error, tags
-            if (error or {}).get("code") == BROKEN:
+            if (error or {}).get("code") in BROKEN:
                 entry["refused"] = error
             self.queries.put(name, entry)
             told: dict[str, Any] = {"state": state, "error": error, "position": outcome.get("position")}

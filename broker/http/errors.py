@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from broker import logs
-from tureen.errors import BeingPrepared, TureenError
+from tureen.errors import BeingPrepared, InternalError, TureenError
 
 STATUS = {
     "unknown_query": 404,
@@ -38,6 +38,7 @@ STATUS = {
     "request_timeout": 408,
     "unsupported_media_type": 415,
     "unknown_host": 421,
+    "internal_error": 500,
     "too_busy": 503,
     "too_many_connections": 503,
     "kafka_unavailable": 503,
@@ -156,6 +157,8 @@ def json(content: Any, status: int = 200, headers: dict[str, str] | None = None)
 def answer(error: TureenError) -> Response:
     """The HTTP answer that an error is."""
     status = status_of(error.as_dict())
+    if isinstance(error, InternalError) and error.trace:
+        log.error("answer_failed", incident=error.incident, trace=error.trace)
     headers = {"Retry-After": "1"} if status in (429, 503) else {}
     if status == 410:
         headers["Cache-Control"] = "no-store"

@@ -1,4 +1,5 @@
-"""Queries that went from their shards since their changes could not be told, until they are registered anew.
+"""Queries that went from their shards since their changes could not be told, or since their work failed by a
+defect, until they are registered anew.
 
 A shard lets such a query go by itself and names it (``Shard.broken``). Here its entry becomes ERROR, and the
 control process is told that the outcome is another now: it says the query again, hears the reason, and from
@@ -14,7 +15,7 @@ from broker.worker.hosting import Hosting
 from broker.worker.shards import Shards
 from topics.control_records import Command
 from topics.outputs import Outputs
-from tureen.errors import ChangesBroken
+from tureen.errors import ChangesBroken, InternalError
 
 
 class BrokenQueries:
@@ -25,7 +26,7 @@ class BrokenQueries:
         self._shards = shards
         self._hosting = hosting
         self._outputs = outputs
-        self._reasons: dict[str, ChangesBroken] = {}
+        self._reasons: dict[str, ChangesBroken | InternalError] = {}
         self._unheard: set[str] = set()
 
     def changed(self) -> list[str]:
@@ -41,7 +42,7 @@ class BrokenQueries:
                     self._outputs.release(name)
         return sorted(self._unheard)
 
-    def reason(self, command: Command) -> ChangesBroken | None:
+    def reason(self, command: Command) -> ChangesBroken | InternalError | None:
         """Why what is said again cannot stand; None of what is not broken, or begins afresh by this."""
         name = command["name"]
         if name not in self._reasons:

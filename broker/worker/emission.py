@@ -17,17 +17,24 @@ from collections import Counter
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 
+from broker import logs
 from broker.worker.counts import Counts
 from broker.worker.pending import Pending, Portion, portions
 from engine.engine import Engine
 from engine.model.changes import Changes
+from engine.model.defects import internal, refusal_of
 from engine.model.step import Body, Register, StepResult, Unregister
 from engine.results.view import View
 from topics.journal import NOTHING_DEFERRED, Deferral
 from topics.outputs import AWAITED, Outputs, destination, emits
 from topics.results import Destination, Records, RowsTooLarge, parts
-from tureen.errors import ChangesBroken, LimitExceeded, TureenError
+from tureen.errors import ChangesBroken, InternalError, LimitExceeded, TureenError
 from tureen.protocol import TopicNames
+
+LOGGED_MAX = 100
+"""So many queries that one defect ended are named in the log."""
+
+log = logs.get()
 
 
 class _Broken(Exception):
@@ -37,6 +44,19 @@ class _Broken(Exception):
         self.query_ids = tuple(query_ids)
         self.reason = reason
         super().__init__(reason.message)
+
+
+def log_defects(reasons: Mapping[str, Exception]) -> None:
+    """Tell the log of defects, each with the queries that it ended."""
+    ended: dict[str, list[str]] = {}
+    traces: dict[str, str] = {}
+    for query_id, reason in reasons.items():
+        if isinstance(reason, InternalError):
+            ended.setdefault(reason.incident, []).append(query_id)
+            traces.setdefault(reason.incident, reason.trace)
+    for incident, names in ended.items():
+        queries, trace = sorted(names)[:LOGGED_MAX], traces[incident]
+        log.error("query_failed", incident=incident, queries=queries, count=len(names), trace=trace)
 
 
 LISTED_MAX = 1_000
@@ -72,14 +92,22 @@ class Emission:
         self._names = names
         self._outputs = outputs
         self._counts = counts
-        self.broken: Mapping[str, ChangesBroken] = {}
-        """Queries that went since their changes could not be told, and why; never changed in place."""
+        self.broken: Mapping[str, ChangesBroken | InternalError] = {}
+        """Queries that went since their changes could not be told, or since their work failed, and why; never
+        changed in place.
+        """
+        self._unclear: dict[str, Exception] = {}
+        """Queries that came, and of which it cannot be told what leaves them."""
         self._to: dict[str, Destination] = {}
 
     def came(self, view: View, queries: Iterable[tuple[str, str]]) -> None:
         """Queries, by their ids and texts, stand: those of them that emit do so from now on."""
         for query_id, sql in queries:
-            output = view.output(query_id) if emits(sql) else None
+            try:
+                output = view.output(query_id) if emits(sql) else None
+            except Exception as defect:  # noqa: BLE001  (it is this query's alone)
+                self._unclear[query_id] = refusal_of(defect)
+                continue
             to = None if output is None else destination(self._names, output)
             if to is not None:
                 self._to[query_id] = to
@@ -100,7 +128,9 @@ class Emission:
 
         Raises KafkaUnavailable, RegistryUnavailable; what was asked for is then to be asked for again.
         """
-        broken = {name: error for name, error in result.broken.items() if name in self._to}
+        broken: dict[str, Exception] = dict(self._unclear)
+        self._unclear.clear()
+        broken |= {name: error for name, error in result.broken.items() if name in self._to}
         counts = self._later(result, pending, room)
         ending = {name for one in result.changes if one.occasion == "end" for name in one.query_ids}
         for query_id, count in counts.items():
@@ -156,7 +186,12 @@ class Emission:
         AWAITED, for now.
         """
         numbered = {portion.query_id: portion.written}
-        records = self._outputs.encoded(changes, portion.to, portion.position, numbered)
+        try:
+            records = self._outputs.encoded(changes, portion.to, portion.position, numbered)
+        except TureenError:
+            raise
+        except Exception as defect:
+            raise internal(defect) from defect
         self._count(portion.to, len(changes), records)
         return records
 
@@ -171,9 +206,15 @@ class Emission:
         return self._break(reasons)
 
     def _break(self, reasons: Mapping[str, Exception]) -> tuple[str, ...]:
-        told = {}
+        told: dict[str, ChangesBroken | InternalError] = {}
+        log_defects(reasons)
         for query_id, reason in reasons.items():
             self._to.pop(query_id, None)
+            if isinstance(reason, InternalError):
+                told[query_id] = InternalError(
+                    reason.incident
+                )  # without the trace, and what that holds on to
+                continue
             text, cure = getattr(reason, "message", repr(reason)), getattr(reason, "hint", None)
             told[query_id] = ChangesBroken(text, cure)
         if told:
@@ -210,5 +251,5 @@ class Emission:
             raise
         except RowsTooLarge as large:
             raise _Broken(large.query_ids, large) from large
-        except TureenError as refused:
-            raise _Broken(changes.query_ids, refused) from refused
+        except Exception as error:
+            raise _Broken(changes.query_ids, refusal_of(error)) from error

@@ -77,6 +77,7 @@ from tureen.errors import (
     BrokerUnavailable,
     ChangesBroken,
     Fenced,
+    InternalError,
     KafkaUnavailable,
     MemoryBudgetExceeded,
     ShardHeld,
@@ -240,8 +241,8 @@ class Shard(threading.Thread):
         return self._streams.catch_ups.told(view)
 
     @property
-    def broken(self) -> Mapping[str, ChangesBroken]:
-        """Queries that went since their changes could not be told, and why."""
+    def broken(self) -> Mapping[str, ChangesBroken | InternalError]:
+        """Queries that went since their changes could not be told, or their work failed, and why."""
         return self._emission.broken
 
     def waiting(self, query_id: str | None = None) -> int:
@@ -574,6 +575,7 @@ class Shard(threading.Thread):
                 self._ingestion.work(linger_s, outgoing)
             if waiting:  # a step that has just caused them took its time: it is shown first
                 self._steps.write_later(outgoing)
+            self._show(outgoing)
             if outgoing.last is not None:
                 STEP_SECONDS.labels(str(self.number)).observe(time.perf_counter() - began_s)
                 self._steps.commit(outgoing)
@@ -594,6 +596,15 @@ class Shard(threading.Thread):
             self._count_if_due()
         self._pulse.beat()
         self._saving.save_last(self._steps.engine, self._steps.pending)
+
+    def _show(self, outgoing: Outgoing) -> None:
+        """Work out what the view after the steps so far shows; queries for which that fails go. Raises
+        Interrupted.
+        """
+        self._steps.engine.view()
+        while self._steps.engine.defects:
+            self._steps.end_failed(outgoing)
+            self._steps.engine.view()
 
     def _rest(self, wait_s: float, linger_s: float) -> Sequence[Job]:
         """Wait for something to do, as :meth:`broker.worker.inbox.Inbox.take` has it."""

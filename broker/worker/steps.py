@@ -53,7 +53,7 @@ from topics.journal import Deferral, HistoryNamed, encode_step
 from topics.outputs import AWAITED
 from topics.results import Records
 from topics.sizes import RECORD_OVERHEAD_BYTES
-from tureen.errors import TureenError
+from tureen.errors import ChangesBroken, InternalError, TureenError
 
 WAITING_FACTOR = 2
 """So many times ``changes_max`` may wait of all queries before nothing more is taken up."""
@@ -148,6 +148,14 @@ class Steps:
         if result.failed:
             # An answer may be too large to tell; a replay tells none, so it would not refuse.
             match body:
+                case Register(registrations):
+                    # A defect may be gone when this is replayed.
+                    kept = tuple(
+                        one
+                        for one in registrations
+                        if not isinstance(result.failed.get(one.query_id), InternalError)
+                    )
+                    step = replace(step, body=replace(body, registrations=kept))
                 case Alter(registrations):
                     kept = tuple(one for one in registrations if one.query_id not in result.failed)
                     step = replace(step, body=Alter(kept))
@@ -173,7 +181,14 @@ class Steps:
         outgoing.deferred += emitted.deferral.rows
         self.pending.put(emitted.later)
         self._let_go(emitted.broken, outgoing)
+        self.end_failed(outgoing)
         return result
+
+    def end_failed(self, outgoing: Outgoing) -> None:
+        """Let queries go whose own work failed by a defect. Raises Interrupted."""
+        failed = self.engine.defects
+        if failed:
+            self._let_go(self._emission.give_up(failed), outgoing)
 
     def _tell_violations(self, result: StepResult, outgoing: Outgoing) -> None:
         """Letters of rows that broke a promise; of a guest only its home writes and counts them."""
@@ -294,7 +309,11 @@ class Steps:
 
     def _let_go(self, broken: tuple[str, ...], outgoing: Outgoing) -> None:
         if broken:
-            log.error("changes_broken", shard=self._number, queries=sorted(broken))
+            changes = sorted(
+                name for name in broken if self._emission.broken[name].code == ChangesBroken.code
+            )
+            if changes:
+                log.error("changes_broken", shard=self._number, queries=changes)
             for part in unregister_bodies(broken, self.body_bytes_max):
                 waiting = frozenset(name for name in part.query_ids if name in self.pending)
                 self.make(part, outgoing, dropped=waiting)

@@ -9,7 +9,7 @@ it is made anew.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Container, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import get_args
 from weakref import WeakKeyDictionary
@@ -62,6 +62,7 @@ from engine.language.query import Query
 from engine.language.templates import FixedQuery
 from engine.model.batch import Column, Int64Array
 from engine.model.changes import Changes, Operator
+from engine.model.defects import refusal_of
 from engine.model.limits import Limits
 from engine.model.maintenance import Strategy
 from engine.model.persistence import HeldState
@@ -122,11 +123,6 @@ class _Exit:
         asking = moving if self.sink.only_differences else looked_at
         return not self.leaves.isdisjoint(asking)
 
-    @property
-    def is_refused(self) -> bool:
-        """Whether its changes on this transition cannot be told."""
-        return self._refused is not None
-
     def begin(self, context: EvaluationContext) -> None:
         """A transition begins; the nodes have begun it."""
         self._refused = next((node.refused for node in self.nodes if node.refused is not None), None)
@@ -137,22 +133,36 @@ class _Exit:
         if self._refused is None:
             try:
                 what(self.sink)
-            except TureenError as refused:
-                self._refused = refused
+            except Exception as error:  # noqa: BLE001  (its queries are told)
+                self._refused = refusal_of(error)
 
     def give(
         self, context: EvaluationContext, broken: dict[str, Exception], now_ms: int
-    ) -> Iterator[Changes]:
-        """What leaves on a transition. broken: gets the queries whose changes cannot be told."""
-        if self._refused is None:
-            for changes in self.sink.give(context, broken, now_ms):
-                self.usage.rows_out += len(changes)
-                self.usage.bytes_out += changes.table.nbytes
-                yield changes
-            return
-        broken.update(dict.fromkeys(self.sink.query_ids, self._refused))
-        self._refused = None
-        self.sink.forget()
+    ) -> Sequence[Changes] | None:
+        """What leaves on a transition; None: it cannot be told. broken: gets the queries for which that is
+        so.
+        """
+        given: list[Changes] = []
+        refused: dict[str, Exception] = {}
+        self.tell(lambda sink: given.extend(sink.give(context, refused, now_ms)))
+        if self._refused is not None:
+            broken.update(dict.fromkeys(self.sink.query_ids, self._refused))
+            self._refused = None
+            self.sink.forget()
+            return None
+        broken.update(refused)
+        self.usage.rows_out += sum(len(changes) for changes in given)
+        self.usage.bytes_out += sum(changes.table.nbytes for changes in given)
+        return given
+
+
+class CannotCome(Exception):
+    """A query could not be put in a graph, which is of no more use then."""
+
+    def __init__(self, query_id: str, defect: Exception) -> None:
+        self.query_id = query_id
+        self.defect = defect
+        super().__init__(query_id)
 
 
 class Graph:
@@ -167,6 +177,7 @@ class Graph:
         """tables: which of the sources are. clock: measures operators. streams: the sources, of whose
         constraints joins make use; None: they do not.
         """
+        self._clock = clock
         self._laps = Laps(clock)
         self._tables = tables
         self._streams = streams or {}
@@ -331,6 +342,38 @@ class Graph:
         self._held.only(self._nodes.values())
         self._affected_queries.remove(query_id)
 
+    @property
+    def query_ids(self) -> Collection[str]:
+        """Its queries."""
+        return self._members.keys()
+
+    def anew(self, query_ids: Iterable[str]) -> Graph:
+        """A graph of some of its queries, whose state is still to be made. Raises CannotCome."""
+        made = Graph(self._tables, self._clock, self._streams)
+        for query_id in query_ids:
+            try:
+                made._add_again(self._members[query_id])
+            except Exception as defect:
+                raise CannotCome(query_id, defect) from defect
+        return made
+
+    def _add_again(self, member: _Member, policy: Policy | None = None) -> None:
+        self.add(
+            member.standing,
+            member.query,
+            member.operator,
+            copies=member.copies,
+            limited=member.limited,
+            policy=member.policy if policy is None else policy,
+            since=member.since,
+            apart=member.apart,
+        )
+
+    def holds_for(self, query_id: str) -> bool:
+        """Whether operators of a query may have rows that its streams let go of."""
+        leaves = (self._leaves.get(key) for key in self._members[query_id].nodes)
+        return any(isinstance(leaf, HeldScanNode) for leaf in leaves)
+
     def _has_few_left(self, key: Hashable) -> bool:
         """Whether a node that is still there kept state for many more columns."""
         node = self._nodes.get(key)
@@ -343,16 +386,7 @@ class Graph:
         member = self._members[query_id]
         if member.policy != policy:
             self.remove(query_id)
-            self.add(
-                member.standing,
-                member.query,
-                member.operator,
-                copies=member.copies,
-                limited=member.limited,
-                policy=policy,
-                since=member.since,
-                apart=member.apart,
-            )
+            self._add_again(member, policy)
 
     def policy_of(self, query_id: str) -> Policy:
         """How the operators of a query keep rows."""
@@ -511,9 +545,13 @@ class Graph:
                 each.tell(lambda sink: sink.take(turn))  # noqa: B023
                 if laps is not None:
                     laps.leave()
-        stale = {node for each in exits if each.is_refused for node in each.nodes}
+        stale: set[Node] = set()
         for each in exits:
-            yield from each.give(context, broken, now_ms)
+            given = each.give(context, broken, now_ms)
+            if given is None:
+                stale.update(each.nodes)
+            else:
+                yield from given
         for node in nodes:
             node.rest()
         self._forget_stale(stale, lost=True)
@@ -773,11 +811,11 @@ def _moving(leaves: Collection[Leaf], context: EvaluationContext) -> dict[Leaf, 
     """The leaves that give something on a transition, or cannot tell."""
     found: dict[Leaf, _Moved] = {}
     for leaf in leaves:
-        windows_move = isinstance(leaf, EntriesNode) and leaf.moves(context)
         try:
+            windows_move = isinstance(leaf, EntriesNode) and leaf.moves(context)
             temporal = leaf.moved(context)
-        except TureenError as refused:
-            leaf.refused = refused
+        except Exception as error:  # noqa: BLE001  (its queries are told)
+            leaf.refused = refusal_of(error)
             found[leaf] = 0, np.empty(0, np.int64)
         else:
             if len(temporal) or windows_move:

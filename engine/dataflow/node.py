@@ -20,6 +20,7 @@ from engine.kernels import told as kernels
 from engine.kernels.told import Lists
 from engine.model.attributes import Attribute
 from engine.model.batch import Int32Array, Int64Array
+from engine.model.defects import refusal_of
 from engine.model.source import SourceName
 from engine.model.usage import Usage
 from engine.operators.relation import Relation
@@ -177,9 +178,11 @@ class Node(ABC):
             raise self.refused
         try:
             yield
-        except TureenError as refused:
-            self.refused = refused
-            raise
+        except Exception as error:
+            self.refused = refusal_of(error)
+            if self.refused is error:
+                raise
+            raise self.refused from error
 
     @abstractmethod
     def want(self, column: int) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -57,7 +58,10 @@ class Joins:
         timeless: Collection[SourceName] = (),
         composites_max: int = Limits().composites_max,
         watch: Stopwatch | None = None,
+        failed: Callable[[Shape, Exception], None] = lambda *_: None,
     ) -> None:
+        """failed: told of a defect in the work for a shape."""
+        self._failed = failed
         self._watch = watch or Stopwatch()
         self.groups: dict[Shape, JoinGroup] = {}
         self._indexes = indexes
@@ -92,13 +96,14 @@ class Joins:
     def remove(self, query: Query) -> None:
         """It goes."""
         shape = shape_of(query, self._widths)
-        if shape is None:
+        group = None if shape is None else self.groups.get(shape)
+        if shape is None or group is None:
             return
-        group = self.groups[shape]
-        group.release(windows_of(query, shape))
-        if not group.queries:
-            group.close()
-            del self.groups[shape]
+        with self._work_of(shape):
+            group.release(windows_of(query, shape))
+            if not group.queries:
+                group.close()
+                del self.groups[shape]
         self._view = None
 
     def advance(
@@ -106,28 +111,48 @@ class Joins:
     ) -> None:
         """After a step or when queries came: rows below ``ends`` are visible at NOW."""
         self._view = None
-        for group in self:
-            with self._watch.on(group.usage):
+        for shape, group in list(self.groups.items()):
+            with self._watch.on(group.usage), self._work_of(shape):
                 group.advance(rows, ends, now_ms)
 
     def drop_below(self, source: SourceName, base: int) -> None:
         """Rows of a source are gone."""
         self._view = None
-        for group in self:
-            group.drop_below(source, base)
+        for shape, group in list(self.groups.items()):
+            with self._work_of(shape):
+                group.drop_below(source, base)
 
     def forget(self, source: SourceName) -> None:
         """The rows of a source begin elsewhere; to be followed by :meth:`advance`."""
         self._view = None
-        for group in self:
-            if source in group.shape.inputs:
-                group.forget()
+        for shape, group in list(self.groups.items()):
+            if source in shape.inputs:
+                with self._work_of(shape):
+                    group.forget()
 
     def view(self) -> JoinViews:
         """As they stand; the same object until something changes."""
         if self._view is None:
-            self._view = JoinViews({shape: g.view() for shape, g in self.groups.items()}, self._widths)
+            views: dict[Shape, JoinView] = {}
+            for shape, group in list(self.groups.items()):
+                with self._work_of(shape):
+                    views[shape] = group.view()
+            self._view = JoinViews(views, self._widths)
         return self._view
+
+    @contextmanager
+    def _work_of(self, shape: Shape) -> Iterator[None]:
+        """What fails within ends the group: nothing is known of that join any more, and whoever shares it is
+        told.
+        """
+        try:
+            yield
+        except Exception as defect:  # noqa: BLE001  (it is of those who share the join)
+            self._failed(shape, defect)
+            group, self._view = self.groups.pop(shape, None), None
+            if group is not None:
+                with suppress(Exception):  # its indexes stay behind, at worst
+                    group.close()
 
     @property
     def nbytes(self) -> int:

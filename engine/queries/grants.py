@@ -18,9 +18,10 @@ from engine.queries.source_sets import SourceSets
 
 @dataclass(frozen=True, slots=True)
 class _Taker:
-    """A group as turns see it, over the sources of its set as they stand."""
+    """A group as turns see it, over the sources of its set as they stand. One that fails has nothing left."""
 
     over: SourceSet
+    numbered: Numbered
     group: PromisingGroup
 
     @property
@@ -29,10 +30,14 @@ class _Taker:
 
     @property
     def left(self) -> bool:
-        return self.group.left
+        return self.numbered.group is not None and self.group.left
 
     def spend(self, units: int) -> int:
-        return self.group.spend(units, self.over.stands())
+        try:
+            return self.group.spend(units, self.over.stands())
+        except Exception as defect:  # noqa: BLE001  (its queries end)
+            self.over.promising.failed(self.numbered, defect)
+            return 0
 
 
 class Grants:
@@ -46,7 +51,7 @@ class Grants:
         """Spend a grant; (units used, sets of which groups used some). O(groups, and what they do)."""
         moved = list[SourceSet]()
         in_order = self._in_order()
-        takers = {one.number: _Taker(over, one.group) for over, one in in_order if one.group is not None}
+        takers = {one.number: _Taker(over, one, one.group) for over, one in in_order if one.group is not None}
         used = self.turns.spend(units, takers)
         for over, one in in_order:
             if used.get(one.number):

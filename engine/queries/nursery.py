@@ -78,6 +78,9 @@ class Nursery:
             transition, now_ms = self._ahead.popleft()
         except IndexError:
             return False
-        for _ in self.graph.advance(transition, self.limits, now_ms, {}):
-            pass
+        try:
+            for _ in self.graph.advance(transition, self.limits, now_ms, {}):
+                pass
+        except Exception:  # noqa: BLE001  (made when the query comes; if that fails, too, it ends)
+            self.lose()
         return True

@@ -28,7 +28,6 @@ from engine.slices import InSlices, Pace
 from engine.sources.source import Source
 from engine.standing.query import StandingQuery
 from engine.stems.match_place import Place, slot_at
-from tureen.errors import TureenError
 
 if TYPE_CHECKING:
     from engine.parts import Parts
@@ -154,7 +153,7 @@ class Preparing:
         for registration in registrations:
             try:
                 coming = self._needy(registration)
-            except TureenError:
+            except Exception:  # noqa: BLE001  (the step will tell)
                 continue
             if coming is None:
                 continue

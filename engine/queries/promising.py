@@ -11,11 +11,13 @@ they keep what they found, and look for nothing.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from engine.language.preference import preference_of
 from engine.language.query import Query
 from engine.model.approximation import Approximation
+from engine.model.defects import Defects
 from engine.model.limits import Limits
 from engine.model.maintenance import QueryOptions
 from engine.model.source import SourceName
@@ -74,8 +76,10 @@ class SetGroups:
         sources: Mapping[SourceName, Source],
         limits: Limits,
         numbers: Numbers,
+        defects: Defects,
     ) -> None:
-        """numbers: the engine's."""
+        """numbers, defects: the engine's."""
+        self._defects = defects
         self._sources = sources
         self._limits = limits
         self._numbers = numbers
@@ -138,15 +142,38 @@ class SetGroups:
             self._carried[query_id] = carried
         self._has_now = now_ms is not None
         if numbered.group is not None:
-            numbered.group.add(member, at)
-            numbered.group.arrive(at, now_ms)
+            try:
+                numbered.group.add(member, at)
+            except Exception as defect:  # noqa: BLE001  (it is the newcomer's; the others begin anew)
+                self._defects.note([query_id], defect)
+                self.remove(query_id)
+                if numbered.members:
+                    self._anew(numbered, at, now_ms)
+                return
+            with self._work_of(numbered):
+                numbered.group.arrive(at, now_ms)
+        self._touch(numbered)
+
+    @contextmanager
+    def _work_of(self, numbered: Numbered) -> Iterator[None]:
+        """What fails within ends the queries of a group, which finds nothing more."""
+        try:
+            yield
+        except Exception as defect:  # noqa: BLE001  (they share all of it)
+            self.failed(numbered, defect)
+
+    def failed(self, numbered: Numbered, defect: Exception) -> None:
+        """The work of a group failed."""
+        self._defects.note(numbered.members, defect)
+        numbered.group, numbered.found = None, NOTHING_FOUND
         self._touch(numbered)
 
     def _reweigh(self, numbered: Numbered, member: Member) -> None:
         if numbered.members[member.query_id].weight != member.weight:
             numbered.members[member.query_id] = member
             if numbered.group is not None:
-                numbered.group.reweigh(member.query_id, member.weight)
+                with self._work_of(numbered):
+                    numbered.group.reweigh(member.query_id, member.weight)
             self._touch(numbered)
 
     def remove(self, query_id: str) -> None:
@@ -165,7 +192,8 @@ class SetGroups:
             if not self._groups:
                 self._numbers.over.pop(tuple(self._sources), None)
         elif numbered.group is not None:
-            numbered.group.remove(query_id)
+            with self._work_of(numbered):
+                numbered.group.remove(query_id)
 
     def _let_go_of_lists(self, gone: GroupKey) -> None:
         """A group went: with the last that goes by lists of frequent values, so do these."""
@@ -200,7 +228,8 @@ class SetGroups:
         self._has_now = now_ms is not None
         for numbered in self._groups.values():
             if numbered.group is not None:
-                numbered.group.arrive(at, now_ms)
+                with self._work_of(numbered):
+                    numbered.group.arrive(at, now_ms)
                 self._touch(numbered)
 
     def begin_anew(self, at: Mapping[SourceName, ScanAt], now_ms: int | None) -> None:
@@ -208,6 +237,10 @@ class SetGroups:
         but where a summary is absent.
         """
         for numbered in self._groups.values():
+            self._anew(numbered, at, now_ms)
+
+    def _anew(self, numbered: Numbered, at: Mapping[SourceName, ScanAt], now_ms: int | None) -> None:
+        with self._work_of(numbered):
             kept = {name: bare(self._found_of(numbered, name)) for name in numbered.members}
             numbered.group = self._made(numbered.key)
             numbered.bases.clear()
@@ -220,7 +253,7 @@ class SetGroups:
                 for member in numbered.members.values():
                     numbered.group.add(member, at)
                 numbered.group.arrive(at, now_ms)
-            self._touch(numbered)
+        self._touch(numbered)
 
     def summaries(self) -> set[SummaryName]:
         """Those that a group takes estimates from."""
@@ -237,7 +270,8 @@ class SetGroups:
             if numbered.bases.get(name) != base and name in numbered.key.sources:
                 numbered.bases[name] = base
                 if numbered.group is not None:
-                    numbered.group.drop_below(name, base)
+                    with self._work_of(numbered):
+                        numbered.group.drop_below(name, base)
                 for query_id in self._carried.keys() & numbered.members.keys():
                     bases = [self._sources[one].rows.base for one in numbered.key.sources]
                     self._carried[query_id] = above(self._carried[query_id], bases)
@@ -247,8 +281,9 @@ class SetGroups:
         group = numbered.group
         if self._carried and group is not None:
             for query_id in self._carried.keys() & numbered.members.keys():
-                if group.is_whole(query_id):  # all that its windows hold was found again
-                    del self._carried[query_id]
+                with self._work_of(numbered):
+                    if group.is_whole(query_id):  # all that its windows hold was found again
+                        self._carried.pop(query_id, None)
         self._found = None
         self.moved = True
         self.unsaved.add(numbered.number)
@@ -258,9 +293,13 @@ class SetGroups:
     def found(self) -> Mapping[str, Found]:
         """For each query what was found; immutable, and the same object until something changes."""
         if self._found is None:
-            self._found = {
-                name: self._found_of(one, name) for one in self._groups.values() for name in one.members
-            }
+            found: dict[str, Found] = {}
+            for one in self._groups.values():
+                for name in one.members:
+                    found[name] = NOTHING_YET
+                    with self._defects.of(name):
+                        found[name] = self._found_of(one, name)
+            self._found = found
         return self._found
 
     def _found_of(self, numbered: Numbered, query_id: str) -> Found:
@@ -277,13 +316,14 @@ class SetGroups:
         frozen: dict[SummaryName, FrozenSummary] = {}
         found: dict[str, Asked] = {}
         for query_id, member in self._asked.items():
-            key = self.key_of(member.query)
-            summaries = self._summaries(key)
-            if summaries is not None:
-                for name, summary in summaries.items():
-                    if name not in frozen:
-                        frozen[name] = FrozenSummary.of(summary)
-                found[query_id] = Asked(key, member, frozen, self._limits)
+            with self._defects.of(query_id):
+                key = self.key_of(member.query)
+                summaries = self._summaries(key)
+                if summaries is not None:
+                    for name, summary in summaries.items():
+                        if name not in frozen:
+                            frozen[name] = FrozenSummary.of(summary)
+                    found[query_id] = Asked(key, member, frozen, self._limits)
         return found
 
     def work(self) -> int:
@@ -311,7 +351,10 @@ class SetGroups:
         for numbered in self._groups.values():
             group = GroupTags(numbered.key, numbered.group)
             for query_id in numbered.members:
-                yield query_id, self._tags_in(numbered, query_id, group) if self._has_now else ()
+                tags: tuple[Approximation, ...] = ()
+                with self._defects.of(query_id):
+                    tags = self._tags_in(numbered, query_id, group) if self._has_now else ()
+                yield query_id, tags
 
     def _tags_in(self, numbered: Numbered, query_id: str, group: GroupTags) -> tuple[Approximation, ...]:
         member = numbered.members[query_id]

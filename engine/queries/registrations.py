@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from engine.language.parameters import refused_at, text_of
 from engine.language.templates import FixedQuery, Read
+from engine.model.defects import refusal_of
 from engine.model.limits import Limits
 from engine.model.maintenance import QueryOptions
 from engine.model.step import Position, Registration
@@ -55,8 +56,8 @@ def sort_out(
             elif query is not None and there != registration:
                 require_possible(registration.options, lambda: query.query, catalogue.definitions)  # noqa: B023
                 asked.changed.append(registration)
-        except TureenError as refusal:
-            asked.failed[query_id] = refusal
+        except Exception as error:  # noqa: BLE001  (nothing was done yet)
+            asked.failed[query_id] = refusal_of(error)
     return asked
 
 
@@ -73,8 +74,8 @@ def sort_out_altered(
             if registration.query_id not in standing:
                 raise UnknownQuery()
             asked.coming.append(Coming.of(registration, admitted(registration, catalogue), position))
-        except TureenError as refusal:
-            asked.failed[registration.query_id] = refusal
+        except Exception as error:  # noqa: BLE001  (nothing was done yet)
+            asked.failed[registration.query_id] = refusal_of(error)
     return asked
 
 

@@ -27,6 +27,7 @@ from engine.language.query import Query, Scan, Stage
 from engine.language.templates import FixedQuery
 from engine.model.approximation import Expected
 from engine.model.attributes import Attribute
+from engine.model.defects import Defects
 from engine.model.limits import Limits
 from engine.model.maintenance import Maintenance, QueryOptions
 from engine.model.source import SourceName
@@ -85,10 +86,12 @@ class SourceSet:
         timer: Timer | None,
         watch: Stopwatch,
         numbers: Numbers,
+        defects: Defects,
     ) -> None:
-        """indexes: by keys of joins, those of the engine. timer: see :mod:`engine.queries.allowance`. watch:
-        the engine's. numbers: of the engine's promising groups.
+        """indexes: by keys of joins, those of the engine. timer: see :mod:`engine.queries.allowance`. watch,
+        defects: the engine's. numbers: of the engine's promising groups.
         """
+        self._defects = defects
         self.usage = Usage()
         self._watch = watch
         self._shapes: dict[str, Shape] = {}
@@ -101,9 +104,11 @@ class SourceSet:
         self._timer = timer
         self._unaffordable: set[str] = set()
         self._eager: dict[str, StandingQuery] = {}
-        self._kept = KeptAnswers(limits)
+        self._kept = KeptAnswers(limits, defects)
         self._lone = sources[0] if len(sources) == 1 and not sources[0].stream.is_table else None
         self._trees = RankedAggregates(sources[0].rows.base)
+        self._replanted: set[str] = set()
+        """Queries whose partial results were made anew, of which nobody was told."""
         self._counts = None if self._lone is None else RowCounts()
         self._joins = Joins(
             indexes,
@@ -111,8 +116,9 @@ class SourceSet:
             timeless([source.stream for source in sources]),
             limits.composites_max,
             watch,
+            self._join_failed,
         )
-        self.promising = SetGroups(self.sources, limits, numbers)
+        self.promising = SetGroups(self.sources, limits, numbers, defects)
         self._reaches: dict[SourceName, SortedList] = {name: SortedList() for name in self.sources}
         self._row_counts: dict[SourceName, SortedList] = {name: SortedList() for name in self.sources}
         self._earlier_counts: dict[SourceName, SortedList] = {
@@ -175,8 +181,10 @@ class SourceSet:
                 mode = "lazy"
             elif mode == "auto":
                 like = one.like
-                mode = chosen.get(id(like)) or self._planner.first(like, setting).maintenance
-                chosen[id(like)] = mode
+                mode = "none"
+                with self._defects.of(one.registration.query_id):
+                    mode = chosen.get(id(like)) or self._planner.first(like, setting).maintenance
+                    chosen[id(like)] = mode
             query_id = one.registration.query_id
             self._unaffordable.discard(query_id)
             is_free = (
@@ -199,9 +207,12 @@ class SourceSet:
             if one.keeps_answer and not one.prefers
         }
         if eager and self._lone is not None:
-            self._trees.add(
-                {q.query_id: (q.query, q.scan_slot) for q in eager.values()}, self._lone.rows.rows()
-            )
+            try:
+                self._trees.add(
+                    {q.query_id: (q.query, q.scan_slot) for q in eager.values()}, self._lone.rows.rows()
+                )
+            except Exception as defect:  # noqa: BLE001  (whose it is is found out)
+                self._plant_anew([*self._treed(), *eager.values()], defect)
         put = []
         for one in standing:
             query_id = one.query_id
@@ -226,7 +237,8 @@ class SourceSet:
         for one in standing:
             if one.prefers:
                 seen = self._seen()
-                self.promising.put(one, seen.at, seen.now_ms)
+                with self._defects.of(one.query_id):
+                    self.promising.put(one, seen.at, seen.now_ms)
 
     def _catch_up(self, standing: Sequence[StandingQuery]) -> None:
         """All matches of these are needed at once."""
@@ -288,7 +300,7 @@ class SourceSet:
         if after.holds_rows != before.holds_rows:
             self._count_windows(coming.query, 1 if after.holds_rows else -1)
         if not after.keeps_answer:
-            self._trees.remove([before.query_id])
+            self._fell(before.query_id)
         if after.keeps_matches and before.keeps_matches:
             after = replace(after, slots=before.slots)
         elif after.keeps_matches:
@@ -313,7 +325,7 @@ class SourceSet:
         self._view = None
         self._eager.pop(query_id, None)
         self.promising.remove(query_id)
-        self._trees.remove([query_id])
+        self._fell(query_id)
         if self._counts is not None:
             self._counts.forget(query_id)
         bound = query.query
@@ -325,14 +337,20 @@ class SourceSet:
 
     def _join(self, query_id: str, query: Query) -> Shape | None:
         """A query shares a join from now on, if it has one."""
-        shape = self._joins.add(query)
+        shape = None
+        with self._defects.of(query_id):
+            shape = self._joins.add(query)
         if shape is not None:
             self._shapes[query_id] = shape
         return shape
 
+    def _join_failed(self, shape: Shape, defect: Exception) -> None:
+        """The queries that share a join end with it."""
+        self._defects.note([name for name, shared in self._shapes.items() if shared == shape], defect)
+
     def _part(self, query_id: str, query: Query) -> None:
-        self._shapes.pop(query_id, None)
-        self._joins.remove(query)
+        if self._shapes.pop(query_id, None) is not None:
+            self._joins.remove(query)
 
     def _release(self, query: StandingQuery) -> None:
         for name, (slot, _) in query.places():
@@ -345,12 +363,61 @@ class SourceSet:
         self._view = None
         if self._lone is not None and len(self._trees):
             with self._watch.on(self.usage):
-                self._trees.advance(self._lone.rows.rows())
+                try:
+                    self._trees.advance(self._lone.rows.rows())
+                except Exception as defect:  # noqa: BLE001  (whose it is is found out)
+                    self._plant_anew(self._treed(), defect)
         if len(self._joins):
             self._advance_joins()
         if len(self.promising):
             seen = self._seen()
             self.promising.arrive(seen.at, seen.now_ms)
+
+    def _treed(self) -> list[StandingQuery]:
+        """Queries whose partial results are kept."""
+        return [self.standing[query_id] for query_id in self._trees if query_id in self.standing]
+
+    def _fell(self, query_id: str) -> None:
+        """Partial results of a query are kept no more."""
+        try:
+            self._trees.remove([query_id])
+        except Exception as defect:  # noqa: BLE001  (those of the others are made anew)
+            self._plant_anew([one for one in self._treed() if one.query_id != query_id], defect)
+
+    def _plant_anew(self, queries: Sequence[StandingQuery], defect: Exception) -> None:
+        """Trees of partial results failed: they are made anew, without those queries for which that fails;
+        without any where all succeed alone. Readers of the old ones are told of the new ones.
+        """
+        assert self._lone is not None
+        rows = self._lone.rows.rows()
+        whole = {one.query_id: (one.query, one.scan_slot) for one in queries}
+        failed = set[str]()
+        for query_id, kept in whole.items():
+            try:
+                RankedAggregates(rows.base).add({query_id: kept}, rows)
+            except Exception as own:  # noqa: BLE001  (it is this one's)
+                self._defects.note([query_id], own)
+                failed.add(query_id)
+        self._trees = RankedAggregates(rows.base)
+        try:
+            if not failed:
+                raise defect
+            self._trees.add({name: kept for name, kept in whole.items() if name not in failed}, rows)
+        except Exception as shared:  # noqa: BLE001  (nobody can be told apart)
+            self._defects.note(whole, shared)
+            self._trees = RankedAggregates(rows.base)
+        self._replanted.update(whole)
+
+    def replanted(self) -> list[StandingQuery]:
+        """Queries that are answered from other partial results than they were, since the last time."""
+        names, self._replanted = self._replanted, set()
+        found = []
+        for name in names:
+            query = self.standing.get(name)
+            if query is not None and query.keeps_answer:
+                query = self.standing[name] = replace(query, partials=self._trees.reader(name))
+                found.append(query)
+        return found
 
     def follow_summaries(self) -> None:
         """A summary went on, in a step of a source that is none of these: groups let go of what it has no
@@ -385,7 +452,10 @@ class SourceSet:
         """One of the sources let go of rows."""
         self._view = None
         if self._lone is not None:
-            self._trees.drop_below(self._lone.rows.base)
+            try:
+                self._trees.drop_below(self._lone.rows.base)
+            except Exception as defect:  # noqa: BLE001  (whose it is is found out)
+                self._plant_anew(self._treed(), defect)
         self._joins.drop_below(name, self.sources[name].rows.base)
         self.promising.drop_below(name)
         if self.sources[name].stream.is_table and len(self._joins):
@@ -398,14 +468,17 @@ class SourceSet:
         O(retained rows), as when the queries came.
         """
         self._view = None
-        self._kept = KeptAnswers(self._limits)
+        self._kept = KeptAnswers(self._limits, self._defects)
         self._joins.forget(name)
         anew = [query for query in self.standing.values() if query.partials is not None]
         if self._lone is not None:
             rows = self._lone.rows.rows()
             self._counts = RowCounts()
             self._trees = RankedAggregates(rows.base)
-            self._trees.add({query.query_id: (query.query, query.scan_slot) for query in anew}, rows)
+            try:
+                self._trees.add({query.query_id: (query.query, query.scan_slot) for query in anew}, rows)
+            except Exception as defect:  # noqa: BLE001  (whose it is is found out)
+                self._plant_anew(anew, defect)
         for query in anew:
             self.standing[query.query_id] = replace(query, partials=self._trees.reader(query.query_id))
         if len(self.promising):

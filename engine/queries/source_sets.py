@@ -8,6 +8,7 @@ from engine.eddy.eddy import Timer
 from engine.joins.group import JoinGroup
 from engine.joins.key_index import KeyIndex, KeyIndexes
 from engine.model.approximation import Approximation
+from engine.model.defects import Defects
 from engine.model.limits import Limits
 from engine.model.source import SourceName
 from engine.model.summary import SummaryName
@@ -31,8 +32,12 @@ class SourceSets:
         planner: Planner,
         timer: Timer | None,
         watch: Stopwatch | None = None,
+        defects: Defects | None = None,
     ) -> None:
-        """timer: measures what queries that come cost the rows that are there. watch: the engine's."""
+        """timer: measures what queries that come cost the rows that are there. watch, defects: those of the
+        engine.
+        """
+        self._defects = Defects() if defects is None else defects
         self._watch = watch or Stopwatch()
         self._sources = sources
         self._limits = limits
@@ -93,6 +98,7 @@ class SourceSets:
             self._timer,
             self._watch,
             self.group_numbers,
+            self._defects,
         )
 
     def unregister(self, query: StandingQuery) -> None:
@@ -129,6 +135,11 @@ class SourceSets:
                 held, now_ms = held_ms.get(name, source.clock.now_ms), over.now_ms
                 held_ms[name] = None if held is None or now_ms is None else min(held, now_ms)
         return source.advance_summaries(held_ms)
+
+    def replanted(self) -> Iterator[StandingQuery]:
+        """Queries that are answered from other partial results than they were. O(sets)."""
+        for over in self:
+            yield from over.replanted()
 
     def touched(self, name: SourceName) -> Collection[SourceName]:
         """The sources whose rows a step of one may be the last to have needed: it, and those it is joined

@@ -21,12 +21,14 @@ from engine.changes.output import continues
 from engine.changes.result_key import result_key
 from engine.changes.transition import NEVER
 from engine.dataflow.graph import Graph
+from engine.dataflow.isolation import advanced, remade
 from engine.dataflow.operator_tree import ExpectedOf
 from engine.dataflow.releases.held_rows import Gone
 from engine.dataflow.strategy_plan import Explained, strategy_of, with_costs
 from engine.dataflow.strategy_state import ByStrategy, summed
 from engine.language.query import Query
 from engine.model.changes import Changes, Occasion, Operator
+from engine.model.defects import Defects, refusal_of
 from engine.model.last_answer import LastAnswer
 from engine.model.limits import Limits
 from engine.model.maintenance import QueryOptions, Strategy, UnitCosts
@@ -111,10 +113,12 @@ class Subscriptions:
         limits: Limits,
         units: UnitCosts | None = None,
         watch: Stopwatch | None = None,
+        defects: Defects | None = None,
     ) -> None:
         """sources: those there are, as they come and go. units: for the choice of strategies; None: nothing
-        was measured. watch: the engine's.
+        was measured. watch, defects: the engine's.
         """
+        self._defects = Defects() if defects is None else defects
         self._watch = watch or Stopwatch()
         self._sources = sources
         self._limits = limits
@@ -174,7 +178,8 @@ class Subscriptions:
         """A query was registered, or came back. Returns whether its text says that it is followed."""
         if query.emit is None:
             return False
-        self._put(standing, self._subscriber(query))
+        with self._defects.of(standing.query_id):
+            self._put(standing, self._subscriber(query))
         return True
 
     def follow(self, standing: StandingQuery) -> None:
@@ -220,9 +225,18 @@ class Subscriptions:
         graph = self._graphs.get(standing.set_key)
         if graph is None:  # the others that are followed are paused
             return
-        graph.remove(standing.query_id)
-        if not graph:
+        if not self._leave(standing):
             del self._graphs[standing.set_key]
+
+    def _leave(self, standing: StandingQuery) -> Graph:
+        """A query leaves its graph, if it is there; what is left."""
+        graph, query_id = self._graphs[standing.set_key], standing.query_id
+        try:
+            graph.remove(query_id)
+        except Exception:  # noqa: BLE001  (it goes, whatever it is)
+            others = [name for name in graph.query_ids if name != query_id]
+            graph = self._graphs[standing.set_key] = remade(graph, others, self._defects)
+        return graph
 
     def before(self, query: StandingQuery, view: View) -> Before | None:
         """What an alteration of a query has to know of what it was; None where nobody follows it.
@@ -276,7 +290,8 @@ class Subscriptions:
         return False
 
     def back(self, before: Before, standing: StandingQuery) -> None:
-        """An alteration was refused: the query is followed as it was."""
+        """An alteration was refused: the query is followed as it was, whatever failed of the other."""
+        self._defects.gone(standing.query_id)
         self._put(standing, before.subscriber)
         if before.answer is not None and standing.query_id in self._preferring:
             self._found[standing.query_id] = None, before.answer  # what it begins anew with may be less
@@ -334,8 +349,9 @@ class Subscriptions:
             elif query_id not in self._last:
                 self.tell_whole([standing], view, "snapshot", told)
             else:
-                was = self._rows_of(query_id, self._last.pop(query_id))
-                self._tell_differing(query_id, was, self._answer(view, query_id), told)
+                with self._defects.of(query_id):
+                    was = self._rows_of(query_id, self._last.pop(query_id))
+                    self._tell_differing(query_id, was, self._answer(view, query_id), told)
 
     def _told_last(self, query_id: str) -> Whole | TureenError | None:
         """Of a query that is paused; None: nothing was told."""
@@ -370,9 +386,10 @@ class Subscriptions:
             return
         if key not in self._graphs:
             self._graphs[key] = self._empty(key)
-        self._graphs[key].remove(query_id)
+        self._leave(standing)
         if not standing.paused:
-            self._add(standing, subscriber, self._way(standing, subscriber))
+            with self._defects.of(query_id):
+                self._add(standing, subscriber, self._way(standing, subscriber))
 
     def _way(self, standing: StandingQuery, subscriber: Subscriber) -> Way:
         made = self._nurseries.get(standing.query_id)
@@ -386,13 +403,17 @@ class Subscriptions:
         """Begin to make the state of a query that is to come, as its sources stand now; None where that can
         only be made when it comes. standing: the query as it will be, but for the step.
         """
-        subscriber, key = self._subscriber(query), standing.set_key
-        way, transition = self._way(standing, subscriber), over.at_rest()
+        key, transition = standing.set_key, over.at_rest()
         if transition is None:
             return None
         graph = self._empty(key)
-        policy, operator, copies = way.policy, subscriber.operator, subscriber.copies
-        graph.add(standing, way.query, operator, copies=copies, policy=policy, apart=True)
+        try:
+            subscriber = self._subscriber(query)
+            way = self._way(standing, subscriber)
+            policy, operator, copies = way.policy, subscriber.operator, subscriber.copies
+            graph.add(standing, way.query, operator, copies=copies, policy=policy, apart=True)
+        except Exception:  # noqa: BLE001  (the step that brings it will tell)
+            return None
         if not graph.may_be_apart:
             return None
         made = Nursery(key, graph, way, operator, copies, transition, self._limits)
@@ -421,17 +442,24 @@ class Subscriptions:
         return True
 
     def _add(self, standing: StandingQuery, subscriber: Subscriber, way: Way) -> None:
+        """What fails unexpectedly is the defect of the query; it is in no graph then."""
         self._ways[standing.query_id] = way
-        if self._take_over(standing, subscriber, way):
-            return
-        self._graphs[standing.set_key].add(
-            standing,
-            way.query,
-            subscriber.operator,
-            copies=subscriber.copies,
-            policy=way.policy,
-            since=self._since.get(standing.query_id, standing.born.sequence),
-        )
+        graph = self._graphs[standing.set_key]
+        try:
+            if self._take_over(standing, subscriber, way):
+                return
+            graph.add(
+                standing,
+                way.query,
+                subscriber.operator,
+                copies=subscriber.copies,
+                policy=way.policy,
+                since=self._since.get(standing.query_id, standing.born.sequence),
+            )
+        except Exception as defect:  # noqa: BLE001  (nobody knows what of it is there)
+            self._defects.note([standing.query_id], defect)
+            others = [name for name in graph.query_ids if name != standing.query_id]
+            self._graphs[standing.set_key] = remade(graph, others, self._defects)
 
     def revise(self, standing: StandingQuery) -> bool:
         """Choose again how the changes of a query are worked out; returns whether that is another way now.
@@ -443,7 +471,7 @@ class Subscriptions:
         way = self._way(standing, subscriber)
         if way.stands == present.stands:
             return False
-        self._graphs[standing.set_key].remove(standing.query_id)
+        self._leave(standing)
         self._add(standing, subscriber, way)
         return True
 
@@ -516,7 +544,10 @@ class Subscriptions:
                 if graph is None:
                     continue
                 with self._watch.on(Usage()):  # the graph divides its time itself
-                    told.changes += graph.advance(transition, self._limits, sources.now_ms, told.broken)
+                    self._graphs[key], changes = advanced(
+                        graph, transition, self._limits, sources.now_ms, told.broken, self._defects
+                    )
+                told.changes += changes
 
     # --- queries with a preference ----------------------------------------------------------------
 
@@ -542,7 +573,8 @@ class Subscriptions:
             elif before[0] is not over:
                 answer = self._answer(view(), query_id)
                 self._found[query_id] = over, answer
-                self._tell_differing(query_id, before[1], answer, told)
+                with self._defects.of(query_id):
+                    self._tell_differing(query_id, before[1], answer, told)
 
     def forget_finds(self) -> None:
         """A step told nothing: what was told of queries with a preference is to be taken from a view."""
@@ -571,8 +603,18 @@ class Subscriptions:
         gone = {
             name: Gone(was, first, self._first_retained(name, was)) for name, (was, first) in before.items()
         }
-        for graph in self._graphs.values() if gone else ():
-            graph.hold(gone, self.step)
+        for key, graph in list(self._graphs.items()) if gone else ():
+            try:
+                graph.hold(gone, self.step)
+            except Exception as defect:  # noqa: BLE001  (it is of those that hold rows)
+                self._holding_failed(key, defect)
+
+    def _holding_failed(self, key: SetKey, defect: Exception) -> None:
+        """What joins over these sources hold is not known any more: their queries end."""
+        graph = self._graphs[key]
+        self._defects.note([name for name in graph.query_ids if graph.holds_for(name)], defect)
+        others = [name for name in graph.query_ids if name not in self._defects]
+        self._graphs[key] = remade(graph, others, self._defects)
 
     def held_streams(self) -> set[tuple[SetKey, SourceName]]:
         """Of which streams joins hold rows, for queries over which."""
@@ -580,16 +622,23 @@ class Subscriptions:
 
     def held(self, names: Set[SourceName]) -> Iterator[HeldState]:
         """What joins over any of these hold, as it is stored."""
-        for key, graph in self._graphs.items():
+        for key, graph in list(self._graphs.items()):
             if graph.holds and not names.isdisjoint(key):
-                yield from graph.held(key)
+                try:
+                    yield from list(graph.held(key))
+                except Exception as defect:  # noqa: BLE001  (its queries go with the next step)
+                    self._holding_failed(key, defect)
 
     def restore_held(self, states: Iterable[HeldState]) -> None:
         """Back from a store, once the queries are back; what nobody holds any more is passed over."""
         for state in states:
-            graph = self._graphs.get(SetKey(state.over))
+            key = SetKey(state.over)
+            graph = self._graphs.get(key)
             if graph is not None:
-                graph.restore_held(state)
+                try:
+                    graph.restore_held(state)
+                except Exception as defect:  # noqa: BLE001  (its queries go with the next step)
+                    self._holding_failed(key, defect)
 
     def answers(self, name: SourceName, sets: SourceSets, view: View) -> Answers:
         """As they stand, of the queries over a source of whose history coming back is told: not of those that
@@ -609,8 +658,8 @@ class Subscriptions:
     def _answer(self, view: View, query_id: str, occasion: Occasion = "snapshot") -> Whole | TureenError:
         try:
             return self._whole(view, query_id, occasion)
-        except TureenError as refused:
-            return refused
+        except Exception as error:  # noqa: BLE001  (whoever asked tells it)
+            return refusal_of(error)
 
     def _whole(self, view: View, query_id: str, occasion: Occasion) -> Whole:
         """Raises as :meth:`View.snapshot`; LimitExceeded: more rows than ``changes_max``, or than
@@ -631,11 +680,15 @@ class Subscriptions:
         first = self._first_retained(name, rows)
         for made in self._nurseries.values():
             made.lose()
-        for key, graph in self._graphs.items():
+        for key, graph in list(self._graphs.items()):
             if name in key:
-                graph.renumbered(name, rows.base, first, from_ms)
+                try:
+                    graph.renumbered(name, rows.base, first, from_ms)
+                except Exception:  # noqa: BLE001  (its state was to be made anew anyway)
+                    self._graphs[key] = remade(graph, graph.query_ids, self._defects)
         for query_id, was in before.items():
-            self._tell_differing(query_id, was, self._answer(view, query_id), told)
+            with self._defects.of(query_id):
+                self._tell_differing(query_id, was, self._answer(view, query_id), told)
 
     def _tell_differing(
         self, query_id: str, was: Whole | TureenError, is_now: Whole | TureenError, told: PendingOutput
@@ -694,7 +747,8 @@ class Subscriptions:
                     told.broken[query_id] = answer
                 continue
             if answer.table.num_rows or occasion == "snapshot":
-                told.changes.append(_whole(answer, occasion, subscriber.copies))
+                with self._defects.of(query_id):
+                    told.changes.append(_whole(answer, occasion, subscriber.copies))
 
 
 def _has_whole(subscriber: Subscriber, occasion: Occasion) -> bool:

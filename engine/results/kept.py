@@ -21,6 +21,7 @@ from engine.dataflow.graph import STREAMS
 from engine.language.query import Project, Query, Scan
 from engine.model.answer import AnswerColumns
 from engine.model.batch import Int64Array
+from engine.model.defects import Defects, internal
 from engine.model.limits import Limits
 from engine.model.source import SourceName
 from engine.operators.assignment import Bracket, first_needed_ms
@@ -33,7 +34,7 @@ from engine.operators.window_range import WindowRange
 from engine.standing.query import StandingQuery
 from engine.windows.assignment import Hop
 from engine.windows.clauses import RowWindow
-from tureen.errors import LimitExceeded
+from tureen.errors import InternalError, LimitExceeded
 
 CHUNKS_MAX = 64
 """A kept table of more pieces than this is made one again."""
@@ -47,7 +48,7 @@ class Kept:
     for a plain selection. closed: of TUMBLE and HOP, what they cover.
     """
 
-    evaluated: Evaluated | LimitExceeded
+    evaluated: Evaluated | LimitExceeded | InternalError
     windows: tuple[WindowRange, ...] = ()
     ordinals: Int64Array | None = None
     closed: Closed | None = None
@@ -56,7 +57,7 @@ class Kept:
         """What is kept; first: so many rows of it at most, the first. Raises LimitExceeded, for what was too
         large to be kept too.
         """
-        if isinstance(self.evaluated, LimitExceeded):
+        if isinstance(self.evaluated, LimitExceeded | InternalError):
             raise self.evaluated
         found = self.evaluated.first(first)
         if found.rows.n > rows_max:
@@ -72,8 +73,10 @@ class Kept:
 class KeptAnswers:
     """The answers of the eager queries over one set of sources."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, defects: Defects | None = None) -> None:
+        """defects: the engine's."""
         self._limits = limits
+        self._defects = Defects() if defects is None else defects
         self._kept: dict[str, tuple[StandingQuery, Kept]] = {}
 
     def refresh(
@@ -89,14 +92,14 @@ class KeptAnswers:
         for query in queries:
             known = self._kept.get(query.query_id)
             before = known[1] if known is not None and known[0] is query else None
-            fresh[query.query_id] = (query, self._bring(query, query.at(at), composites, before))
+            fresh[query.query_id] = (query, self._bring(query, at, composites, before))
         self._kept = fresh
         return {query_id: kept for query_id, (_, kept) in fresh.items()}
 
     def bytes_of(self, query_id: str) -> int:
         """Bytes of what is kept for a query."""
         found = self._kept.get(query_id)
-        if found is None or isinstance(found[1].evaluated, LimitExceeded):
+        if found is None or isinstance(found[1].evaluated, LimitExceeded | InternalError):
             return 0
         ordinals = found[1].ordinals
         return int(found[1].evaluated.rows.nbytes) + (0 if ordinals is None else int(ordinals.nbytes))
@@ -119,8 +122,8 @@ class KeptAnswers:
                 streams=STREAMS,
             )
 
-        bound = query.query
         try:
+            bound, at = query.query, query.at(at)
             if bound.has_streams:  # what comes and goes is told by no window of a scan
                 return Kept(evaluated())
             scans = list(bound.scans())
@@ -138,6 +141,10 @@ class KeptAnswers:
             return Kept(evaluated(), windows)
         except LimitExceeded as refused:
             return Kept(refused)
+        except Exception as defect:  # noqa: BLE001  (the answer is one that cannot be given)
+            failed = internal(defect)
+            self._defects.note([query.query_id], failed)
+            return Kept(failed)
 
     def _by_windows(
         self, query: Query, at: ScanAt, evaluated: Callable[[], Evaluated], before: Kept | None
@@ -145,7 +152,7 @@ class KeptAnswers:
         closed = _closed(query, at)
         if before is None or closed is None or before.closed != closed:
             return Kept(evaluated(), closed=closed)
-        if isinstance(before.evaluated, LimitExceeded):
+        if isinstance(before.evaluated, LimitExceeded | InternalError):
             return before
         complete_from_ms = None if at.is_complete(query.scan) else at.gone_before_ms
         return Kept(before.evaluated.with_completeness(complete_from_ms), closed=closed)

@@ -24,6 +24,7 @@ from engine.model.answer import Answer, CatchingUp, Lost, QueryInfo, SourceInfo
 from engine.model.approximation import Approximation
 from engine.model.batch import Batch
 from engine.model.changes import Changes, Operator
+from engine.model.defects import Defects, internal
 from engine.model.limits import Limits
 from engine.model.maintenance import QueryOptions, Strategy
 from engine.model.source import SourceName, Stream
@@ -47,7 +48,14 @@ from engine.stems.data_stem import Rows
 from engine.views.recompute import History, answer_afresh, seam_ms
 from engine.windows.clauses import UNBOUNDED
 from engine.windows.source_clock import PartitionTime
-from tureen.errors import InstantOutOfRange, NotSupported, QueryPaused, UnknownQuery, UnknownSource
+from tureen.errors import (
+    InstantOutOfRange,
+    NotSupported,
+    QueryPaused,
+    TureenError,
+    UnknownQuery,
+    UnknownSource,
+)
 
 
 class Finding(Protocol):
@@ -96,6 +104,8 @@ class View:
     """What of answers is not exact, by query id; exact ones are not in it."""
     _catching_up: Mapping[str, CatchingUp] = field(default_factory=dict)
     """Sources that have not yet what their topics held, as whoever reads those knows."""
+    _defects: Defects | None = None
+    """Takes the queries whose answers could not be worked out by a defect: those end."""
 
     def snapshot(
         self,
@@ -111,8 +121,20 @@ class View:
         the first; ``rows.total`` has how many there are, and only those that are given count for rows_max.
         Cost: O(segments + log rows + rows out) where matches are kept as row lists, one pass over the
         window's words where they are dense; joins as :mod:`engine.operators.join` says.
-        Raises UnknownQuery, QueryPaused, InstantOutOfRange, LimitExceeded.
+        Raises UnknownQuery, QueryPaused, InstantOutOfRange, LimitExceeded; InternalError: a defect, which
+        ends the query, but where memory was short.
         """
+        try:
+            return self._snapshot(query_id, at_ms, rows_max, first)
+        except TureenError:
+            raise
+        except Exception as defect:
+            failed = internal(defect)
+            if self._defects is not None and not isinstance(defect, MemoryError):
+                self._defects.note([query_id], failed)
+            raise failed from defect
+
+    def _snapshot(self, query_id: str, at_ms: int | None, rows_max: int | None, first: int | None) -> Answer:
         query = self._standing(query_id)
         if query.paused:
             raise QueryPaused()

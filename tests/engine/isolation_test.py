@@ -1,0 +1,317 @@
+"""An unexpected exception in a query's own work ends that query alone.
+
+Every operator of graphs and every sink is made to fail in each of its methods, and every function that
+evaluates answers. The others are told what they would have been told, through a restart too.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import random
+import zlib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine.dataflow.graph import Graph
+from engine.dataflow.node import Node
+from engine.dataflow.sinks import Sink
+from engine.engine import Engine
+from engine.model.batch import versions
+from engine.model.source import SourceName, Stream
+from engine.model.step import Body, Position, Records, Register, Registration, Step, StepResult, Unregister
+from tests.changes.ways import TEXTS as CREATES
+from tests.dataflow.graph_test import JOINS, QUERIES, SETS
+from tests.dataflow.strategies_test import EARLY, FORETOLD
+from tests.engine.faulty import VICTIM, Fault, faulty
+from tests.engine.feed import plain
+from tests.memory_state import MemoryState
+from tests.strategies import batch_of
+from tureen.errors import InternalError
+
+ERRORS = (AssertionError, IndexError, KeyError, ZeroDivisionError, MemoryError, RuntimeError)
+RELEASING = """CREATE STREAM {0} (id BIGINT, k BIGINT, v BIGINT, ts TIMESTAMP, CONSTRAINT UNIQUE (id){1})
+WITH (timestamp = 'ts') RETAIN 3 MILLISECONDS"""
+STREAMS = (
+    *CREATES,
+    RELEASING.format("o", ""),
+    RELEASING.format(
+        "f", ", CONSTRAINT CLUSTERED (k) WITHIN 0 ROWS, CONSTRAINT REFERENCES (k) TO o (id) WITHIN 1 ROWS"
+    ),
+)
+OTHERS = {
+    "groups": "SELECT k, COUNT(*) AS c, MAX(w) AS m FROM s [RANGE 4 MILLISECONDS] GROUP BY k",
+    "rows": "SELECT k, v FROM s [RANGE 5 MILLISECONDS] WHERE v > 0",
+    "joined": "SELECT s.v, u.n FROM s [RANGE 6 MILLISECONDS] JOIN u [RANGE 4 MILLISECONDS] ON s.k = u.k",
+    "table": "SELECT k, p FROM h ORDER BY p DESC LIMIT 2",
+}
+"""Queries that stand beside; one of the victim's text besides."""
+TEXTS = (
+    *QUERIES,
+    *JOINS,
+    *SETS,
+    *FORETOLD,
+    *EARLY,
+    "SELECT MAX(v) AS m FROM s [RANGE 4 MILLISECONDS]",
+    "SELECT o.v, f.v AS w FROM o JOIN f ON o.id = f.k",
+    "ISTREAM(SELECT k, COUNT(*) AS c FROM f GROUP BY k)",
+    "SELECT k FROM s [ROWS 2 WHERE v > 0] WHERE w = 'a'",
+    "SELECT RSTREAM(k, v) FROM s [ROWS 2] WHERE v > 0",
+)
+OPTIONS: tuple[Mapping[str, str], ...] = (
+    {},
+    {"strategy": "upa"},
+    {"strategy": "upa", "structure": "negative"},
+    {"strategy": "direct"},
+    {"strategy": "nt"},
+)
+ROUNDS = 5
+NAMES = ("s", "u", "h", "m", "o", "f")
+Told = Mapping[str, Counter[Any]]
+
+
+class Driven:
+    """An engine driven as a shard does it: a query whose work failed is removed by the next step."""
+
+    def __init__(self, moving: Sequence[str] = NAMES) -> None:
+        """moving: the sources that get rows."""
+        self.engine = Engine()
+        self.moving = moving
+        self.rng = random.Random(7)
+        self.told: list[Told] = []
+        """Of each step but those that remove."""
+        self.errors: dict[str, InternalError] = {}
+        self.offset, self.clock_ms = 0, 10
+        for sql in STREAMS:
+            self.engine.create(sql)
+
+    def step(self, body: Body) -> StepResult:
+        result = self._step(body)
+        self.told.append(told_of(result))
+        self.engine.view()
+        while failed := self.engine.defects:
+            self.errors |= failed
+            removal = self._step(Unregister(tuple(failed)))
+            assert not set(told_of(removal)) - set(failed)
+            assert failed.keys() <= removal.broken.keys()
+            self.engine.view()
+        return result
+
+    def _step(self, body: Body) -> StepResult:
+        position = Position(0, self.engine.position.sequence + 1)
+        self.engine.enqueue(Step(position, self.clock_ms, body))
+        (result,) = self.engine.run()
+        return result
+
+    def register(self, name: str, text: str, **options: str) -> StepResult:
+        text += "" if "EMIT" in text else " EMIT CHANGES WITH (format = 'diff')"
+        return self.step(Register((Registration(name, text, options=options),)))
+
+    def rows(self) -> None:
+        """Some of each source."""
+        rng = self.rng
+        self.clock_ms += rng.choice((1, 2, 5))
+        for name in self.moving:
+            stream = self.engine.catalogue[name]
+            assert isinstance(stream, Stream)
+            at = self.clock_ms
+            rows = []
+            for _ in range(rng.randint(1, 5)):
+                self.offset += 1
+                at += rng.choice((0, 0, 1))
+                rows.append((0, self.offset, at, self._values(name, at)))
+            batch = batch_of(stream.schema, rows)
+            if stream.is_table:
+                batch = versions(stream, batch, np.zeros(len(rows), np.bool_))
+            self.step(Records(SourceName(name), batch, {0: self.offset + 1}))
+
+    def _values(self, name: str, at: int) -> tuple[Any, ...]:
+        rng = self.rng
+        if name == "s":
+            return rng.choice((0, 1, 2, None)), rng.choice((0.5, 1.5, -2.0, None)), rng.choice("ab"), at
+        if name in ("o", "f"):
+            return self.offset, self.offset - 5, rng.randint(0, 3), at
+        return rng.choice((0, 1, 2)), rng.randint(-2, 3), at
+
+    def restart(self) -> None:
+        store = MemoryState()
+        self.engine.save(store)
+        self.engine = Engine.restore(store)
+
+    def answers(self) -> dict[str, Counter[Any]]:
+        view = self.engine.view()
+        return {
+            name: Counter(map(repr, view.snapshot(name).table.to_pylist())) for name in self.engine._queries
+        }
+
+
+def told_of(result: StepResult) -> Told:
+    found: dict[str, Counter[Any]] = {}
+    for changes in result.changes:
+        rows = list(zip(*(plain(column) for column in changes.table.columns), strict=True))
+        for place, query_id in enumerate(changes.query_ids):
+            of = range(*changes.starts[place : place + 2].tolist())
+            keys = zip(
+                changes.weights[of.start : of.stop].tolist(),
+                changes.at_ms[of.start : of.stop].tolist(),
+                map(repr, rows[of.start : of.stop]),
+                strict=True,
+            )
+            found.setdefault(query_id, Counter()).update(keys)
+    return {name: counted for name, counted in found.items() if counted}
+
+
+@dataclass(frozen=True)
+class Course:
+    """What became of a course."""
+
+    told: Sequence[Told]
+    answers: Mapping[str, Counter[Any]]
+    errors: Mapping[str, InternalError] = field(default_factory=dict)
+
+    def without(self, *names: str) -> tuple[list[Told], Mapping[str, Counter[Any]]]:
+        """What others have of it."""
+        told = [{one: was for one, was in each.items() if one not in names} for each in self.told]
+        return told, {one: was for one, was in self.answers.items() if one not in names}
+
+
+def course(victim: Victim, fault: Fault | None = None, since: int = 0) -> Course:
+    """Rounds of rows, with a restart. since: the round at which the fault is armed, 0: as the victim comes."""
+    driven = Driven([name for name in NAMES if name in "suh" or f" {name} " in f"{victim.text} "])
+    for name, text in OTHERS.items():
+        driven.register(name, text)
+    driven.rows()
+    if fault is not None and not since:
+        fault.is_armed = True
+    driven.register(VICTIM, victim.text, **victim.options)
+    driven.register("twin", victim.text, **victim.options)
+    for at in range(1, ROUNDS):
+        if fault is not None and since == at:
+            fault.is_armed = True
+        driven.rows()
+        if at == ROUNDS - 2:
+            driven.restart()
+    if fault is not None:
+        fault.is_armed = False
+    driven.engine._check()
+    return Course(driven.told, driven.answers(), driven.errors)
+
+
+@dataclass(frozen=True)
+class Victim:
+    text: str
+    options: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+
+@functools.cache
+def undisturbed(victim: Victim) -> Course:
+    found = course(victim)
+    assert not found.errors
+    return found
+
+
+# --- operators of graphs, and sinks ---------------------------------------------------------------
+
+
+def all_below(of: type) -> Iterator[type]:
+    yield of
+    for each in of.__subclasses__():
+        yield from all_below(each)
+
+
+CLASSES = [
+    each
+    for each in dict.fromkeys([*all_below(Node), *all_below(Sink)])
+    if each.__module__.startswith("engine.")
+]
+
+
+@functools.cache
+def victims() -> Mapping[type, Victim]:
+    """A query that each class works for."""
+    found: dict[type, Victim] = {}
+    driven = Driven()
+    for options in OPTIONS:
+        for text in TEXTS:
+            if found.keys() >= set(CLASSES):
+                break
+            victim = Victim(text, options)
+            if driven.register(VICTIM, victim.text, **victim.options).failed:
+                continue
+            (graph,) = (graph for _, graph in driven.engine._following.graphs())
+            assert isinstance(graph, Graph)
+            sinks = (each.sink for each in graph._exits.values())
+            for each in (*graph._nodes.values(), *sinks):
+                for base in type(each).__mro__:
+                    found.setdefault(base, victim)
+            driven.step(Unregister((VICTIM,)))
+    return found
+
+
+def entries(of: type) -> list[str]:
+    """Its methods. What a node takes is told to lists and metrics alone."""
+    return [
+        name
+        for name, method in of.__dict__.items()
+        if inspect.isfunction(method) and name not in ("_check", "attributes")
+    ]
+
+
+ENTRIES = [(each, name) for each in CLASSES for name in entries(each)]
+FIRST = [
+    (each, name)
+    for each in CLASSES
+    for name in sorted(entries(each), key=lambda name: (not hasattr(each, name), zlib.crc32(name.encode())))[
+        :2
+    ]
+]
+"""Two of each."""
+HIT: set[type] = set()
+
+
+def check_fault(of: type, method: str, since: int) -> Fault:
+    """The victim ends, with whoever fails with it whatever is tried; the others are told what they would be."""
+    victim = victims()[of]
+    error = ERRORS[zlib.crc32(f"{of}{method}{since}".encode()) % len(ERRORS)]
+    expected = undisturbed(victim)
+    with faulty(of, method, Fault(error)) as fault:
+        found = course(victim, fault, since)
+    ended = set(found.errors)
+    assert ended <= {VICTIM, *(["twin"] if holds_rows(victim) else [])}
+    assert found.without(VICTIM, *ended) == expected.without(VICTIM, *ended)
+    if not fault.hits:
+        assert not ended
+        assert found.told == expected.told
+    elif ended:
+        assert VICTIM not in found.answers
+        assert found.errors[VICTIM].incident in str(found.errors[VICTIM])
+        assert error.__name__ in found.errors[VICTIM].trace
+    return fault
+
+
+def holds_rows(victim: Victim) -> bool:
+    """Whether its operators hold rows that streams let go of: what was lost of these cannot be made anew, so
+    those who share them end together.
+    """
+    return " o " in victim.text or " f " in victim.text
+
+
+def ids(of: object) -> str:
+    return of.__name__ if isinstance(of, type) else str(of)
+
+
+@pytest.mark.parametrize(("of", "method"), FIRST, ids=ids)
+def test_a_defect_of_an_operator_ends_its_query_alone(of: type, method: str) -> None:
+    check_fault(of, method, zlib.crc32(method.encode()) % 3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("since", range(3))
+@pytest.mark.parametrize(("of", "method"), ENTRIES, ids=ids)
+def test_a_defect_anywhere_in_an_operator_ends_its_query_alone(of: type, method: str, since: int) -> None:
+    check_fault(of, method, since)
