@@ -104,9 +104,12 @@ class Lifecycle:
             return True
         if standing.paused or paused:
             return False
-        before = standing.query
-        streams = {name: self._sources[name].stream for name in (*before.sources, *query.sources)}
-        return continues(before, query, streams)
+        try:
+            before = standing.query
+            streams = {name: self._sources[name].stream for name in (*before.sources, *query.sources)}
+            return continues(before, query, streams)
+        except Exception:  # noqa: BLE001  (the step will tell)
+            return True
 
     def unregister(self, query_ids: Sequence[str], told: PendingOutput) -> None:
         """Queries go; those that are not there are passed over."""

@@ -12,11 +12,13 @@ from typing import Any
 
 from broker.worker.broken import BrokenQueries
 from broker.worker.directory import Directory
+from broker.worker.emission import log_defects
 from broker.worker.shard_command import Bound
 from broker.worker.troubles import Trouble
 from engine.changes.output import output_of
 from engine.language.query import Query
 from engine.language.templates import Meaning
+from engine.model.defects import refusal_of
 from engine.model.source import SourceName, Stream
 from engine.operators.gather import schema_of
 from topics.control_records import Command
@@ -73,9 +75,9 @@ class Admission:
             self._outputs.release(command["name"])
             try:
                 judged.append(self._admitted(command, found, streams, ready))
-            except TureenError as refused:
+            except Exception as error:  # noqa: BLE001  (it is of this command alone)
                 self._outputs.release(command["name"])
-                judged.append(refused)
+                judged.append(_refusal(command, error))
         return judged
 
     def _admitted(
@@ -120,6 +122,10 @@ class Admission:
             return self._explained(missing)
         except (OptionRefused, QueryError, LimitExceeded) as refused:
             return refused
+        except TureenError:
+            raise
+        except Exception as defect:  # noqa: BLE001  (it is of this text alone)
+            return _refusal(command, defect)
         if bound.read.meaning is not None:
             return Admitted(bound)
         return NotSupported(
@@ -143,3 +149,10 @@ class Admission:
             and old.shard is not None
             and old.said == said(command["sql"], command.get("parameters"))
         )
+
+
+def _refusal(command: Command, error: Exception) -> TureenError:
+    """Why a command is refused; a defect goes to the log."""
+    refused = refusal_of(error)
+    log_defects({command["name"]: refused})
+    return refused

@@ -575,7 +575,7 @@ class Shard(threading.Thread):
                 self._ingestion.work(linger_s, outgoing)
             if waiting:  # a step that has just caused them took its time: it is shown first
                 self._steps.write_later(outgoing)
-            self._show(outgoing)
+            self._evaluate(outgoing)
             if outgoing.last is not None:
                 STEP_SECONDS.labels(str(self.number)).observe(time.perf_counter() - began_s)
                 self._steps.commit(outgoing)
@@ -597,7 +597,7 @@ class Shard(threading.Thread):
         self._pulse.beat()
         self._saving.save_last(self._steps.engine, self._steps.pending)
 
-    def _show(self, outgoing: Outgoing) -> None:
+    def _evaluate(self, outgoing: Outgoing) -> None:
         """Work out what the view after the steps so far shows; queries for which that fails go. Raises
         Interrupted.
         """

@@ -6,7 +6,7 @@ exactly these, or less where nothing is left to do, so that a replay finds the s
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from engine.promising.group import PromisingGroup
@@ -30,11 +30,15 @@ class _Taker:
 
     @property
     def left(self) -> bool:
-        return self.numbered.group is not None and self.group.left
+        return self.numbered.group is not None and self._of_group(lambda: int(self.group.left)) > 0
 
     def spend(self, units: int) -> int:
+        return self._of_group(lambda: self.group.spend(units, self.over.stands()))
+
+    def _of_group(self, found: Callable[[], int]) -> int:
+        """What the group says; 0 where it fails."""
         try:
-            return self.group.spend(units, self.over.stands())
+            return found()
         except Exception as defect:  # noqa: BLE001  (its queries end)
             self.over.promising.failed(self.numbered, defect)
             return 0

@@ -328,8 +328,12 @@ class SetGroups:
 
     def work(self) -> int:
         """How many units there is work for at least; 0: for none."""
-        left = (one.group.counts.short for one in self if one.group is not None and one.group.left)
-        return sum(max(1, short) for short in left)
+        units = 0
+        for one in self:
+            with self._work_of(one):
+                if one.group is not None and one.group.left:
+                    units += max(1, one.group.counts.short)
+        return units
 
     def group_of(self, query_id: str) -> Numbered | None:
         """The group of a query; None of one that is paused."""

@@ -92,7 +92,13 @@ class KeptAnswers:
         for query in queries:
             known = self._kept.get(query.query_id)
             before = known[1] if known is not None and known[0] is query else None
-            fresh[query.query_id] = (query, self._bring(query, at, composites, before))
+            try:
+                kept = self._bring(query, query.at(at), composites, before)
+            except Exception as defect:  # noqa: BLE001  (the answer is one that cannot be given)
+                failed = internal(defect)
+                self._defects.note([query.query_id], failed)
+                kept = Kept(failed)
+            fresh[query.query_id] = (query, kept)
         self._kept = fresh
         return {query_id: kept for query_id, (_, kept) in fresh.items()}
 
@@ -122,8 +128,8 @@ class KeptAnswers:
                 streams=STREAMS,
             )
 
+        bound = query.query
         try:
-            bound, at = query.query, query.at(at)
             if bound.has_streams:  # what comes and goes is told by no window of a scan
                 return Kept(evaluated())
             scans = list(bound.scans())
@@ -141,10 +147,6 @@ class KeptAnswers:
             return Kept(evaluated(), windows)
         except LimitExceeded as refused:
             return Kept(refused)
-        except Exception as defect:  # noqa: BLE001  (the answer is one that cannot be given)
-            failed = internal(defect)
-            self._defects.note([query.query_id], failed)
-            return Kept(failed)
 
     def _by_windows(
         self, query: Query, at: ScanAt, evaluated: Callable[[], Evaluated], before: Kept | None

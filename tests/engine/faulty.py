@@ -7,6 +7,9 @@ while its way is built.
 from __future__ import annotations
 
 import functools
+import inspect
+import sys
+import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,6 +18,9 @@ from unittest import mock
 from weakref import WeakSet
 
 from engine.dataflow.graph import Graph
+from engine.operators.maintained.ranked_aggregates import RankedAggregates
+from engine.results.kept import KeptAnswers
+from engine.results.view import View
 
 VICTIM = "victim"
 
@@ -75,3 +81,56 @@ def faulty(of: type, method: str, fault: Fault) -> Iterator[Fault]:
         mock.patch.object(Graph, "remove", removing),
     ):
         yield fault
+
+
+def _is_at_work(frame: types.FrameType | None) -> bool:
+    """Whether what runs works for the answer of the victim."""
+    while frame is not None:
+        named, of = frame.f_locals, frame.f_locals.get("self")
+        if isinstance(of, KeptAnswers) and getattr(named.get("query"), "query_id", None) == VICTIM:
+            return True
+        if isinstance(of, View) and named.get("query_id") == VICTIM:
+            return True
+        if isinstance(of, RankedAggregates) and (VICTIM in of or VICTIM in (named.get("queries") or ())):
+            return True
+        frame = frame.f_back
+    return False
+
+
+@contextmanager
+def faulty_function(original: types.FunctionType, fault: Fault) -> Iterator[Fault]:
+    """While a function, wherever it was imported to, raises in the work for the answer of the victim."""
+    code = original.__code__
+    whole = types.FunctionType(
+        code, original.__globals__, original.__name__, original.__defaults__, original.__closure__
+    )
+    whole.__kwdefaults__ = original.__kwdefaults__
+
+    def struck(*args: Any, **more: Any) -> Any:
+        if fault.is_armed and _is_at_work(sys._getframe()):
+            fault.hits += 1
+            raise fault.error("injected")
+        return whole(*args, **more)
+
+    def instead(*args: Any, **more: Any) -> Any:
+        return _struck(*args, **more)  # type: ignore[name-defined]  # noqa: F821
+
+    with mock.patch.dict(original.__globals__, {"_struck": struck}):
+        original.__code__ = instead.__code__
+        try:
+            yield fault
+        finally:
+            original.__code__ = code
+
+
+def functions_of(module: types.ModuleType) -> Iterator[types.FunctionType]:
+    """Functions and methods that are written in a module, as far as they can be made to fail."""
+    for one in vars(module).values():
+        if getattr(one, "__module__", None) != module.__name__:
+            continue
+        for each in vars(one).values() if inspect.isclass(one) else (one,):
+            found = getattr(each, "__func__", getattr(each, "fget", each))
+            if not isinstance(found, types.FunctionType) or found.__closure__:
+                continue
+            if found.__module__ == module.__name__ and found.__code__.co_filename == module.__file__:
+                yield found

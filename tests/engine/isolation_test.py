@@ -7,8 +7,12 @@ evaluates answers. The others are told what they would have been told, through a
 from __future__ import annotations
 
 import functools
+import importlib
 import inspect
+import pkgutil
 import random
+import sys
+import types
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,6 +22,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import engine.operators
 from engine.dataflow.graph import Graph
 from engine.dataflow.node import Node
 from engine.dataflow.sinks import Sink
@@ -28,7 +33,7 @@ from engine.model.step import Body, Position, Records, Register, Registration, S
 from tests.changes.ways import TEXTS as CREATES
 from tests.dataflow.graph_test import JOINS, QUERIES, SETS
 from tests.dataflow.strategies_test import EARLY, FORETOLD
-from tests.engine.faulty import VICTIM, Fault, faulty
+from tests.engine.faulty import VICTIM, Fault, faulty, faulty_function, functions_of
 from tests.engine.feed import plain
 from tests.memory_state import MemoryState
 from tests.strategies import batch_of
@@ -63,6 +68,9 @@ TEXTS = (
     "SELECT k FROM s [ROWS 2 WHERE v > 0] WHERE w = 'a'",
     "SELECT RSTREAM(k, v) FROM s [ROWS 2] WHERE v > 0",
 )
+TREE = "SELECT COUNT(*) AS c, SUM(v) AS t, MAX(v) AS m FROM s [RANGE 40 MILLISECONDS] WHERE v > 0"
+"""Its partial results are kept."""
+TEXTS += (TREE,)
 OPTIONS: tuple[Mapping[str, str], ...] = (
     {},
     {"strategy": "upa"},
@@ -181,7 +189,7 @@ class Course:
 
 
 def course(victim: Victim, fault: Fault | None = None, since: int = 0) -> Course:
-    """Rounds of rows, with a restart. since: the round at which the fault is armed, 0: as the victim comes."""
+    """Rounds of rows, with a restart. since: the round that the fault begins in; 0: as the victim comes."""
     driven = Driven([name for name in NAMES if name in "suh" or f" {name} " in f"{victim.text} "])
     for name, text in OTHERS.items():
         driven.register(name, text)
@@ -275,7 +283,7 @@ HIT: set[type] = set()
 
 
 def check_fault(of: type, method: str, since: int) -> Fault:
-    """The victim ends, with whoever fails with it whatever is tried; the others are told what they would be."""
+    """The victim ends alone, and the others are told what they would be without the fault."""
     victim = victims()[of]
     error = ERRORS[zlib.crc32(f"{of}{method}{since}".encode()) % len(ERRORS)]
     expected = undisturbed(victim)
@@ -315,3 +323,77 @@ def test_a_defect_of_an_operator_ends_its_query_alone(of: type, method: str) -> 
 @pytest.mark.parametrize(("of", "method"), ENTRIES, ids=ids)
 def test_a_defect_anywhere_in_an_operator_ends_its_query_alone(of: type, method: str, since: int) -> None:
     check_fault(of, method, since)
+
+
+# --- operators that are evaluated when an answer is asked for, or kept ------------------------------
+
+
+def modules() -> list[types.ModuleType]:
+    below = pkgutil.walk_packages(engine.operators.__path__, "engine.operators.")
+    return [importlib.import_module(each.name) for each in below]
+
+
+FUNCTIONS = {
+    f"{module.__name__}.{each.__qualname__}": each
+    for module in modules()
+    for each in functions_of(module)
+    if not each.__name__.startswith("__")
+}
+EAGER, LAZY = {"maintenance": "eager"}, {"maintenance": "lazy"}
+
+
+@functools.cache
+def evaluated() -> Mapping[str, Victim]:
+    """A query whose answer each function works for."""
+    names = {each.__code__: name for name, each in FUNCTIONS.items()}
+    found: dict[str, Victim] = {}
+    driven = Driven()
+    driven.rows()
+    for text in TEXTS:
+        for options in (EAGER, LAZY):
+            called: set[types.CodeType] = set()
+            sys.setprofile(lambda frame, event, _: called.add(frame.f_code) if event == "call" else None)  # noqa: B023
+            try:
+                driven.register(VICTIM, text, **options)
+                if text == TREE:
+                    driven.rows()
+                driven.engine.view().snapshot(VICTIM)
+            finally:
+                sys.setprofile(None)
+            driven.step(Unregister((VICTIM,)))
+            for code in called & names.keys():
+                found.setdefault(names[code], Victim(text, options))
+    return found
+
+
+def check_function(name: str, since: int) -> Fault:
+    victim = evaluated().get(name)
+    if victim is None:
+        pytest.skip("it works for no answer of these queries")
+    error = ERRORS[zlib.crc32(f"{name}{since}".encode()) % len(ERRORS)]
+    expected = undisturbed(victim)
+    with faulty_function(FUNCTIONS[name], Fault(error)) as fault:
+        found = course(victim, fault, since)
+    ended = set(found.errors)
+    assert ended <= {VICTIM}, (ended, [one.trace for one in found.errors.values()])
+    assert found.without(VICTIM) == expected.without(VICTIM)
+    assert not ended or error.__name__ in found.errors[VICTIM].trace
+    return fault
+
+
+MODULES = sorted({each.__module__ for each in FUNCTIONS.values()})
+ELSEWHERE = ("engine.operators.band", "engine.operators.earlier", "engine.operators.found_scan")
+"""They work for joins of many rows, answers of earlier instants, and queries with a preference."""
+
+
+@pytest.mark.parametrize("module", [each for each in MODULES if each not in ELSEWHERE])
+def test_a_defect_in_the_evaluation_of_an_answer_ends_its_query_alone(module: str) -> None:
+    name = next(name for name, each in FUNCTIONS.items() if each.__module__ == module and name in evaluated())
+    check_function(name, zlib.crc32(name.encode()) % 3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("since", range(3))
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_defect_anywhere_in_an_evaluation_ends_its_query_alone(name: str, since: int) -> None:
+    check_function(name, since)
