@@ -12,6 +12,7 @@ from engine.eddy.eddy import Timer
 from engine.language.parameters import text_of
 from engine.language.query import Query
 from engine.model.allotment import Allotment
+from engine.model.approximation import Expected
 from engine.model.attributes import Attribute, AttributeValue, edits
 from engine.model.source import SourceName
 from engine.model.summary import SummaryName
@@ -195,6 +196,22 @@ class Inspection(ABC):
         require_promised(standing, allotment, self._parts.catalogue)
         require_tolerated(standing.tolerance, expected, reads_of(standing.asked))
         return replace(allotment, expected=expected)
+
+    def measured(self, query_id: str) -> tuple[Expected, Expected] | None:
+        """How precise the answer of a query that is given less, or lacks rows that were shed, is expected to
+        be, and how precise it is by the rows that are there; None: it is neither. Raises UnknownQuery.
+        """
+        standing = self._parts.query(query_id)
+        shed = {
+            SourceName(tag.where): tag.missing.rows / max(1, tag.missing.due)
+            for tag in self._parts.shed.tags(standing)
+            if tag.missing is not None
+        }
+        given = standing.allotted
+        if given is None and not shed:
+            return None
+        expected = given.allotment.expected if given is not None else Expected()
+        return expected, self._parts.sets.of(standing).measured(standing, shed)
 
     def _selected(self, sql: str) -> Query:
         """What a SELECT means."""

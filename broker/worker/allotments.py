@@ -12,6 +12,7 @@ from dataclasses import replace
 from decimal import Decimal
 
 from engine.model.allotment import Allotment, ScanAllotment
+from engine.model.approximation import Expected
 from engine.model.attributes import Attribute, AttributeValue, Bounds
 from engine.model.source import SourceName, Stream
 from engine.overload.room import Room, rooms_of
@@ -48,6 +49,25 @@ def allotment_attributes(query: StandingQuery, streams: Streams) -> tuple[Attrib
     if not query.is_tolerant:
         return ()
     return tuple(attribute for _, attribute in _attributes(query, streams))
+
+
+def precision_attributes(expected: Expected, measured: Expected) -> tuple[Attribute, ...]:
+    """How precise an answer is expected to be, and is by the rows that are there."""
+    words = {
+        "fp": "share of its rows that are wrong",
+        "fn": "share of the rows due that are missing",
+        "error": "half the 95 % interval of its aggregates, relative to their values",
+    }
+    found = []
+    for name, about in words.items():
+        for suffix, told, how in (
+            ("", measured, "by the rows that are there"),
+            ("_expected", expected, "as expected when it was given less"),
+        ):
+            value = getattr(told, name)
+            if value is not None:
+                found.append(Attribute(name + suffix, value, f"{about}, {how}", unit="share"))
+    return tuple(found)
 
 
 def edited(

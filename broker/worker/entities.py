@@ -21,7 +21,7 @@ from typing import Any
 import orjson
 
 from broker import logs
-from broker.worker.allotments import allotment_attributes, edited
+from broker.worker.allotments import allotment_attributes, edited, precision_attributes
 from broker.worker.entries import QueryEntry
 from broker.worker.node import Node
 from broker.worker.query_attributes import query_attributes
@@ -205,7 +205,8 @@ class Entities:
             entry = self._node.directory.queries.get(name)
             if entry is not None and self._standing(name, entry) and reading.shared_by(name) is None:
                 reading = await self.read(0.0)  # it came after the last one was taken
-            return self._query(name, reading)
+            query = self._query(name, reading)
+            return replace(query, attributes=(*query.attributes, *await self._precision(name, entry)))
         number, name = self._place(id_)
         report = reading.reports.get(number)
         part = None if report is None else report.part(name)
@@ -220,6 +221,18 @@ class Entities:
             version_of(part.attributes),
             tuple(part_id(number, each) for each in part.reads),
         )
+
+    async def _precision(self, name: str, entry: QueryEntry | None) -> tuple[Attribute, ...]:
+        """Of a query that is given less, or lacks rows that were shed; none of others."""
+        if entry is None or entry.shard is None or entry.shard not in self._live():
+            return ()
+        try:
+            if not self._node.shards[entry.shard].view().approximation(name):
+                return ()
+            told = await self._node.shards.ask(entry.shard, lambda engine: engine.measured(name))
+        except UnknownQuery:  # it waits for its stream, or went
+            return ()
+        return () if told is None else precision_attributes(*told)
 
     def _query(self, name: str, reading: Reading) -> Entity:
         entry = self._node.directory.queries.get(name)

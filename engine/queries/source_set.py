@@ -43,6 +43,7 @@ from engine.queries.allowance import Allowance
 from engine.queries.coming import Coming
 from engine.queries.copies import copies_in
 from engine.queries.explain import Plan, estimated_rows, explain
+from engine.queries.measuring import measured
 from engine.queries.plan_preference import PlanPreference, plan_preference
 from engine.queries.planner import Planner, Setting
 from engine.queries.preparing import needs_matches
@@ -618,6 +619,11 @@ class SourceSet:
             return None if one is None else one.expected
 
         return expected
+
+    def measured(self, standing: StandingQuery, shed: Mapping[SourceName, float]) -> Expected:
+        """How precise an answer is by the rows that are there. shed: of sources, the share of rows due."""
+        at = self._setting().at
+        return measured(standing, self.sources, lambda query: list(estimated_rows(query, at)), shed)
 
     def expected(self, asked: Query, less: Query) -> Expected:
         """What an answer may expect that is that of ``less``, where another query is asked."""

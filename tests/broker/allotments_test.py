@@ -67,6 +67,10 @@ def test_a_count_is_given_fewer_rows_and_all_again(shared: Broker, name: str) ->
     (listed,) = told["approximation"]
     assert {**listed, "expected": None} == {**tag, "expected": None}
     assert listed["expected"]["error"] == pytest.approx(tag["expected"]["error"], rel=0.2)  # not measured
+    attributes = shared.http.get(f"/entities/query/{counted}").json()["attributes"]
+    precision = {one["name"]: one["value"] for one in attributes if one["unit"] == "share"}
+    assert precision["error"] == pytest.approx(precision["error_expected"], abs=0.05)
+    assert precision["fn"] == precision["fn_expected"] == 0.0
     explained = shared.http.post("/statements", json={"sql": f"EXPLAIN '{counted}'"})
     assert explained.status_code == 200, explained.text
 

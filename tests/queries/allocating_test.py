@@ -79,6 +79,24 @@ def test_rows_go_with_the_budget_and_come_with_it() -> None:
     assert answer.complete_from_ms is not None
 
 
+def test_what_is_missing_is_measured_beside_what_is_expected() -> None:
+    feed = fed("1 DAY", q="SELECT k, v FROM s [RANGE 1000 MILLISECONDS] | max_fn=0.9")
+    assert feed.engine.measured("q") is None
+    hand = feed.engine.expecting("q", Allotment((ScanAllotment(500),), by_hand=True))
+    give(feed, {"q": hand})
+    # Half of the time, but most of the rows: they came in a burst.
+    feed.put(*ticks(list(range(2_001, 2_600, 20))))
+    told = feed.engine.measured("q")
+    assert told is not None
+    expected, found = told
+    assert expected.fn == pytest.approx(0.5)
+    stamps = [*range(1, 2_001, 4), *range(2_001, 2_600, 20)]
+    now_ms = feed.now_ms()
+    due = sum(now_ms - 1_000 <= at <= now_ms for at in stamps)
+    assert found.fn == pytest.approx(1 - len(feed.rows("q")) / due)
+    assert found.fn > 0.7
+
+
 def test_what_exact_readers_need_stays_and_costs_nothing() -> None:
     feed = fed(exact="SELECT k FROM s [RANGE 700 MILLISECONDS]", q=WIDE)
     exact = feed.rows("exact")
