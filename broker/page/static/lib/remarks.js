@@ -14,8 +14,10 @@ export const behindWords = ({ source, read, of, waiting, lost }) => {
 /** Sources that have not yet what their topics held, and rows that are missing since their condition failed. @param {{of: any}} props */
 export const Remarks = ({ of }) => {
   const behind = of.catching_up ?? [];
+  const nulls = of.errors ?? 0;
   const failed = of.condition_errors ?? of.predicate_errors ?? 0;
   return html`
     ${behind.map((one) => html`<p key=${one.source} class="warn" role="status">Incomplete: ${behindWords(one)}</p>`)}
-    ${failed > 0 && html`<p class="warn">${failed === 1 ? "1 row is" : `${count(failed)} rows are`} not in the answer: their condition could not be computed.</p>`}`;
+    ${failed > 0 && html`<p class="warn">${failed === 1 ? "1 row is" : `${count(failed)} rows are`} not in the answer: their condition could not be computed.</p>`}
+    ${nulls > 0 && html`<p class="warn">${nulls === 1 ? "1 value" : `${count(nulls)} values`} could not be computed: a selected one is NULL.</p>`}`;
 };

@@ -20,7 +20,8 @@ const WORDS = {
     `Of ${tag.where}, ${given} of the rows are read${asked ? `, ${asked} would be exact` : ""}; which ones is decided by their hash.`,
   window: (tag, given, asked) => `The window over ${tag.where} is ${given}${asked ? ` instead of ${asked}` : ""}.`,
   synopsis: (tag, given, asked) => `A compressed state of ${given} answers for ${tag.where}${asked ? `; exactness takes ${asked}` : ""}.`,
-  shed: (tag, given) => `Rows of ${tag.where} were dropped under load: ${given} are missing${tag.rows_missing === undefined ? "" : `, ${count(tag.rows_missing)} of ${count(tag.rows_due)}`}.`,
+  shed: (tag, given) =>
+    `Rows of ${tag.where} were dropped under load: ${given} are missing${tag.rows_missing === undefined ? "" : `, ${count(tag.rows_missing)} of ${count(tag.rows_due)}`}.`,
   constraint: (tag, given) => `Rows of ${tag.where} broke a promise of their source: ${given}.`,
   preference: (tag) => `There was no time yet for all rows of ${tag.where} that are due.`,
 };

@@ -1,6 +1,7 @@
 // What came of statements: tables, plans, registered queries with their handle, refusals.
 
 import { ExplainTree } from "../../lib/explain.js";
+import { Remarks } from "../../lib/remarks.js";
 import { Sql } from "../../lib/sql.js";
 import { count } from "../../lib/units.js";
 import { Badge, Card, Copy, ErrorBox, Instant } from "../../lib/widgets.js";
@@ -32,7 +33,8 @@ export const ResultTable = ({ columns, rows, label }) => {
 const Answered = ({ told }) => html`
   <${ResultTable} columns=${told.columns.map((one) => one.name)} rows=${told.rows} label="Rows of the answer" />
   <p class="dim">${told.rows_total > told.rows.length ? `The first of ${count(told.rows_total)} rows; ` : ""}as of NOW <${Instant} ms=${told.now_ms} /> UTC. It was asked once, and nothing of it stays.</p>
-  ${told.complete === false && html`<p class="warn">The answer is not complete${told.complete_from_ms == null ? "" : html`: it is from <${Instant} ms=${told.complete_from_ms} /> UTC on`}.</p>`}
+  ${told.complete_from_ms != null && html`<p class="warn">The answer is not complete: it is from <${Instant} ms=${told.complete_from_ms} /> UTC on.</p>`}
+  <${Remarks} of=${told} />
   <${Warnings} warnings=${told.warnings ?? []} />
   ${told.approximation?.length > 0 && html`<${Tags} tags=${told.approximation} />`}`;
 
