@@ -87,22 +87,26 @@ class Preparations:
                     outcomes[place] = {"state": "ERROR", "error": refusal.as_dict(), "position": None}
                 elif not self._is_prepared(command):
                     asked[place] = command
-        begun = [one for one in asked.values() if one.name not in self._waiting]
-        if begun:
-            self._trials.begin(begun)  # samples of rows are evaluated
-            self._pulse.beat(preparing([one.name for one in begun]))
-            made = engine.preparations([registration_of(one) for one in begun])
-            self._trials.over([one.name for one in begun if not self._died_over(one)])
-            for one in begun:
-                if one.name in made:
-                    self._waiting[one.name] = _Waiting(one, made[one.name])
-                    log.info("registration_prepared", shard=self._number, query=one.name)
-            self._tell()
+        for group in self.groups([one for one in asked.values() if one.name not in self._waiting]):
+            self._prepare(engine, group)
         for place, one in asked.items():
             if one.name in self._waiting:
                 error = BeingPrepared(self.progress.get(one.name, 0.0))
                 outcomes[place] = {"state": "PENDING", "error": error.as_dict(), "position": None}
         return outcomes
+
+    def _prepare(self, engine: Engine, commands: Sequence[ShardCommand]) -> None:
+        """Find out which of some registrations are dear, for which conditions are tried on some rows."""
+        names = [one.name for one in commands]
+        self._trials.begin(commands)
+        self._pulse.beat(preparing(names))
+        made = engine.preparations([registration_of(one) for one in commands])
+        self._trials.rest(names)
+        for one in commands:
+            if one.name in made:
+                self._waiting[one.name] = _Waiting(one, made[one.name])
+                log.info("registration_prepared", shard=self._number, query=one.name)
+        self._tell()
 
     def _comes(self, command: ShardCommand) -> bool:
         """Whether a command registers what does not stand so, and may be dear."""
@@ -175,6 +179,7 @@ class Preparations:
             did = waiting.made.some()
             if waiting.made.is_done and not did:
                 self.prepared |= {name}
+                self._trials.rest([name])
             elif not did and not waiting.runs:
                 self._run_beside(waiting)
             self._tell()

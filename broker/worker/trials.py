@@ -65,6 +65,12 @@ class Trials:
             self._at_work |= coming
             self._note()
 
+    def rest(self, names: Iterable[str]) -> None:
+        """Nothing is done for them at present: if a worker dies now it is not over them."""
+        known = [name for name in names if self._at_work.pop(name, None) is not None]
+        if known:
+            self._note()
+
     def over(self, names: Iterable[str]) -> None:
         """They have come, are refused or given up: they end no worker."""
         known = [name for name in names if self.knows(name)]

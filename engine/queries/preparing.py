@@ -124,6 +124,7 @@ class Preparation(InSlices):
             source.release(slots)
             self._outdate(source)
         self._held = []
+        self._parts.may_owe = True
 
 
 def needs_matches(coming: Coming) -> bool:

@@ -81,6 +81,7 @@ def test_a_shard_that_hangs_again_and_again_is_held_until_its_query_is_unregiste
     assert one.http.delete(f"/queries/{bad}").status_code == 200
     one.await_ready()
     wait_until(lambda: one.rows(good) == [[24]], 60.0)
+    wait_until(lambda: one.state(later.json()["handle"]) == "RUNNING", 60.0)  # it is said again
     wait_until(lambda: one.rows(later.json()["handle"]) == [[23]], 60.0)
     assert one.state(bad) is None
     one.kill()

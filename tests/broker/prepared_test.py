@@ -220,14 +220,19 @@ def test_a_registration_over_which_workers_died_is_tried_once_more_then_refused(
 
 
 @pytest.mark.parametrize("one", [5_000], indirect=True)
-def test_a_condition_that_does_not_end_is_refused_and_holds_no_shard(one: Broker, name: str) -> None:
-    """The worker hangs with it twice; the third does not try."""
-    handle = "A" * 43
+def test_a_condition_that_does_not_end_is_refused_and_holds_no_shard(
+    one: Broker, name: str, gate: Gate
+) -> None:
+    """The worker hangs with it twice, the second time alone; the third does not try."""
+    gate.open()
+    handle, beside = "A" * 43, "B" * 43
     one.publish(handle, {"sql": f"SELECT id FROM {name} WHERE endless(id) = 7 EMIT CHANGES"})
+    one.publish(beside, {"sql": dear(name)})
     until(lambda: len(lives.read(one.data_dir)) == 2, "two workers hung")
     one.await_ready()
     until(lambda: one.state(handle) == "ERROR")
     assert error(one, handle)["code"] == "registration_ends_worker"
+    until(lambda: one.state(beside) == "RUNNING", "what came with it is not refused")
     assert query_id(handle) in lives.read(one.data_dir)[0].at  # the reason names the query
     assert one.http.delete(f"/queries/{handle}").status_code == 200
     later = one.register(f"SELECT MAX(id) AS m FROM {name} [RANGE 1 DAY]")

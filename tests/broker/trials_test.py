@@ -45,6 +45,15 @@ def test_what_came_is_given_up_or_was_stopped_ends_no_worker(tmp_path: Path) -> 
     assert not path.exists()
 
 
+def test_one_for_which_nothing_is_done_at_present_ends_no_worker(tmp_path: Path) -> None:
+    path = tmp_path / "0.trials.json"
+    trials = after_a_death(path, DEAR, OTHER)
+    trials.begin([DEAR, OTHER])
+    trials.rest(["other"])
+    again = Trials(path)
+    assert (again.ends_of(DEAR), again.ends_of(OTHER)) == (2, 1)
+
+
 def test_a_file_that_was_cut_off_says_nothing(tmp_path: Path) -> None:
     path = tmp_path / "0.trials.json"
     path.write_text('{"at_work": {"dear"')

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import engine.queries.preparing
@@ -204,6 +204,7 @@ def rows_of(changes: Changes) -> list[tuple[Any, ...]]:
     st.sampled_from(["STREAM", "TABLE"]),
     st.lists(st.tuples(st.sampled_from("pppsssccrrrughoc"), st.integers(1, 9)), min_size=4, max_size=24),
 )
+@example(154892, "STREAM", [*zip("pouspsssu", (5, 4, 6, 3, 7, 9, 5, 9, 8), strict=True)])
 @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_course(seed: int, kind: str, course: list[tuple[str, int]]) -> None:
     twins = Twins(seed, kind)
