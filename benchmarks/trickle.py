@@ -33,6 +33,7 @@ from benchmarks.shares import of_kafka, shares
 from tureen.protocol import TopicNames
 
 SETTLED_S = 5.0
+SHARED_RESULTS = TopicNames().results + ".log"
 GROUPS = 10
 
 
@@ -158,9 +159,10 @@ def _alone(kafka: str, topics: int, options: argparse.Namespace) -> float:
     return share
 
 
-def watch(kafka: str, seen: list[tuple[float, bytes]], over: threading.Event) -> None:
-    """Note what is committed of the shared result topic, and when it came."""
-    topic = TopicNames().results + ".log"
+def watch(
+    kafka: str, seen: list[tuple[float, bytes]], over: threading.Event, topic: str = SHARED_RESULTS
+) -> None:
+    """Note what is committed of a result topic, and when it came."""
     consumer = Consumer(
         {
             "bootstrap.servers": kafka,
