@@ -192,7 +192,9 @@ class Inspection(ABC):
         if not allotment:
             return allotment
         coming = allotted(standing, allotment, self._parts.position, self._parts.catalogue)
-        expected = self._parts.sets.of(standing).expected(standing.asked, coming.query)
+        expected = self._parts.sets.of(standing).expected(
+            standing.asked, coming.query, self._parts.shed.shares(standing)
+        )
         require_promised(standing, allotment, self._parts.catalogue)
         require_tolerated(standing.tolerance, expected, reads_of(standing.asked))
         return replace(allotment, expected=expected)
@@ -202,11 +204,7 @@ class Inspection(ABC):
         be, and how precise it is by the rows that are there; None: it is neither. Raises UnknownQuery.
         """
         standing = self._parts.query(query_id)
-        shed = {
-            SourceName(tag.where): tag.missing.rows / max(1, tag.missing.due)
-            for tag in self._parts.shed.tags(standing)
-            if tag.missing is not None
-        }
+        shed = self._parts.shed.shares(standing)
         given = standing.allotted
         if given is None and not shed:
             return None
@@ -290,7 +288,8 @@ class Inspection(ABC):
     def allocation_problem(self) -> EngineProblem | None:
         """What standing queries would hold and may be given less; None: nobody tolerates that."""
         at = {name: seen for over in self._parts.sets for name, seen in over.stands().items()}
-        return engine_problem(self._parts.queries.values(), self._parts.sources, at, self._state_bytes)
+        queries, sources = self._parts.queries.values(), self._parts.sources
+        return engine_problem(queries, sources, at, self._state_bytes, self._parts.shed.shares)
 
     def _state_bytes(self) -> dict[SourceName, float]:
         """By source, what is kept for windows over it besides its rows; that of several in equal parts."""

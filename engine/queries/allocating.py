@@ -52,8 +52,10 @@ def engine_problem(
     sources: Mapping[str, Source],
     at: Mapping[SourceName, ScanAt],
     state_bytes: Callable[[], Mapping[SourceName, float]],
+    shed_of: Callable[[StandingQuery], Mapping[SourceName, float]],
 ) -> EngineProblem | None:
-    """at: how sources stand. state_bytes: by source, of what is kept for windows besides its rows. None:
+    """at: how sources stand. shed_of: of a query, the share of the rows of its sources that was shed for it.
+    state_bytes: by source, of what is kept for windows besides its rows. None:
     nobody tolerates anything.
     """
     tolerant: list[StandingQuery] = []
@@ -77,7 +79,7 @@ def engine_problem(
             query = one.asked
             known = trees[like] = query, rooms_of(query, streams, one.tolerance)
         asked[one.query_id] = known
-        readers.append(Reader(one.query_id, known[0], one.tolerance, one.weight))
+        readers.append(Reader(one.query_id, known[0], one.tolerance, one.weight, shed=shed_of(one)))
     named = {name for one in readers for name in one.query.sources}
     reach_ms = _reaches(tolerant)
     widest_ms = _reaches(tolerant, lambda one: one.asked)

@@ -76,12 +76,14 @@ class _Lack(NamedTuple):
 
 class _Reader(NamedTuple):
     """classes: of the scans that let rows go. blind: the sources of which no other scan of the query sees
-    every row.
+    every row. is_full: it is given less already, maybe as much as its bounds allow, so that nothing more is
+    shed for it.
     """
 
     classes: tuple[tuple[SourceName, _Class], ...]
     blind: frozenset[SourceName]
     weight: float
+    is_full: bool
 
 
 class ShedReaders:
@@ -110,8 +112,9 @@ class ShedReaders:
         if not classes:
             return
         blind = frozenset(name for name, _ in classes if name not in seeing)
-        weight = standing.weight
-        self._readers[standing.query_id] = _Reader(tuple(classes), blind, weight)
+        is_bounded = any(bound < 1.0 for bound in standing.tolerance.named().values())
+        is_full = standing.allotted is not None and is_bounded
+        self._readers[standing.query_id] = _Reader(tuple(classes), blind, standing.weight, is_full)
         for name, one in classes:
             self._classes.setdefault(name, {}).setdefault(one, {})[standing.query_id] = None
 
@@ -133,9 +136,17 @@ class ShedReaders:
         if classes is None:
             return NOTHING_TO_SHED
         readers = [self._readers[one] for one in {one for held in classes.values() for one in held}]
+        # Rows of a level are hidden from all whose level is as high: from none of those that are full.
+        full = [
+            each.level for one in readers if one.is_full for source, each in one.classes if source == name
+        ]
+        least = max(full, default=0)
+        levels = tuple(sorted({one.level for one in classes if one.level > least}))
+        if not levels:
+            return NOTHING_TO_SHED
         blind = sum(name in one.blind for one in readers)
-        levels = tuple(sorted({one.level for one in classes}))
-        return Sheddable(levels, math.fsum(one.weight for one in readers), queries > blind)
+        weight = math.fsum(one.weight for one in readers)
+        return Sheddable(levels, weight, bool(full) or queries > blind)
 
     def moved(self, name: SourceName) -> Iterator[str]:
         """Queries whose tags over a source are others after the step at hand."""
@@ -154,6 +165,15 @@ class ShedReaders:
             if (told and told.told) != (lack and lack.told):
                 self._lacks[name, one] = lack
                 yield from queries
+
+    def shares(self, standing: StandingQuery) -> dict[SourceName, float]:
+        """Of each source of which the answer lacks rows that were shed, how large a share of those due."""
+        reader, found = self._readers.get(standing.query_id), dict[SourceName, float]()
+        for name, one in () if reader is None else reader.classes:
+            lack = self._lack(self._sources[name], one)
+            if lack is not None:
+                found[name] = max(found.get(name, 0.0), lack.share)
+        return found
 
     def tags(self, standing: StandingQuery) -> Iterator[Approximation]:
         """A tag for each source of which the answer lacks rows that were shed."""

@@ -625,10 +625,15 @@ class SourceSet:
         at = self._setting().at
         return measured(standing, self.sources, lambda query: list(estimated_rows(query, at)), shed)
 
-    def expected(self, asked: Query, less: Query) -> Expected:
-        """What an answer may expect that is that of ``less``, where another query is asked."""
+    def expected(self, asked: Query, less: Query, shed: Mapping[SourceName, float]) -> Expected:
+        """What an answer may expect that is that of ``less``, where another query is asked. shed: as of
+        :meth:`measured`.
+        """
         at = self._setting().at
-        late = {name: source.late_share for name, source in self.sources.items()}
+        late = {
+            name: 1.0 - (1.0 - source.late_share) * (1.0 - shed.get(name, 0.0))
+            for name, source in self.sources.items()
+        }
         shape = shape_of_query(
             asked, lambda query: list(estimated_rows(query, at)), late, copies_of=copies_in(self.sources)
         )

@@ -7,13 +7,15 @@ import pytest
 
 from engine.language.query import CreateStream
 from engine.language.statements import parse
+from engine.model.allotment import Allotment, ScanAllotment
 from engine.model.batch import Batch, Column
 from engine.model.limits import Limits
 from engine.model.shed import LEVEL_MAX, Shed
 from engine.model.source import Stream
-from engine.model.step import CreateSource, Heartbeat, Records, Register, Registration
+from engine.model.step import Allocate, CreateSource, Heartbeat, Records, Register, Registration
 from tests.differential.agreement import EngineSubject
 from tests.memory_state import MemoryState
+from tureen.errors import AllotmentRefused
 
 N = 100
 HOUR_MS = 3_600_000
@@ -66,6 +68,25 @@ def test_tolerant_query_lacks_what_was_shed_and_says_so_until_its_window_has_pas
     bring(subject, 2 * N)
     assert not subject.engine.view().approximation("blind")
     assert subject.answer("blind") == subject.answer("exact")
+
+
+def test_what_is_shed_and_what_is_given_less_are_under_one_bound() -> None:
+    subject = subject_of()
+    subject.register("blind", "SELECT v FROM s [RANGE 99 SECONDS]", {"max_fn": "0.6"})
+    subject.register("other", "SELECT v FROM s [RANGE 99 SECONDS]", {"max_fn": "0.9"})
+    bring(subject, 0)
+    bring(subject, N, Shed(500_000, {0: (N, N + 50)}), count=50)
+    bring(subject, N + 50, count=50)
+    engine = subject.engine
+    half = Allotment((ScanAllotment(50_000),), by_hand=True)
+    with pytest.raises(AllotmentRefused, match=r"missing rows of 0\.7"):
+        engine.expecting("blind", half)
+    assert engine.sheddable("s").levels == (600_000, 900_000)
+    less = engine.expecting("blind", Allotment((ScanAllotment(90_000),), by_hand=True))
+    subject.apply(subject.next_step(HOUR_MS * 2 * N, Allocate((("blind", less),))))
+    # Nothing more is shed for the one that is given less; of what the other allows it sees every row.
+    assert engine.sheddable("s").levels == (900_000,)
+    assert engine.sheddable("s").is_seen
 
 
 def test_rows_that_nobody_read_are_told_to_queries_that_come_later() -> None:

@@ -190,11 +190,33 @@ def budgets(seed: int, case: Case, rng: np.random.Generator, count: int) -> Iter
         yield Found(case.name, told, true, f"{share:.2f} of the bytes", fp, bound, unreachable)
 
 
-PATHS = ("allotments", "hand edits", "budgets")
+def sheds(seed: int, count: int) -> Iterator[Found]:
+    """Runs of rows are shed at random: what the tag counts is what is missing."""
+    rng, world = np.random.default_rng(seed), World(seed)
+    sql = f"SELECT id FROM s [RANGE {WINDOW_MS} MILLISECONDS]"
+    world.register("exact", sql)
+    world.register("given", sql, max_fn="1")
+    world.feed(2 * WINDOW_MS)
+    for _ in range(count):
+        # Whole seconds, after each of which it is looked what is missing.
+        span_ms = 1_000 * int(rng.integers(1, 3))
+        shed = rng.random() < 0.4
+        world.feed(span_ms, {"s": 1_000_000} if shed else None)
+        answer = world.answer("given")
+        tag = next(iter(answer.approximation), None)
+        told = 0.0 if tag is None else tag.amount / 100
+        true, fp = rows_apart([(world.answer("exact").table, answer.table)])
+        yield Found("selection", told, true, f"{span_ms} ms {'shed' if shed else 'read'}", fp)
+
+
+PATHS = ("allotments", "hand edits", "budgets", "sheds")
 
 
 def runs(path: str, name: str, count: int, seed: int) -> Iterator[Found]:
     """So many allocations of a case."""
+    if path == "sheds":
+        yield from sheds(seed, count) if name == "selection" else ()
+        return
     case, rng = CASES[name], np.random.default_rng(seed)
     if path == "budgets":
         yield from budgets(seed, case, rng, count)

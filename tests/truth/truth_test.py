@@ -17,6 +17,7 @@ FEW = {
     "allotments": [name for name, case in CASES.items() if case.keys is None or "r" not in "".join(case.cut)],
     "hand edits": ["join", "in", "count over a join", "except all"],
     "budgets": ["join", "count over a join", "join in in"],
+    "sheds": ["selection"],
 }
 """Without samples, which take many queries to tell their error of."""
 MANY = {"allotments": 20, "hand edits": 10, "budgets": 8}
@@ -33,7 +34,7 @@ def assert_true(found: Sequence[Found], near: float) -> None:
 @pytest.mark.parametrize("path", FEW)
 def test_tags_are_true(path: str) -> None:
     for name in FEW[path]:
-        count = 1 if path == "allotments" else 3
+        count = {"allotments": 1, "sheds": 20}.get(path, 3)
         if found := list(runs(path, name, count, seed=7)):
             assert_true(found, 2 * NEAR)
 

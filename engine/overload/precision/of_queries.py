@@ -9,7 +9,7 @@ of that query; queries of one plan are solved as one (:mod:`.grouping`).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from engine.language.query import Query, Scan
 from engine.model.source import SourceName, Stream
@@ -36,7 +36,7 @@ from engine.windows.clauses import TimeWindow
 @dataclass(frozen=True, slots=True)
 class Reader:
     """A query that stands. cpu_ns: of each second, that it takes when it is given all. fixed: it is given
-    what it asks for, whatever it tolerates.
+    what it asks for, whatever it tolerates. shed: of sources, the share of their rows that it lacks already.
     """
 
     query_id: QueryId
@@ -45,6 +45,7 @@ class Reader:
     weight: float = 1.0
     cpu_ns: float = 0.0
     fixed: bool = False
+    shed: Mapping[SourceName, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +153,10 @@ def problem_of(
         if like not in shapes:
             scans = tuple(one.query.scans())
             turned = _turned(scans, own, widest_ms, rates=rates)
-            shape = shape_of_query(one.query, rows_of, late, turned, copies_of=copies_of)
+            lost = late | {
+                name: 1.0 - (1.0 - late.get(name, 0.0)) * (1.0 - share) for name, share in one.shed.items()
+            }
+            shape = shape_of_query(one.query, rows_of, lost, turned, copies_of=copies_of)
             shapes[like] = scans, shape, shape.plan
         scans, shape, plan = shapes[like]
         if not shape.knobs:
