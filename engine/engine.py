@@ -16,6 +16,7 @@ from collections import deque
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
+from engine.dataflow.buffers.settings import StateSettings
 from engine.eddy.eddy import Timer
 from engine.embedding import Embedding
 from engine.inspection import Inspection
@@ -89,13 +90,17 @@ class Engine(Embedding, Inspection, Persistence):
         costs: Costs | None = None,
         timer: Timer | None = None,
         clock: Clock | None = None,
+        state: StateSettings | None = None,
     ) -> None:
         """functions: what texts may call. costs: measured times, for the choice of maintenance; without them
         every open choice is lazy. timer: measures what visits of the eddy's modules take; without one
         they tell what work they are. clock: computing time of the thread, divided among entities; without one
-        they took none.
+        they took none. state: what
+        state is made with, of other engines too perhaps.
         """
-        parts = self._parts = Parts(limits or Limits(), functions, costs, timer, clock)
+        parts = self._parts = Parts(
+            limits or Limits(), functions, costs, timer, clock, state or StateSettings()
+        )
         self._sources = parts.sources
         self._queries = parts.queries
         self._sets = parts.sets
@@ -125,12 +130,13 @@ class Engine(Embedding, Inspection, Persistence):
         costs: Costs | None = None,
         timer: Timer | None = None,
         clock: Clock | None = None,
+        state: StateSettings | None = None,
     ) -> Engine:
         """An engine as of the store's position; empty where the store is. Matches are computed again.
 
         Raises the refusal of a stored statement that this version does not accept any more.
         """
-        engine = cls(limits, functions=functions, costs=costs, timer=timer, clock=clock)
+        engine = cls(limits, functions=functions, costs=costs, timer=timer, clock=clock, state=state)
         position = store.position()
         if position is not None:
             restore(engine._parts, store, position)

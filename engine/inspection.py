@@ -53,7 +53,7 @@ class Inspection(ABC):
                 Attribute("queries", len(self._parts.queries), "standing queries"),
                 Attribute("sources", len(self._parts.sources), "streams"),
             ),
-            buffers.MODULE: buffers.attributes(),
+            buffers.MODULE: self._parts.state.attributes(),
             SCHEDULER: self._parts.scheduler.attributes(),
         }
         for name, source in self._parts.sources.items():
@@ -254,7 +254,7 @@ class Inspection(ABC):
         kind, _, of = module.partition("/")
         match kind:
             case buffers.MODULE:
-                buffers.change(name, value)
+                self._parts.state.change(name, value)
                 self._parts.following.forget()
             case "scheduler":
                 self._parts.scheduler.set_policy(str(value))
@@ -276,7 +276,7 @@ class Inspection(ABC):
         source = self._parts.sources.get(of)
         match kind:
             case buffers.MODULE:
-                return buffers.attributes()
+                return self._parts.state.attributes()
             case "scheduler":
                 return self._parts.scheduler.attributes()
             case "query-stem" if source is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
+from engine.dataflow.buffers.settings import StateSettings
 from engine.eddy.eddy import Timer
 from engine.language.functions import FunctionCatalogue
 from engine.model.approximation import Approximation
@@ -73,12 +74,15 @@ class Parts:
         costs: Costs | None,
         timer: Timer | None,
         clock: Clock | None,
+        state: StateSettings,
     ) -> None:
         """As :class:`engine.engine.Engine` has them."""
         self.watch = Stopwatch(clock)
         self.usage = Usage()
         """Of steps, besides what their parts use."""
         self.timer = timer
+        self.state = state
+        """What state is made with."""
         self.limits = limits
         self.position = BEGINNING
         self.clock_ms = 0
@@ -86,16 +90,18 @@ class Parts:
         self.may_owe = True
         """Whether matches over old rows may be owed to queries."""
         self.planner = Planner(costs)
-        self.catalogue = Catalogue(limits, functions, timer, self.watch)
+        self.catalogue = Catalogue(limits, functions, timer, self.watch, state.capacities)
         self.sources = self.catalogue.sources
         self.references = ReferenceChecks(self.sources)
         self.defects = Defects()
         """Queries whose own work failed, which a step is to remove."""
-        self.sets = SourceSets(self.sources, limits, self.planner, timer, self.watch, self.defects)
+        self.sets = SourceSets(
+            self.sources, limits, self.planner, timer, self.watch, self.defects, state.capacities
+        )
         units = None if costs is None else costs.units
         self.grants = Grants(self.sets)
         """What steps grant to queries with a preference."""
-        self.following = Subscriptions(self.sources, limits, units, self.watch, self.defects)
+        self.following = Subscriptions(self.sources, limits, units, self.watch, self.defects, state)
         self.queries = StandingQueries()
         self.shed = ShedReaders(self.sources)
         self.approximations = Approximations(

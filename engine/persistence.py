@@ -132,7 +132,10 @@ def restore(parts: Parts, store: StateSource, position: Position) -> None:
     parts.position = parts.stored.position = position
     states = list(store.sources())
     for state in states:
-        source = Source(state.stream, state.sql, parts.limits, state.base, parts.timer, parts.watch)
+        capacities = parts.state.capacities
+        source = Source(
+            state.stream, state.sql, parts.limits, state.base, parts.timer, parts.watch, capacities
+        )
         source.restore_state(state)
         parts.sources[state.stream.name] = source
         parts.clock_ms = max(parts.clock_ms, state.clock_ms)

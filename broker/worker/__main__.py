@@ -43,7 +43,7 @@ from broker.liveness import Liveness
 from broker.settings import Settings
 from broker.supervisor import FATAL
 from broker.worker import calibration, open_files
-from broker.worker.engines import Engines, limits, set_buffers
+from broker.worker.engines import Engines, limits, state_settings
 from broker.worker.entities import Entities
 from broker.worker.functions import load
 from broker.worker.known_costs import known_or_measured
@@ -287,8 +287,7 @@ def engines_for(loaded: Settings) -> Engines:
     if costs.units is not None:
         measured |= {f"graph_{name}": ns for name, ns in dataclasses.asdict(costs.units).items()}
     log.info("costs_measured", **{name: round(ns, 3) for name, ns in measured.items() if ns is not None})
-    set_buffers(loaded)
-    return Engines(limits(loaded), functions, costs, loaded.scheduler)
+    return Engines(limits(loaded), functions, costs, loaded.scheduler, state=state_settings(loaded))
 
 
 async def serve(loaded: Settings, engines: Engines, allowed: Budget) -> int:

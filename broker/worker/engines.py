@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import perf_counter_ns, thread_time_ns
 
 from broker import logs
 from broker.settings import Settings
 from broker.worker.parsed import Parsed
-from engine.dataflow.buffers import settings as buffers
+from engine.dataflow.buffers.settings import StateSettings
 from engine.eddy.eddy import Timer
 from engine.engine import Engine
 from engine.language.functions import BUILT_IN, FunctionCatalogue
@@ -38,10 +38,12 @@ def limits(settings: Settings) -> Limits:
     )
 
 
-def set_buffers(settings: Settings) -> None:
+def state_settings(settings: Settings) -> StateSettings:
     """What the engines of this process keep rows in is made as the settings say."""
-    for one in buffers.attributes():
-        buffers.change(one.name, getattr(settings, one.name))
+    state = StateSettings()
+    for one in state.attributes():
+        state.change(one.name, getattr(settings, one.name))
+    return state
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,8 @@ class Engines:
     """The scheduling policy that they begin with."""
     timer: Timer = perf_counter_ns
     """By which they measure; it is read amid long work."""
+    state: StateSettings = field(default_factory=StateSettings)
+    """What their state is made with, shared by all of them."""
 
     def fresh(self) -> Engine:
         """One that holds nothing."""
@@ -64,6 +68,7 @@ class Engines:
             costs=self.costs,
             timer=self.timer,
             clock=thread_time_ns,
+            state=self.state,
         )
         engine.scheduler.set_policy(self.scheduler)
         return engine
@@ -87,6 +92,7 @@ class Engines:
             costs=self.costs,
             timer=self.timer,
             clock=thread_time_ns,
+            state=self.state,
         )
         engine.scheduler.set_policy(self.scheduler)
         return engine

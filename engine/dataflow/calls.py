@@ -11,6 +11,7 @@ from engine.dataflow.recomputed import Recomputed
 from engine.language.aggregates import Statistic
 from engine.language.expressions import Expression
 from engine.language.query import Aggregate, AggregateCall
+from engine.model.capacities import USUAL, Capacities
 from engine.model.types import Kind
 
 _BY_VALUE = {Statistic.LEAST: False, Statistic.GREATEST: True}
@@ -34,7 +35,7 @@ class _Ends:
     greatest: list[int] = field(default_factory=list)
 
 
-def parts_of(stage: Aggregate, id_words: int) -> list[Part]:
+def parts_of(stage: Aggregate, id_words: int, capacities: Capacities = USUAL) -> list[Part]:
     """The parts of the calls of a stage that are no plain sums. id_words: how many the ids of rows have."""
     distinct: dict[tuple[Expression, Expression | None], list[int]] = {}
     extremes: dict[tuple[Expression, Expression | None, int], _Ends] = {}
@@ -50,12 +51,13 @@ def parts_of(stage: Aggregate, id_words: int) -> list[Part]:
         elif call.distinct:
             distinct.setdefault((call.arguments[0], call.filter), []).append(place)
     found: list[Part] = [
-        DistinctSums(places, [stage.calls[place] for place in places]) for places in distinct.values()
+        DistinctSums(places, [stage.calls[place] for place in places], capacities)
+        for places in distinct.values()
     ]
     found += [
-        Extremes(ends.least, ends.greatest, argument, condition, words)
+        Extremes(ends.least, ends.greatest, argument, condition, words, capacities)
         for (argument, condition, words), ends in extremes.items()
     ]
     if again:
-        found.append(Recomputed(again, [stage.calls[place] for place in again], id_words))
+        found.append(Recomputed(again, [stage.calls[place] for place in again], id_words, capacities))
     return found

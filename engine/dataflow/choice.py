@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import get_args
 
+from engine.dataflow.buffers.settings import StateSettings
 from engine.dataflow.cost.estimate import Estimate, estimate
 from engine.dataflow.cost.statistics import Statistics
 from engine.dataflow.physical import physical
@@ -104,9 +105,10 @@ def choose(
     units: UnitCosts,
     options: QueryOptions,
     present: tuple[tuple[str, ...], Policy] | None = None,
+    settings: StateSettings | None = None,
 ) -> Choice:
     """The cheapest way of those that the options leave open. present: the rules and the policy in use,
-    which stay unless others cost a good deal less.
+    which stay unless others cost a good deal less. settings: what state is made with.
     """
     tables = frozenset(name for name, stream in sources.items() if stream.is_table)
     found: list[Candidate] = []
@@ -114,7 +116,7 @@ def choose(
         told = plan_of(text, tables)
         for policy in _policies(options):
             made = physical(told, policy)
-            cost = estimate(made, known, units, tables)
+            cost = estimate(made, known, units, tables, settings)
             if _is_apart(policy, options, cost, foretold=made != told):
                 found.append(Candidate(text, rules, policy, cost))
     chosen = min(found, key=_cost)

@@ -11,6 +11,7 @@ from engine.dataflow.arrangements.pairs import Pairs
 from engine.dataflow.delta import Delta
 from engine.language.expressions import Expression
 from engine.model.batch import Column, Int32Array
+from engine.model.capacities import USUAL, Capacities
 from engine.model.types import BIGINT
 from engine.operators.aggregates.members import select
 from engine.operators.keys import with_one_zero
@@ -19,13 +20,19 @@ from engine.operators.keys import with_one_zero
 class Counted:
     """Of one argument, as far as a condition lets rows through; rows without a value do not count."""
 
-    def __init__(self, argument: Expression | None, condition: Expression | None, id_words: int = 0) -> None:
+    def __init__(
+        self,
+        argument: Expression | None,
+        condition: Expression | None,
+        id_words: int = 0,
+        capacities: Capacities = USUAL,
+    ) -> None:
         """argument: None: rows count as such, by their ids. id_words: 0: by their values."""
         self._argument = argument
         self._condition = condition
         self._id_words = id_words
         types = [] if argument is None else [argument.type]
-        self.pairs = Pairs([*([BIGINT] * id_words), *types])
+        self.pairs = Pairs([*([BIGINT] * id_words), *types], capacities)
 
     def of(self, delta: Delta, cells: Int32Array) -> tuple[Int32Array, Int32Array, list[Column]]:
         """(the entry of each pair, -1 of a row that does not count; the entries of those that do; their id

@@ -16,15 +16,18 @@ from engine.kernels import multisets as kernels
 from engine.kernels.cells import carry
 from engine.language.query import AggregateCall
 from engine.model.batch import Column, Int32Array, Int64Array
+from engine.model.capacities import USUAL, Capacities
 
 
 class DistinctSums(Part):
     """Sums and counts of distinct values."""
 
-    def __init__(self, calls: Sequence[int], over: Sequence[AggregateCall]) -> None:
+    def __init__(
+        self, calls: Sequence[int], over: Sequence[AggregateCall], capacities: Capacities = USUAL
+    ) -> None:
         super().__init__(calls)
         self._totals = Totals(over)
-        self._values = Counted(over[0].arguments[0], over[0].filter)
+        self._values = Counted(over[0].arguments[0], over[0].filter, capacities=capacities)
         self._counts: Int64Array = np.zeros(0, np.int64)
         self._state: Int64Array = np.zeros((0, self._totals.width), np.int64)
 

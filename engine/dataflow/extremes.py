@@ -19,6 +19,7 @@ from engine.dataflow.part import Part, first_versions
 from engine.kernels import multisets as kernels
 from engine.language.expressions import Expression
 from engine.model.batch import Column, Int32Array, Int64Array
+from engine.model.capacities import USUAL, Capacities
 from engine.model.types import Kind
 from engine.operators.keys import order_keys
 
@@ -36,19 +37,21 @@ class Extremes(Part):
         argument: Expression | None,
         condition: Expression | None,
         id_words: int = 0,
+        capacities: Capacities = USUAL,
     ) -> None:
         """least, greatest: the places of the calls that want either. id_words: how many words the ids of rows
         have, where those are the order; 0: the values are. argument: None: the words of the id are given.
         """
         super().__init__([*least, *greatest])
-        self._counted = Counted(argument, condition, id_words)
+        self._counted = Counted(argument, condition, id_words, capacities)
         self._id_words = id_words
         self._gives = slice(None) if argument is None else slice(-1, None)
         strings = argument is not None and argument.type.kind is Kind.STRING and not id_words
-        self._labels = StringLabels() if strings else None
+        self._labels = StringLabels(capacities) if strings else None
         ends = ((least, False), (greatest, True))
         self._heaps = [_Heaps(max(1, id_words), len(calls), turned) for calls, turned in ends if calls]
-        self._most = DEAD_MIN
+        self._dead_min = capacities.first(DEAD_MIN)
+        self._most = self._dead_min
 
     def enter(self, delta: Delta, cells: Int32Array, capacity: int) -> None:
         entries = self._entries(delta, cells, capacity)
@@ -139,7 +142,7 @@ class Extremes(Part):
         for each in self._heaps:
             each.heaps.heaped[:], each.heaps.roots[:] = False, kernels.NONE
             kernels.build(pairs.places_of(used), used, each.heaps)
-        self._most = DEAD_MIN + 2 * len(used)
+        self._most = self._dead_min + 2 * len(used)
 
     @property
     def nbytes(self) -> int:

@@ -22,6 +22,7 @@ from engine.changes.streams import Streams
 from engine.changes.temporal_relation import Interval
 from engine.changes.transition import NEVER, Transition
 from engine.dataflow.buffers.buffer import Work
+from engine.dataflow.buffers.settings import StateSettings
 from engine.dataflow.entities import GraphEntities, OperatorEntity, digest, word_of
 from engine.dataflow.node import Node
 from engine.dataflow.operator_tree import ExpectedOf, NodeState, OperatorTree, operator_tree
@@ -173,15 +174,17 @@ class Graph:
         tables: Container[SourceName] = (),
         clock: Clock | None = None,
         streams: Mapping[SourceName, Stream] | None = None,
+        settings: StateSettings | None = None,
     ) -> None:
         """tables: which of the sources are. clock: measures operators. streams: the sources, of whose
-        constraints joins make use; None: they do not.
+        constraints joins make use; None: they do not. settings: what state is made with.
         """
         self._clock = clock
+        self._settings = settings or StateSettings()
         self._laps = Laps(clock)
         self._tables = tables
         self._streams = streams or {}
-        self._held = HeldSources(self._streams)
+        self._held = HeldSources(self._streams, self._settings.capacities)
         self._nodes: dict[Hashable, Node] = {}
         """Each behind those below it."""
         self._leaves: dict[Hashable, Leaf] = {}
@@ -255,7 +258,7 @@ class Graph:
             case Shared(kind, scan, held=True):
                 held = self._held.of(scan.source)
                 key = key_of(plan) if own is None else (own, key_of(plan))
-                leaf = self._leaf(key, lambda: HeldScanNode(kind, held))
+                leaf = self._leaf(key, lambda: HeldScanNode(kind, held, self._settings))
                 assert isinstance(leaf, HeldScanNode)
                 slot = None
                 if scan.predicate is not None:
@@ -263,10 +266,14 @@ class Graph:
                 holding = Holding(standing.query_id, scan.predicate, slot, since)
                 return _Built((key,), leaf, leaf.column_of(holding))
             case Shared(kind, scan, foretold, entries):
-                key = key_of(plan) if own is None else (own, key_of(plan))
+                key, settings = key_of(plan) if own is None else (own, key_of(plan)), self._settings
                 leaf = self._leaf(
                     key,
-                    lambda: EntriesNode(kind) if entries else ScanNode(kind, foretold=foretold),
+                    lambda: (
+                        EntriesNode(kind, settings)
+                        if entries
+                        else ScanNode(kind, foretold=foretold, settings=settings)
+                    ),
                 )
                 assert isinstance(leaf, ScanNode)
                 predicate: Predicate = scan.predicate
@@ -276,7 +283,7 @@ class Graph:
                 return _Built((key,), leaf, leaf.column(predicate))
             case Own(query):
                 key = key_of(plan) if own is None else (own, key_of(plan))
-                leaf = self._leaf(key, lambda: FlowNode(query, STREAMS))
+                leaf = self._leaf(key, lambda: FlowNode(query, STREAMS, self._settings))
                 assert isinstance(leaf, FlowNode)
                 leaf.readers[standing.query_id] = standing
                 return _Built((key,), leaf, 0)

@@ -36,7 +36,7 @@ class KeepsColumns(Node):
             self._coming.discard(column)
             return
         self._dead.add(column)
-        if len(self._dead) > DEAD_MIN + self.columns.count:
+        if len(self._dead) > self.settings.capacities.first(DEAD_MIN) + self.columns.count:
             self._bury()
 
     def _bury(self) -> None:

@@ -14,18 +14,21 @@ import numpy as np
 
 from engine.changes.context import EvaluationContext
 from engine.dataflow.buffers.buffer import Work
+from engine.dataflow.buffers.settings import StateSettings
 from engine.dataflow.delta import Delta
 from engine.dataflow.turn import Turn
 from engine.kernels import told as kernels
 from engine.kernels.told import Lists
 from engine.model.attributes import Attribute
 from engine.model.batch import Int32Array, Int64Array
+from engine.model.capacities import USUAL, Capacities
 from engine.model.defects import refusal_of
 from engine.model.source import SourceName
 from engine.model.usage import Usage
 from engine.operators.relation import Relation
 from tureen.errors import TureenError
 
+COLUMNS_MIN = 64
 FEW_LEFT_MIN = 64
 """State for fewer columns is not made anew because most of them went."""
 FEW_LEFT = 4
@@ -35,8 +38,9 @@ FEW_LEFT = 4
 class Columns:
     """Columns by number, counted by who wants them."""
 
-    def __init__(self) -> None:
-        self._wanted: Int32Array = np.zeros(64, np.int32)
+    def __init__(self, capacities: Capacities = USUAL) -> None:
+        self._wanted: Int32Array = np.zeros(capacities.first(COLUMNS_MIN), np.int32)
+        self._few_min = capacities.first(FEW_LEFT_MIN)
         self.count = 0
         """How many are wanted."""
         self._most = 0
@@ -61,7 +65,7 @@ class Columns:
         """Whether few are left of many, of so many as there are from now on: arrays are as long as they had
         to be for all.
         """
-        if self._most < FEW_LEFT_MIN or self.count * FEW_LEFT > self._most:
+        if self._most < self._few_min or self.count * FEW_LEFT > self._most:
             return False
         self._most = self.count
         return True
@@ -104,8 +108,11 @@ class Node(ABC):
     sources: tuple[SourceName, ...] = ()
     """Of one without inputs, the sources whose rows it takes."""
 
-    def __init__(self, *below: Node) -> None:
-        self.columns = Columns()
+    def __init__(self, *below: Node, settings: StateSettings | None = None) -> None:
+        """settings: of one without inputs; others have those of their inputs."""
+        self.settings: StateSettings = below[0].settings if below else settings or StateSettings()
+        """What state is made with."""
+        self.columns = Columns(self.settings.capacities)
         self.inputs = below
         self.refused: TureenError | None = None
         """Why nothing is known of this transition."""

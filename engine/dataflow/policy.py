@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine.dataflow.buffers import settings
 from engine.dataflow.buffers.buffer import Buffer
 from engine.dataflow.buffers.calendar import Calendar
 from engine.dataflow.buffers.fifo import Fifo
 from engine.dataflow.buffers.indexed import Indexed
 from engine.dataflow.buffers.scanned import Scanned
+from engine.dataflow.buffers.settings import StateSettings
 from engine.model.maintenance import QueryOptions, Strategy, Structure
 
 
@@ -24,7 +24,7 @@ from engine.model.maintenance import QueryOptions, Strategy, Structure
 class Policy:
     """structure: of state over an edge on which rows leave before their time, of ``upa`` alone: partitions
     that a negative tuple searches; all exits as negative tuples, as ``nt`` has them; or partitions with an
-    index. partitions: how many a calendar has; None: as many as :mod:`engine.dataflow.buffers` says.
+    index. partitions: how many a calendar has; None: as many as :mod:`engine.dataflow.buffers.settings` says.
     """
 
     strategy: Strategy = "nt"
@@ -67,18 +67,17 @@ class Edge:
     is_early: bool = False
     """Rows may leave earlier than they were told to: STR."""
 
-    def buffer(self) -> Buffer:
+    def buffer(self, settings: StateSettings) -> Buffer:
         """Where places of rows stand by exit."""
         policy = self.policy
         if policy.strategy == "direct":
-            return Scanned()
+            return Scanned(settings.capacities)
         if self.in_order and not self.is_early:
-            return Fifo()
+            return Fifo(settings.capacities)
         if self.is_early and policy.structure == "indexed":
-            return Indexed(self.span, policy.partitions)
-        return Calendar(self.span, policy.partitions)
+            return Indexed(self.span, policy.partitions, settings)
+        return Calendar(self.span, policy.partitions, settings)
 
-    @property
-    def lazy(self) -> int:
+    def lazy(self, settings: StateSettings) -> int:
         """For how many halves of a ms rows that left may stand where nobody has to see them go."""
         return settings.lazy_interval(self.span)

@@ -21,6 +21,7 @@ from engine.dataflow.part import Part
 from engine.language.expressions import columns_of
 from engine.language.query import AggregateCall
 from engine.model.batch import BoolArray, Column, Int32Array, Int64Array, concatenate_columns
+from engine.model.capacities import USUAL, Capacities
 from engine.model.lazy_columns import LazyColumns
 from engine.model.runs import places_of
 from engine.operators.aggregate import call_columns
@@ -62,7 +63,13 @@ class _Rows:
 class Recomputed(Part):
     """One writer. A row of a cell is an *entry*, found by the row's id and the cell."""
 
-    def __init__(self, calls: Sequence[int], over: Sequence[AggregateCall], id_words: int) -> None:
+    def __init__(
+        self,
+        calls: Sequence[int],
+        over: Sequence[AggregateCall],
+        id_words: int,
+        capacities: Capacities = USUAL,
+    ) -> None:
         """id_words: how many words the ids of rows have, which are in the order of the relation where a call
         depends on that.
         """
@@ -72,8 +79,8 @@ class Recomputed(Part):
         expressions += [call.filter for call in over if call.filter is not None]
         read = {each.index: each.type for expression in expressions for each in columns_of(expression)}
         self._places = tuple(sorted(read))
-        self._values = Words([read[place] for place in self._places])
-        self._table = WordTable(id_words + 1)
+        self._values = Words([read[place] for place in self._places], capacities)
+        self._table = WordTable(id_words + 1, capacities)
         """Of the words of a row's id and its cell."""
         self._tuples: Int64Array = np.zeros((self._table.capacity, self._values.width), np.int64)
 
@@ -87,10 +94,11 @@ class Recomputed(Part):
         went[entering.rows[entering.weights < 0]] = True
         moved = self._moved(delta, entering.cells, came, went)
         leaving = np.flatnonzero((moved.valid_from == NEVER) & (moved.valid_to != FOREVER))
-        self._release(self._table.find(_names(moved.take(leaving))))
+        self._table.release(self._table.find(_names(moved.take(leaving))))
         staying = self._of_cells(np.unique(versions.cells))
         columns = self._made(versions.cells, versions.valid_from, staying.and_(moved))
         self._put(moved.take(np.flatnonzero((moved.valid_from != NEVER) & (moved.valid_to == FOREVER))))
+        self._shrink()  # not before: strings of rows that moved have codes by now
         return columns
 
     def standing(self, cells: Int32Array) -> list[Column]:
@@ -99,7 +107,8 @@ class Recomputed(Part):
     def release(self, cells: Int32Array, *, empty: bool) -> None:
         if not empty:
             used = self._table.used()
-            self._release(used[np.isin(self._table.words[used, -1], cells)])
+            self._table.release(used[np.isin(self._table.words[used, -1], cells)])
+            self._shrink()
 
     # --- entries ----------------------------------------------------------------------------------
 
@@ -118,8 +127,8 @@ class Recomputed(Part):
             self._tuples = longer(self._tuples, self._table.capacity)
         self._tuples[entries] = rows.tuples
 
-    def _release(self, entries: Int32Array) -> None:
-        self._table.release(entries)
+    def _shrink(self) -> None:
+        """Strings and arrays that no row has go, once there are many."""
         if self._values.is_wasteful(len(self._table)):
             self._values.shrink(self._tuples, self._table.used())
 

@@ -107,7 +107,10 @@ class WholeSink(Sink):
     def _forget_rows(self) -> None:
         self._rows: KeyedRows | None = None
         if not isinstance(self._top, FlowNode):
-            self._rows = KeyedRows(Keys([]), self._top.id_words, keeps_all=True)
+            capacities = self._top.settings.capacities
+            self._rows = KeyedRows(
+                Keys([], capacities), self._top.id_words, keeps_all=True, capacities=capacities
+            )
             self._coming = set(self._columns.values())
 
     def read_scans(self, query_id: str, scans: Sequence[Scanned]) -> None:
@@ -230,7 +233,7 @@ class ChangeSink(Sink):
         self._limited = limited
         self._operator = operator
         self._counted = counted
-        self._copies = None if counted is None else CopyCounts(counted)
+        self._copies = None if counted is None else CopyCounts(counted, top.settings.capacities)
         self._coming: dict[str, int] = {}
         self._taken: list[tuple[Delta, Turn]] = []
 
@@ -258,7 +261,7 @@ class ChangeSink(Sink):
     def forget(self) -> None:
         self._taken.clear()
         if self._counted is not None:
-            self._copies = CopyCounts(self._counted)
+            self._copies = CopyCounts(self._counted, self._top.settings.capacities)
             self._coming = dict(self._columns)
 
     def take(self, turn: Turn) -> None:

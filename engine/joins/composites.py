@@ -19,6 +19,7 @@ import numpy.typing as npt
 from engine.joins.array_pool import ROWS, ArrayPool
 from engine.kernels import composites
 from engine.model.batch import Int64Array
+from engine.model.capacities import USUAL, Capacities
 
 Int32Array = npt.NDArray[np.int32]
 
@@ -51,7 +52,8 @@ Snapshot = tuple[tuple[Int32Array, int, Int64Array], ...]
 class Composites:
     """Of a shape of ``inputs`` inputs."""
 
-    def __init__(self, inputs: int) -> None:
+    def __init__(self, inputs: int, capacities: Capacities = USUAL) -> None:
+        self._chunk = capacities.first(CHUNK)
         self._inputs = inputs
         self._pool = ArrayPool(POOLED_MAX)
         self._chunks: list[Chunk] = []
@@ -70,13 +72,14 @@ class Composites:
         """
         chunk = self._chunks[-1] if self._chunks else None
         if chunk is None or not chunk.room or highest - int(chunk.origin.min()) > SPAN_MAX:
-            chunk = self._empty(CHUNK, floor.copy())
+            room = self._chunk if chunk is None else min(CHUNK, 2 * len(chunk.parts))
+            chunk = self._empty(room, floor.copy())
             self._chunks.append(chunk)
         return chunk
 
     def enlarge(self, floor: Int64Array) -> None:
         """The next did not fit: another chunk, twice as large as the last if that was empty."""
-        room = CHUNK
+        room = self._chunk
         if self._chunks and not self._chunks[-1].count:
             room = 2 * self._chunks.pop().room
         self._chunks.append(self._empty(room, floor.copy()))
@@ -97,7 +100,7 @@ class Composites:
     def drop_below(self, floor: Int64Array) -> None:
         """Those with a part below floor are dead. O(chunks), and now and then O(composites)."""
         if not self._chunks or not (self._chunks[0].end <= floor).any():
-            if self._count > 2 * self._inputs * (self._alive + CHUNK):  # of those held one in n lives
+            if self._count > 2 * self._inputs * (self._alive + self._chunk):  # of those held one in n lives
                 self.sweep(floor)
             return
         dead = [bool((chunk.end <= floor).any()) for chunk in self._chunks]
@@ -115,7 +118,7 @@ class Composites:
             elif alive:
                 last = kept[-1] if kept else None
                 if last is None or last.room < alive or not self._fits(last, chunk):
-                    last = self._empty(max(CHUNK, alive), np.maximum(floor, chunk.origin))
+                    last = self._empty(max(self._chunk, alive), np.maximum(floor, chunk.origin))
                     kept.append(last)
                 last.count = composites.keep_alive(
                     chunk.parts, chunk.count, chunk.origin, floor, last.parts, last.count, last.origin

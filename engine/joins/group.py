@@ -33,11 +33,12 @@ from engine.joins.composites import Composites
 from engine.joins.key_index import KeyIndex, KeyIndexes
 from engine.joins.shape import Shape
 from engine.joins.steps import LISTS_MAX, Bounds, Ends, JoinStep, Lists, Route
-from engine.joins.view import JoinView, KeptComposites
+from engine.joins.view import ROOM_MIN, JoinView, KeptComposites
 from engine.kernels import joins
 from engine.model import attributes
 from engine.model.attributes import Attribute, AttributeValue
 from engine.model.batch import Int64Array
+from engine.model.capacities import USUAL, Capacities
 from engine.model.limits import Limits
 from engine.model.source import SourceName
 from engine.model.usage import Usage
@@ -67,6 +68,7 @@ class JoinGroup:
         timeless: Collection[SourceName] = (),
         composites_max: int = Limits().composites_max,
         policy: str = "tickets",
+        capacities: Capacities = USUAL,
     ) -> None:
         """timeless: sources whose instants say nothing about those of the others: their rows are partners as
         long as they are retained.
@@ -92,7 +94,8 @@ class JoinGroup:
         self._kept: tuple[Reach, ...] | None = None
         self._floor = np.zeros(n, np.int64)
         self._end = np.zeros(n, np.int64)
-        self._composites = Composites(n)
+        self._composites = Composites(n, capacities)
+        self._room = capacities.first(ROOM_MIN)
         self._counted = np.zeros(3, np.int64)
         self._visits = np.zeros(n, np.int64)
         self._work = np.zeros((n, 2), np.int64)
@@ -342,7 +345,7 @@ class JoinGroup:
                 kept = KeptComposites(composites.view(), len(composites), self._floor.copy(), self._kept)
             keys = tuple((left.view(), right.view()) for left, right in self._indexes)
             plain = self._n == 2 and self._indexes[0][0].codes.is_plain
-            self._view = JoinView(self.shape, keys, self._end, kept, plain)
+            self._view = JoinView(self.shape, keys, self._end, kept, plain, self._room)
         return self._view
 
     def indexes(self) -> Iterator[KeyIndex]:

@@ -14,6 +14,7 @@ from engine.joins.shape import Shape, shape_of, windows_of
 from engine.joins.view import JoinView
 from engine.language.query import Query
 from engine.model.batch import Int64Array
+from engine.model.capacities import USUAL, Capacities
 from engine.model.limits import Limits
 from engine.model.source import SourceName
 from engine.model.usage import Stopwatch
@@ -59,9 +60,11 @@ class Joins:
         composites_max: int = Limits().composites_max,
         watch: Stopwatch | None = None,
         failed: Callable[[Shape, Exception], None] = lambda *_: None,
+        capacities: Capacities = USUAL,
     ) -> None:
         """failed: told of a defect in the work for a shape."""
         self._failed = failed
+        self._capacities = capacities
         self._watch = watch or Stopwatch()
         self.groups: dict[Shape, JoinGroup] = {}
         self._indexes = indexes
@@ -87,7 +90,13 @@ class Joins:
         if shape is not None:
             group = self.groups.get(shape)
             if group is None:
-                group = JoinGroup(shape, self._indexes, self._timeless, self._composites_max)
+                group = JoinGroup(
+                    shape,
+                    self._indexes,
+                    self._timeless,
+                    self._composites_max,
+                    capacities=self._capacities,
+                )
                 self.groups[shape] = group
             group.hold(windows_of(query, shape))
             self._view = None

@@ -17,6 +17,7 @@ import numpy as np
 
 from engine.kernels import intervals, key_table
 from engine.model.batch import BoolArray, Column, Int64Array
+from engine.model.capacities import USUAL, Capacities
 from engine.model.string_table import StringTable
 from engine.model.types import Kind, Type
 
@@ -40,9 +41,9 @@ def kind_of(types: Sequence[Type]) -> tuple[str, ...]:
 class KeyCodes:
     """Numbers for keys of one kind. One writer."""
 
-    def __init__(self, kinds: Sequence[str]) -> None:
-        self._strings = [StringTable() if kind.startswith("STRING") else None for kind in kinds]
-        self._pairs = [NumberPairs() for _ in kinds[1:]]
+    def __init__(self, kinds: Sequence[str], capacities: Capacities = USUAL) -> None:
+        self._strings = [StringTable(capacities) if kind.startswith("STRING") else None for kind in kinds]
+        self._pairs = [NumberPairs(capacities) for _ in kinds[1:]]
 
     @property
     def given(self) -> int:
@@ -109,10 +110,11 @@ class KeyCodes:
 class NumberPairs:
     """Pairs of numbers and their own numbers 0, 1, 2, ..."""
 
-    def __init__(self) -> None:
-        self._ones = np.empty(TABLE_MIN, np.int64)
-        self._others = np.empty(TABLE_MIN, np.int64)
-        self._table = np.full(4 * TABLE_MIN, key_table.EMPTY, np.int32)
+    def __init__(self, capacities: Capacities = USUAL) -> None:
+        room = capacities.first(TABLE_MIN)
+        self._ones = np.empty(room, np.int64)
+        self._others = np.empty(room, np.int64)
+        self._table = np.full(4 * room, key_table.EMPTY, np.int32)
         self._count = 0
 
     def __len__(self) -> int:

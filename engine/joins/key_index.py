@@ -26,6 +26,7 @@ from engine.language.expressions import Expression
 from engine.language.render import render_expression
 from engine.model.attributes import Attribute
 from engine.model.batch import BoolArray, Int64Array
+from engine.model.capacities import USUAL, Capacities
 from engine.model.source import SourceName
 from engine.operators.relation import Relation
 from engine.stems.data_stem import Rows
@@ -56,7 +57,14 @@ class OrdinalKeys:
 class KeyIndex:
     """Of one source by one key."""
 
-    def __init__(self, source: SourceName, expressions: tuple[Expression, ...], codes: KeyCodes) -> None:
+    def __init__(
+        self,
+        source: SourceName,
+        expressions: tuple[Expression, ...],
+        codes: KeyCodes,
+        capacities: Capacities = USUAL,
+    ) -> None:
+        self._rows_min, self._table_min = capacities.first(ROWS_MIN), capacities.first(TABLE_MIN)
         self.source = source
         self.expressions = expressions
         self.codes = codes
@@ -64,7 +72,7 @@ class KeyIndex:
         self.users = 0
         self.keys: Int64Array = np.empty(0, np.int64)
         self.back: Int32Array = np.empty(0, np.int32)
-        self.table = _table(TABLE_MIN)
+        self.table = _table(self._table_min)
         self._used = 0
         self._view: OrdinalKeys | None = None
 
@@ -110,7 +118,7 @@ class KeyIndex:
     def _make_room(self, n: int) -> None:
         if self.end + n - self.first <= len(self.keys):
             return
-        room = max(ROWS_MIN, 2 * (len(self) + n))
+        room = max(self._rows_min, 2 * (len(self) + n))
         alive = slice(self.base - self.first, self.end - self.first)
         keys, back = np.empty(room, np.int64), np.empty(room, np.int32)
         keys[: len(self)], back[: len(self)] = self.keys[alive], self.back[alive]
@@ -119,7 +127,7 @@ class KeyIndex:
     def _renew_table(self) -> None:
         """Without the keys that have no rows any more, and at most a quarter full."""
         self._used = key_table.count_live(self.table, self.base)
-        table = _table(max(TABLE_MIN, 1 << (4 * self._used - 1).bit_length()))
+        table = _table(max(self._table_min, 1 << (4 * self._used - 1).bit_length()))
         key_table.move_live(self.table, self.base, table)
         self.table = table
 
@@ -128,7 +136,7 @@ class KeyIndex:
         if base > self.base:
             self.base = min(base, self.end)
             self._view = None
-            if len(self.keys) > 4 * max(ROWS_MIN, len(self)):
+            if len(self.keys) > 4 * max(self._rows_min, len(self)):
                 self._shrink()
 
     def _shrink(self) -> None:
@@ -141,7 +149,7 @@ class KeyIndex:
         """Forget all rows: the next is this ordinal, lower than before perhaps."""
         self.base = self.end = self.first = base
         self.keys, self.back = self.keys[:0], self.back[:0]
-        self.table, self._used = _table(TABLE_MIN), 0
+        self.table, self._used = _table(self._table_min), 0
         self._view = None
 
     def view(self) -> OrdinalKeys:
@@ -177,7 +185,7 @@ class KeyIndex:
         keys[alive][known] = renewed[np.searchsorted(used, self.keys[alive][known])]
         entries = self.table[self.table[:, 1] >= self.base]
         self._used = len(entries)
-        self.table = _table(max(TABLE_MIN, 1 << (4 * self._used - 1).bit_length()))
+        self.table = _table(max(self._table_min, 1 << (4 * self._used - 1).bit_length()))
         if len(entries):
             moved = entries.copy()
             moved[:, 0] = renewed[np.searchsorted(used, entries[:, 0])]
@@ -213,7 +221,8 @@ def _table(size: int) -> Int64Array:
 class KeyIndexes:
     """All indexes of an engine. A user takes one and gives it back."""
 
-    def __init__(self) -> None:
+    def __init__(self, capacities: Capacities = USUAL) -> None:
+        self._capacities = capacities
         self._indexes: dict[tuple[SourceName, tuple[Expression, ...]], KeyIndex] = {}
         self._codes: dict[tuple[str, ...], KeyCodes] = {}
 
@@ -222,8 +231,10 @@ class KeyIndexes:
         index = self._indexes.get((source, expressions))
         if index is None:
             kinds = kind_of([expression.type for expression in expressions])
-            codes = self._codes.setdefault(kinds, KeyCodes(kinds))
-            index = self._indexes[source, expressions] = KeyIndex(source, expressions, codes)
+            codes = self._codes.setdefault(kinds, KeyCodes(kinds, self._capacities))
+            index = self._indexes[source, expressions] = KeyIndex(
+                source, expressions, codes, self._capacities
+            )
         index.users += 1
         return index
 
@@ -249,7 +260,7 @@ class KeyIndexes:
                 index.drop_below(base)
         for codes in self._codes.values():
             sharing = [index for index in self if index.codes is codes]
-            if codes.given > CODES_MIN + 2 * sum(len(index) for index in sharing):
+            if codes.given > self._capacities.first(CODES_MIN) + 2 * sum(len(index) for index in sharing):
                 used = np.unique(np.concatenate([index.used_codes() for index in sharing]))
                 renewed = codes.compact(used)
                 for index in sharing:

@@ -63,6 +63,8 @@ class JoinView:
     end: Int64Array
     kept: KeptComposites | None
     plain: bool = False
+    room: int = ROOM_MIN
+    """For so many combinations at first."""
 
     def keys_text(self, number: int) -> str:
         """What partners equal each other in, by an edge: ``s.k = t.k``."""
@@ -113,7 +115,7 @@ class JoinView:
         places = np.full(int(at[-1]), -1, np.int32)
         for start, lowest, each in zip(at, first, ordinals, strict=False):
             places[start + each - lowest] = np.arange(len(each), dtype=np.int32)
-        room = ROOM_MIN
+        room = self.room
         while True:
             out = np.empty((len(first), room), np.int64)
             found = 0

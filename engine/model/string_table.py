@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from engine.kernels import strings
 from engine.kernels.strings import ByteArray, Int32Array, Int64Array
+from engine.model.capacities import USUAL, Capacities
 from engine.model.codes import CodeValues
 from engine.model.growing import Growing
 
@@ -40,8 +41,10 @@ def buffers_of(array: pa.StringArray) -> tuple[Int32Array, ByteArray]:
 class StringTable:
     """Codes of strings."""
 
-    def __init__(self, room: int = ROOM_MIN) -> None:
-        """room: how many strings fit before the table grows."""
+    def __init__(self, capacities: Capacities = USUAL, room: int = 0) -> None:
+        """room: how many strings fit before the table grows, if more than it usually begins with."""
+        self._capacities = capacities
+        room = max(capacities.first(ROOM_MIN), room)
         self._count = 0
         self._starts = Growing(np.zeros(room + 1, np.int32), appended=True)
         data = np.empty(room * BYTES_A_STRING, np.uint8)
@@ -113,7 +116,7 @@ class StringTable:
 
     def only(self, codes: Int64Array) -> StringTable:
         """A table of the strings with these codes, in this order, no two alike."""
-        fewer = StringTable(max(ROOM_MIN, len(codes)))
+        fewer = StringTable(self._capacities, len(codes))
         fewer.number(self.array().take(pa.array(codes)))
         return fewer
 

@@ -93,7 +93,8 @@ class PromisingJoin:
         self._left_by_floors: dict[tuple[int, int], tuple[int, float]] = {}
 
     def _new_codes(self) -> KeyCodes:
-        return KeyCodes(kind_of([one.type for one in self._inputs[0].keys]))
+        first = self._inputs[0]
+        return KeyCodes(kind_of([one.type for one in first.keys]), first.summary.capacities)
 
     # --- queries ----------------------------------------------------------------------------------
 

@@ -74,13 +74,13 @@ class ProbedInput:
     def restart(self, ordinal: int) -> None:
         """There is nothing; the next row has this ordinal."""
         self.chains = self._new_chains(ordinal)
-        self.entries = PromisingSet()
+        self.entries = PromisingSet(self.summary.capacities)
         self.floor = self.seen = self.lapsed_below = ordinal
         self.missed_probing = self.missed_stored = NEVER
         self._fresh = []
 
     def _new_chains(self, ordinal: int) -> RowChains:
-        return RowChains(self.summary.definition.settings.buckets + 1, ordinal)
+        return RowChains(self.summary.definition.settings.buckets + 1, ordinal, self.summary.capacities)
 
     @property
     def low(self) -> int:
@@ -199,7 +199,7 @@ class ProbedInput:
         order = np.argsort(self.entries.entries.cursor[places], kind="stable")
         places, visits = places[order], visits[order]
         entries, lists, rows = self.entries.visited_entries(), self.entries.lists(), self.chains.rows()
-        begin, room, low = 0, PAIRS_MIN, self.low
+        begin, room, low = 0, self.summary.capacities.first(PAIRS_MIN), self.low
         while begin < len(places):
             probing, stored = np.empty(room, np.int64), np.empty(room, np.int64)
             begin, count = promising.visit(

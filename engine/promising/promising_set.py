@@ -20,6 +20,7 @@ import numpy as np
 from engine.kernels.promising import ProbingLists, VisitedEntries
 from engine.language.preference import PreferenceOrder
 from engine.model.batch import BoolArray, Int32Array, Int64Array
+from engine.model.capacities import USUAL, Capacities
 from engine.promising import picking
 from engine.promising.picking import Float64Array, Int8Array
 
@@ -81,9 +82,10 @@ class PromisingEntries:
 class _Appended:
     """An array of int64 that numbers are appended to; what was read of it does not change."""
 
-    __slots__ = ("_array", "_count")
+    __slots__ = ("_array", "_count", "_room_min")
 
-    def __init__(self, numbers: Int64Array) -> None:
+    def __init__(self, numbers: Int64Array, capacities: Capacities) -> None:
+        self._room_min = capacities.first(ROOM_MIN)
         self._array = numbers
         self._count = len(numbers)
 
@@ -91,7 +93,7 @@ class _Appended:
         """O(numbers), amortised."""
         stop = self._count + len(numbers)
         if stop > len(self._array):
-            array = np.empty(max(ROOM_MIN, 2 * stop), np.int64)
+            array = np.empty(max(self._room_min, 2 * stop), np.int64)
             array[: self._count] = self.held
             self._array = array
         self._array[self._count : stop] = numbers
@@ -111,13 +113,15 @@ class _Appended:
 class PromisingSet:
     """Entries over the rows of one probed input, and the lists of the other's rows."""
 
-    def __init__(self) -> None:
+    def __init__(self, capacities: Capacities = USUAL) -> None:
+        self._capacities = capacities
+        self._room_min = capacities.first(ROOM_MIN)
         self._held = PromisingEntries.none()
         self._count = 0
-        self._list_starts = _Appended(np.empty(0, np.int64))
-        self._list_counts = _Appended(np.empty(0, np.int64))
-        self._list_codes = _Appended(np.empty(0, np.int64))
-        self._list_rows = _Appended(np.empty(0, np.int64))
+        self._list_starts = _Appended(np.empty(0, np.int64), capacities)
+        self._list_counts = _Appended(np.empty(0, np.int64), capacities)
+        self._list_codes = _Appended(np.empty(0, np.int64), capacities)
+        self._list_rows = _Appended(np.empty(0, np.int64), capacities)
 
     def __len__(self) -> int:
         return self._count
@@ -181,7 +185,7 @@ class PromisingSet:
         """Entries come behind those that are held."""
         stop = self._count + len(coming)
         if stop > len(self._held):
-            room = max(ROOM_MIN, 2 * stop)
+            room = max(self._room_min, 2 * stop)
             for each in fields(PromisingEntries):
                 before = getattr(self._held, each.name)
                 array = np.empty(room, before.dtype)
@@ -225,13 +229,14 @@ class PromisingSet:
         self._set_lists(counts.copy(), np.zeros(len(counts), np.int64), rows.copy())
 
     def _set_lists(self, counts: Int64Array, codes: Int64Array, rows: Int64Array) -> None:
-        self._list_starts = _Appended(np.cumsum(counts) - counts)
-        self._list_counts, self._list_codes = _Appended(counts), _Appended(codes)
-        self._list_rows = _Appended(rows)
+        self._list_starts = _Appended(np.cumsum(counts) - counts, self._capacities)
+        self._list_counts = _Appended(counts, self._capacities)
+        self._list_codes = _Appended(codes, self._capacities)
+        self._list_rows = _Appended(rows, self._capacities)
 
     def recode(self, codes: Int64Array) -> None:
         """The keys of the lists have these numbers from now on."""
-        self._list_codes = _Appended(codes)
+        self._list_codes = _Appended(codes, self._capacities)
 
     @property
     def nbytes(self) -> int:

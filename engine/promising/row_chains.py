@@ -18,6 +18,7 @@ import numpy as np
 
 from engine.kernels import promising
 from engine.model.batch import BoolArray, Int32Array, Int64Array
+from engine.model.capacities import USUAL, Capacities
 
 ROWS_MIN = 8_192
 
@@ -34,7 +35,8 @@ class BucketBound(NamedTuple):
 class RowChains:
     """Of one input. ``buckets``: how many there are, that of values without a cell among them."""
 
-    def __init__(self, buckets: int, start: int) -> None:
+    def __init__(self, buckets: int, start: int, capacities: Capacities = USUAL) -> None:
+        self._rows_min = capacities.first(ROWS_MIN)
         """start: the first ordinal that will come."""
         self._buckets = buckets
         self.first = self.end = self.floor = start
@@ -78,7 +80,7 @@ class RowChains:
             return
         start = min(self.floor, self.end)
         alive = slice(start - self.first, self.end - self.first)
-        room = max(ROWS_MIN, 2 * (self.end - start + n))
+        room = max(self._rows_min, 2 * (self.end - start + n))
         for name in ("_keys", "_wanted", "_bucket", "_back"):
             before = getattr(self, name)
             array = np.empty(room, before.dtype)

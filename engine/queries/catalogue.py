@@ -12,6 +12,7 @@ from engine.language.parameters import text_of
 from engine.language.query import Query
 from engine.language.statements import parse
 from engine.language.templates import Read, Templates
+from engine.model.capacities import USUAL, Capacities
 from engine.model.limits import Limits
 from engine.model.persistence import StateSink
 from engine.model.source import Derived, SourceName, Stream
@@ -35,8 +36,10 @@ class Catalogue:
         functions: FunctionCatalogue,
         timer: Timer | None,
         watch: Stopwatch | None = None,
+        capacities: Capacities = USUAL,
     ) -> None:
-        """timer, watch: the engine's, for sources."""
+        """timer, watch, capacities: the engine's, for sources."""
+        self._capacities = capacities
         self._watch = watch or Stopwatch()
         self.sources: dict[str, Source] = {}
         self.derived: dict[str, Derived] = {}
@@ -109,7 +112,12 @@ class Catalogue:
             raise SourceConflict(f"{stream.name} is a view", hint=hint)
         if there is None:
             added = self.sources[stream.name] = Source(
-                stream, sql, self._limits, timer=self._timer, watch=self._watch
+                stream,
+                sql,
+                self._limits,
+                timer=self._timer,
+                watch=self._watch,
+                capacities=self._capacities,
             )
             added.counted_from_ms = clock_ms
             self.changed()

@@ -27,6 +27,7 @@ from engine.language.query import Query, Scan, Stage
 from engine.language.templates import FixedQuery
 from engine.model.approximation import Expected
 from engine.model.attributes import Attribute
+from engine.model.capacities import USUAL, Capacities
 from engine.model.defects import Defects
 from engine.model.limits import Limits
 from engine.model.maintenance import Maintenance, QueryOptions
@@ -88,6 +89,7 @@ class SourceSet:
         watch: Stopwatch,
         numbers: Numbers,
         defects: Defects,
+        capacities: Capacities = USUAL,
     ) -> None:
         """indexes: by keys of joins, those of the engine. timer: see :mod:`engine.queries.allowance`. watch,
         defects: the engine's. numbers: of the engine's promising groups.
@@ -118,6 +120,7 @@ class SourceSet:
             limits.composites_max,
             watch,
             self._join_failed,
+            capacities,
         )
         self.promising = SetGroups(self.sources, limits, numbers, defects)
         self._reaches: dict[SourceName, SortedList] = {name: SortedList() for name in self.sources}

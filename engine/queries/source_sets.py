@@ -8,6 +8,7 @@ from engine.eddy.eddy import Timer
 from engine.joins.group import JoinGroup
 from engine.joins.key_index import KeyIndex, KeyIndexes
 from engine.model.approximation import Approximation
+from engine.model.capacities import USUAL, Capacities
 from engine.model.defects import Defects
 from engine.model.limits import Limits
 from engine.model.source import SourceName
@@ -33,6 +34,7 @@ class SourceSets:
         timer: Timer | None,
         watch: Stopwatch | None = None,
         defects: Defects | None = None,
+        capacities: Capacities = USUAL,
     ) -> None:
         """timer: measures what queries that come cost the rows that are there. watch, defects: those of the
         engine.
@@ -43,7 +45,8 @@ class SourceSets:
         self._limits = limits
         self._planner = planner
         self._timer = timer
-        self._indexes = KeyIndexes()
+        self._capacities = capacities
+        self._indexes = KeyIndexes(capacities)
         self.group_numbers = Numbers()
         self._sets: dict[SetKey, SourceSet] = {}
         self._readers: dict[SourceName, dict[SetKey, SourceSet]] = {}
@@ -99,6 +102,7 @@ class SourceSets:
             self._watch,
             self.group_numbers,
             self._defects,
+            self._capacities,
         )
 
     def unregister(self, query: StandingQuery) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 
+from engine.dataflow.buffers.settings import StateSettings
 from engine.dataflow.choice import Choice, choose
 from engine.dataflow.cost.estimate import Estimate, estimate
 from engine.dataflow.cost.flows import most_rows
@@ -56,8 +57,14 @@ class _Known:
 class Strategist:
     """Without costs nothing was measured."""
 
-    def __init__(self, sources: Mapping[str, Source], units: UnitCosts | None) -> None:
-        """sources: those there are, as they come and go."""
+    def __init__(
+        self,
+        sources: Mapping[str, Source],
+        units: UnitCosts | None,
+        settings: StateSettings | None = None,
+    ) -> None:
+        """sources: those there are, as they come and go. settings: what state is made with."""
+        self._settings = settings or StateSettings()
         self._sources = sources
         self._units = units
         self._known: dict[SetKey, _Known] = {}
@@ -79,7 +86,7 @@ class Strategist:
             return None
         tables = frozenset(name for name, stream in self._streams(query).items() if stream.is_table)
         known = self._known_of(set_key(query.sources)).statistics
-        return estimate(physical(plan_of(query, tables), policy), known, self._units, tables)
+        return estimate(physical(plan_of(query, tables), policy), known, self._units, tables, self._settings)
 
     def most_rows(self, query: Query) -> float:
         """About how many rows are there at most on an edge of its plan: its operators keep them, or meet
@@ -97,7 +104,7 @@ class Strategist:
         key = shape_of(plan_of(query, tables)), asked_for, stands
         found = known.choices.get(key)
         if found is None:
-            found = choose(query, streams, known.statistics, units, options, stands)
+            found = choose(query, streams, known.statistics, units, options, stands, self._settings)
             if len(known.choices) < SHAPES_MAX:
                 known.choices[key] = found
         return found

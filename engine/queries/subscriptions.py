@@ -20,6 +20,7 @@ from engine.changes.operator import operator_over
 from engine.changes.output import continues
 from engine.changes.result_key import result_key
 from engine.changes.transition import NEVER
+from engine.dataflow.buffers.settings import StateSettings
 from engine.dataflow.graph import Graph
 from engine.dataflow.isolation import advanced, remade
 from engine.dataflow.operator_tree import ExpectedOf
@@ -114,15 +115,17 @@ class Subscriptions:
         units: UnitCosts | None = None,
         watch: Stopwatch | None = None,
         defects: Defects | None = None,
+        settings: StateSettings | None = None,
     ) -> None:
         """sources: those there are, as they come and go. units: for the choice of strategies; None: nothing
-        was measured. watch, defects: the engine's.
+        was measured. watch, defects: the engine's. settings: what state is made with.
         """
         self._defects = Defects() if defects is None else defects
+        self._settings = settings or StateSettings()
         self._watch = watch or Stopwatch()
         self._sources = sources
         self._limits = limits
-        self._strategist = Strategist(sources, units)
+        self._strategist = Strategist(sources, units, self._settings)
         self._ways: dict[str, Way] = {}
         """How the queries of graphs are worked out."""
         self._subscribers: dict[str, Subscriber] = {}
@@ -478,7 +481,7 @@ class Subscriptions:
     def _empty(self, key: SetKey) -> Graph:
         streams = {name: self._sources[name].stream for name in key}
         tables = frozenset(name for name, stream in streams.items() if stream.is_table)
-        return Graph(tables, self._watch.clock, streams)
+        return Graph(tables, self._watch.clock, streams, self._settings)
 
     def explain(
         self,

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from engine.model.batch import BoolArray, Int32Array, Int64Array
+from engine.model.capacities import USUAL, Capacities
 from engine.results.segment_bits import SegmentBits
 from engine.results.slot_lists import RowNumbers, SlotLists, lists_of, merged
 from engine.stems.cohorts import SELECTIVE, Cohorts
@@ -18,6 +19,7 @@ from engine.stems.cohorts import SELECTIVE, Cohorts
 RUNS_MAX = 4
 """More lots of late lists than this are made one."""
 
+PAIRS_MIN = 1_024
 UNLISTED_MIN = 4_096
 """So many pairs of a log are looked through for a slot before they are listed by slot."""
 
@@ -32,9 +34,10 @@ class PairLog:
 
     __slots__ = ("by_slot", "count", "rows", "slots")
 
-    def __init__(self) -> None:
-        self.rows: RowNumbers = np.empty(1_024, np.uint16)
-        self.slots: Int32Array = np.empty(1_024, np.int32)
+    def __init__(self, capacities: Capacities = USUAL) -> None:
+        room = capacities.first(PAIRS_MIN)
+        self.rows: RowNumbers = np.empty(room, np.uint16)
+        self.slots: Int32Array = np.empty(room, np.int32)
         self.count = 0
         self.by_slot = ListedPairs()
 

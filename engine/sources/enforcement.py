@@ -19,6 +19,7 @@ from engine.kernels import intervals
 from engine.kernels.constraints import NO_ID, NOTHING
 from engine.model.approximation import Approximation
 from engine.model.batch import Batch, Column, Int64Array
+from engine.model.capacities import USUAL, Capacities
 from engine.model.constraint import Clustered, Ordered, References, Unique, columns_of, text_of
 from engine.model.persistence import ConstraintState, PromiseState
 from engine.model.source import Schema, SourceName, Stream
@@ -38,7 +39,9 @@ class Enforcement:
     RETAIN.
     """
 
-    def __init__(self, stream: Stream, past_max: int = VALUES_MAX) -> None:
+    def __init__(self, stream: Stream, past_max: int = VALUES_MAX, capacities: Capacities = USUAL) -> None:
+        self._capacities = capacities
+        self._ids_min = capacities.first(IDS_MIN)
         self.stream = stream
         self.broken = [0] * len(stream.constraints)
         """By constraint, rows that broke it."""
@@ -65,16 +68,16 @@ class Enforcement:
         ]
         self._places = [_places(stream.schema, columns_of(one)) for _, one in self._judged]
         self._types = [[stream.schema.fields[place].type for place in places] for places in self._places]
-        self._codes = [KeyCodes(kind_of(types)) for types in self._types]
+        self._codes = [KeyCodes(kind_of(types), capacities) for types in self._types]
         self._rules, rings, dues = _rules([one for _, one in self._judged], stream.retain_ms)
-        self._ids = NumberPairs()
+        self._ids = NumberPairs(self._capacities)
         self._past = [PastValues(past_max) for _ in self._judged]
-        self._hashes: Int64Array = np.zeros(IDS_MIN, np.int64)
+        self._hashes: Int64Array = np.zeros(self._ids_min, np.int64)
         """By id, of values that are there."""
         self._state = _state(
-            np.full(len(self._judged), NOTHING), np.full(rings, NOTHING), np.full(dues, NO_ID), IDS_MIN
+            np.full(len(self._judged), NOTHING), np.full(rings, NOTHING), np.full(dues, NO_ID), self._ids_min
         )
-        self._compact_at = IDS_MIN
+        self._compact_at = self._ids_min
 
     # --- rows -------------------------------------------------------------------------------------
 
@@ -218,17 +221,17 @@ class Enforcement:
                 mine = constraint == c
                 used, inverse = np.unique(keys[mine], return_inverse=True)
                 keys[mine] = codes.compact(used)[inverse]
-        self._ids = NumberPairs()
+        self._ids = NumberPairs(self._capacities)
         ids = self._ids.number(constraint, keys)
         due = np.full(len(old.due), NO_ID)
-        self._state = _state(old.bound, old.ring, due, max(IDS_MIN, 2 * len(live)))
+        self._state = _state(old.bound, old.ring, due, max(self._ids_min, 2 * len(live)))
         for held, before in zip(self._state[4:], old[4:], strict=True):
             held[ids] = before[live]
         hashes, self._hashes = self._hashes[live], np.zeros(len(self._state.own), np.int64)
         self._hashes[ids] = hashes
         for c in np.flatnonzero(self._rules.kind == kernels.CLUSTERED).tolist():
             self._wait(c, ids[(constraint == c) & ~old.over[live]])
-        self._compact_at = max(IDS_MIN, 2 * len(live))
+        self._compact_at = max(self._ids_min, 2 * len(live))
 
     def _wait(self, c: int, ids: Int64Array) -> None:
         """Open values of a clustered constraint wait for their ends."""

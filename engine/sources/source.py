@@ -12,6 +12,7 @@ from engine.language.expressions import Expression
 from engine.model.answer import Lost
 from engine.model.attributes import Attribute
 from engine.model.batch import MATCHED_ROWS_MAX, Batch
+from engine.model.capacities import USUAL, Capacities
 from engine.model.limits import Limits
 from engine.model.persistence import PromiseState, SourceState, StateSink
 from engine.model.shed import Shed, Sheds
@@ -54,6 +55,7 @@ class Source:
         base: int = 0,
         timer: Timer | None = None,
         watch: Stopwatch | None = None,
+        capacities: Capacities = USUAL,
     ) -> None:
         """timer: measures visits of the eddy's modules. watch: the engine's."""
         self.stream = stream
@@ -66,13 +68,15 @@ class Source:
         self.pending = PendingRows(schema)
         self.usage = Usage()
         self._watch = watch or Stopwatch()
-        self.queries = QueryStem(schema, timer, self._watch)
+        self.queries = QueryStem(schema, timer, self._watch, capacities)
         self.rows = (
-            TableStem(stream, self.queries, base) if stream.is_table else DataStem(schema, self.queries, base)
+            TableStem(stream, self.queries, base, capacities=capacities)
+            if stream.is_table
+            else DataStem(schema, self.queries, base, capacities=capacities)
         )
         self.monitor = Monitor(stream)
-        self.summarised = SummarisedRows(stream)
-        self.promises = Enforcement(stream) if stream.constraints else None
+        self.summarised = SummarisedRows(stream, capacities)
+        self.promises = Enforcement(stream, capacities=capacities) if stream.constraints else None
         self.retained_from_ms: int | None = None
         self.late = 0
         self.rejected = 0

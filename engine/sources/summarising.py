@@ -16,6 +16,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from engine.model.capacities import USUAL, Capacities
 from engine.model.source import Stream
 from engine.model.state_tree import Tree, of_tree
 from engine.model.summary import SummaryDefinition, SummaryName
@@ -30,7 +31,8 @@ PIECE = 64
 class SummarisedRows:
     """The summaries of a source, by name; ``at_work`` is theirs to read."""
 
-    def __init__(self, stream: Stream) -> None:
+    def __init__(self, stream: Stream, capacities: Capacities = USUAL) -> None:
+        self._capacities = capacities
         self.at_work: dict[SummaryName, Summary] = {}
         self._stream = stream
         self._next = 0
@@ -41,7 +43,7 @@ class SummarisedRows:
         spread, which it does from the first rows, O(retained rows).
         """
         place = self._place(definition)
-        summary = Summary(definition, self._stream.schema.field(place).type)
+        summary = Summary(definition, self._stream.schema.field(place).type, self._capacities)
         self.at_work[definition.name] = summary
         self._next = rows.end
         _take(summary, place, rows, _first_of(summary, rows, now_ms), now_ms)
@@ -71,7 +73,7 @@ class SummarisedRows:
             self.create(definition, rows, now_ms)
             return
         kind = self._stream.schema.field(self._place(definition)).type
-        summary = Summary.restored(definition, kind, of_tree(SummaryState, counts))
+        summary = Summary.restored(definition, kind, of_tree(SummaryState, counts), self._capacities)
         summary.drop_below(rows.base)
         self.at_work[definition.name] = summary
         self._next = rows.end

@@ -23,6 +23,7 @@ import numpy as np
 
 from engine.model.attributes import Attribute
 from engine.model.batch import MATCHED_ROWS_MAX, Batch, Int64Array, concatenate
+from engine.model.capacities import USUAL, Capacities
 from engine.model.source import Schema
 from engine.model.usage import Usage
 from engine.results.chunks import CHUNK_WORDS, CHUNKS, ChunkPool
@@ -165,8 +166,14 @@ class DataStem:
     """The writing side."""
 
     def __init__(
-        self, schema: Schema, queries: RowMatcher, base: int = 0, chunks: ChunkPool = CHUNKS
+        self,
+        schema: Schema,
+        queries: RowMatcher,
+        base: int = 0,
+        chunks: ChunkPool = CHUNKS,
+        capacities: Capacities = USUAL,
     ) -> None:
+        self._capacities = capacities
         self.schema = schema
         self.base = base
         self.origin = 0
@@ -175,7 +182,7 @@ class DataStem:
         self._queries = queries
         self._sealed: list[SegmentView] = []
         self._chunks = chunks
-        self._strings = StreamStrings(schema)
+        self._strings = StreamStrings(schema, capacities)
         self._owes = False
         self.ahead = Ahead()
         """Slots whose queries are still to come."""
@@ -190,7 +197,9 @@ class DataStem:
         return self._empty_tail(first)
 
     def _empty_tail(self, first: int) -> Tail:
-        return Tail(self.schema, first, self._queries.cohorts, self._chunks, self._strings.tables)
+        return Tail(
+            self.schema, first, self._queries.cohorts, self._chunks, self._strings.tables, self._capacities
+        )
 
     def coded(self, rows: Batch) -> Batch:
         """Rows that are to enter, now or later, their strings by the stream's codes."""

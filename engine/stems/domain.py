@@ -22,12 +22,15 @@ from sortedcontainers import SortedList
 
 from engine.kernels.intervals import NAN_KEY, keys_of_doubles
 from engine.model.batch import Column, Int64Array
+from engine.model.capacities import USUAL, Capacities
 from engine.model.types import Kind, Type
 from engine.stems.named_strings import NamedStrings
 from engine.stems.regions import ABOVE, BELOW, Key, Region
 
 KEY_MIN = -(2**63)
 KEY_MAX = 2**63 - 1
+KEPT_MIN = 1_024
+"""So many strings may be named before those without a use go."""
 
 KeyInterval = tuple[int, int]
 """(low, last), both in it."""
@@ -102,15 +105,16 @@ class StringDomain(Domain):
     Cost of a new string: O(log strings).
     """
 
-    def __init__(self, type_: Type) -> None:
+    def __init__(self, type_: Type, capacities: Capacities = USUAL) -> None:
         super().__init__(type_)
+        self._capacities = capacities
         self._moved: tuple[Int64Array, Int64Array] | None = None
         self._strings: SortedList = SortedList()
         self._labels: dict[str, int] = {}
-        self._named = NamedStrings()
+        self._named = NamedStrings(capacities=capacities)
         self._ordered = False
         self._newest: str | None = None
-        self._kept = 1_024
+        self._kept = capacities.first(KEPT_MIN)
 
     def __len__(self) -> int:
         return len(self._labels)
@@ -163,7 +167,7 @@ class StringDomain(Domain):
         first = -step * (len(self._strings) >> 1)
         old = self._labels
         self._labels = {string: first + i * step for i, string in enumerate(self._strings)}
-        self._named = NamedStrings(self._labels)
+        self._named = NamedStrings(self._labels, self._capacities)
         before = sorted(old, key=old.__getitem__)
         new = np.fromiter((self._labels[s] for s in before), np.int64, len(before))
         if self._moved is not None:  # twice since anybody asked
@@ -181,8 +185,8 @@ class StringDomain(Domain):
         held = {label & ~1 for label in used}
         self._labels = {string: label for string, label in self._labels.items() if label in held}
         self._strings = SortedList(self._labels)
-        self._named = NamedStrings(self._labels)
-        self._kept = max(1_024, len(self._labels))
+        self._named = NamedStrings(self._labels, self._capacities)
+        self._kept = max(self._capacities.first(KEPT_MIN), len(self._labels))
 
     @property
     def wants_sweep(self) -> bool:  # type: ignore[override]
@@ -227,6 +231,6 @@ def moved_bounds(bounds: Int64Array, before: Int64Array, now: Int64Array) -> Int
     return np.where(inner, now[place] + (bounds - before[place]), bounds)
 
 
-def domain_of(type_: Type) -> Domain:
+def domain_of(type_: Type, capacities: Capacities = USUAL) -> Domain:
     """The domain of a column's type."""
-    return StringDomain(type_) if type_.kind is Kind.STRING else Domain(type_)
+    return StringDomain(type_, capacities) if type_.kind is Kind.STRING else Domain(type_)

@@ -16,6 +16,7 @@ import pyarrow as pa
 from engine.kernels import strings
 from engine.kernels.strings import Int64Array
 from engine.model.batch import Column
+from engine.model.capacities import USUAL, Capacities
 from engine.model.codes import CodeValues
 from engine.model.string_table import StringTable, buffers_of
 
@@ -44,8 +45,8 @@ class SortedStrings:
 class NamedStrings:
     """Used by the engine's writer alone."""
 
-    def __init__(self, labels: Mapping[str, int] | None = None) -> None:
-        self._table = StringTable()
+    def __init__(self, labels: Mapping[str, int] | None = None, capacities: Capacities = USUAL) -> None:
+        self._table = StringTable(capacities)
         self._label_of: Int64Array = np.empty(0, np.int64)
         self._coming = list((labels or {}).items())
         self._settled: list[tuple[str, int]] = []

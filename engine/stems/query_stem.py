@@ -33,6 +33,7 @@ from engine.eddy.statistics import ModuleStatistics
 from engine.language import expressions as ex
 from engine.model.attributes import Attribute
 from engine.model.batch import Batch, BoolArray, Int64Array
+from engine.model.capacities import USUAL, Capacities
 from engine.model.source import MADE, Schema
 from engine.model.usage import Stopwatch, Usage
 from engine.results.segment_bits import BitTarget
@@ -56,6 +57,8 @@ REVISED_SLOTS = 2_048
 REVISED_EVERY = 32
 """Segments between two looks, once all slots were seen with a good sample."""
 
+SLOTS_MIN = 64
+"""Queries that there is room for at first."""
 PATH_MIN = 512
 """Fewer predicates than this are not worth a look-up for every row: as bits they cost it less."""
 
@@ -75,28 +78,36 @@ class Added:
 class QueryStem:
     """See the module. Not thread-safe: one engine, one owner. ``errors``, ``generations``: int64, by slot."""
 
-    def __init__(self, schema: Schema, timer: Timer | None = None, watch: Stopwatch | None = None) -> None:
+    def __init__(
+        self,
+        schema: Schema,
+        timer: Timer | None = None,
+        watch: Stopwatch | None = None,
+        capacities: Capacities = USUAL,
+    ) -> None:
+        self._capacities = capacities
+        slots = capacities.first(SLOTS_MIN)
         self.schema = schema
         self.usage = Usage()
         self._watch = watch or Stopwatch()
-        self.errors = np.zeros(64, np.int64)
-        self.generations = np.zeros(64, np.int64)
-        self.holders = np.zeros(64, np.int32)
+        self.errors = np.zeros(slots, np.int64)
+        self.generations = np.zeros(slots, np.int64)
+        self.holders = np.zeros(slots, np.int32)
         self.domains: dict[int, Domain] = {}
-        self.store = RegionStore()
+        self.store = RegionStore(capacities)
         self.dense = DenseFilters(self.store)
         self.selective = SelectiveIndex(len(schema) + len(MADE), self.store)
         self.sample = Sample(self.domains)
         self.residuals = ResidualSet()
         self._routing = Routing(schema, self.store, self.dense, self.selective, self.residuals)
         self._routing.eddy.timer = timer
-        self._prints = np.zeros(64, np.int64)
-        self._shared = SharedPredicates()
+        self._prints = np.zeros(slots, np.int64)
+        self._shared = SharedPredicates(capacities)
         self._with_residuals: dict[ex.Expression, int] = {}
         self._predicate_of: dict[int, ex.Expression] = {}
         self._slots_used = 0
         self._free: list[int] = []
-        self._epochs = [Cohorts(0, np.full(64, SELECTIVE, np.int32))]
+        self._epochs = [Cohorts(0, np.full(slots, SELECTIVE, np.int32))]
         self._withheld: list[int] = []
         self._revised = 0
         self._unseen = 0
@@ -174,7 +185,9 @@ class QueryStem:
                 for index, region in term.items():
                     domain = self.domains.get(index)
                     if domain is None:
-                        domain = self.domains[index] = domain_of(self.schema.field(index).type)
+                        domain = self.domains[index] = domain_of(
+                            self.schema.field(index).type, self._capacities
+                        )
                     if isinstance(domain, StringDomain):
                         domain.name(region)
         for index, domain in self.domains.items():

@@ -15,7 +15,11 @@ import numpy.typing as npt
 
 from engine.kernels.candidates import Regions
 from engine.model.batch import Int64Array
+from engine.model.capacities import USUAL, Capacities
 
+ROOM_MIN = 64
+FREE_MIN = 1_024
+"""So many rows may be free before the others close up."""
 NULL_TOO = 1
 """Flag: NULL belongs to the region; on the first row of (term, attribute)."""
 
@@ -61,11 +65,12 @@ class Intervals:
 class RegionStore:
     """``start[slot]``, ``count[slot]``: its rows. ``terms[slot]``: how many alternatives; 0: never TRUE."""
 
-    def __init__(self) -> None:
-        self.rows = _room(64)
-        self.start = np.zeros(64, np.int32)
-        self.count = np.zeros(64, np.int32)
-        self.terms = np.zeros(64, np.uint8)
+    def __init__(self, capacities: Capacities = USUAL) -> None:
+        self._room_min, self._free_min = capacities.first(ROOM_MIN), capacities.first(FREE_MIN)
+        self.rows = _room(self._room_min)
+        self.start = np.zeros(self._room_min, np.int32)
+        self.count = np.zeros(self._room_min, np.int32)
+        self.terms = np.zeros(self._room_min, np.uint8)
         self.used = 0
         self._holes: dict[int, list[int]] = {}
         self._free = 0
@@ -104,7 +109,7 @@ class RegionStore:
             self._free += size
         self.count[slot] = 0
         self.terms[slot] = 0
-        if self._free > 1_024 and 2 * self._free > self.used:
+        if self._free > self._free_min and 2 * self._free > self.used:
             self._close_up()
 
     def of(self, slots: Int64Array) -> tuple[Int64Array, Intervals]:
@@ -156,7 +161,7 @@ class RegionStore:
         _, rows = self.of(slots)
         self.start[slots] = np.cumsum(counts) - counts
         self.used = len(rows)
-        self.rows = _room(max(64, self.used + (self.used >> 2)))
+        self.rows = _room(max(self._room_min, self.used + (self.used >> 2)))
         _copy(rows, slice(0, self.used), self.rows)
         self._holes.clear()
         self._free = 0

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.model.batch import Batch, BoolArray, Column, Int32Array, Int64Array
+from engine.model.capacities import USUAL, Capacities
 from engine.model.source import Field, Schema
 from engine.model.string_table import StringTable
 from engine.model.types import Kind
@@ -99,7 +100,13 @@ class Tail:
     """The open segment."""
 
     def __init__(
-        self, schema: Schema, first: int, cohorts: Cohorts, chunks: ChunkPool, strings: Tables
+        self,
+        schema: Schema,
+        first: int,
+        cohorts: Cohorts,
+        chunks: ChunkPool,
+        strings: Tables,
+        capacities: Capacities = USUAL,
     ) -> None:
         """strings: by whose codes rows will come."""
         self.strings = strings
@@ -113,7 +120,7 @@ class Tail:
         self._values = [np.empty(SEGMENT_ROWS, f.type.dtype) for f in schema]
         self._valid: list[BoolArray | None] = [None] * len(schema)
         self.bits = SegmentBits(chunks, SEGMENT_ROWS)
-        self._log = PairLog()
+        self._log = PairLog(capacities)
         self._late: tuple[SlotLists, ...] = ()
         self._columns: tuple[SegmentColumn, ...] | None = None
         self._part: SegmentView | None = None

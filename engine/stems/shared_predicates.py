@@ -9,6 +9,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from engine.model.capacities import USUAL, Capacities
+
+ROOM_MIN = 64
 _NOBODY = -1
 _GONE = -2
 
@@ -16,8 +19,9 @@ _GONE = -2
 class SharedPredicates:
     """Fingerprint -> slots. O(1) each."""
 
-    def __init__(self) -> None:
-        self._clear(64)
+    def __init__(self, capacities: Capacities = USUAL) -> None:
+        self._room_min = capacities.first(ROOM_MIN)
+        self._clear(self._room_min)
         self._used = 0
 
     def _clear(self, room: int) -> None:
@@ -47,7 +51,7 @@ class SharedPredicates:
         if 3 * (self._taken + 1) > 2 * len(self._slots):
             held = np.flatnonzero(self._slots >= 0)
             prints, slots = self._prints[held].tolist(), self._slots[held].tolist()
-            self._clear(max(64, 1 << (3 * len(held)).bit_length()))
+            self._clear(max(self._room_min, 1 << (3 * len(held) + 3).bit_length()))
             for one, its in zip(prints, slots, strict=True):
                 self._put(one, its)
         self._put(fingerprint, slot)

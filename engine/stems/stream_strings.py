@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from engine.model.batch import Batch, Column
+from engine.model.capacities import USUAL, Capacities
 from engine.model.source import Schema
 from engine.model.string_table import ARROW_BYTES_MAX, StringTable
 from engine.model.types import Kind
@@ -28,8 +29,11 @@ Tables = tuple[StringTable | None, ...]
 class StreamStrings:
     """The tables of the newest generation. One writer."""
 
-    def __init__(self, schema: Schema) -> None:
-        self.tables: Tables = tuple(StringTable() if f.type.kind is Kind.STRING else None for f in schema)
+    def __init__(self, schema: Schema, capacities: Capacities = USUAL) -> None:
+        self._capacities = capacities
+        self.tables: Tables = tuple(
+            StringTable(capacities) if f.type.kind is Kind.STRING else None for f in schema
+        )
         self._any = any(table is not None for table in self.tables)
 
     def coded(self, rows: Batch) -> Batch:
@@ -63,7 +67,7 @@ class StreamStrings:
     def _renew(self, places: Sequence[int]) -> None:
         if places:
             self.tables = tuple(
-                StringTable() if table is not None and place in places else table
+                StringTable(self._capacities) if table is not None and place in places else table
                 for place, table in enumerate(self.tables)
             )
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from engine.model.attributes import Attribute
 from engine.model.batch import BATCH_ROWS_MAX, Batch, Int64Array, concatenate
+from engine.model.capacities import USUAL, Capacities
 from engine.model.source import Stream
 from engine.stems.data_stem import DataStem, RowMatcher, Rows
 from engine.stems.entering import EnteringRows
@@ -50,10 +51,12 @@ class TableRows(Rows):
 class TableStem(DataStem):
     """The writing side. Nothing is dropped from its front but by :meth:`settle`."""
 
-    def __init__(self, stream: Stream, queries: RowMatcher, base: int = 0) -> None:
-        super().__init__(stream.stored_schema, queries, base)
+    def __init__(
+        self, stream: Stream, queries: RowMatcher, base: int = 0, capacities: Capacities = USUAL
+    ) -> None:
+        super().__init__(stream.stored_schema, queries, base, capacities=capacities)
         places = [stream.schema.index(name) for name in stream.key]
-        self._versions = TableVersions([place for place in places if place is not None], base)
+        self._versions = TableVersions([place for place in places if place is not None], base, capacities)
 
     def enter(self, rows: EnteringRows) -> None:
         """Versions enter and meet all queries."""

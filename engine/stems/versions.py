@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 
 from engine.model.batch import Batch, BoolArray, Column, Int64Array
+from engine.model.capacities import USUAL, Capacities
 from engine.model.types import Kind
 
 NONE = np.iinfo(np.int64).max
@@ -40,8 +41,9 @@ _FIRST_ROOM = 1_024
 class TableVersions:
     """The writing side. Rows enter in the order of their ordinals, from ``first`` on."""
 
-    def __init__(self, key: Sequence[int], first: int) -> None:
+    def __init__(self, key: Sequence[int], first: int, capacities: Capacities = USUAL) -> None:
         """key: places of the key columns."""
+        self._room_min = capacities.first(_FIRST_ROOM)
         self._key = tuple(key)
         self.first_loss_ms: int | None = None if first == 0 else LONG_AGO
         """The first instant at which a version was superseded or a key taken away, ever."""
@@ -53,8 +55,9 @@ class TableVersions:
         self.last = 0
         """How many versions are their keys' rows."""
         self._latest: dict[Any, int] = {}
-        self._superseded = np.full(_FIRST_ROOM, NONE, np.int64)
-        self._before = np.full(_FIRST_ROOM, -1, np.int64)
+        room = self._room_min
+        self._superseded = np.full(room, NONE, np.int64)
+        self._before = np.full(room, -1, np.int64)
         self._settled = first
         self._spent = 0
 

@@ -6,6 +6,7 @@ from collections import deque
 
 import numpy as np
 
+from engine.model.capacities import USUAL, Capacities
 from engine.summaries.summary_type import Cells
 
 SLOTS_MIN = 8
@@ -14,10 +15,11 @@ SLOTS_MIN = 8
 class CellPool:
     """Slots for the cells of one zone each. A slot is all zeros when it is taken."""
 
-    def __init__(self, buckets: int, size: int) -> None:
-        self._counters = np.zeros((SLOTS_MIN, buckets, size), np.int32)
-        self._rows = np.zeros((SLOTS_MIN, buckets + 1), np.int32)
-        self._free = deque(range(SLOTS_MIN))
+    def __init__(self, buckets: int, size: int, capacities: Capacities = USUAL) -> None:
+        slots = capacities.first(SLOTS_MIN)
+        self._counters = np.zeros((slots, buckets, size), np.int32)
+        self._rows = np.zeros((slots, buckets + 1), np.int32)
+        self._free = deque(range(slots))
 
     @property
     def cells(self) -> Cells:

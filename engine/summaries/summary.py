@@ -21,6 +21,7 @@ from engine.kernels.descents import CandidateRoom
 from engine.kernels.top_values import Top
 from engine.model.attributes import Attribute
 from engine.model.batch import BoolArray, Column, Int32Array, Int64Array
+from engine.model.capacities import USUAL, Capacities
 from engine.model.summary import SummaryDefinition
 from engine.model.types import Type
 from engine.summaries import top_lists
@@ -55,8 +56,9 @@ DROPPED_ROWS_MAX = 32_768
 class Summary:
     """One summary. One writer; what it returns is not changed later."""
 
-    def __init__(self, definition: SummaryDefinition, type_: Type) -> None:
-        """type_: of the attribute."""
+    def __init__(self, definition: SummaryDefinition, type_: Type, capacities: Capacities = USUAL) -> None:
+        """type_: of the attribute. capacities: of this, and of what is kept beside it."""
+        self.capacities = capacities
         self.definition = definition
         self.type = type_
         settings = definition.settings
@@ -67,7 +69,7 @@ class Summary:
         )
         self._granularities = Granularities(definition)
         self._hashes = ValueHashes()
-        self._pool = CellPool(settings.buckets, self._technique.size)
+        self._pool = CellPool(settings.buckets, self._technique.size, capacities)
         self._rows = RowBuckets(settings.buckets + 1)
         # Rows below it are gone, whether they were let go of yet or not.
         self._floor = 0
@@ -335,9 +337,15 @@ class Summary:
         )
 
     @classmethod
-    def restored(cls, definition: SummaryDefinition, type_: Type, state: SummaryState) -> Self:
+    def restored(
+        cls,
+        definition: SummaryDefinition,
+        type_: Type,
+        state: SummaryState,
+        capacities: Capacities = USUAL,
+    ) -> Self:
         """The summary that had this state."""
-        summary = cls(definition, type_)
+        summary = cls(definition, type_, capacities)
         summary.now_ms = state.now_ms
         summary._rows.begin(state.first)
         summary._rows.append(state.buckets)

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.engine import Engine
 from engine.model.source import Stream
+from tests.capacities import small_engine
 from tests.strategies import batch_of
 
 START = 1_000_000
@@ -22,7 +22,7 @@ rows_of_a_stream = st.lists(
 
 def told(text: str, values: list[tuple[int, int]], step: int) -> Told:
     """(instant, row) of all that a query tells while rows (instant, value) come, so many in a step."""
-    engine = Engine()
+    engine = small_engine()
     engine.create("CREATE STREAM s (v INTEGER, ts TIMESTAMP NOT NULL) WITH (topic = 's', timestamp = 'ts')")
     stream = engine.catalogue["s"]
     assert isinstance(stream, Stream)
@@ -80,7 +80,7 @@ def test_rows_that_equal_in_all_cancel_between_two_instants(
 
 
 def test_istream_of_a_selection_keeps_no_row_and_explain_says_so() -> None:
-    engine = Engine()
+    engine = small_engine()
     engine.create("CREATE STREAM s (v INTEGER, ts TIMESTAMP NOT NULL) WITH (topic = 's', timestamp = 'ts')")
     stream = engine.catalogue["s"]
     assert isinstance(stream, Stream)

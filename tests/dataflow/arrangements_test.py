@@ -17,6 +17,7 @@ from engine.dataflow.arrangements.keys import Keys
 from engine.dataflow.arrangements.pair_table import PairTable
 from engine.dataflow.arrangements.string_labels import StringLabels
 from engine.dataflow.arrangements.word_table import WordTable
+from engine.model.capacities import SMALLEST
 from engine.model.types import BIGINT, BOOLEAN, DATE, DOUBLE, STRING
 from tests.operators.relations import PRICE, exactly, relation, rows_of, tables
 
@@ -27,7 +28,7 @@ KINDS = (BIGINT, STRING, BOOLEAN, DOUBLE, PRICE, DATE)
 @given(seeds, st.integers(1, 3))
 def test_ids_of_tuples_that_come_and_go(seed: int, width: int) -> None:
     rng = random.Random(seed)
-    table, known = WordTable(width), dict[tuple[int, ...], int]()
+    table, known = WordTable(width, SMALLEST), dict[tuple[int, ...], int]()
     for _ in range(rng.randint(1, 6)):
         n = rng.choice((0, 3, 700))
         tuples = [tuple(rng.randint(-3, 400) for _ in range(width)) for _ in range(n)]
@@ -44,7 +45,7 @@ def test_ids_of_tuples_that_come_and_go(seed: int, width: int) -> None:
 @given(seeds, st.integers(1, 3), st.sampled_from((3, 400, 1_000_000)))
 def test_copies_of_tuples_that_come_and_go(seed: int, width: int, apart: int) -> None:
     rng = np.random.default_rng(seed)
-    table, known = WordTable(width), dict[tuple[int, ...], int]()
+    table, known = WordTable(width, SMALLEST), dict[tuple[int, ...], int]()
     held = np.zeros(table.capacity, np.int64)
     for _ in range(rng.integers(1, 6)):
         n = int(rng.choice((0, 3, 100, 1_500)))
@@ -67,7 +68,7 @@ def test_copies_of_tuples_that_come_and_go(seed: int, width: int, apart: int) ->
 def test_slots_of_ids_that_come_and_go(seed: int, width: int, apart: int) -> None:
     """However far apart ids are."""
     rng = random.Random(seed)
-    table, known, free = IdSlots(width), dict[tuple[int, ...], int](), list(range(4_000))
+    table, known, free = IdSlots(width, SMALLEST), dict[tuple[int, ...], int](), list(range(4_000))
     first = 0
     for _ in range(rng.randint(1, 6)):
         first += rng.randint(0, 2_000) * apart
@@ -91,7 +92,7 @@ def test_slots_of_ids_that_come_and_go(seed: int, width: int, apart: int) -> Non
 def test_ids_of_pairs_that_come_and_go(seed: int) -> None:
     """Also while the table becomes dense and is hashed again."""
     rng = random.Random(seed)
-    table, known = PairTable(), dict[tuple[int, int], int]()
+    table, known = PairTable(SMALLEST), dict[tuple[int, int], int]()
     pair_table.DENSE_MIN, before = 16, pair_table.DENSE_MIN
     try:
         for _ in range(rng.randint(1, 8)):
@@ -114,7 +115,7 @@ def test_ids_of_pairs_that_come_and_go(seed: int) -> None:
 @given(st.data())
 def test_numbers_of_keys_tell_rows_apart(data: Any) -> None:
     """As long as somebody has a key its number stays, whatever strings are let go of."""
-    keys, held, taken = Keys(KINDS), dict[str, int](), list[tuple[Any, list[str]]]()
+    keys, held, taken = Keys(KINDS, SMALLEST), dict[str, int](), list[tuple[Any, list[str]]]()
     words_module.VALUES_MIN, before = 4, words_module.VALUES_MIN
     try:
         for _ in range(data.draw(st.integers(1, 5))):
@@ -145,7 +146,7 @@ def test_labels_order_as_strings_do(data: Any, spread: int) -> None:
     before = string_labels.SPREAD, string_labels.MOST
     string_labels.SPREAD, string_labels.MOST = spread, 2 * spread
     try:
-        labels, held = StringLabels(), dict[str, int]()
+        labels, held = StringLabels(SMALLEST), dict[str, int]()
         for batch in data.draw(st.lists(texts, max_size=6)):
             found, moved = labels.of(relation((STRING,), [(text,) for text in batch]).columns[0])
             if moved is not None:
@@ -170,7 +171,7 @@ def test_labels_order_as_strings_do(data: Any, spread: int) -> None:
 def test_rows_of_many_columns_and_back(data: Any, width: int) -> None:
     kinds = [data.draw(st.sampled_from(KINDS)) for _ in range(width)]
     rows = relation(kinds, data.draw(tables(kinds, 3)))
-    words = words_module.Words(kinds)
+    words = words_module.Words(kinds, SMALLEST)
     tuples = words.encode(rows.columns, len(rows))
     assert tuples.shape == (len(rows), words.width)
     found = [words.column(place, tuples) for place in range(width)]
@@ -182,7 +183,7 @@ def test_copies_of_a_row_are_always_1_to_how_many_there_are(seed: int, more: int
     """Also of rows whose last word has no room for whose they are. more: columns, the last mostly NULL."""
     rng = random.Random(seed)
     types = (DOUBLE, STRING) + (BIGINT,) * more
-    counts, held = CopyCounts(types), dict[tuple[int, str], int]()
+    counts, held = CopyCounts(types, SMALLEST), dict[tuple[int, str], int]()
     pools = (
         (0.0, -0.0, float("nan"), None),
         ("a", "b", None),

@@ -12,6 +12,7 @@ from engine.changes.temporal_relation import TemporalRelation
 from engine.dataflow.arrangements.column_sets import ColumnSets
 from engine.dataflow.columns import Over
 from engine.dataflow.delta import Delta
+from engine.model.capacities import SMALLEST
 from engine.operators.relation import Relation
 
 COLUMNS = 6
@@ -34,7 +35,7 @@ def over_of(above: dict[int, int]) -> Over:
 @given(seed=st.integers(0, 2**32 - 1))
 def test_rows_have_the_columns_over_those_that_were_put_in(seed: int) -> None:
     rng = random.Random(seed)
-    sets, above = ColumnSets(), {70: 0}
+    sets, above = ColumnSets(SMALLEST), {70: 0}
     numbers, expected = np.empty(0, np.int32), list[set[int]]()
     for _ in range(25):
         match rng.randrange(5):

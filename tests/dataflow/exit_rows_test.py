@@ -16,20 +16,23 @@ from engine.dataflow.arrangements.partitioned_rows import PartitionedRows
 from engine.dataflow.arrangements.scanned_rows import ScannedRows
 from engine.dataflow.policy import Edge, Policy
 from engine.model.batch import Int32Array
+from tests.capacities import small
 from tests.changes.ways import seeds
 
 SPAN = 24
 WORDS = 2
 MAKERS = {
-    "a partition": lambda: PartitionedRows(WORDS, SPAN, 1),
-    "partitions": lambda: PartitionedRows(WORDS, SPAN, 5),
-    "partitions of an instant": lambda: PartitionedRows(WORDS, SPAN, SPAN),
+    "a partition": lambda: PartitionedRows(WORDS, SPAN, 1, small()),
+    "partitions": lambda: PartitionedRows(WORDS, SPAN, 5, small()),
+    "partitions of an instant": lambda: PartitionedRows(WORDS, SPAN, SPAN, small()),
     "scanned": lambda: ScannedRows(WORDS),
-    "early": lambda: EarlyRows(WORDS, Edge(Policy("upa"), SPAN, in_order=False, is_early=True)),
+    "early": lambda: EarlyRows(WORDS, Edge(Policy("upa"), SPAN, in_order=False, is_early=True), small()),
     "early, indexed": lambda: EarlyRows(
-        WORDS, Edge(Policy("upa", "indexed", 3), SPAN, in_order=False, is_early=True)
+        WORDS, Edge(Policy("upa", "indexed", 3), SPAN, in_order=False, is_early=True), small()
     ),
-    "early, scanned": lambda: EarlyRows(WORDS, Edge(Policy("direct"), SPAN, in_order=False, is_early=True)),
+    "early, scanned": lambda: EarlyRows(
+        WORDS, Edge(Policy("direct"), SPAN, in_order=False, is_early=True), small()
+    ),
 }
 
 
@@ -134,7 +137,7 @@ def test_rows_leave_at_their_exit_and_readers_keep_what_they_saw(kind: str, seed
 
 
 def test_a_partition_of_many_blocks_is_made_one_and_late_rows_are_put_in_order() -> None:
-    rows = PartitionedRows(WORDS, SPAN, 1)
+    rows = PartitionedRows(WORDS, SPAN, 1, small())
     course = Course(rows, random.Random(1))
     for _ in range(150):
         course.insert()

@@ -17,6 +17,7 @@ from engine.dataflow.turn import Turn
 from engine.model.batch import Int32Array, Int64Array
 from engine.model.limits import Limits
 from engine.operators.relation import Relation
+from tests.capacities import small
 
 
 class GivenNode(Node):
@@ -25,7 +26,7 @@ class GivenNode(Node):
     def __init__(
         self, temporal: TemporalRelation, owners: Sequence[Sequence[int]], ids: Sequence[int] | None = None
     ) -> None:
-        super().__init__()
+        super().__init__(settings=small())
         self.id_words = 0 if ids is None else 1
         starts = np.cumsum([0, *map(len, owners)])
         flat = [owner for each in owners for owner in each]

@@ -16,6 +16,7 @@ from engine.dataflow.graph import Graph
 from engine.model.changes import Changes, Operator
 from engine.model.limits import Limits
 from engine.model.source import SourceName
+from tests.capacities import small
 from tests.changes.ways import (
     FEW,
     LIMITS,
@@ -246,7 +247,7 @@ def test_many_queries_are_told_what_each_alone_is(of: Sequence[str], sources: li
     whole = random_transition(rng, sources)
     while any(at_source.retained_to_ms is not None for at_source in whole.by_source.values()):
         whole = random_transition(rng, sources)
-    graph, members = Graph(TABLES), dict[str, tuple[str, Operator, bool]]()
+    graph, members = Graph(TABLES, settings=small()), dict[str, tuple[str, Operator, bool]]()
     before, graph_module.TURN_PAIRS = graph_module.TURN_PAIRS, rng.choice((2, 1 << 20))
     try:
         for transition in cut(rng, whole):
@@ -284,7 +285,7 @@ def test_many_queries_are_told_what_each_alone_is(of: Sequence[str], sources: li
 def test_of_one_owners_burst_that_query_alone_breaks() -> None:
     rng = random.Random(5)
     transition = random_transition(rng, ["s"], 40)
-    graph = Graph(TABLES)
+    graph = Graph(TABLES, settings=small())
     texts = {
         "few": "SELECT COUNT(*) AS n FROM s [NOW] WHERE k = 7",
         "many": "SELECT v, COUNT(*) AS n FROM s GROUP BY v",
@@ -299,7 +300,7 @@ def test_of_one_owners_burst_that_query_alone_breaks() -> None:
 
 
 def test_queries_that_differ_in_constants_share_their_nodes() -> None:
-    graph = Graph()
+    graph = Graph(settings=small())
     for value in range(50):
         text = f"SELECT k, COUNT(*) AS c FROM s [RANGE 4 MILLISECONDS] WHERE v > {value} GROUP BY k"
         graph.add(standing(bound(text), f"q{value}"), bound(text), "changes")

@@ -10,6 +10,7 @@ from hypothesis import event, given
 
 from engine.changes.context import EvaluationContext
 from engine.dataflow.graph import Graph
+from tests.capacities import small
 from tests.changes.ways import FEW, LIMITS, TABLES, Answers, bound, random_transition, seeds, standing
 from tests.dataflow.graph_test import JOINS, QUERIES, SETS
 
@@ -43,7 +44,7 @@ def test_the_changes_of_an_answer_follow_its_pattern(text: str, seed: int) -> No
     transition = random_transition(rng, query.sources)
     if any(at_source.retained_to_ms is not None for at_source in transition.by_source.values()):
         return  # retention takes rows whatever the pattern is
-    graph, broken = Graph(TABLES), dict[str, Exception]()
+    graph, broken = Graph(TABLES, settings=small()), dict[str, Exception]()
     graph.add(standing(query), query, "changes")
     pattern = graph.explain(query, "changes").pattern
     event(pattern)
@@ -73,10 +74,10 @@ def test_the_changes_of_an_answer_follow_its_pattern(text: str, seed: int) -> No
 @pytest.mark.parametrize("text", STAYING)
 def test_unbounded_windows_give_rows_that_stay(text: str) -> None:
     query = bound(text)
-    graph = Graph(TABLES)
+    graph = Graph(TABLES, settings=small())
     assert graph.explain(query, "changes").pattern in ("MON", "WK by key")
 
 
 @pytest.mark.parametrize("text", LEAVING_IN_ORDER)
 def test_windows_of_time_give_rows_that_leave_in_order(text: str) -> None:
-    assert Graph(TABLES).explain(bound(text), "changes").pattern == "WKS"
+    assert Graph(TABLES, settings=small()).explain(bound(text), "changes").pattern == "WKS"

@@ -15,6 +15,7 @@ from engine.dataflow.operators.window_extreme import WindowExtremeNode
 from engine.dataflow.operators.window_join import WindowJoinNode
 from engine.dataflow.policy import ONE_STORE, TOLD, Policy
 from engine.model.source import SourceName
+from tests.capacities import small
 from tests.changes.ways import LIMITS, TABLES, bound, seeds, standing
 from tests.dataflow.courses import cut, whole_course, with_retention
 from tests.dataflow.strategies_test import Followed
@@ -58,7 +59,7 @@ def test_each_query_is_told_what_it_alone_is(retained: bool, seed: int) -> None:
 
 def test_rows_are_kept_once_as_long_as_the_widest_window_holds_them() -> None:
     rng = random.Random(1)
-    graph = Graph(TABLES)
+    graph = Graph(TABLES, settings=small())
     for place, span_ms in enumerate((9, 3, 5, 1)):
         query = bound(f"SELECT COUNT(*) AS c {PAIRED}".format(span_ms, span_ms))
         graph.add(standing(query, f"q{place}"), query, "changes", policy=ONE_STORE)
@@ -79,7 +80,7 @@ def test_rows_are_kept_once_as_long_as_the_widest_window_holds_them() -> None:
 
 
 def test_one_stair_of_a_predicate_serves_windows_of_all_sizes() -> None:
-    graph = Graph(TABLES)
+    graph = Graph(TABLES, settings=small())
     for place, span_ms in enumerate((3, 7, 2, 5)):
         query = bound(f"SELECT MAX(v) AS m FROM s [RANGE {span_ms} MILLISECONDS]")
         graph.add(standing(query, f"q{place}"), query, "changes", policy=ONE_STORE)

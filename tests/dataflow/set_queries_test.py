@@ -33,6 +33,7 @@ from engine.language.query import (
 )
 from engine.model.changes import Operator
 from engine.model.types import BIGINT
+from tests.capacities import small
 from tests.changes.ways import (
     FEW,
     LIMITS,
@@ -131,7 +132,7 @@ def test_changes_are_the_same_by_every_policy(policy: Policy, seed: int) -> None
     whole = random_transition(rng, ["s", "u", "h"], 20)
     while any(at_source.retained_to_ms is not None for at_source in whole.by_source.values()):
         whole = random_transition(rng, ["s", "u", "h"], 20)
-    graph = Graph(TABLES)
+    graph = Graph(TABLES, settings=small())
     graph.add(standing(query), query, "changes", policy=policy)
     before, graph_module.TURN_PAIRS = graph_module.TURN_PAIRS, rng.choice((2, 1 << 20))
     try:
@@ -156,7 +157,7 @@ def test_many_queries_are_told_what_each_alone_is(seed: int) -> None:
     whole = random_transition(rng, ["s", "u", "h"])
     while any(at_source.retained_to_ms is not None for at_source in whole.by_source.values()):
         whole = random_transition(rng, ["s", "u", "h"])
-    graph, members = Graph(TABLES), dict[str, tuple[Query, Operator, bool]]()
+    graph, members = Graph(TABLES, settings=small()), dict[str, tuple[Query, Operator, bool]]()
     before, graph_module.TURN_PAIRS = graph_module.TURN_PAIRS, rng.choice((2, 1 << 20))
     try:
         for transition in cut(rng, whole):
@@ -191,7 +192,7 @@ def test_many_queries_are_told_what_each_alone_is(seed: int) -> None:
 
 
 def tree_of(query: Query) -> OperatorTree:
-    return Graph(TABLES).explain(query, "changes")
+    return Graph(TABLES, settings=small()).explain(query, "changes")
 
 
 def operators(tree: OperatorTree) -> Sequence[tuple[str, str | None]]:
@@ -223,7 +224,7 @@ def test_limit_above_a_merged_union_is_recomputed() -> None:
 
 
 def test_queries_that_differ_in_predicates_share_their_nodes() -> None:
-    graph = Graph()
+    graph = Graph(settings=small())
     for value in range(20):
         left = f"SELECT k, v FROM s [RANGE 5 MILLISECONDS] WHERE k > {value}"
         for which in range(len(KINDS)):

@@ -20,6 +20,7 @@ from engine.dataflow.policy import TOLD, Policy
 from engine.dataflow.turn import Turn
 from engine.model.changes import Operator
 from engine.model.limits import Limits
+from tests.capacities import small
 from tests.changes.ways import (
     LIMITS,
     TABLES,
@@ -101,7 +102,7 @@ class Followed:
         self, rng: random.Random, texts: Sequence[str], policies: Sequence[Policy] = POLICIES
     ) -> None:
         self.rng, self.texts, self.policies = rng, texts, policies
-        self.graph = Graph(TABLES)
+        self.graph = Graph(TABLES, settings=small())
         self.members: dict[str, tuple[str, Operator, bool]] = {}
 
     def between(self) -> None:
@@ -221,7 +222,7 @@ def test_a_jump_of_now_past_all_windows_tells_every_exit() -> None:
         for text in FORETOLD:
             whole = whole_course(rng, 30)
             query = bound(text)
-            graph = Graph(TABLES)
+            graph = Graph(TABLES, settings=small())
             graph.add(standing(query), query, "changes", policy=policy)
             first = 0 if whole.since_ms == NEVER else whole.since_ms
             there: Counter[str] = Counter()
@@ -244,7 +245,7 @@ def test_no_row_of_a_foretold_edge_over_windows_of_time_is_told_again(text: str,
     """And rows of a scan leave as they came."""
     rng = random.Random(seed)
     query, found = bound(text), list[tuple[Node, Turn, Delta]]()
-    graph, whole = Graph(TABLES), whole_course(rng)
+    graph, whole = Graph(TABLES, settings=small()), whole_course(rng)
     graph.add(standing(query), query, "changes", policy=Policy(rng.choice(("direct", "upa"))))
     delta_of = Node.delta
 

@@ -19,6 +19,7 @@ from engine.engine import Engine
 from engine.model.source import SourceName, Stream
 from engine.model.step import Body, Position, Records, Register, Registration, Step, StepResult
 from engine.reference import Reference, ReferenceAnswer
+from tests.capacities import small_engine, small_restored
 from tests.memory_state import MemoryState
 from tureen.errors import InstantOutOfRange, QueryPaused, StoreFull
 
@@ -35,7 +36,7 @@ class EngineSubject:
     """The engine, asked as the reference is asked."""
 
     def __init__(self, engine: Engine | None = None) -> None:
-        self.engine = engine or Engine()
+        self.engine = engine or small_engine()
 
     def apply(self, step: Step) -> StepResult:
         self.engine.enqueue(step)
@@ -88,7 +89,7 @@ class EngineSubject:
 
     @classmethod
     def from_store(cls, store: MemoryState) -> EngineSubject:
-        return cls(Engine.restore(store))
+        return cls(small_restored(store))
 
 
 def plain_rows(table: pa.Table) -> list[tuple[Any, ...]]:

@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.changes.operator import operator_of
-from engine.engine import Engine
 from engine.model.limits import Limits
 from engine.model.step import Register, Registration, Step, Unregister
+from tests.capacities import small_engine, small_restored
 from tests.differential.agreement import EngineSubject, cut, exact_rows, numbered, with_registrations
 from tests.differential.engine_test import any_statement
 from tests.differential.telling import (
@@ -50,7 +50,7 @@ CUTS = st.lists(st.integers(0, 8), min_size=1, max_size=3)
 
 def followers() -> Followers:
     """With tables that let go of superseded versions at once."""
-    return Followers(EngineSubject(Engine(Limits(superseded_rows_max=0))))
+    return Followers(EngineSubject(small_engine(Limits(superseded_rows_max=0))))
 
 
 def told(steps: Iterable[Step]) -> list[PendingOutput]:
@@ -172,9 +172,9 @@ def test_a_replay_goes_on_as_if_nothing_had_happened(steps: list[Step], data: st
         if place + 1 == saved <= crash:
             undisturbed.subject.engine.save(store)
     position = store.position()
-    again = EngineSubject(Engine(Limits(superseded_rows_max=0)))
+    again = EngineSubject(small_engine(Limits(superseded_rows_max=0)))
     if position is not None:
-        again = EngineSubject(Engine.restore(store, Limits(superseded_rows_max=0)))
+        again = EngineSubject(small_restored(store, Limits(superseded_rows_max=0)))
     again.engine.tells = False
     for step in steps[0 if position is None else position.sequence : crash]:
         assert of_engine(again.apply(step)) == {}

@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.changes.operator import operator_of
-from engine.engine import Engine
 from engine.model.limits import Limits
 from engine.model.source import Stream
 from engine.model.step import Step
 from engine.reference import Reference
+from tests.capacities import small_engine
 from tests.differential.agreement import EngineSubject, exact_rows, told
 from tests.differential.engine_test import any_statement
 from tests.differential.telling import (
@@ -72,7 +72,7 @@ class Sums:
 
 def agree(steps: list[Step], limits: Limits | None = None) -> None:
     """Engine and reference tell the same of every step, and it adds up to the snapshots."""
-    engine, reference, sums = Followers(EngineSubject(Engine(limits))), Reference(limits), Sums()
+    engine, reference, sums = Followers(EngineSubject(small_engine(limits))), Reference(limits), Sums()
     for step in steps:
         result, mine = engine.apply(step)
         assert told(result) == told(reference.apply(step))

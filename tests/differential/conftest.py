@@ -1,13 +1,10 @@
-"""Loads the profiles that say how many examples run; makes segments, and the chunks in which composites are
-kept, so small that a few rows fill some.
-"""
+"""Loads the profiles that say how many examples run; makes segments so small that a few rows fill some."""
 
 from collections.abc import Iterator
 
 import duckdb
 import pytest
 
-import engine.joins.composites
 import engine.stems.segment
 import tests.strategies  # noqa: F401
 
@@ -18,8 +15,6 @@ def small_segments(request: pytest.FixtureRequest) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         if not request.module.__name__.rpartition(".")[2].startswith("bulk"):
             patch.setattr(engine.stems.segment, "SEGMENT_ROWS", 8)
-            patch.setattr(engine.joins.composites, "SEGMENT_ROWS", 8, raising=False)
-            patch.setattr(engine.joins.composites, "CHUNK", 8)
         yield
 
 

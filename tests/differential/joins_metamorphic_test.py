@@ -13,10 +13,10 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.engine import Engine
 from engine.model.limits import Limits
 from engine.model.source import Stream
 from engine.model.step import CreateSource, Heartbeat, Records, Register, Registration, Step, Unregister
+from tests.capacities import small_engine
 from tests.differential.agreement import (
     EngineSubject,
     answers,
@@ -38,7 +38,7 @@ WORLDS = worlds(joining, streams_count=2, tables_count=1, changes=False, steps_m
 
 def subject() -> EngineSubject:
     """With tables that let go of superseded versions at once."""
-    return EngineSubject(Engine(Limits(superseded_rows_max=0)))
+    return EngineSubject(small_engine(Limits(superseded_rows_max=0)))
 
 
 def applied(steps: Iterable[Step]) -> EngineSubject:

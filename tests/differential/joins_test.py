@@ -7,10 +7,10 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.engine import Engine
 from engine.model.limits import Limits
 from engine.model.step import Step
 from engine.reference import Reference
+from tests.capacities import small_engine
 from tests.differential.agreement import EngineSubject, assert_same_answers, told
 from tests.memory_state import MemoryState
 from tests.sql_joins import joining
@@ -55,7 +55,7 @@ def test_rows_held_back_for_a_source_that_lags(steps: list[Step], held_rows_max:
 
 def agree(steps: list[Step], backs: list[int], limits: Limits = LIMITS) -> None:
     """At the end of every other step, and of the last."""
-    engine, reference = EngineSubject(Engine(limits)), Reference(limits)
+    engine, reference = EngineSubject(small_engine(limits)), Reference(limits)
     for place, step in enumerate(steps):
         assert told(engine.apply(step)) == told(reference.apply(step))
         engine.engine._check()
@@ -68,7 +68,7 @@ def agree(steps: list[Step], backs: list[int], limits: Limits = LIMITS) -> None:
 @given(steps=worlds(joining, tables_count=1), data=st.data())
 def test_restarts(steps: list[Step], data: st.DataObject) -> None:
     store = MemoryState()
-    engine, reference = EngineSubject(Engine(LIMITS)), Reference(LIMITS)
+    engine, reference = EngineSubject(small_engine(LIMITS)), Reference(LIMITS)
     for step in steps:
         assert told(engine.apply(step)) == told(reference.apply(step))
         if data.draw(st.sampled_from([False, False, True])):

@@ -11,8 +11,8 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from engine.engine import Engine
 from engine.model.batch import Batch
+from tests.capacities import small_engine
 from tests.differential.agreement import EngineSubject, plain_rows
 
 Y = (0, 1, None, 1)
@@ -54,7 +54,7 @@ def test_as_duckdb(outer: tuple[int | None, ...]) -> None:
     with duckdb.connect() as database:
         for inner in VALUES:
             rows = table(outer, inner)
-            subject = EngineSubject(Engine())
+            subject = EngineSubject(small_engine())
             subject.engine.create("CREATE STREAM s (k STRING, x INTEGER, y INTEGER) WITH (topic = 's')")
             schema = subject.engine.catalogue["s"].schema
             places = list(range(len(rows)))

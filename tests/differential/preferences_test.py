@@ -8,10 +8,10 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.engine import Engine
 from engine.model.state_tree import as_tree
 from engine.model.step import Position
 from storage.tree_codec import encode_tree
+from tests.capacities import small_restored
 from tests.differential.agreement import cut, exact_rows, plain_rows
 from tests.differential.preferred import (
     KEYS,
@@ -86,7 +86,7 @@ def test_answers_are_part_of_the_exact_ones_and_become_them(seed: int) -> None:
 
 def _same_after_replay(streams: Streams, store: MemoryState, saved_at: int) -> None:
     """An engine that was restored, and told the steps that followed, is the same."""
-    again = Engine.restore(store)
+    again = small_restored(store)
     for step in streams.steps[saved_at:]:
         again.enqueue(step)
         again.run()

@@ -20,6 +20,7 @@ from engine.dataflow.operators.releasing_join import ReleasingJoinNode
 from engine.engine import Engine
 from engine.model.batch import Batch
 from engine.model.step import StepResult
+from tests.capacities import small_engine, small_restored
 from tests.memory_state import MemoryState
 
 Row = tuple[int, int, int, int]
@@ -42,7 +43,7 @@ class World:
     apart: int
 
     def engine(self) -> Engine:
-        engine = Engine()
+        engine = small_engine()
         for name, above in (("o", None), ("f", "o"), ("p", "f")):
             clauses = ", CONSTRAINT UNIQUE (id)"
             if above is not None:
@@ -227,7 +228,7 @@ def anew(engine: Engine, how: str) -> Engine:
         engine.save(store)
     else:
         engine.copy(store)
-    return Engine.restore(store)
+    return small_restored(store)
 
 
 @SOME

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.engine import Engine
 from engine.model.batch import Batch, Column
 from engine.model.shed import LEVEL_MAX, Shed
 from engine.model.source import Stream
 from engine.model.step import Body, CreateSource, Position, Records, Register, Registration, Step
 from engine.model.types import Kind, Type
 from engine.reference import Reference
+from tests.capacities import small_engine
 from tests.differential.agreement import EngineSubject, assert_same_answers, cut, numbered, outcome, told
 from tests.differential.changes_test import agree
 from tests.differential.engine_test import any_statement
@@ -161,7 +161,7 @@ def test_rows_of_table_functions_are_seen_as_those_of_the_stream(
     source: str, options: dict[str, str]
 ) -> None:
     """Columns that are made stand behind those of the stream, where a table function puts its own."""
-    engine = Engine()
+    engine = small_engine()
     engine.create(TICKS)
     stream = engine.catalogue["s"]
     assert isinstance(stream, Stream)

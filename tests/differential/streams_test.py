@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.engine import Engine
 from engine.model.limits import Limits
 from engine.model.source import Stream
 from engine.model.step import Records, Register, Registration, Step
 from engine.reference import Reference
+from tests.capacities import small_engine
 from tests.differential.agreement import EngineSubject, assert_same_answers, told
 from tests.differential.changes_test import Sums
 from tests.differential.changes_test import agree as agree_on_changes
@@ -30,7 +30,7 @@ BACKS = st.lists(st.sampled_from([-1, 0, 1, 7, 30, 90]), max_size=1)
 @given(steps=worlds(streaming, streams_count=2, steps_max=6), backs=BACKS, data=st.data())
 def test_answers_are_the_definition(steps: list[Step], backs: list[int], data: st.DataObject) -> None:
     store = MemoryState()
-    engine, reference = EngineSubject(Engine(Limits())), Reference(Limits())
+    engine, reference = EngineSubject(small_engine(Limits())), Reference(Limits())
     for place, step in enumerate(steps):
         assert told(engine.apply(step)) == told(reference.apply(step))
         engine.engine._check()
@@ -66,7 +66,7 @@ FOLLOWED = [
 def test_what_is_told_step_by_step_adds_up_to_the_answers(seed: int) -> None:
     """Elements are kept from one step to the next; an answer works them out from the rows."""
     rng = np.random.default_rng(seed)
-    followers, sums = Followers(EngineSubject(Engine())), Sums()
+    followers, sums = Followers(EngineSubject(small_engine())), Sums()
     engine = followers.subject.engine
     engine.create(
         "CREATE STREAM s (k INT, v INT, ts TIMESTAMP NOT NULL) WITH (timestamp = 'ts') RETAIN 1 HOUR"

@@ -11,13 +11,13 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.engine import Engine
 from engine.language.expressions import UserFunction
 from engine.language.functions import FunctionCatalogue
 from engine.model.source import Stream
 from engine.model.step import Step
 from engine.model.types import BIGINT, BOOLEAN, DOUBLE, STRING
 from engine.reference import Reference
+from tests.capacities import small_engine
 from tests.differential.agreement import EngineSubject, assert_same_answers, told
 from tests.sql_selects import Selects
 from tests.sql_strategies import Writer
@@ -73,7 +73,7 @@ def statement(draw: st.DrawFn, stream: Stream) -> str:
 
 @given(steps=journeys(statement, legs=3))
 def test_rows_err_for_the_queries_that_call(steps: list[Step]) -> None:
-    engine, reference = EngineSubject(Engine(functions=FUNCTIONS)), Reference(functions=FUNCTIONS)
+    engine, reference = EngineSubject(small_engine(functions=FUNCTIONS)), Reference(functions=FUNCTIONS)
     for step in steps:
         assert told(engine.apply(step)) == told(reference.apply(step))
     assert_same_answers(engine, reference, [0, 20])

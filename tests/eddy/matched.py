@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from engine.engine import Engine
 from engine.language.evaluate import truth
 from engine.language.expressions import Expression
 from engine.language.functions import BUILT_IN, FunctionCatalogue
@@ -15,6 +14,7 @@ from engine.model.batch import Batch
 from engine.results.segment_bits import Matrix
 from engine.stems.cohorts import SELECTIVE
 from engine.stems.query_stem import QueryStem
+from tests.capacities import small_engine
 
 BASE = "CREATE STREAM s (a INTEGER, b INTEGER, c DOUBLE, t STRING, ts TIMESTAMP)"
 
@@ -43,7 +43,7 @@ class Matched:
     def __init__(
         self, texts: Sequence[str], create: str = BASE, functions: FunctionCatalogue = BUILT_IN
     ) -> None:
-        self.binder = Engine(functions=functions)
+        self.binder = small_engine(functions=functions)
         self.binder.create(create)
         self.schema = self.binder.catalogue["s"].schema
         self.stem = QueryStem(self.schema)

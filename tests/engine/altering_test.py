@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.engine import Engine
 from engine.model.limits import Limits
 from engine.model.step import Alter, Registration, StepResult
+from tests.capacities import small_restored
 from tests.engine.feed import Feed, ticks
 from tests.memory_state import MemoryState
 from tests.queries.subscriptions_test import COUNTS, SLIDING, folded, register, spelled, step
@@ -136,7 +136,7 @@ def test_altered_query_comes_back_from_the_store() -> None:
     feed.engine.save(store)
     alter(feed, "q0", PLAIN + " WHERE v > 10.5")
     feed.engine.save(store)
-    back = Engine.restore(store)
+    back = small_restored(store)
     assert back.view().query("q0").sql == PLAIN + " WHERE v > 10.5"
     assert back.view().query("q0").born == feed.engine.view().query("q0").born
     assert back.view().snapshot("q0").table.num_rows == feed.engine.view().snapshot("q0").table.num_rows

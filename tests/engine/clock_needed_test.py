@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from engine.engine import Engine
 from engine.model.source import SourceName
+from tests.capacities import small_engine
 from tests.engine.feed import Feed
 
 S = SourceName("s")
@@ -27,7 +27,7 @@ S = SourceName("s")
     ],
 )
 def test_windows_that_move_need_the_clock_while_their_queries_stand(sql: str, needed: bool) -> None:
-    engine = Engine()
+    engine = small_engine()
     engine.create("CREATE STREAM s (k STRING, v DOUBLE)")
     assert not engine.needs_clock(S)
     engine.register("plain", "SELECT v FROM s")
@@ -47,7 +47,7 @@ def test_rows_that_wait_need_the_clock() -> None:
 
 
 def test_a_join_needs_the_clock_of_each_source() -> None:
-    engine = Engine()
+    engine = small_engine()
     for name in ("s", "t"):
         engine.create(f"CREATE STREAM {name} (k STRING, v DOUBLE)")
     engine.register("q", "SELECT s.v FROM s JOIN t ON s.k = t.k")

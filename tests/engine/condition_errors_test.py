@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from engine.engine import Engine
 from engine.model.maintenance import MODES
 from engine.model.source import SourceName
 from engine.model.step import Position, Records, Register, Registration, Step
+from tests.capacities import small_engine
 from tests.strategies import batch_of
 
 SOURCE = "CREATE STREAM s (k BIGINT, v BIGINT, at TIMESTAMP NOT NULL) WITH (timestamp = 'at')"
@@ -26,7 +26,7 @@ TEXTS = {
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("later", [False, True], ids=["before the rows", "after them"])
 def test_they_are_counted_in_every_mode(mode: str, later: bool) -> None:
-    engine = Engine()
+    engine = small_engine()
     engine.create(SOURCE)
     values = [(1, 1, 10), (2, 0, 20), (3, 2, 30), (4, 0, 40), (5, 3, 50), (6, 1, 99)]
     stream = engine.view().stream(SourceName("s"))

@@ -8,6 +8,7 @@ from engine.engine import Engine
 from engine.model.batch import Batch
 from engine.model.source import SourceName, Stream
 from engine.model.step import Decided, Position, Records, Step, StepResult
+from tests.capacities import small_engine, small_restored
 from tests.memory_state import MemoryState
 from tests.strategies import batch_of
 
@@ -16,7 +17,7 @@ QUERY = "SELECT k, COUNT(*) AS n FROM s [RANGE 10 SECONDS] GROUP BY k EMIT CHANG
 
 
 def begun() -> Engine:
-    engine = Engine()
+    engine = small_engine()
     engine.create(CREATE)
     engine.register("q", QUERY)
     return engine
@@ -62,15 +63,15 @@ def test_a_copy_is_the_engine_and_saves_know_nothing_of_it() -> None:
     bring(engine, rows(engine, (0, 1_000, 1), (1, 2_000, 1), (2, 3_000, 2), (3, 90_000, 9)), 2_500)
     copies = MemoryState()
     engine.copy(copies)
-    again = Engine.restore(copies)
+    again = small_restored(copies)
     again._check()
     assert again.position == engine.position
     assert counted(again) == counted(engine)
     engine.save(store)
-    saved = Engine.restore(store)
+    saved = small_restored(store)
     for one in (engine, again, saved):
         bring(one, rows(one, (4, 3_100, 2)), 100_000)
     assert counted(engine) == counted(again) == counted(saved) == [{"k": 9, "n": 1}]
     twice = MemoryState()
     engine.copy(twice)
-    assert counted(Engine.restore(twice)) == counted(engine)
+    assert counted(small_restored(twice)) == counted(engine)

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from engine.engine import Engine
 from engine.model.answer import Answer
 from engine.model.batch import Batch
 from engine.model.source import SourceName
 from engine.model.step import Heartbeat, Position, Step, StepResult
+from tests.capacities import small_engine
 
 IDLE_MS = 1_000
 TIMED = "timestamp = 'ts', idle_advances = true, idle_timeout = '1 second'"
@@ -28,7 +28,7 @@ class Feed:
     """
 
     def __init__(self, *sqls: str, retain: str = "100 DAYS", options: str = "") -> None:
-        self.engine = Engine()
+        self.engine = small_engine()
         with_ = TIMED + options
         self.engine.create(
             f"CREATE STREAM s (k STRING, v DOUBLE, ts TIMESTAMP) WITH ({with_}) RETAIN {retain}"

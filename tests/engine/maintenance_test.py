@@ -10,6 +10,7 @@ import pytest
 from engine.engine import Engine
 from engine.model.maintenance import Costs, Load, choose
 from engine.model.step import Position, Register, Registration, Step, StepResult
+from tests.capacities import small_engine, small_restored
 from tests.memory_state import MemoryState
 from tests.strategies import batch_of
 from tureen.errors import OptionRefused, QueryPaused
@@ -19,7 +20,7 @@ TEXT = "SELECT v, v * 2 AS twice FROM s [RANGE 10 MILLISECONDS] WHERE v > 2"
 
 
 def engine_with(texts: dict[str, str]) -> Engine:
-    engine = Engine()
+    engine = small_engine()
     engine.create("CREATE STREAM s (v BIGINT, ts TIMESTAMP NOT NULL) WITH (timestamp = 'ts')")
     for mode in MODES:
         for name, sql in texts.items():
@@ -106,7 +107,7 @@ def test_modes_and_pauses_outlive_a_restart():
     register(engine, "rows-none", TEXT, maintenance="none", paused="true")
     store = MemoryState()
     engine.save(store)
-    again = Engine.restore(store)
+    again = small_restored(store)
     again._check()
     assert [(q.maintenance, q.paused) for q in again.view().queries()] == [
         ("none", True),
@@ -145,7 +146,7 @@ def test_the_cost_model_weighs_upkeep_against_answers(load, mode):
 
 
 def test_an_open_choice_follows_how_often_the_answer_is_asked_for():
-    engine = Engine(costs=replace(COSTS, answer_ns=1_000))
+    engine = small_engine(costs=replace(COSTS, answer_ns=1_000))
     engine.create("CREATE STREAM s (v BIGINT, ts TIMESTAMP NOT NULL) WITH (timestamp = 'ts')")
     stream = engine.catalogue["s"]
     for second in range(12):
@@ -167,7 +168,7 @@ def test_an_open_choice_follows_how_often_the_answer_is_asked_for():
 
 
 def test_matches_of_a_query_are_kept_while_it_is_followed():
-    engine = Engine(costs=replace(COSTS, match_ns=1_000))
+    engine = small_engine(costs=replace(COSTS, match_ns=1_000))
     engine.create("CREATE STREAM s (v BIGINT, ts TIMESTAMP NOT NULL) WITH (timestamp = 'ts')")
     stream = engine.catalogue["s"]
     for query_id, emit in (("told", " EMIT CHANGES"), ("quiet", ""), ("followed", "")):
@@ -196,7 +197,7 @@ def test_matches_of_a_query_are_kept_while_it_is_followed():
 @pytest.mark.parametrize("mode", ["auto", "lazy"])
 def test_a_condition_that_old_rows_would_take_too_long_for_is_evaluated_when_asked(mode: str) -> None:
     second_ns = itertools.count(step=10**9)
-    engine = Engine(timer=lambda: next(second_ns))
+    engine = small_engine(timer=lambda: next(second_ns))
     engine.create(
         "CREATE STREAM s (v BIGINT, ts TIMESTAMP NOT NULL) WITH (timestamp = 'ts', retain = '1 day')"
     )

@@ -17,11 +17,11 @@ import engine.stems.data_stem
 import engine.stems.new_queries
 import engine.stems.query_stem
 import engine.stems.segment
-from engine.engine import Engine
 from engine.language.evaluate import truth
 from engine.language.expressions import Expression
 from engine.model.batch import Batch
 from engine.stems.match_place import slot_at
+from tests.capacities import small_engine, small_restored
 from tests.memory_state import MemoryState
 from tests.strategies import examples
 
@@ -49,7 +49,7 @@ class World:
 
     def __init__(self, seed: int) -> None:
         self.rng = random.Random(seed)
-        self.engine = Engine()
+        self.engine = small_engine()
         self.engine.create(CREATE, CLOCK_MS)
         self.store = MemoryState()
         self.predicates: dict[str, Expression] = {}
@@ -116,7 +116,7 @@ class World:
 
     def restart(self) -> None:
         self.engine.save(self.store)
-        self.engine = Engine.restore(self.store)
+        self.engine = small_restored(self.store)
 
     def check(self) -> None:
         view = self.engine.view()

@@ -21,6 +21,7 @@ from engine.model.step import (
     Step,
     StepResult,
 )
+from tests.capacities import small_engine, small_restored
 from tests.differential.agreement import plain_rows
 from tests.memory_state import MemoryState
 from tests.strategies import Values, batch_of
@@ -38,7 +39,7 @@ class Feed:
 
     def __init__(self, engine: Engine | None = None, retain: str = "1 HOUR", *, fresh: bool = False) -> None:
         """fresh: the engine that is given has nothing."""
-        self.engine = engine or Engine()
+        self.engine = engine or small_engine()
         self.offsets = {"a": 0, "b": 0}
         if engine is not None and not fresh:
             return
@@ -229,7 +230,7 @@ def test_with_other_options_what_was_found_stays_and_is_found_once(sql: str) -> 
     assert feed.rows() == found
     assert feed.engine.view().snapshot("q").approximate
     feed.engine.save(store)
-    assert Feed(Engine.restore(store)).rows() == found
+    assert Feed(small_restored(store)).rows() == found
     feed.options("q", sql, {"fade": "0.25", "priority": "density"})
     before = found
     while feed.engine.preference_work():
@@ -243,7 +244,7 @@ def test_with_other_options_what_was_found_stays_and_is_found_once(sql: str) -> 
 
 @pytest.mark.parametrize("sql", [PREFERRED, SELECTED])
 def test_where_nothing_is_kept_each_answer_spends_a_grant_of_its_own(sql: str) -> None:
-    feed, few = Feed(), Feed(Engine(Limits(preference_work_max=2)), fresh=True)
+    feed, few = Feed(), Feed(small_engine(Limits(preference_work_max=2)), fresh=True)
     for one in (feed, few):
         one.options("q", sql, {"maintenance": "none"})
         one.both()
@@ -300,7 +301,7 @@ def test_what_was_found_outlives_a_restart_with_a_query_that_stands_no_more() ->
     feed.engine.save(store)
     feed.engine.unregister("other")
     feed.engine.save(store)
-    again = Feed(Engine.restore(store))
+    again = Feed(small_restored(store))
     assert again.rows() == feed.rows()
     assert again.engine.preference_work() == feed.engine.preference_work()
     assert len(list(store.state_parts("promising/"))) == 1
@@ -322,10 +323,10 @@ def test_lists_of_frequent_values_are_kept_while_a_selection_with_a_preference_s
     for name in ("one", "other"):
         feed.engine.register(name, SELECTED.replace("> 0", f"> {len(name)}"))
     feed.engine.save(store)
-    assert listing(feed.engine) == listing(Engine.restore(store)) == [True, False]
+    assert listing(feed.engine) == listing(small_restored(store)) == [True, False]
     summary = feed.engine._sources["a"].summaries["of_a"]
     assert sorted(n for top in summary.tops(0) for n in top.estimate.tolist()) == [9, 10, 10]
     for name, stays in (("one", True), ("other", False)):
         feed.engine.unregister(name)
         feed.engine.save(store)
-        assert listing(feed.engine) == listing(Engine.restore(store)) == [stays, False]
+        assert listing(feed.engine) == listing(small_restored(store)) == [stays, False]

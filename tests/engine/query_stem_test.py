@@ -19,7 +19,6 @@ import engine.stems.domain
 import engine.stems.new_queries
 import engine.stems.query_stem
 import engine.stems.segment
-from engine.engine import Engine
 from engine.language.evaluate import truth
 from engine.language.expressions import Expression
 from engine.model.batch import Batch, concatenate
@@ -29,6 +28,7 @@ from engine.stems.cohorts import SELECTIVE
 from engine.stems.data_stem import DataStem, Rows
 from engine.stems.factors import factors
 from engine.stems.query_stem import Added, QueryStem
+from tests.capacities import small_engine
 from tests.strategies import examples
 
 CREATE = "CREATE STREAM s (k INTEGER, v BIGINT, d DOUBLE, t STRING, b BOOLEAN, m DECIMAL(6, 2), ts TIMESTAMP)"
@@ -106,7 +106,7 @@ class World:
 
     def __init__(self, seed: int) -> None:
         self.rng = random.Random(seed)
-        binder = Engine()
+        binder = small_engine()
         binder.create(CREATE)
         self.binder = binder
         self.schema = binder.catalogue["s"].schema

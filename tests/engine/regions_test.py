@@ -10,7 +10,6 @@ import pyarrow as pa
 import pytest
 
 import engine.stems.query_stem as engine_query_stem
-from engine.engine import Engine
 from engine.language.evaluate import truth
 from engine.model.batch import Batch, Column
 from engine.results.segment_bits import Matrix
@@ -18,6 +17,7 @@ from engine.stems import regions
 from engine.stems.cohorts import SELECTIVE
 from engine.stems.factors import factors
 from engine.stems.query_stem import QueryStem
+from tests.capacities import small_engine
 
 NAN, INF = math.nan, math.inf
 COLUMNS = {
@@ -97,7 +97,7 @@ CASES = [(type_, predicate) for type_, predicates in PREDICATES.items() for pred
 
 @pytest.mark.parametrize(("type_", "predicate"), CASES)
 def test_region_and_evaluator_agree(type_, predicate):
-    engine = Engine()
+    engine = small_engine()
     engine.create(f"CREATE STREAM s (c {type_})")
     bound = engine.prepare(f"SELECT c FROM s WHERE {predicate}").scan.predicate
     field = engine.catalogue["s"].schema.fields[0]
@@ -151,7 +151,7 @@ def test_a_disjunction_is_united_in_about_the_time_of_its_length(monkeypatch: py
 
     less = regions._less
     monkeypatch.setattr(regions, "_less", counted)
-    engine = Engine()
+    engine = small_engine()
     engine.create("CREATE STREAM s (c INTEGER)")
     counts = []
     for alternatives in (200, 800):

@@ -10,6 +10,7 @@ from engine.engine import Engine
 from engine.model.batch import BATCH_ROWS_MAX, Batch
 from engine.stems.match_place import slot_at
 from engine.stems.segment import SEGMENT_ROWS
+from tests.capacities import small_engine, small_restored
 from tests.memory_state import MemoryState
 from tureen.errors import InstantOutOfRange, UnknownQuery
 
@@ -53,7 +54,7 @@ def fill(engine: Engine, stream: Stream, start: int = 0, stop: int | None = None
 
 
 def new_engine(retain: str = "100 DAYS") -> Engine:
-    engine = Engine()
+    engine = small_engine()
     sql = f"CREATE STREAM s (v INTEGER, k STRING, ts TIMESTAMP) WITH (timestamp = 'ts') RETAIN {retain}"
     engine.create(sql, CLOCK_MS)
     return engine
@@ -164,7 +165,7 @@ def test_a_restored_engine_goes_on_as_if_nothing_had_been():
     engine.save(store)
     fill(engine, stream, 30_000, cut)
     engine.save(store)
-    restored = Engine.restore(store)
+    restored = small_restored(store)
     for one in (engine, restored):
         fill(one, stream, cut)
         one.register("c", "SELECT v FROM s [ROWS 100]")
@@ -178,7 +179,7 @@ def test_a_restored_engine_goes_on_as_if_nothing_had_been():
             theirs.complete,
         )
     restored.save(store)
-    again = Engine.restore(store)
+    again = small_restored(store)
     assert again.view().snapshot("a").table.num_rows == engine.view().snapshot("a").table.num_rows
 
 

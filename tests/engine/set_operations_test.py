@@ -12,6 +12,7 @@ from engine.model.batch import versions
 from engine.model.maintenance import MODES
 from engine.model.source import Stream
 from engine.model.step import Position, Register, Registration, Step
+from tests.capacities import small_engine
 from tests.strategies import batch_of
 
 AT = "at TIMESTAMP NOT NULL) WITH (timestamp = 'at')"
@@ -33,7 +34,7 @@ LAST = 99
 
 
 def engine_with(texts: dict[str, str], mode: str = "lazy") -> Engine:
-    engine = Engine()
+    engine = small_engine()
     for sql in SOURCES:
         engine.create(sql)
     last = engine.position

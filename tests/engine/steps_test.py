@@ -20,6 +20,7 @@ from engine.model.step import (
     Step,
     Unregister,
 )
+from tests.capacities import small_engine
 from tureen.errors import (
     HandleInUse,
     LimitExceeded,
@@ -35,7 +36,7 @@ CREATE = "CREATE STREAM s (v INTEGER, ts TIMESTAMP) WITH (timestamp = 'ts', idle
 
 
 def engine_with(*sqls: str, limits: Limits | None = None) -> Engine:
-    engine = Engine(limits)
+    engine = small_engine(limits)
     engine.create(CREATE)
     for i, sql in enumerate(sqls):
         engine.register(f"q{i}", sql)
@@ -108,7 +109,7 @@ def test_window_edges_to_the_millisecond():
 
 
 def test_windows_close_on_idle_input():
-    engine = Engine()
+    engine = small_engine()
     engine.create(CREATE.replace("idle_timeout", "idle_advances = true, idle_timeout"))
     engine.register("q0", "SELECT v FROM s [RANGE 5 SECONDS]")
     engine.ingest("s", rows(engine, 0, (1, 10_000)), clock_ms=50_000)

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.dataflow.buffers import settings as buffers
 from engine.engine import Engine
 from engine.model.batch import versions
 from engine.model.source import Stream
 from engine.model.step import Position, Register, Registration, Step, StepResult, Unregister
+from tests.capacities import small_engine, small_restored
 from tests.engine.feed import plain
 from tests.memory_state import MemoryState
 from tests.strategies import batch_of
@@ -68,7 +68,7 @@ class Driven:
     """An engine with all queries, each followed."""
 
     def __init__(self) -> None:
-        self.engine = Engine()
+        self.engine = small_engine()
         for create in CREATES:
             self.engine.create(create)
         for name, text in TEXTS.items():
@@ -100,7 +100,7 @@ class Driven:
     def restart(self) -> None:
         store = MemoryState()
         self.engine.copy(store)
-        self.engine = Engine.restore(store)
+        self.engine = small_restored(store)
         self._follow()
 
 
@@ -226,7 +226,7 @@ def test_memory_of_many_queries_of_one_shape_comes_back_when_they_go(text: str, 
 
 
 def test_what_nobody_follows_tells_what_it_asks_for() -> None:
-    engine = Engine()
+    engine = small_engine()
     engine.create(CREATES[0])
     for options, told in (({}, "auto"), ({"strategy": "upa"}, "upa"), ({"strategy": "AUTO"}, "auto")):
         body = Register((Registration("q", "SELECT k FROM s", options=options),))
@@ -237,13 +237,6 @@ def test_what_nobody_follows_tells_what_it_asks_for() -> None:
     assert engine.view().query("q").strategy in ("nt", "direct", "upa")
 
 
-@pytest.fixture
-def kept_settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    for one in buffers.attributes():
-        monkeypatch.setattr(buffers, one.name, one.value)
-
-
-@pytest.mark.usefixtures("kept_settings")
 def test_settings_of_buffers_change_no_change() -> None:
     rng = random.Random(7)
     moving, twin = Driven(), Driven()
@@ -267,7 +260,6 @@ def test_settings_of_buffers_change_no_change() -> None:
     moving.engine._check()
 
 
-@pytest.mark.usefixtures("kept_settings")
 @pytest.mark.parametrize(
     ("name", "value"),
     [
@@ -278,7 +270,7 @@ def test_settings_of_buffers_change_no_change() -> None:
     ],
 )
 def test_settings_of_buffers_are_within_limits(name: str, value: str) -> None:
-    engine = Engine()
+    engine = small_engine()
     before = engine.stats()["state-buffers"]
     with pytest.raises(SettingsError) as refused:
         engine.set_attribute("state-buffers", name, value)

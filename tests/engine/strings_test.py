@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from engine.kernels import strings as kernels
 from engine.model.answer import AnswerColumns
 from engine.model.batch import Batch, Column, concatenate_columns
+from engine.model.capacities import Capacities
 from engine.model.codes import CodeValues, used_codes
 from engine.model.source import Field, Schema
 from engine.model.string_table import StringTable
@@ -33,7 +34,7 @@ TEXTS = st.one_of(
 
 @given(st.lists(st.lists(TEXTS, max_size=30), max_size=6), st.integers(1, 4))
 def test_codes_are_those_of_a_dictionary(batches: list[list[str]], room: int) -> None:
-    table, twin = StringTable(room), dict[str, int]()
+    table, twin = StringTable(Capacities(room)), dict[str, int]()
     seen: list[tuple[pa.StringArray, list[str]]] = []
     for batch in batches:
         array = pa.array(["", *batch], pa.string()).slice(1)
@@ -199,7 +200,7 @@ def test_decoded_columns_are_what_arrow_has(parts: list[list[str | None]], first
     decoded = [Column.decoded(STRING, array) for array in arrays]
     flat = [text for part in parts for text in part]
     assert concatenate_columns(STRING, decoded).to_arrow().to_pylist() == flat
-    table = StringTable(4)
+    table = StringTable(Capacities(4))
     coded = [column.coded(table) for column in decoded]
     assert all(column.strings is table for column in coded)
     whole = concatenate_columns(STRING, coded)
@@ -218,7 +219,7 @@ def test_values_by_code_are_those_of_the_strings(data: st.DataObject) -> None:
     def work(strings: pa.StringArray) -> np.ndarray:
         return np.array([lengths.get(text, len(text)) for text in strings.to_pylist()], np.int64)
 
-    values, tables = CodeValues(), [StringTable(2), StringTable(2)]
+    values, tables = CodeValues(), [StringTable(Capacities(2)), StringTable(Capacities(2))]
     for _ in range(data.draw(st.integers(1, 6))):
         table = data.draw(st.sampled_from(tables))
         table.number(pa.array(data.draw(st.lists(TEXTS, max_size=12)), pa.string()))

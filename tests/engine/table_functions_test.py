@@ -8,11 +8,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from engine.engine import Engine
 from engine.model.batch import Batch
 from engine.model.source import DAY_MS, SourceName
 from engine.model.step import Heartbeat, Position, Records, Step
 from engine.model.types import TIMESTAMP_MS_MIN
+from tests.capacities import small_engine
 from tests.engine.feed import Feed, plain, ticks
 from tureen.errors import LimitExceeded
 
@@ -275,7 +275,7 @@ def test_sessions_of_what_is_retained_say_from_when_they_are_whole() -> None:
 
 
 def test_windows_of_a_stream_in_arrival_time() -> None:
-    engine = Engine()
+    engine = small_engine()
     engine.create("CREATE STREAM s (v INTEGER)")
     sql = "SELECT window_end, COUNT(*) FROM TUMBLE(s, 100 MILLISECONDS) GROUP BY window_end"
     engine.register("q0", sql)

@@ -22,6 +22,7 @@ from engine.model.types import BIGINT, DOUBLE, STRING, TIMESTAMP
 from engine.results.source_view import sources_at
 from engine.windows.clauses import UNBOUNDED
 from storage.store import Store
+from tests.capacities import small_engine, small_restored
 from tests.memory_state import MemoryState
 from tests.strategies import batch_of, examples
 from tureen.errors import InstantOutOfRange, StepOutOfOrder
@@ -84,7 +85,7 @@ def step(
 
 
 def engine_with(texts: dict[str, str], table: Stream = TABLE, limits: Limits = SMALL) -> Engine:
-    engine = Engine(limits)
+    engine = small_engine(limits)
     step(engine, CreateSource(table, "CREATE TABLE t ..."), 0)
     registrations = tuple(
         Registration(f"{name}-{mode}", sql, options={"maintenance": mode})
@@ -145,7 +146,7 @@ def test_every_answer_is_that_of_a_dictionary_of_versions(steps, seed):
         if rng.random() < 0.3:
             cut.save(store)
             if rng.random() < 0.7:
-                cut = Engine.restore(store, SMALL)
+                cut = small_restored(store, SMALL)
         whole._check()
         cut._check()
         now_ms = now_of(whole)
@@ -219,7 +220,7 @@ def test_a_current_row_stays_however_old_and_comes_back_from_a_store(tmp_path):
         put(engine, [(1_500, 0, 500, ("old", 7), None), (1_600, 0, 501, ("k1", 0), 9.0)])
         assert [row[0] for row in answer(engine, "rows")] == ["k1", "k0"]
         engine.save(store)
-        again = Engine.restore(store, SMALL)
+        again = small_restored(store, SMALL)
         again._check()
         assert again.catalogue[NAME] == TABLE
         for one in (again, engine):
@@ -271,7 +272,7 @@ JOINS = {
 
 def test_joins_with_tables_stay_right_while_rows_get_new_ordinals():
     """``t`` as it is and ``n`` as it was at each row's instant, against dictionaries."""
-    engine, rng = Engine(SMALL), random.Random(5)
+    engine, rng = small_engine(SMALL), random.Random(5)
     with_ = "ts TIMESTAMP) WITH (timestamp = 'ts')"
     engine.create(f"CREATE STREAM s (k STRING, x BIGINT, {with_}", 10**6)
     for name, kind in (("t", ""), ("n", "NON RETROACTIVE")):
@@ -331,7 +332,7 @@ def test_joins_with_tables_stay_right_while_rows_get_new_ordinals():
 
 
 def test_a_version_that_takes_the_key_away_is_the_latest_of_its_instant():
-    engine = Engine()
+    engine = small_engine()
     engine.create(
         "CREATE TABLE rate (k BIGINT PRIMARY KEY, r BIGINT, since TIMESTAMP NOT NULL) "
         "WITH (timestamp = 'since') NON RETROACTIVE"
@@ -383,7 +384,7 @@ def test_a_version_that_takes_the_key_away_is_the_latest_of_its_instant():
     ],
 )
 def test_the_version_is_that_of_the_row_whose_column_is_compared(text, expected):
-    engine = Engine()
+    engine = small_engine()
     engine.create(
         "CREATE TABLE rate (k BIGINT PRIMARY KEY, r BIGINT, since TIMESTAMP NOT NULL) "
         "WITH (timestamp = 'since') NON RETROACTIVE"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from engine.engine import Engine
 from engine.model.source import SourceName
 from engine.sources.source import Source
+from tests.capacities import small_engine, small_restored
 from tests.memory_state import MemoryState
 from tests.strategies import batch_of
 
@@ -27,7 +27,7 @@ def looked(monkeypatch: pytest.MonkeyPatch) -> set[tuple[str, str]]:
 
 
 def test_only_what_a_step_touches_is_looked_at(looked: set[tuple[str, str]]) -> None:
-    engine, store = Engine(), MemoryState()
+    engine, store = small_engine(), MemoryState()
     for name in "stuv":
         engine.create(f"CREATE STREAM {name} (k INTEGER) RETAIN 20 MILLISECONDS")
         engine.register(f"of {name}", f"SELECT k FROM {name} EMIT CHANGES")
@@ -53,5 +53,5 @@ def test_only_what_a_step_touches_is_looked_at(looked: set[tuple[str, str]]) -> 
     engine.view()
     engine.save(store)
     assert touched_by("s") == {"s"}
-    restored = Engine.restore(store)
+    restored = small_restored(store)
     assert restored.view().sources() == engine.view().sources()

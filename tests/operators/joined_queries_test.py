@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.engine import Engine
 from engine.language import expressions as ex
 from engine.language.query import (
     Aggregate,
@@ -39,6 +38,7 @@ from engine.operators.relation import Relation
 from engine.reference.expressions import evaluate as value_of
 from engine.reference.stages import answer
 from engine.windows.clauses import UNBOUNDED, RowWindow
+from tests.capacities import small_engine
 from tests.operators.pipeline_test import table_rows
 from tests.operators.relations import exactly, rows_of, tables
 from tests.operators.stored import TYPES, parts, reference, scan_at
@@ -229,7 +229,7 @@ def test_no_more_rows_on_the_way_than_may_be(composites):
 
 
 def test_the_limit_of_candidates_is_the_engines() -> None:
-    engine = Engine(Limits(join_candidates_max=15))
+    engine = small_engine(Limits(join_candidates_max=15))
     for name in ("s", "t"):
         engine.create(f"CREATE STREAM {name} (k BIGINT, ts TIMESTAMP NOT NULL) WITH (timestamp = 'ts')")
     engine.register("pairs", "SELECT s.k FROM s JOIN t ON s.k <> t.k + 10")

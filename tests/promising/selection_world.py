@@ -18,6 +18,7 @@ from engine.language.expressions import Expression
 from engine.language.preference import ATTRIBUTE, COUNT, Preference, PreferenceOrder, Priority, PriorityForm
 from engine.language.query import Output, Project, Query, Scan
 from engine.model.batch import Batch, Column
+from engine.model.capacities import SMALLEST
 from engine.model.lazy_columns import readable
 from engine.model.limits import Limits
 from engine.model.source import Field, Schema, SourceName
@@ -92,7 +93,7 @@ class World:
     def __post_init__(self) -> None:
         self.data = DataStem(SCHEMA, QueryStem(SCHEMA))
         attribute = self.summarised.attribute
-        self.summary = Summary(self.summarised, ATTRIBUTES[attribute].type)
+        self.summary = Summary(self.summarised, ATTRIBUTES[attribute].type, SMALLEST)
         self.priority = priority_of(attribute, self.expression)
         self.group = PromisingSelection(
             GroupKey.of("selection", (NAME,), None, self.preference(None)),

@@ -11,6 +11,7 @@ from engine.joins.bounds import timestamps
 from engine.language.expressions import Column, Expression
 from engine.language.preference import COUNT, Preference, PreferenceOrder, Priority, PriorityForm
 from engine.language.query import Join, Output, Project, Query, Scan
+from engine.model.capacities import SMALLEST
 from engine.model.limits import Limits
 from engine.model.source import SourceName
 from engine.model.summary import SummaryDefinition, SummarySettings
@@ -79,7 +80,7 @@ class Streams:
                 self.depth,
                 self.settings,
             )
-            self.summaries[definition.name] = Summary(definition, KEYS[self.column].type)
+            self.summaries[definition.name] = Summary(definition, KEYS[self.column].type, SMALLEST)
 
     def step(self, rows: dict[str, Sequence[Row]], now_ms: int) -> None:
         """Rows enter, each summary takes them in, and NOW goes on."""

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from engine.engine import Engine
 from engine.model.approximation import Approximation, Expected
 from engine.model.step import Alter, Position, Registration, Unregister
 from engine.queries.approximations import Approximations, Teller
 from engine.standing.query import StandingQuery
+from tests.capacities import small_restored
 from tests.engine.feed import Feed, ticks
 from tests.memory_state import MemoryState
 from tests.queries.subscriptions_test import COUNTS, SLIDING, register, step
@@ -72,7 +72,7 @@ def test_samples_that_the_text_and_its_views_declare(
     }
     store = MemoryState()
     feed.engine.save(store)
-    assert Engine.restore(store).view().snapshot("q").approximation == tags
+    assert small_restored(store).view().snapshot("q").approximation == tags
 
 
 def test_texts_of_one_shape_have_each_their_own_sample() -> None:
@@ -167,4 +167,4 @@ def test_tags_come_back_from_the_store(monkeypatch: pytest.MonkeyPatch) -> None:
     store = MemoryState()
     feed.engine.save(store)
     monkeypatch.setattr("engine.parts.Approximations", lambda _: Approximations((of_sliding,)))
-    assert Engine.restore(store).view().snapshot("q").approximation == (SAMPLE,)
+    assert small_restored(store).view().snapshot("q").approximation == (SAMPLE,)

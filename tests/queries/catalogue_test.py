@@ -11,6 +11,7 @@ from engine.language.functions import FunctionCatalogue
 from engine.language.user_functions import user_function
 from engine.model.source import SourceName
 from engine.model.step import DropSource, Position, Step
+from tests.capacities import small_engine, small_restored
 from tests.memory_state import MemoryState
 from tureen.errors import SourceConflict
 
@@ -28,13 +29,13 @@ def without_its_function() -> Engine:
         return 2 * value
 
     functions = FunctionCatalogue([user_function("double", ["DOUBLE"], "DOUBLE", double)])
-    engine, store = Engine(functions=functions), MemoryState()
+    engine, store = small_engine(functions=functions), MemoryState()
     for name in ("s", "other"):
         engine.create(f"CREATE STREAM {name} (v DOUBLE, ts TIMESTAMP) WITH (timestamp = 'ts')")
     engine.create("CREATE VIEW doubled AS SELECT double(v) AS v FROM s")
     engine.create("CREATE VIEW plain AS SELECT v FROM s")
     engine.save(store)
-    return Engine.restore(store)
+    return small_restored(store)
 
 
 def test_a_view_whose_function_is_missing_keeps_nothing_back_but_what_it_reads() -> None:

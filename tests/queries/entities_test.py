@@ -16,6 +16,7 @@ from engine.model.batch import Batch
 from engine.model.step import Position, Register, Registration, Step
 from engine.model.usage import PERIOD, Laps, Stopwatch, Usage
 from engine.queries.entities import Report, kind_of
+from tests.capacities import small_engine
 from tureen.errors import AttributeRefused, UnknownEntity
 
 TIMED = "WITH (timestamp = 'ts') RETAIN 1 DAY"
@@ -41,7 +42,7 @@ class Clock:
 
 
 def running(clock: Clock | None = None, **options: dict[str, str]) -> Engine:
-    engine = Engine(clock=clock)
+    engine = small_engine(clock=clock)
     for name in "su":
         engine.create(f"CREATE STREAM {name} (k STRING, v DOUBLE, ts TIMESTAMP) {TIMED}")
     for name, sql in QUERIES.items():

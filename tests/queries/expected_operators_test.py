@@ -8,14 +8,14 @@ import pytest
 
 from engine.dataflow.operator_tree import OperatorTree
 from engine.embedding import Embedding
-from engine.engine import Engine
+from tests.capacities import small_engine
 
 A = "a SAMPLE(50) [RANGE 10 SECONDS]"
 
 
 @pytest.fixture(scope="module")
 def engine() -> Embedding:
-    made: Embedding = Engine()
+    made: Embedding = small_engine()
     for name in "ab":
         made.create(
             f"CREATE STREAM {name} (id INT, k INT, ts TIMESTAMP NOT NULL) "

@@ -10,6 +10,7 @@ import pytest
 from engine.engine import Engine
 from engine.model.maintenance import Costs
 from engine.model.step import Position, Register, Registration, Step
+from tests.capacities import small_engine
 from tests.strategies import batch_of
 from tureen import plans
 from tureen.errors import NotSupported, UnknownColumn, UnknownQuery
@@ -23,7 +24,7 @@ GROUPED = (
 
 @pytest.fixture
 def engine() -> Engine:
-    made = Engine(costs=COSTS)
+    made = small_engine(costs=COSTS)
     made.create("CREATE STREAM s (k STRING, v BIGINT, ts TIMESTAMP NOT NULL) WITH (timestamp = 'ts')")
     stream = made.catalogue["s"]
     rows = [(0, place, place * 10, (f"k{place % 7}", place % 13)) for place in range(3_000)]

@@ -8,12 +8,12 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from engine.engine import Engine
 from engine.model.batch import Batch, Column
 from engine.model.source import SourceName
 from engine.model.step import Position, Register, Registration, Step
 from engine.queries.matching import RecordMatcher
 from engine.stems.query_stem import QueryStem
+from tests.capacities import small_engine
 
 Row = tuple[int | None, int]
 Condition = Callable[[Row], bool]
@@ -47,7 +47,7 @@ class World:
     """An engine, a matcher that follows it, and the conditions in Python."""
 
     def __init__(self) -> None:
-        self.engine = Engine()
+        self.engine = small_engine()
         self.engine.create(STREAM)
         self.engine.create(STREAM.replace("STREAM s", "STREAM other"))
         stream = self.engine.catalogue["s"]

@@ -14,6 +14,7 @@ import pytest
 
 from engine.engine import Engine
 from engine.model.step import Register, Registration
+from tests.capacities import small_engine
 from tests.strategies import batch_of
 from tureen import plans
 
@@ -24,7 +25,7 @@ GROUPED = "SELECT k, COUNT(*) AS n FROM s [RANGE 10 SECONDS] WHERE v > {} GROUP 
 
 
 def engine() -> Engine:
-    made = Engine()
+    made = small_engine()
     for name in "su":
         made.create(f"CREATE STREAM {name} {COLUMNS}")
     made.create("CREATE STREAM o (id BIGINT, ts TIMESTAMP, CONSTRAINT UNIQUE (id)) WITH (timestamp = 'ts')")

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.engine import Engine
 from engine.model.allotment import Allotment, ScanAllotment
 from engine.model.limits import Limits
 from engine.model.persistence import QueryState
 from engine.model.step import Allocate, Register, Registration, StepResult
 from engine.standing.query import INACTIVE_WEIGHT
+from tests.capacities import small_restored
 from tests.engine.feed import Feed, ticks
 from tests.memory_state import MemoryState
 from tests.queries.subscriptions_test import COUNTS, SLIDING, folded, register, spelled, step
@@ -36,7 +36,7 @@ def restart(feed: Feed, store: MemoryState | None = None) -> None:
     """store: what earlier restarts saved to."""
     store = store or MemoryState()
     feed.engine.save(store)
-    feed.engine = Engine.restore(store)
+    feed.engine = small_restored(store)
     feed.engine._check()
 
 
@@ -127,7 +127,7 @@ def test_a_query_that_an_earlier_version_paused_begins_with_its_whole_answer() -
     pause(feed, SLIDING)
     store = Earlier()
     feed.engine.save(store)
-    feed.engine = Engine.restore(store)
+    feed.engine = small_restored(store)
     told = list(spelled([register(feed, "q", SLIDING)]))
     assert {occasion for _, occasion, *_ in told} == {"snapshot"}
     assert folded(told, "q") == Counter(feed.rows("q"))

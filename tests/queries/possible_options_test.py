@@ -6,6 +6,7 @@ import pytest
 
 from engine.engine import Engine
 from engine.model.step import Alter, Body, Position, Register, Registration, Step
+from tests.capacities import small_engine
 from tureen.errors import OptionRefused
 
 CREATES = (
@@ -63,7 +64,7 @@ FORETOLD = (
 
 @pytest.fixture
 def engine() -> Engine:
-    made = Engine()
+    made = small_engine()
     for create in CREATES:
         made.create(create)
     return made

@@ -17,6 +17,7 @@ import pytest
 
 from engine.engine import Engine
 from engine.model.step import Body, Heartbeat, Position, Register, Registration, Step
+from tests.capacities import small_engine
 from tests.strategies import batch_of
 from tureen import plans
 from tureen.errors import AttributeRefused, NotSupported
@@ -39,7 +40,7 @@ def apply(engine: Engine, body: Body) -> int:
 
 
 def engine() -> Engine:
-    made = Engine()
+    made = small_engine()
     for name in "su":
         made.create(f"CREATE STREAM {name} (k BIGINT, v BIGINT, ts TIMESTAMP) WITH (timestamp = 'ts')")
         made.create(f"CREATE SUMMARY of_{name} ON {name} (k) WITH GRANULARITY 1 SECOND AND COLLAPSE (2, 3)")

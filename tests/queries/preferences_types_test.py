@@ -18,6 +18,7 @@ from engine.engine import Engine
 from engine.model.batch import Batch
 from engine.model.source import SourceName
 from engine.model.step import Heartbeat, Records
+from tests.capacities import small_engine
 from tests.queries.preferring import ALL
 from tureen.errors import TypeMismatch
 
@@ -63,7 +64,7 @@ def rows(engine: Engine, query_id: str) -> Counter[tuple[str, ...]]:
 
 @pytest.mark.parametrize("kind", ["count_sketch", "histogram"])
 def test_columns_of_every_type_are_summarised(kind: str) -> None:
-    engine = Engine()
+    engine = small_engine()
     declared = ", ".join(f"{name} {type_}" for name, type_ in NAMES.items())
     engine.create(f"CREATE STREAM s ({declared}, n INTEGER, ts TIMESTAMP NOT NULL) {OPTIONS}")
     asked: list[tuple[str, str]] = []

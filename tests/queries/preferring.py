@@ -8,10 +8,10 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from engine.engine import Engine
 from engine.model.batch import Batch
 from engine.model.source import SourceName
 from engine.model.step import Heartbeat, Records
+from tests.capacities import small_engine
 
 Row = tuple[float | None, int, int]
 """(v, n, instant in ms)."""
@@ -40,7 +40,7 @@ class World:
     """An engine with both streams summarised, and for each text the exact query beside."""
 
     def __init__(self) -> None:
-        self.engine = Engine()
+        self.engine = small_engine()
         self.offsets = {"s": 0, "t": 0}
         for name in ("s", "t"):
             self.engine.create(STREAM.format(name))

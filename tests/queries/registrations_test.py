@@ -28,6 +28,7 @@ from engine.model.step import (
     Unregister,
 )
 from engine.reference import Reference
+from tests.capacities import small_engine, small_restored
 from tests.engine.steps_test import CREATE, engine_with, rows, values
 from tests.memory_state import MemoryState
 from tureen.errors import HandleInUse, ParametersRefused, StoreFull, TypeMismatch
@@ -103,7 +104,7 @@ def test_a_restored_engine_has_the_parameters() -> None:
     apply(engine, *(Registration(f"q{n}", BETWEEN, parameters=(n, n + 2)) for n in range(8)))
     store = MemoryState()
     engine.save(store)
-    again = Engine.restore(store)
+    again = small_restored(store)
     for n in range(8):
         assert values(again, f"q{n}") == [n, n + 1]
         assert again.view().query(f"q{n}").parameters == (n, n + 2)
@@ -121,7 +122,7 @@ def test_the_reference_agrees() -> None:
         Register((Registration("a", BETWEEN, parameters=(2, 5)),)),
         Records(SourceName("s"), rows(engine, 0, *((n, 10 + n) for n in range(11))), {}),
     ]
-    other = Engine()
+    other = small_engine()
     for sequence, body in enumerate(bodies, 1):
         step = Step(Position(0, sequence), 0, body)
         other.enqueue(step)
@@ -222,7 +223,7 @@ def test_a_saved_query_that_was_left_out_of_a_restored_engine_is_dropped_once_it
     engine.register("other", "SELECT v FROM s WHERE v > 2")
     engine.save(store)
     store.left_out = "other"
-    again = Engine.restore(store)
+    again = small_restored(store)
     again.unregister("other")
     again.save(store)
     store.left_out = None
@@ -241,14 +242,14 @@ def test_a_saved_query_that_was_replaced_is_saved_as_its_successor() -> None:
         engine.save(store)
     store.full = False
     engine.save(store)
-    again = Engine.restore(store)
+    again = small_restored(store)
     assert again.view().query("q").sql == "SELECT v FROM s WHERE 20 / v > 0"
     assert again.view().snapshot("q").errors == engine.view().snapshot("q").errors
 
 
 def test_what_a_long_text_means_is_taken_over_from_who_bound_it(monkeypatch: pytest.MonkeyPatch) -> None:
     sql = "SELECT v FROM s WHERE v + 0 = 0" + "".join(f" OR v + {n} = {n * 3}" for n in range(1, 300))
-    binder, engine, other = filled(), filled(), Engine()
+    binder, engine, other = filled(), filled(), small_engine()
     other.create("CREATE STREAM s (v BIGINT, ts TIMESTAMP) WITH (timestamp = 'ts')")
     query = binder.prepare(sql)
     assert isinstance(query, Query)

@@ -18,6 +18,7 @@ import pytest
 from engine.engine import Engine
 from engine.model.maintenance import Costs, UnitCosts
 from engine.model.step import Register, Registration
+from tests.capacities import small_engine
 from tests.queries.operator_trees_test import COLUMNS
 from tests.strategies import batch_of
 from tureen import plans
@@ -29,7 +30,7 @@ UPDATE = os.environ.get("TUREEN_UPDATE_GOLDEN") == "1"
 def engine(*, timed: bool = False) -> Engine:
     ticks = iter(range(1_000_000))
     timer = (lambda: next(ticks)) if timed else None
-    made = Engine(costs=Costs(1, 1, 1, 1, 1, 1, UnitCosts()), timer=timer)
+    made = small_engine(costs=Costs(1, 1, 1, 1, 1, 1, UnitCosts()), timer=timer)
     for name in "su":
         made.create(f"CREATE STREAM {name} {COLUMNS}")
     made.create(
@@ -82,7 +83,7 @@ def test_analyze_adds_what_operators_counted() -> None:
 
 def test_a_join_with_a_table_above_a_negation_says_that_it_keeps_its_pairs() -> None:
     text = (FOLDER / "negation_joined_with_a_table.sql").read_text(encoding="utf-8")
-    made = Engine()
+    made = small_engine()
     for name in "su":
         made.create(f"CREATE STREAM {name} {COLUMNS}")
     made.create(

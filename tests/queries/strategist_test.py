@@ -19,6 +19,7 @@ from engine.model.batch import Batch, versions
 from engine.model.changes import Changes
 from engine.model.maintenance import Costs, QueryOptions, UnitCosts
 from engine.model.step import Register, Registration
+from tests.capacities import small_engine
 from tests.changes.ways import FEW, STREAMS, Row, bound, rows_of, seeds
 from tests.dataflow.cost.known import ROWS, UNITS, distinct, statistics
 from tests.strategies import batch_of
@@ -119,7 +120,7 @@ TEXTS = (
 
 
 def engine(units: UnitCosts | None) -> Engine:
-    made = Engine(costs=Costs(1, 1, 1, 1, 1, 1, units))
+    made = small_engine(costs=Costs(1, 1, 1, 1, 1, 1, units))
     for text in (
         "CREATE STREAM s (k BIGINT, v DOUBLE, w STRING, ts TIMESTAMP NOT NULL) WITH (timestamp = 'ts')",
         "CREATE STREAM u (k BIGINT, n BIGINT, ts TIMESTAMP NOT NULL) WITH (timestamp = 'ts')",

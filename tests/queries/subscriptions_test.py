@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.engine import Engine
 from engine.model.changes import Changes
 from engine.model.limits import Limits
 from engine.model.source import SourceName
 from engine.model.step import Position, Register, Registration, Step, StepResult
+from tests.capacities import small_engine, small_restored
 from tests.engine.feed import Feed, Row, plain, ticks
 from tests.memory_state import MemoryState
 from tests.strategies import batch_of
@@ -182,7 +182,7 @@ def test_after_a_restart_it_goes_on() -> None:
         feed.put(*ticks([10, 11, 12, 13]))
     store = MemoryState()
     other.engine.save(store)
-    other.engine = Engine.restore(store)
+    other.engine = small_restored(store)
     for feed in (one, other):
         feed.put(*ticks([15, 17, 21]))
     assert list(spelled(one.told)) == list(spelled(other.told))
@@ -191,7 +191,7 @@ def test_after_a_restart_it_goes_on() -> None:
 
 def test_what_cannot_be_told_breaks_that_query_alone() -> None:
     feed = Feed()
-    feed.engine = Engine(Limits(changes_max=20))
+    feed.engine = small_engine(Limits(changes_max=20))
     feed.engine.create("CREATE STREAM s (k STRING, v DOUBLE, ts TIMESTAMP) WITH (timestamp = 'ts')")
     register(feed, "q", COUNTS)
     register(feed, "few", COUNTS.replace(" GROUP", " WHERE k = 'b' GROUP"))
@@ -204,7 +204,7 @@ def test_what_cannot_be_told_breaks_that_query_alone() -> None:
 
 
 def test_rows_that_another_stream_held_back_are_told_when_they_go() -> None:
-    engine = Engine()
+    engine = small_engine()
     for name in "st":
         engine.create(
             f"CREATE STREAM {name} (k INTEGER, ts TIMESTAMP NOT NULL) "
@@ -309,7 +309,7 @@ def test_changes_are_told_for_as_long_as_the_rows_are_there() -> None:
 
 
 def test_state_stays_when_another_stream_lets_go_of_rows_that_no_window_holds() -> None:
-    made = Engine()
+    made = small_engine()
     for name in "su":
         columns = "(k STRING, ts TIMESTAMP NOT NULL) WITH (timestamp = 'ts')"
         made.create(f"CREATE STREAM {name} {columns} RETAIN 100 MILLISECONDS")

@@ -14,6 +14,7 @@ from engine.model.step import AlterSummary, CreateSummary, DropSource, DropSumma
 from engine.model.summary import SummaryDefinition, SummarySettings
 from engine.queries.summaries import NamedSummary, decide
 from engine.summaries.summary import Summary
+from tests.capacities import small_engine, small_restored
 from tests.engine.steps_test import CREATE, rows
 from tests.memory_state import MemoryState
 from tureen.errors import (
@@ -30,7 +31,7 @@ SQL = "CREATE SUMMARY popular ON s (v) WITH GRANULARITY 1 SECOND AND COLLAPSE (2
 
 
 def made() -> Engine:
-    engine = Engine()
+    engine = small_engine()
     engine.create(CREATE)
     return engine
 
@@ -88,7 +89,7 @@ def test_summaries_that_cannot_be_are_refused(definition: SummaryDefinition, ref
 
 
 def test_a_table_has_no_summary() -> None:
-    engine = Engine()
+    engine = small_engine()
     engine.create("CREATE TABLE s (v BIGINT PRIMARY KEY, ts TIMESTAMP) WITH (timestamp = 'ts')")
     with pytest.raises(NotSupported):
         engine._now(CreateSummary(POPULAR, SQL), 0)
@@ -130,20 +131,20 @@ def test_summaries_come_back_from_the_store() -> None:
     fill(engine, 50, 50)
     engine._now(AlterSummary("popular", SummarySettings(theta=0.5)), 0)
     engine.save(store)
-    for other in (Engine.restore(store), copied(engine)):
+    for other in (small_restored(store), copied(engine)):
         assert other.summaries == engine.summaries
         assert facts(summary_of(other)) == facts(summary_of(engine))
         fill(other, 100, 30)
     fill(engine, 100, 30)
     engine._now(DropSummary("popular"), 0)
     engine.save(store)
-    assert not Engine.restore(store).summaries
+    assert not small_restored(store).summaries
 
 
 def copied(engine: Engine) -> Engine:
     store = MemoryState()
     engine.copy(store)
-    return Engine.restore(store)
+    return small_restored(store)
 
 
 PREFERRING = (
@@ -200,7 +201,7 @@ def test_a_clock_that_jumps_by_a_year_leaves_nothing_but_what_is_new() -> None:
     jump = rows(engine, 50, *((3, year_ms + n) for n in range(10)))
     engine.ingest("s", jump, clock_ms=year_ms)
     engine.save(store)
-    for one in (engine, Engine.restore(store)):
+    for one in (engine, small_restored(store)):
         told = one.summary_facts("popular")["popular"]
         assert told["rows"] == sum(zone["rows"] for zone in told["listed"]) == 9
         assert [zone["granularity"] for zone in told["listed"]] == [1]
@@ -243,7 +244,7 @@ def test_queries_whose_summary_was_dropped_keep_their_answers_until_it_comes_aga
     engine.save(store)
     with pytest.raises(UnknownSummary):
         engine.register("new", RARE)
-    for one in (Engine.restore(store), copied(engine), engine):
+    for one in (small_restored(store), copied(engine), engine):
         one._now(Heartbeat(SourceName("s"), grant=10_000), 0)
         assert {name: found(one, name) for name in before} == before
         assert one.view().approximation("rare")

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from engine.embedding import Embedding
-from engine.engine import Engine
 from engine.language.query import Query
 from engine.model.batch import Batch
 from engine.model.changes import Changes
@@ -19,6 +18,7 @@ from engine.model.source import SourceName, Stream
 from engine.model.step import Registration
 from engine.stems.query_stem import QueryStem
 from spark_jobs.scale_out.selections import AtWork, stateless
+from tests.capacities import small_engine
 from tests.strategies import batch_of
 
 TEXTS = {
@@ -28,7 +28,7 @@ TEXTS = {
 
 
 def test_a_sample_is_a_tag_of_its_changes_alone() -> None:
-    engine: Embedding = Engine()
+    engine: Embedding = small_engine()
     engine.create("CREATE STREAM s (v INT, ts TIMESTAMP NOT NULL) WITH (topic = 's', timestamp = 'ts')")
     stream = engine.catalogue["s"]
     assert isinstance(stream, Stream)
@@ -70,7 +70,7 @@ EACH_FOR_ITSELF = {
 def test_rows_are_told_each_for_itself_where_none_comes_as_an_equal_one_leaves(
     sql: str, expected: bool
 ) -> None:
-    engine: Embedding = Engine()
+    engine: Embedding = small_engine()
     engine.create("CREATE STREAM s (v INT, ts TIMESTAMP NOT NULL) WITH (topic = 's', timestamp = 'ts')")
     stream, query = engine.catalogue["s"], engine.prepare(f"{sql} EMIT CHANGES")
     assert isinstance(stream, Stream)

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from engine.engine import Engine
 from engine.language.query import Query
 from engine.model.batch import Batch
 from engine.model.changes import Changes
@@ -41,6 +40,7 @@ from spark_jobs.scale_out.shards.layout import Layout
 from spark_jobs.scale_out.shards.placement import place
 from spark_jobs.scale_out.shards.shard import ShardJob, Told, advance
 from spark_jobs.scale_out.shards.state import open_shards
+from tests.capacities import small_engine
 from tests.differential.agreement import exact_rows, plain_rows
 from tureen.errors import NotSupported, QueryError
 
@@ -72,7 +72,7 @@ class Sharded:
         self._begins: dict[str, SourceName] = {}
         self._rng = rng
         self._clocks: dict[SourceName, SourceClock] = {}
-        self._known = Engine()
+        self._known = small_engine()
         self._epoch = 1
         self._clock_ms = 0
 
@@ -205,7 +205,7 @@ class Whole:
     def __init__(self, lane: Lane, layout: Layout) -> None:
         self.lane = lane
         self.layout = layout
-        self.engine = Engine()
+        self.engine = small_engine()
 
     def take(self, one: Round) -> list[Changes]:
         """A micro-batch, as steps of a broker."""

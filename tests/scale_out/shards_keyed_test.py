@@ -15,7 +15,6 @@ from typing import Any
 
 import pytest
 
-from engine.engine import Engine
 from engine.model.source import Derived, SourceName, Stream
 from engine.model.step import (
     Body,
@@ -31,6 +30,7 @@ from engine.model.step import (
 )
 from spark_jobs.scale_out.shards import shard as at_work
 from spark_jobs.scale_out.shards.layout import Layout
+from tests.capacities import small_engine
 from tests.scale_out.sharded import Net, Sharded, Whole, net_of
 from tests.scale_out.shards_same_answers_test import add, check_folds
 from tests.strategies import batch_of
@@ -132,7 +132,7 @@ class Feed:
 
 def history(rng: random.Random, queries: tuple[str, ...]) -> Iterator[Step]:
     """Definitions, then rows, time and queries as they come; at last time alone until all is closed."""
-    known = Engine()
+    known = small_engine()
     for sql in DEFINITIONS:
         known.create(sql)
     streams = {str(one.name): one for one in known.catalogue.values() if isinstance(one, Stream)}

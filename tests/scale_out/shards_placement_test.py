@@ -9,6 +9,7 @@ from engine.language.query import Query
 from engine.model.source import SourceName, Stream
 from spark_jobs.scale_out.shards.layout import Layout, check_key
 from spark_jobs.scale_out.shards.placement import place, why_not_in_parts
+from tests.capacities import small_engine
 from tureen.errors import NotSupported, SettingsError
 
 DEFINITIONS = (
@@ -160,7 +161,7 @@ NEEDS_ALL = {
 
 @pytest.fixture(scope="module")
 def engine() -> Engine:
-    known = Engine()
+    known = small_engine()
     for sql in DEFINITIONS:
         known.create(sql)
     return known

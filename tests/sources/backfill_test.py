@@ -18,6 +18,7 @@ from engine.model.step import Backfill, Position, Register, Registration, Step, 
 from engine.model.types import TIMESTAMP_MS_MIN
 from engine.stems.data_stem import RAISED
 from engine.views.recompute import History
+from tests.capacities import small_engine, small_restored
 from tests.engine.feed import TIMED, Feed, Row, plain, ticks
 from tests.memory_state import MemoryState
 from tureen.errors import BackfillRefused, InstantOutOfRange, LimitExceeded, UnknownSource
@@ -145,7 +146,7 @@ def test_a_stream_without_now_and_a_table_take_none() -> None:
     assert feed.engine.wanted("s") is None
     with pytest.raises(BackfillRefused, match="no NOW"):
         feed.engine.backfill("s", history(feed.engine, *ticks([1])), 0)
-    engine = Engine()
+    engine = small_engine()
     engine.create("CREATE TABLE s (k STRING, v DOUBLE, ts TIMESTAMP, PRIMARY KEY (k))")
     assert engine.wanted("s") is None
     assert engine.view().seam_ms("s") is None
@@ -272,7 +273,7 @@ def test_a_view_that_was_taken_before_stays_as_it_is(feed: Feed) -> None:
 
 
 def test_arrival_time_has_history_too() -> None:
-    engine = Engine()
+    engine = small_engine()
     engine.create("CREATE STREAM s (v INTEGER) RETAIN 100 MILLISECONDS")
     schema = engine.catalogue["s"].schema
 
@@ -366,7 +367,7 @@ def test_a_replay_tells_nothing(feed: Feed) -> None:
 
 def test_an_answer_too_large_to_compare_is_told_to_be_broken() -> None:
     feed = Feed(retain="100 MILLISECONDS")
-    feed.engine = Engine(Limits(changes_max=3))
+    feed.engine = small_engine(Limits(changes_max=3))
     feed.engine.create(
         f"CREATE STREAM s (k STRING, v DOUBLE, ts TIMESTAMP) WITH ({TIMED}) RETAIN 100 MILLISECONDS"
     )
@@ -403,7 +404,7 @@ def test_it_is_there_after_a_restart_however_often_it_was_saved(feed: Feed) -> N
     store.full = False
     feed.engine.save(store)
     for _ in range(2):
-        feed.engine = Engine.restore(store)
+        feed.engine = small_restored(store)
         feed.engine._check()
         assert feed.values() == expected
         assert feed.answer().complete
@@ -411,7 +412,7 @@ def test_it_is_there_after_a_restart_however_often_it_was_saved(feed: Feed) -> N
     feed.put(*ticks([1_100]))
     feed.now(1_100)
     feed.engine.save(store)
-    assert Engine.restore(store).view().snapshot("q0").table == feed.answer().table
+    assert small_restored(store).view().snapshot("q0").table == feed.answer().table
 
 
 # --- answers from scratch -----------------------------------------------------------------------------

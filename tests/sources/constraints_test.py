@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.engine import Engine
 from engine.model.answer import QueryInfo
 from engine.model.batch import Batch
 from engine.model.constraint import Clustered, Constraint, Ordered, Unique, text_of
@@ -20,6 +19,7 @@ from engine.model.step import Heartbeat, Position, Step, StepResult
 from engine.reference.constraints import again_by, broken_by
 from engine.sources.past_values import PastValues
 from storage.state_codec import decode_source, encode_source
+from tests.capacities import small_engine, small_restored
 from tests.memory_state import MemoryState
 
 RETAIN_MS = 40
@@ -59,7 +59,7 @@ class Fed:
 
     def __init__(self, constraints: Sequence[Constraint], reach: str = "10 DAYS") -> None:
         clauses = "".join(f", {text_of(one)}" for one in constraints)
-        self.engine = Engine()
+        self.engine = small_engine()
         self.engine.create(
             f"CREATE STREAM s (word STRING, x DOUBLE, n INTEGER, ts TIMESTAMP{clauses}) WITH "
             f"(timestamp = 'ts', lateness = {LATENESS_MS} MS, idle_timeout = {IDLE_MS} MS) "
@@ -105,7 +105,7 @@ class Fed:
         self.engine.save(self._store)
         for state in self._store.sources():
             assert decode_source(encode_source(state), "s") == state
-        self.engine = Engine.restore(self._store)
+        self.engine = small_restored(self._store)
         self.engine._check()
 
     def violations(self) -> list[tuple[int, str]]:

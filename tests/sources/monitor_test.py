@@ -10,6 +10,7 @@ from engine.engine import Engine
 from engine.model.constraint import References
 from engine.model.source import SourceName
 from engine.sources.monitor import CYCLE_ROWS, STRETCH_ROWS
+from tests.capacities import small_engine
 from tests.engine.feed import Feed
 from tests.sources.references_test import Fed
 from tureen.errors import AttributeRefused
@@ -63,7 +64,7 @@ def test_k_is_what_rows_need() -> None:
 
 
 def test_a_declared_k_stands_beside_the_observed_one() -> None:
-    engine = Engine()
+    engine = small_engine()
     engine.create(
         "CREATE STREAM t (id BIGINT, ts TIMESTAMP, CONSTRAINT UNIQUE (id), "
         "CONSTRAINT ORDERED (id) WITHIN 7 ROWS) WITH (timestamp = 'ts')"

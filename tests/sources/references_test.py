@@ -9,12 +9,12 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.engine import Engine
 from engine.model.batch import Batch
 from engine.model.constraint import References, Unique, text_of
 from engine.model.source import SourceName, Stream
 from engine.model.step import Heartbeat, Position, Step, StepResult
 from engine.reference.constraints import broken_by, unmatched
+from tests.capacities import small_engine, small_restored
 from tests.memory_state import MemoryState
 
 RETAIN_MS = 10_000
@@ -44,7 +44,7 @@ class Fed:
     """An engine with two streams of which one refers to the other, if there is a constraint."""
 
     def __init__(self, constraint: References | None, retain_ms: int = RETAIN_MS) -> None:
-        self.engine = Engine()
+        self.engine = small_engine()
         unique = refers = ""
         if constraint is not None:
             unique = f", {text_of(Unique(tuple(sorted(constraint.target_columns))))}"
@@ -82,7 +82,7 @@ class Fed:
 
     def restart(self) -> None:
         self.engine.save(self._store)
-        self.engine = Engine.restore(self._store)
+        self.engine = small_restored(self._store)
 
     def lacking(self) -> list[int]:
         """Offsets of rows of f, in the order in which they were told."""

@@ -6,9 +6,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from engine.engine import Engine
 from engine.model.batch import Batch
 from engine.model.limits import Limits
+from tests.capacities import small_engine
 
 STAMPS = [1, 2, 2, 2, 3, 50]
 
@@ -18,7 +18,7 @@ def test_an_instant_in_which_rows_are_too_many_goes_whole(held_rows_max: int, ke
     """The join lags, as ``b`` does, and holds rows of ``a`` back, as many as may be held; the newest
     row is not visible yet.
     """
-    engine = Engine(Limits(held_rows_max=held_rows_max))
+    engine = small_engine(Limits(held_rows_max=held_rows_max))
     for name in ("a", "b"):
         engine.create(
             f"CREATE STREAM {name} (k INTEGER, ts TIMESTAMP) WITH (timestamp = 'ts') RETAIN 1 MILLISECOND"

@@ -8,10 +8,10 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.engine import Engine
 from engine.model.step import Step
 from engine.reference import Reference
 from storage.store import Store
+from tests.capacities import small_restored
 from tests.differential.agreement import EngineSubject, assert_same_answers, told
 from tests.differential.histories import Archive, renumbered
 from tests.sql_strategies import statement
@@ -29,7 +29,7 @@ def test_a_killed_engine_answers_as_an_undisturbed_one(steps: list[Step], data: 
     kills = data.draw(st.sets(st.sampled_from(range(len(steps))), max_size=3), label="killed after")
     with tempfile.TemporaryDirectory() as folder:
         store = Store(Path(folder))
-        engine = Engine.restore(store)
+        engine = small_restored(store)
         for place, step in enumerate(steps):
             engine.enqueue(step)
             engine.run()
@@ -38,7 +38,7 @@ def test_a_killed_engine_answers_as_an_undisturbed_one(steps: list[Step], data: 
             if place in kills:
                 store.close()
                 store = Store(Path(folder))
-                engine = Engine.restore(store)
+                engine = small_restored(store)
                 for again in steps[engine.position.sequence : place + 1]:
                     engine.enqueue(again)
                     engine.run()
@@ -56,7 +56,7 @@ def test_history_survives_restarts(steps: list[Step], data: st.DataObject) -> No
     archive = Archive(reference, late=True)
     with tempfile.TemporaryDirectory() as folder:
         store = Store(Path(folder))
-        engine = EngineSubject(Engine.restore(store))
+        engine = EngineSubject(small_restored(store))
         for step in steps:
             step = renumbered(step, reference)
             archive.add(step, reference.apply(step))
@@ -69,7 +69,7 @@ def test_history_survives_restarts(steps: list[Step], data: st.DataObject) -> No
             if event == "restart":
                 store.close()
                 store = Store(Path(folder))
-                engine = EngineSubject(Engine.restore(store))
+                engine = EngineSubject(small_restored(store))
                 engine.engine._check()
         assert_same_answers(engine, reference, [0, 20])
         store.close()

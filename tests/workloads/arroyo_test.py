@@ -21,6 +21,7 @@ from engine.language.expressions import UserFunction
 from engine.language.functions import FunctionCatalogue
 from engine.model.step import StepResult
 from engine.model.types import BIGINT
+from tests.capacities import small_engine
 from tests.workloads import loading
 from tureen.errors import TureenError
 
@@ -63,7 +64,7 @@ def golden() -> Path:
 
 def created() -> Engine:
     """With all sources, and nothing in them."""
-    engine = Engine(functions=FunctionCatalogue([DOUBLE_NEGATIVE]))
+    engine = small_engine(functions=FunctionCatalogue([DOUBLE_NEGATIVE]))
     for name, columns in CREATE.items():
         engine.create(f"CREATE STREAM {name} {columns} {WITH}")
     engine.create(BIDS)

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from engine.engine import Engine
+from tests.capacities import small_engine
 from tests.workloads import loading
 
 COLUMNS = ("type", "ts", "vid", "spd", "xway", "lane", "dir", "seg", "pos", "qid", "day")
@@ -51,7 +52,7 @@ def report(second: int, vid: int, seg: int, **besides: int) -> Report:
 
 def fresh() -> Engine:
     """Which has read nothing yet."""
-    engine = Engine()
+    engine = small_engine()
     engine.create(REPORT)
     engine.create(HISTORY)
     return engine

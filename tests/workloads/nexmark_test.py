@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from engine.engine import Engine
+from tests.capacities import small_engine
 from tests.workloads import loading
 from tureen.errors import NotSupported
 
@@ -59,7 +60,7 @@ def sample() -> Path:
 
 @pytest.fixture(scope="module")
 def engine(sample: Path) -> Engine:
-    engine = Engine()
+    engine = small_engine()
     for name, columns in COLUMNS.items():
         engine.create(f"CREATE STREAM {name} ({columns}) {WITH.format(name=name)}")
         rows = sorted(loading.lines(sample / "sample" / f"{name}.ndjson"), key=lambda row: row["date_time"])

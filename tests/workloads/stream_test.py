@@ -15,13 +15,13 @@ from typing import Any
 
 import pytest
 
-from engine.engine import Engine
 from engine.language.expressions import UserFunction
 from engine.language.functions import FunctionCatalogue
 from engine.model.source import SourceName, Stream
 from engine.model.step import Body, CreateSource, Heartbeat, Position, Records, Register, Registration, Step
 from engine.model.types import DOUBLE
 from engine.reference import Reference
+from tests.capacities import small_engine
 from tests.differential.agreement import EngineSubject, exact_rows, outcome, told
 from tests.differential.telling import (
     Fold,
@@ -140,7 +140,7 @@ class Pair:
 
     def __init__(self) -> None:
         functions = FunctionCatalogue([EURO])
-        self.engine = EngineSubject(Engine(functions=functions))
+        self.engine = EngineSubject(small_engine(functions=functions))
         self.reference = Reference(functions=functions)
         self.sequence = 0
         self.lines: dict[str, list[Line]] = {}

@@ -13,6 +13,7 @@ from engine.changes.transition import FOREVER
 from engine.dataflow.arrangements.id_slots import NOBODY, IdSlots
 from engine.dataflow.arrangements.row_store import longer
 from engine.dataflow.buffers.buffer import Work
+from engine.dataflow.buffers.settings import StateSettings
 from engine.dataflow.delta import Delta
 from engine.dataflow.policy import Edge
 from engine.kernels import row_cells as kernels
@@ -26,22 +27,25 @@ ROOM_MIN = 256
 class CellRows:
     """Of one input; one writer. ids: int64[room, w] and exits: int64[room], by slot."""
 
-    def __init__(self, edge: Edge, id_words: int) -> None:
+    def __init__(self, edge: Edge, id_words: int, settings: StateSettings | None = None) -> None:
+        self._settings = settings or StateSettings()
+        capacities = self._settings.capacities
+        room = capacities.first(ROOM_MIN)
         self._edge = edge
-        self._buffer = edge.buffer()
+        self._buffer = edge.buffer(self._settings)
         self._worked = Work()
-        self._slots = IdSlots(id_words) if edge.is_early else None
-        self.ids: Int64Array = np.zeros((ROOM_MIN, id_words), np.int64)
-        self.exits: Int64Array = np.zeros(ROOM_MIN, np.int64)
-        self._free: Int32Array = np.arange(ROOM_MIN, dtype=np.int32)[::-1].copy()
-        self._free_count = ROOM_MIN
+        self._slots = IdSlots(id_words, capacities) if edge.is_early else None
+        self.ids: Int64Array = np.zeros((room, id_words), np.int64)
+        self.exits: Int64Array = np.zeros(room, np.int64)
+        self._free: Int32Array = np.arange(room, dtype=np.int32)[::-1].copy()
+        self._free_count = room
         self.held = RowCells(
-            np.full(ROOM_MIN, kernels.NONE, np.int32),
-            np.zeros(ROOM_MIN, np.int32),
-            np.zeros(ROOM_MIN, np.int32),
-            np.zeros(ROOM_MIN, np.int32),
-            np.arange(ROOM_MIN, dtype=np.int32)[::-1].copy(),
-            np.array([ROOM_MIN], np.int64),
+            np.full(room, kernels.NONE, np.int32),
+            np.zeros(room, np.int32),
+            np.zeros(room, np.int32),
+            np.zeros(room, np.int32),
+            np.arange(room, dtype=np.int32)[::-1].copy(),
+            np.array([room], np.int64),
         )
 
     def __len__(self) -> int:
@@ -106,7 +110,7 @@ class CellRows:
     def stood(self) -> None:
         """All rows are there."""
         self._worked += self._buffer.work
-        self._buffer = self._edge.buffer()
+        self._buffer = self._edge.buffer(self._settings)
         self._insert(self.slots())
 
     def release(self, slots: Int32Array) -> None:
@@ -152,7 +156,7 @@ class CellRows:
         """int32[n]: the slots of ids, NOBODY of those that are not here."""
         if self._slots is not None or not len(self):
             return np.full(len(ids), NOBODY, np.int32) if self._slots is None else self._slots.find(ids)
-        known, slots = IdSlots(self.ids.shape[1]), self.slots()
+        known, slots = IdSlots(self.ids.shape[1], self._settings.capacities), self.slots()
         known.put(self.ids[slots], slots)
         return known.find(ids)
 

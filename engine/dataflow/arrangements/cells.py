@@ -16,6 +16,7 @@ from engine.dataflow.delta import Delta
 from engine.kernels import cells as kernels
 from engine.kernels import exit_order, grouping, multisets, told
 from engine.model.batch import BoolArray, Column, Int32Array, Int64Array
+from engine.model.capacities import USUAL, Capacities
 from engine.model.changes import Weights
 from engine.model.types import Type
 
@@ -81,9 +82,9 @@ class Versions:
 class Cells:
     """Of one operator. One writer. The first number of a state is how many rows a cell has."""
 
-    def __init__(self, types: Sequence[Type], width: int) -> None:
+    def __init__(self, types: Sequence[Type], width: int, capacities: Capacities = USUAL) -> None:
         """types: of keys."""
-        self.pairs = Pairs(types)
+        self.pairs = Pairs(types, capacities)
         self._state: Int64Array = np.zeros((self.pairs.capacity, width), np.int64)
         self._latest: Int32Array = np.full(self.pairs.capacity, -1, np.int32)
 

@@ -15,6 +15,7 @@ from engine.dataflow.columns import Over
 from engine.dataflow.delta import Delta
 from engine.kernels.window_pairs import WordRuns
 from engine.model.batch import BoolArray, Int32Array, Int64Array
+from engine.model.capacities import USUAL, Capacities
 from engine.model.runs import places_of
 
 ROOM_MIN = 64
@@ -23,15 +24,16 @@ ROOM_MIN = 64
 class ColumnSets:
     """One writer. Set 0 is empty. Two sets may come to have the same columns, where others went."""
 
-    def __init__(self) -> None:
+    def __init__(self, capacities: Capacities = USUAL) -> None:
+        self._room_min = capacities.first(ROOM_MIN)
         self._forget()
 
     def _forget(self) -> None:
         self._numbers: dict[bytes, int] = {}
         self._count = 0
-        self._members: Int32Array = np.empty(ROOM_MIN, np.int32)
+        self._members: Int32Array = np.empty(self._room_min, np.int32)
         """Of all sets, one after another."""
-        self._ends: Int64Array = np.zeros(ROOM_MIN, np.int64)
+        self._ends: Int64Array = np.zeros(self._room_min, np.int64)
         """[sets]: where the members of each end."""
         self._spread = 0
         """So many sets have runs."""
@@ -39,8 +41,10 @@ class ColumnSets:
         """Columns over which others came or went since runs were made."""
         self._stale: set[int] = set()
         """Sets that lost such columns since: their runs have the others over these still."""
-        nothing = np.zeros(ROOM_MIN, np.int64), np.zeros(ROOM_MIN, np.int64)
-        self._runs = WordRuns(*nothing, np.empty(ROOM_MIN, np.int32), np.empty(ROOM_MIN, np.uint64))
+        nothing = np.zeros(self._room_min, np.int64), np.zeros(self._room_min, np.int64)
+        self._runs = WordRuns(
+            *nothing, np.empty(self._room_min, np.int32), np.empty(self._room_min, np.uint64)
+        )
         self._used = 0
         """So many words of runs are in use, or were."""
         self._put(b"")
@@ -137,7 +141,7 @@ class ColumnSets:
     def _is_wasteful(self) -> bool:
         """Whether most words of runs are of sets that have others by now."""
         live = int((self._runs.ends[: self._spread] - self._runs.starts[: self._spread]).sum())
-        return self._used > ROOM_MIN + 2 * live
+        return self._used > self._room_min + 2 * live
 
     def _spread_sets(self, sets: Int64Array, over: Over) -> None:
         """Runs of some sets are written behind all others."""

@@ -13,6 +13,7 @@ from engine.dataflow.arrangements.word_table import WordTable
 from engine.dataflow.arrangements.words import NULL_BITS, Words
 from engine.dataflow.columns import Numbers
 from engine.model.batch import Column, Int32Array, Int64Array
+from engine.model.capacities import USUAL, Capacities
 from engine.model.changes import Weights
 from engine.model.types import Type
 
@@ -23,11 +24,11 @@ OWNER_SHIFT = 32
 class CopyCounts:
     """Of the answers of some queries. One writer."""
 
-    def __init__(self, types: Sequence[Type]) -> None:
-        self._words = Words(types)
+    def __init__(self, types: Sequence[Type], capacities: Capacities = USUAL) -> None:
+        self._words = Words(types, capacities)
         self._has_room = len(self._words.types) % NULL_BITS <= OWNER_SHIFT
         """Whether the last word of a row has room for whose it is; else that is a word of its own."""
-        self._table = WordTable(self._words.width + (not self._has_room))
+        self._table = WordTable(self._words.width + (not self._has_room), capacities)
         """Of the words of a row and whose it is."""
         self._counts: Int64Array = np.zeros(self._table.capacity, np.int64)
         self._numbers: Numbers[str] = Numbers()

@@ -8,6 +8,7 @@ from engine.changes.transition import NEVER
 from engine.dataflow.arrangements.exit_rows import Block, ExitRows
 from engine.dataflow.arrangements.foretold_rows import ForetoldRows
 from engine.dataflow.arrangements.keys import Keys
+from engine.dataflow.buffers.settings import StateSettings
 from engine.dataflow.policy import Edge
 from engine.kernels.arranged import NOBODY
 from engine.model.batch import Int32Array, Int64Array
@@ -17,8 +18,8 @@ from engine.operators.relation import Relation
 class EarlyRows(ExitRows):
     """One writer. Cost: O(1) a row, and that of the buffer; what is read is copied, O(rows)."""
 
-    def __init__(self, id_words: int, edge: Edge) -> None:
-        self._rows = _Slots(id_words, edge)
+    def __init__(self, id_words: int, edge: Edge, settings: StateSettings | None = None) -> None:
+        self._rows = _Slots(id_words, edge, settings or StateSettings())
         self.work = self._rows.work
 
     def __len__(self) -> int:
@@ -54,8 +55,8 @@ class EarlyRows(ExitRows):
 class _Slots(ForetoldRows):
     """Without keys."""
 
-    def __init__(self, id_words: int, edge: Edge) -> None:
-        super().__init__(Keys([]), id_words, edge, _no_values)
+    def __init__(self, id_words: int, edge: Edge, settings: StateSettings) -> None:
+        super().__init__(Keys([], settings.capacities), id_words, edge, _no_values, settings)
 
     def enter(self, block: Block) -> None:
         self._enter(block, NOBODY, NEVER)

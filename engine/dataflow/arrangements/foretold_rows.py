@@ -19,6 +19,7 @@ from engine.dataflow.arrangements.keys import Keys
 from engine.dataflow.arrangements.owned_rows import KeyValues, OwnedRows
 from engine.dataflow.buffers.buffer import Work
 from engine.dataflow.buffers.fifo import Fifo
+from engine.dataflow.buffers.settings import StateSettings
 from engine.dataflow.delta import Delta
 from engine.dataflow.policy import Edge
 from engine.kernels import arranged as kernels
@@ -34,11 +35,15 @@ Read = Callable[[Int64Array], Relation]
 class ForetoldRows(OwnedRows):
     """One writer. Rows that left may stand for a while, as :attr:`engine.dataflow.policy.Edge.lazy` says."""
 
-    def __init__(self, keys: Keys, id_words: int, edge: Edge, read: Read) -> None:
-        super().__init__(keys, id_words)
-        self._exits = edge.buffer()
+    def __init__(
+        self, keys: Keys, id_words: int, edge: Edge, read: Read, settings: StateSettings | None = None
+    ) -> None:
+        self._settings = settings or StateSettings()
+        capacities = self._settings.capacities
+        super().__init__(keys, id_words, capacities)
+        self._exits = edge.buffer(self._settings)
         self._read = read
-        self._ids = IdSlots(id_words) if edge.is_early else None
+        self._ids = IdSlots(id_words, capacities) if edge.is_early else None
         self._early: list[Int32Array] = []
         self._entered: list[Int32Array] = []
         self._edge = edge
@@ -85,7 +90,7 @@ class ForetoldRows(OwnedRows):
         """int32[n]: the slots of ids, NOBODY of those that are not here."""
         if self._ids is not None:
             return self._ids.find(ids)
-        known, slots = IdSlots(self._id_of.shape[1]), self.slots()
+        known, slots = IdSlots(self._id_of.shape[1], self._settings.capacities), self.slots()
         known.put(self._id_of[slots], slots)
         return known.find(ids)
 
@@ -118,7 +123,7 @@ class ForetoldRows(OwnedRows):
         """Rows of columns that came later stand behind others that leave after them: put all in order."""
         slots = self.slots()
         slots = slots[np.argsort(self.rows.valid_to[slots], kind="stable")]
-        work, self._exits = self._exits.work, self._edge.buffer()
+        work, self._exits = self._exits.work, self._edge.buffer(self._settings)
         self._exits.insert(slots, self.rows.valid_to[slots])
         self._last_exit, self._exits.work = int(self.rows.valid_to[slots[-1]]), work
 
@@ -137,7 +142,7 @@ class ForetoldRows(OwnedRows):
             self.rows.valid_from[slots] = NEVER
         for slots in early:
             self._drop(slots)
-        if self._swept is None or until - self._swept >= self._edge.lazy:
+        if self._swept is None or until - self._swept >= self._edge.lazy(self._settings):
             self.sweep(until)
 
     def sweep(self, until: int) -> None:

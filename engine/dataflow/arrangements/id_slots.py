@@ -11,6 +11,7 @@ import numpy as np
 
 from engine.dataflow.arrangements.word_table import WordTable
 from engine.model.batch import Int32Array, Int64Array
+from engine.model.capacities import USUAL, Capacities
 
 NOBODY = -1
 SPARSE = 16
@@ -20,15 +21,16 @@ PLACES_MIN = 4_096
 class IdSlots:
     """Ids of some words. One writer."""
 
-    def __init__(self, width: int) -> None:
-        self._table = WordTable(width)
+    def __init__(self, width: int, capacities: Capacities = USUAL) -> None:
+        self._table = WordTable(width, capacities)
+        self._places_min = capacities.first(PLACES_MIN)
         self._slots: Int32Array = np.full(self._table.capacity, NOBODY, np.int32)
         self._near: Int32Array | None = None
         """The slot of each id from ``_base`` on."""
         self._base = 0
         self._count = 0
         if width == 1:
-            self._near = np.full(PLACES_MIN, NOBODY, np.int32)
+            self._near = np.full(self._places_min, NOBODY, np.int32)
 
     def __len__(self) -> int:
         """How many ids have a slot."""
@@ -81,11 +83,11 @@ class IdSlots:
             low, high = min(low, self._base + int(held[0])), max(high, self._base + int(held[-1]))
         slots, span = self._near[held], high + 1 - low
         ids = held + self._base
-        if span > PLACES_MIN + SPARSE * (self._count + more):
+        if span > self._places_min + SPARSE * (self._count + more):
             self._near = None
             self.put(ids.reshape(-1, 1), slots)
             return
-        self._near, self._base = np.full(2 * span + PLACES_MIN, NOBODY, np.int32), low
+        self._near, self._base = np.full(2 * span + self._places_min, NOBODY, np.int32), low
         self._near[ids - low] = slots
 
     @property

@@ -14,7 +14,7 @@ from engine.changes.temporal_relation import Interval
 from engine.changes.transition import FOREVER, NEVER
 from engine.dataflow.arrangements.id_slots import IdSlots
 from engine.dataflow.arrangements.keys import Keys
-from engine.dataflow.arrangements.owned_rows import ROOM_MIN, KeyValues, OwnedRows
+from engine.dataflow.arrangements.owned_rows import KeyValues, OwnedRows
 from engine.dataflow.arrangements.row_store import longer
 from engine.dataflow.arrangements.words import Words
 from engine.dataflow.buffers.buffer import Work
@@ -23,22 +23,24 @@ from engine.kernels import arranged as kernels
 from engine.kernels import asof
 from engine.kernels.arranged import NOBODY
 from engine.model.batch import Column, Int32Array, Int64Array
+from engine.model.capacities import USUAL, Capacities
 from engine.model.lazy_columns import LazyColumns
 
 
 class KeyedRows(OwnedRows):
     """One writer. keeps_all: rows without a key are kept too."""
 
-    def __init__(self, keys: Keys, id_words: int, *, keeps_all: bool) -> None:
-        super().__init__(keys, id_words)
+    def __init__(self, keys: Keys, id_words: int, *, keeps_all: bool, capacities: Capacities = USUAL) -> None:
+        super().__init__(keys, id_words, capacities)
+        self._capacities = capacities
         self._keeps_all = keeps_all
         self._places: tuple[int, ...] = ()
         self._codec: Words | None = None
-        self._ids = IdSlots(id_words)
-        self._tuples: Int64Array = np.empty((ROOM_MIN, 0), np.int64)
+        self._ids = IdSlots(id_words, capacities)
+        self._tuples: Int64Array = np.empty((len(self._alive), 0), np.int64)
         self._ended: list[Int32Array] = []
         self._moved: list[Int32Array] = []
-        self.order: Int64Array = np.zeros(ROOM_MIN, np.int64)
+        self.order: Int64Array = np.zeros(len(self._alive), np.int64)
         """By slot: what the rows of a key are ordered by, if they are."""
 
     def apply(self, delta: Delta, keys: KeyValues, interval: Interval) -> Int32Array:
@@ -74,7 +76,7 @@ class KeyedRows(OwnedRows):
         if self._codec is None:
             self._width = len(columns)
             self._places = tuple(place for place in range(self._width) if kept is None or place in kept)
-            self._codec = Words([columns[place].type for place in self._places])
+            self._codec = Words([columns[place].type for place in self._places], self._capacities)
             self._tuples = np.zeros((len(self._alive), self._codec.width), np.int64)
 
     def turned(self, slots: Int32Array) -> None:
@@ -156,7 +158,7 @@ class KeyedRows(OwnedRows):
         slots = self._ids.find(np.ascontiguousarray(ids))
         passed = np.flatnonzero(slots == NOBODY)
         if len(passed):  # they entered and left within a turn
-            ended, known = np.concatenate(self._ended), IdSlots(ids.shape[1])
+            ended, known = np.concatenate(self._ended), IdSlots(ids.shape[1], self._capacities)
             known.put(self._id_of[ended], ended)
             slots[passed] = known.find(np.ascontiguousarray(ids[passed]))
         return self.columns(slots)

@@ -12,15 +12,16 @@ from engine.dataflow.arrangements.word_table import WordTable
 from engine.dataflow.arrangements.words import Words
 from engine.kernels import marks
 from engine.model.batch import Column, Int32Array, Int64Array
+from engine.model.capacities import USUAL, Capacities
 from engine.model.types import Type
 
 
 class Keys:
     """Of one list of types. One writer."""
 
-    def __init__(self, types: Sequence[Type]) -> None:
-        self._words = Words(types)
-        self._table = WordTable(self._words.width)
+    def __init__(self, types: Sequence[Type], capacities: Capacities = USUAL) -> None:
+        self._words = Words(types, capacities)
+        self._table = WordTable(self._words.width, capacities)
         self._users: Int64Array = np.zeros(self._table.capacity, np.int64)
 
     def __len__(self) -> int:

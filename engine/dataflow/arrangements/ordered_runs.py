@@ -14,6 +14,7 @@ from engine.dataflow.arrangements.row_store import RowStore, longer
 from engine.kernels import ranked as kernels
 from engine.kernels.ranked import Bounds, Entering, RankVersions
 from engine.model.batch import BoolArray, Int32Array, Int64Array
+from engine.model.capacities import USUAL, Capacities
 from engine.model.limits import Limits
 from engine.model.runs import places_of
 from tureen.errors import LimitExceeded
@@ -37,8 +38,9 @@ def bounds_of(offset: int, most: int | None, *, numbered: bool) -> Bounds:
 class OrderedRuns:
     """Of the rows of a store. One writer."""
 
-    def __init__(self, bounds: Bounds, rows: RowStore) -> None:
+    def __init__(self, bounds: Bounds, rows: RowStore, capacities: Capacities = USUAL) -> None:
         self._bounds = bounds
+        self._piece_min, self._dead_min = capacities.first(PIECE_MIN), capacities.first(DEAD_MIN)
         self._rows = rows
         self._starts: Int64Array = np.zeros(0, np.int64)
         self._rooms: Int64Array = np.zeros(0, np.int64)
@@ -52,7 +54,7 @@ class OrderedRuns:
         self._child: Int32Array = np.zeros(0, np.int32)
         self._sibling: Int32Array = np.zeros(0, np.int32)
         self._used: Int64Array = np.zeros(1, np.int64)
-        self._most_entries = DEAD_MIN
+        self._most_entries = self._dead_min
         self._records = 1
 
     # --- rows that come and go --------------------------------------------------------------------
@@ -131,7 +133,7 @@ class OrderedRuns:
             return
         last = int(runs.max())
         if last >= len(self._counts):
-            room = 2 * last + PIECE_MIN
+            room = 2 * last + self._piece_min
             self._starts, self._rooms = longer(self._starts, room), longer(self._rooms, room)
             self._counts = longer(self._counts, room)
             roots = np.full(room, -1, np.int32)
@@ -145,7 +147,7 @@ class OrderedRuns:
 
     def _move(self, runs: Int64Array, wanted: Int64Array) -> None:
         """Give runs larger pieces."""
-        rooms = np.minimum(np.maximum(2 * wanted, PIECE_MIN), self._bounds.keep + 1)
+        rooms = np.minimum(np.maximum(2 * wanted, self._piece_min), self._bounds.keep + 1)
         if self._top + int(rooms.sum()) > len(self._firsts):
             self._rooms[runs] = rooms
             self._relocate(np.flatnonzero(self._rooms))
@@ -173,7 +175,7 @@ class OrderedRuns:
     def _renew(self, dropped: BoolArray) -> None:
         """Entries of rows that are gone go, and of runs that are dropped."""
         kernels.renew(dropped, self._held())
-        self._most_entries = DEAD_MIN + 2 * int(self._used[0])
+        self._most_entries = self._dead_min + 2 * int(self._used[0])
         self._rows.released()
 
     def _held(self) -> kernels.Runs:

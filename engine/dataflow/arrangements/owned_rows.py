@@ -20,6 +20,7 @@ from engine.dataflow.delta import Delta
 from engine.kernels import arranged as kernels
 from engine.kernels.arranged import NOBODY, Arranged
 from engine.model.batch import BoolArray, Column, Int32Array, Int64Array
+from engine.model.capacities import USUAL, Capacities
 from engine.model.lazy_columns import LazyColumns
 
 ROOM_MIN = 256
@@ -44,18 +45,19 @@ class KeyValues:
 class OwnedRows(ABC):
     """One writer. keys: shared by the inputs of a join."""
 
-    def __init__(self, keys: Keys, id_words: int) -> None:
+    def __init__(self, keys: Keys, id_words: int, capacities: Capacities = USUAL) -> None:
+        self._room_min = room = capacities.first(ROOM_MIN)
         self._keys = keys
         self._width = 0
-        self._id_of: Int64Array = np.empty((ROOM_MIN, id_words), np.int64)
-        self._alive: BoolArray = np.zeros(ROOM_MIN, np.bool_)
-        self._free: Int32Array = np.arange(ROOM_MIN - 1, -1, -1, dtype=np.int32)
-        self._free_count = ROOM_MIN
+        self._id_of: Int64Array = np.empty((room, id_words), np.int64)
+        self._alive: BoolArray = np.zeros(room, np.bool_)
+        self._free: Int32Array = np.arange(room - 1, -1, -1, dtype=np.int32)
+        self._free_count = room
         self._used = 0
         self._done = Work()
-        self.moving: BoolArray = np.zeros(ROOM_MIN, np.bool_)
+        self.moving: BoolArray = np.zeros(room, np.bool_)
         """By slot: whether a row moves on this turn."""
-        self.rows = _no_rows(keys.capacity)
+        self.rows = _no_rows(keys.capacity, room)
 
     def __len__(self) -> int:
         return len(self._alive) - self._free_count
@@ -196,7 +198,7 @@ class OwnedRows(ABC):
             return
         slots = self.slots()
         used = int(self.rows.counts[slots].sum())
-        room = max(ROOM_MIN, 2 * (used + more))
+        room = max(self._room_min, 2 * (used + more))
         words, bits = np.empty(room, np.int32), np.empty(room, np.uint64)
         self._used = kernels.pack_owners(slots, self.rows, words, bits)
         self.rows = self.rows._replace(words=words, bits=bits)
@@ -246,16 +248,16 @@ class OwnedRows(ABC):
         assert bool((self.rows.counts[slots] > 0).all())
 
 
-def _no_rows(keys: int) -> Arranged:
+def _no_rows(keys: int, room: int) -> Arranged:
     return Arranged(
         first=np.full(keys, NOBODY, np.int32),
-        key=np.empty(ROOM_MIN, np.int32),
-        following=np.empty(ROOM_MIN, np.int32),
-        previous=np.empty(ROOM_MIN, np.int32),
-        valid_from=np.empty(ROOM_MIN, np.int64),
-        valid_to=np.empty(ROOM_MIN, np.int64),
-        starts=np.empty(ROOM_MIN, np.int64),
-        counts=np.zeros(ROOM_MIN, np.int32),
-        words=np.empty(ROOM_MIN, np.int32),
-        bits=np.empty(ROOM_MIN, np.uint64),
+        key=np.empty(room, np.int32),
+        following=np.empty(room, np.int32),
+        previous=np.empty(room, np.int32),
+        valid_from=np.empty(room, np.int64),
+        valid_to=np.empty(room, np.int64),
+        starts=np.empty(room, np.int64),
+        counts=np.zeros(room, np.int32),
+        words=np.empty(room, np.int32),
+        bits=np.empty(room, np.uint64),
     )

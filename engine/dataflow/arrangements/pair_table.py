@@ -16,6 +16,7 @@ from engine.kernels import pair_table as kernels
 from engine.kernels.pair_table import PLACE_BITS, PLACE_MASK
 from engine.kernels.word_table import EMPTY
 from engine.model.batch import Int32Array, Int64Array
+from engine.model.capacities import USUAL, Capacities
 
 SPARSE = 8
 """A table has at most so many places a pair."""
@@ -26,8 +27,9 @@ DENSE_MIN = 4_096
 class PairTable:
     """keys, places: int32, none below 0."""
 
-    def __init__(self) -> None:
-        self._ids = WordTable(1)
+    def __init__(self, capacities: Capacities = USUAL) -> None:
+        self._dense_min = capacities.first(DENSE_MIN)
+        self._ids = WordTable(1, capacities)
         """Of all pairs; it finds them where ``_dense`` is None."""
         self._dense: Int32Array | None = None
         self._extent = 0, 0
@@ -81,7 +83,7 @@ class PairTable:
         self._extent = keys, places = max(keys, self._extent[0]), max(places, self._extent[1])
         was, self._dense = self._dense, None
         sparse = SPARSE if was is not None else SPARSE // 2  # so that it does not go to and fro
-        if keys * places <= max(DENSE_MIN, sparse * (len(self) + n)):
+        if keys * places <= max(self._dense_min, sparse * (len(self) + n)):
             if was is not None:
                 keys, places = _grown(was.shape[0], keys), _grown(was.shape[1], places)
             self._dense = np.full((keys, places), EMPTY, np.int32)

@@ -14,15 +14,16 @@ from engine.dataflow.arrangements.keys import Keys
 from engine.dataflow.arrangements.pair_table import PairTable
 from engine.kernels import marks
 from engine.model.batch import BoolArray, Column, Int32Array, Int64Array
+from engine.model.capacities import USUAL, Capacities
 from engine.model.types import Type
 
 
 class Pairs:
     """Of one list of types. One writer."""
 
-    def __init__(self, types: Sequence[Type]) -> None:
-        self._keys = Keys(types)
-        self._table = PairTable()
+    def __init__(self, types: Sequence[Type], capacities: Capacities = USUAL) -> None:
+        self._keys = Keys(types, capacities)
+        self._table = PairTable(capacities)
         self._known: BoolArray = np.zeros(self._table.capacity, np.bool_)
 
     def __len__(self) -> int:

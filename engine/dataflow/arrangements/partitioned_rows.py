@@ -18,7 +18,7 @@ import numpy as np
 
 from engine.dataflow.arrangements.exit_rows import Block, ExitRows, one_block
 from engine.dataflow.buffers.buffer import Work
-from engine.dataflow.buffers.settings import partitions_of
+from engine.dataflow.buffers.settings import StateSettings
 from engine.kernels import exit_order
 from engine.model.batch import Int32Array
 
@@ -32,12 +32,20 @@ NUMBERS_MAX = 1 << 15
 class PartitionedRows(ExitRows):
     """One writer."""
 
-    def __init__(self, id_words: int, span: int, partitions: int | None = None) -> None:
+    def __init__(
+        self,
+        id_words: int,
+        span: int,
+        partitions: int | None = None,
+        settings: StateSettings | None = None,
+    ) -> None:
         """span: how far ahead of the clock exits are, in halves of a ms. partitions: as
-        :func:`engine.dataflow.buffers.settings.partitions_of` has it.
+        :func:`engine.dataflow.buffers.settings.StateSettings.partitions_of` has it.
         """
         self._id_words = id_words
-        self._width = -(-span // partitions_of(span, partitions))
+        settings = settings or StateSettings()
+        self._width = -(-span // settings.partitions_of(span, partitions))
+        self._late_min = settings.capacities.first(LATE_MIN)
         self._partitions: dict[int, tuple[Block, ...]] = {}
         self._front: tuple[int, Block] | None = None
         """The partition that the clock is in, and its rows in the order of their exits."""
@@ -105,7 +113,7 @@ class PartitionedRows(ExitRows):
             self._front, late = (number, self._sorted(late)), ()
         front = self._front[1]
         count = sum(block.n for block in late)
-        if count > max(LATE_MIN, front.n):
+        if count > max(self._late_min, front.n):
             front, late = self._sorted((front, *late)), ()
         stop = int(front.valid_to.searchsorted(until, "right"))
         taken = [front.slice(0, stop)] if stop else []

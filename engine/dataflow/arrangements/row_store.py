@@ -15,6 +15,7 @@ import numpy.typing as npt
 from engine.dataflow.arrangements.id_slots import NOBODY, IdSlots
 from engine.dataflow.arrangements.words import Words
 from engine.model.batch import BoolArray, Column, Int32Array, Int64Array
+from engine.model.capacities import USUAL, Capacities
 from engine.model.types import Type
 
 Array = npt.NDArray[Any]
@@ -27,17 +28,20 @@ class RowStore:
     slot. One writer.
     """
 
-    def __init__(self, width: int, id_width: int, types: Sequence[Type]) -> None:
+    def __init__(
+        self, width: int, id_width: int, types: Sequence[Type], capacities: Capacities = USUAL
+    ) -> None:
         """types: of the columns that are kept."""
-        self._codes = Words(types)
-        self._ids = IdSlots(id_width)
+        room = capacities.first(ROOM_MIN)
+        self._codes = Words(types, capacities)
+        self._ids = IdSlots(id_width, capacities)
         self._id_width = id_width
-        self._values: Int64Array = np.zeros((ROOM_MIN, self._codes.width), np.int64)
-        self.words: Int64Array = np.zeros((ROOM_MIN, width), np.int64)
-        self.gone: BoolArray = np.ones(ROOM_MIN, np.bool_)
-        self.held: Int32Array = np.zeros(ROOM_MIN, np.int32)
-        self._free: Int32Array = np.arange(ROOM_MIN, dtype=np.int32)[::-1].copy()
-        self._free_count = ROOM_MIN
+        self._values: Int64Array = np.zeros((room, self._codes.width), np.int64)
+        self.words: Int64Array = np.zeros((room, width), np.int64)
+        self.gone: BoolArray = np.ones(room, np.bool_)
+        self.held: Int32Array = np.zeros(room, np.int32)
+        self._free: Int32Array = np.arange(room, dtype=np.int32)[::-1].copy()
+        self._free_count = room
         self._waiting: list[Int32Array] = []
 
     def __len__(self) -> int:
@@ -101,8 +105,8 @@ class RowStore:
 
     def columns(self, slots: Int32Array) -> Callable[[int], Column]:
         """The values of rows, by the place of a column among those that are kept."""
-        tuples = self._values[slots]
-        return lambda place: self._codes.column(place, tuples)
+        tuples, codes = self._values[slots], self._codes.as_they_stand()
+        return lambda place: codes.column(place, tuples)
 
     def _new(self, words: Int64Array, columns: Sequence[Column]) -> Int32Array:
         n = len(words)

@@ -18,26 +18,31 @@ from engine.dataflow.delta import Delta
 from engine.kernels import window_pairs as kernels
 from engine.kernels.window_pairs import NOBODY, RowsStored
 from engine.model.batch import Int32Array, Int64Array
+from engine.model.capacities import USUAL, Capacities
 
 ROOM_MIN = 256
+SETS_MIN = 64
+"""So many sets of columns are kept in any case."""
 
 
 class RowsInTime:
     """One writer. keys: shared by the inputs of a join. Rows are at the places from ``low`` to ``high``."""
 
-    def __init__(self, keys: Keys) -> None:
-        self.sets = ColumnSets()
+    def __init__(self, keys: Keys, capacities: Capacities = USUAL) -> None:
+        self._room_min = room = capacities.first(ROOM_MIN)
+        self.sets = ColumnSets(capacities)
         self.low = 0
         self.high = 0
         self.work = Work()
         self._keys = keys
-        self._ordinals: Int64Array = np.empty(ROOM_MIN, np.int64)
-        self._at: Int64Array = np.empty(ROOM_MIN, np.int64)
-        self._key: Int32Array = np.empty(ROOM_MIN, np.int32)
-        self._before: Int32Array = np.empty(ROOM_MIN, np.int32)
-        self._accepted: Int32Array = np.empty(ROOM_MIN, np.int32)
+        self._ordinals: Int64Array = np.empty(room, np.int64)
+        self._at: Int64Array = np.empty(room, np.int64)
+        self._key: Int32Array = np.empty(room, np.int32)
+        self._before: Int32Array = np.empty(room, np.int32)
+        self._accepted: Int32Array = np.empty(room, np.int32)
         self._first: Int32Array = np.empty(0, np.int32)
-        self._sets_most = 64
+        self._sets_min = capacities.first(SETS_MIN)
+        self._sets_most = self._sets_min
 
     def __len__(self) -> int:
         return self.high - self.low
@@ -117,7 +122,7 @@ class RowsInTime:
         if len(self.sets) > self._sets_most:
             here = slice(self.low, self.high)
             self._accepted[here] = self.sets.only(self._accepted[here])[self._accepted[here]]
-            self._sets_most = 64 + 2 * len(self.sets)
+            self._sets_most = self._sets_min + 2 * len(self.sets)
 
     def drop(self, columns: Int32Array) -> None:
         """No row is accepted by these columns any more; rows of nobody stay until they leave."""
@@ -131,7 +136,7 @@ class RowsInTime:
         if 2 * (held + n) <= room:  # half of it was left
             room = len(self._at)
         else:
-            room = max(room, held + n + max(ROOM_MIN, (held + n) // 4))
+            room = max(room, held + n + max(self._room_min, (held + n) // 4))
         for name in ("_ordinals", "_at", "_key", "_before", "_accepted"):
             array = getattr(self, name)
             setattr(self, name, longer(array[self.low : self.high], room))

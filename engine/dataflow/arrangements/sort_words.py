@@ -14,6 +14,7 @@ import numpy as np
 from engine.dataflow.arrangements.string_labels import StringLabels
 from engine.language.query import SortKey
 from engine.model.batch import Column, Int64Array
+from engine.model.capacities import USUAL, Capacities
 from engine.model.types import Kind
 from engine.operators.keys import order_keys
 from engine.operators.relation import Relation
@@ -38,13 +39,14 @@ class _Part:
 class SortWords:
     """Of some keys. One writer."""
 
-    def __init__(self, keys: Sequence[SortKey]) -> None:
+    def __init__(self, keys: Sequence[SortKey], capacities: Capacities = USUAL) -> None:
+        self._labels_min = capacities.first(LABELS_MIN)
         self._parts: list[_Part] = []
         self.width = 0
         for key in keys:
             kind = key.expression.type.kind
             flagged = kind in (Kind.BIGINT, Kind.TIMESTAMP)
-            labels = StringLabels() if kind is Kind.STRING else None
+            labels = StringLabels(capacities) if kind is Kind.STRING else None
             self.width += 1 + flagged
             self._parts.append(_Part(key, self.width - 1, flagged, labels))
 
@@ -82,7 +84,7 @@ class SortWords:
     def is_wasteful(self, rows: int) -> bool:
         """Whether there are so many strings that most are of none of so many rows."""
         return any(
-            part.labels is not None and len(part.labels) > LABELS_MIN + 2 * rows for part in self._parts
+            part.labels is not None and len(part.labels) > self._labels_min + 2 * rows for part in self._parts
         )
 
     def only(self, words: Int64Array) -> None:

@@ -15,6 +15,7 @@ from sortedcontainers import SortedDict
 
 from engine.dataflow.arrangements.copy_counts import grown
 from engine.model.batch import Column, Int64Array
+from engine.model.capacities import USUAL, Capacities
 from engine.model.string_table import StringTable
 
 SPREAD = 1 << 60
@@ -40,8 +41,8 @@ class Relabelled:
 class StringLabels:
     """One writer."""
 
-    def __init__(self) -> None:
-        self._table = StringTable()
+    def __init__(self, capacities: Capacities = USUAL) -> None:
+        self._table = StringTable(capacities)
         self._labels: Int64Array = np.zeros(1, np.int64)
         self._placed: SortedDict[str, int] = SortedDict()
         self._step = SPREAD

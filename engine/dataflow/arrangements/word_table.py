@@ -9,6 +9,7 @@ import numpy as np
 
 from engine.kernels import word_table as kernels
 from engine.model.batch import Int32Array, Int64Array
+from engine.model.capacities import USUAL, Capacities
 from engine.model.changes import Weights
 
 ROOM_MIN = 256
@@ -17,8 +18,9 @@ ROOM_MIN = 256
 class WordTable:
     """Tuples of ``width`` words. words: int64[capacity, width], by id."""
 
-    def __init__(self, width: int) -> None:
-        self._clear(width, ROOM_MIN)
+    def __init__(self, width: int, capacities: Capacities = USUAL) -> None:
+        self._room_min = capacities.first(ROOM_MIN)
+        self._clear(width, self._room_min)
 
     def _clear(self, width: int, room: int) -> None:
         self.words: Int64Array = np.zeros((room, width), np.int64)
@@ -79,7 +81,7 @@ class WordTable:
 
     def renew(self) -> None:
         """Words of some ids have changed, or who gave them: find all of them anew."""
-        self._slots = _slots(max(2 * ROOM_MIN, 2 * len(self) + 1))
+        self._slots = _slots(max(2 * self._room_min, 2 * len(self) + 1))
         kernels.rehash(self.used(), self.words, self._slots)
 
     def ids(self) -> tuple[Int64Array, Int32Array, Int64Array]:

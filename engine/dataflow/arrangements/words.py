@@ -8,6 +8,7 @@ NULL, NaN equals NaN, and 0.0 is another value than -0.0.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ import pyarrow as pa
 
 from engine.changes.equality import double_bits, plain
 from engine.model.batch import Column, Int32Array, Int64Array
+from engine.model.capacities import USUAL, Capacities
 from engine.model.string_table import StringTable
 from engine.model.types import Kind, Type
 
@@ -28,9 +30,10 @@ VALUES_MIN = 65_536
 class Words:
     """Of one list of types. One writer."""
 
-    def __init__(self, types: Sequence[Type]) -> None:
+    def __init__(self, types: Sequence[Type], capacities: Capacities = USUAL) -> None:
         self.types = tuple(types)
-        self._coded: list[StringTable | _Arrays | None] = [_coded(type_) for type_ in types]
+        self._values_min = capacities.first(VALUES_MIN)
+        self._coded: list[StringTable | _Arrays | None] = [_coded(type_, capacities) for type_ in types]
 
     @property
     def width(self) -> int:
@@ -79,16 +82,24 @@ class Words:
         strings = coded.array() if isinstance(coded, _Arrays) else coded
         return Column(type_, values, valid, strings)
 
+    def as_they_stand(self) -> Words:
+        """What reads tuples of now, whatever :meth:`shrink` does later: for columns that are made when they
+        are asked for.
+        """
+        found = copy(self)
+        found._coded = list(self._coded)
+        return found
+
     def is_wasteful(self, used: int) -> bool:
         """Whether there are many more strings or arrays than tuples in use."""
-        return any(coded is not None and len(coded) > VALUES_MIN + 2 * used for coded in self._coded)
+        return any(coded is not None and len(coded) > self._values_min + 2 * used for coded in self._coded)
 
     def shrink(self, tuples: Int64Array, used: Int32Array) -> None:
         """Let go of strings and arrays that no tuple has; those that stay get other codes. tuples: int64[n,
         width], written; used: which of them are in use.
         """
         for place, coded in enumerate(self._coded):
-            if coded is not None and len(coded) > VALUES_MIN + 2 * len(used):
+            if coded is not None and len(coded) > self._values_min + 2 * len(used):
                 held, codes = np.unique(tuples[used, place], return_inverse=True)
                 self._coded[place] = coded.only(held)
                 tuples[used, place] = codes
@@ -147,7 +158,7 @@ class _Arrays:
         return 0 if self._array is None else self._array.nbytes
 
 
-def _coded(type_: Type) -> StringTable | _Arrays | None:
+def _coded(type_: Type, capacities: Capacities) -> StringTable | _Arrays | None:
     if type_.kind is Kind.STRING:
-        return StringTable()
+        return StringTable(capacities)
     return _Arrays(type_) if type_.kind is Kind.ARRAY else None

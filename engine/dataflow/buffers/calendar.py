@@ -17,8 +17,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from engine.dataflow.buffers import settings
 from engine.dataflow.buffers.buffer import NO_PLACES, NOBODY, NOTHING, Buffer, Leaving, longer
+from engine.dataflow.buffers.settings import StateSettings
 from engine.kernels import blocks as pool
 from engine.kernels import buffers as kernels
 from engine.kernels import exit_order
@@ -37,12 +37,22 @@ class Calendar(Buffer):
     12.1 bytes an entry, and up to a block of 128 for each partition.
     """
 
-    def __init__(self, span: int, partitions: int | None = None, *, ordered: bool = True) -> None:
+    def __init__(
+        self,
+        span: int,
+        partitions: int | None = None,
+        settings: StateSettings | None = None,
+        *,
+        ordered: bool = True,
+    ) -> None:
         """span: how far ahead of the clock exits are, in their unit. partitions: None: as the settings say;
-        see :func:`engine.dataflow.buffers.settings.partitions_of`.
+        see :meth:`engine.dataflow.buffers.settings.StateSettings.partitions_of`.
         """
         super().__init__()
-        self._partitions = settings.partitions_of(span, partitions)
+        self._settings = settings or StateSettings()
+        self._blocks_min = self._settings.capacities.first(BLOCKS_MIN)
+        self._front_min = self._settings.capacities.first(FRONT_MIN)
+        self._partitions = self._settings.partitions_of(span, partitions)
         self._asked = partitions
         self._span = span
         self._ordered = ordered
@@ -55,8 +65,8 @@ class Calendar(Buffer):
 
     def _clear(self) -> None:
         lists = self._partitions + 1 + LISTS_BESIDE
-        self._blocks = _no_blocks(lists)
-        self._front = _no_front()
+        self._blocks = _no_blocks(lists, self._blocks_min)
+        self._front = _no_front(self._front_min)
         width = -(-self._span // self._partitions)
         number = 0 if self._now is None else self._now // width
         self._clock = np.array([width, number, 0, self._ordered, 0, 0], np.int64)
@@ -164,7 +174,7 @@ class Calendar(Buffer):
         asked = self._asked if partitions is None else partitions
         if asked is not None and partitions is None:
             asked = min(asked, span)
-        self._partitions = settings.partitions_of(span, asked)
+        self._partitions = self._settings.partitions_of(span, asked)
         self._asked, self._span = asked, span
         self._rebuild()
 
@@ -328,7 +338,7 @@ class Calendar(Buffer):
     def _shrink(self) -> None:
         blocks = self._blocks
         count = len(blocks.following)
-        if count > BLOCKS_MIN and 4 * (count - int(blocks.free[pool.FREE_COUNT])) < count:
+        if count > self._blocks_min and 4 * (count - int(blocks.free[pool.FREE_COUNT])) < count:
             self._rebuild()
 
     def _entries(self) -> Leaving:
@@ -423,11 +433,11 @@ def _cut(places: Int32Array, exits: Int64Array, count: int) -> Leaving:
     return Leaving(places[:count].copy(), exits[:count].copy())
 
 
-def _no_blocks(lists: int) -> Blocks:
-    whole: Callable[[], Int32Array] = lambda: np.zeros(BLOCKS_MIN, np.int32)  # noqa: E731
+def _no_blocks(lists: int, room: int) -> Blocks:
+    whole: Callable[[], Int32Array] = lambda: np.zeros(room, np.int32)  # noqa: E731
     blocks = Blocks(
-        places=np.empty(BLOCKS_MIN * SIZE, np.int32),
-        exits=np.empty(BLOCKS_MIN * SIZE, np.int64),
+        places=np.empty(room * SIZE, np.int32),
+        exits=np.empty(room * SIZE, np.int64),
         following=whole(),
         before=whole(),
         lists=whole(),
@@ -441,6 +451,6 @@ def _no_blocks(lists: int) -> Blocks:
     return blocks
 
 
-def _no_front() -> Front:
-    places, exits = np.empty(FRONT_MIN, np.int32), np.empty(FRONT_MIN, np.int64)
+def _no_front(room: int) -> Front:
+    places, exits = np.empty(room, np.int32), np.empty(room, np.int64)
     return Front(places, exits, places.copy(), exits.copy(), np.zeros(4, np.int64))

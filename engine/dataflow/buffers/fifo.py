@@ -7,6 +7,7 @@ import numpy as np
 from engine.dataflow.buffers.buffer import NOBODY, NOTHING, Buffer, Leaving, room_for
 from engine.kernels import buffers as kernels
 from engine.model.batch import Int32Array, Int64Array
+from engine.model.capacities import USUAL, Capacities
 
 ROOM_MIN = 256
 
@@ -20,10 +21,11 @@ class Fifo(Buffer):
     were dropped and wait to be reclaimed, then the ``_count`` others, of which ``_crossed`` left prematurely.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, capacities: Capacities = USUAL) -> None:
         super().__init__()
-        self._places: Int32Array = np.empty(ROOM_MIN, np.int32)
-        self._exits: Int64Array = np.empty(ROOM_MIN, np.int64)
+        self._room_min = room_for(capacities.first(ROOM_MIN), 1)
+        self._places: Int32Array = np.empty(self._room_min, np.int32)
+        self._exits: Int64Array = np.empty(self._room_min, np.int64)
         self._head = self._passed = self._count = self._crossed = 0
 
     def __len__(self) -> int:
@@ -154,8 +156,8 @@ class Fifo(Buffer):
 
     def _shrink(self) -> None:
         used = self._passed + self._count
-        if len(self._places) > ROOM_MIN and 4 * used < len(self._places):
-            self._resize(room_for(2 * used, ROOM_MIN))
+        if len(self._places) > self._room_min and 4 * used < len(self._places):
+            self._resize(room_for(2 * used, self._room_min))
 
     def _resize(self, room: int) -> None:
         if room != len(self._places):

@@ -6,6 +6,7 @@ import numpy as np
 
 from engine.dataflow.buffers.buffer import NOBODY, longer, room_for
 from engine.dataflow.buffers.calendar import Calendar
+from engine.dataflow.buffers.settings import StateSettings
 from engine.kernels import buffers as kernels
 from engine.kernels.buffers import Front
 from engine.model.batch import Int32Array, Int64Array
@@ -18,9 +19,16 @@ class Indexed(Calendar):
     partition of the clock when that had begun. 4 bytes more for each place below the highest.
     """
 
-    def __init__(self, span: int, partitions: int | None = None, *, ordered: bool = True) -> None:
-        super().__init__(span, partitions, ordered=ordered)
-        self._positions = np.full(ROOM_MIN, NOBODY, np.int32)
+    def __init__(
+        self,
+        span: int,
+        partitions: int | None = None,
+        settings: StateSettings | None = None,
+        *,
+        ordered: bool = True,
+    ) -> None:
+        super().__init__(span, partitions, settings, ordered=ordered)
+        self._positions = np.full(self._settings.capacities.first(ROOM_MIN), NOBODY, np.int32)
 
     def insert(self, places: Int32Array, exits: Int64Array) -> None:
         above = int(places.max()) + 1 if len(places) else 0

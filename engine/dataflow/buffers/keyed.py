@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.dataflow.buffers import settings
 from engine.dataflow.buffers.buffer import NOBODY, Buffer, ExitsUnknown, Leaving, longer, room_for
+from engine.dataflow.buffers.settings import StateSettings
 from engine.kernels import buffers as kernels
 from engine.model.batch import Int32Array, Int64Array
 
@@ -17,9 +17,10 @@ class Keyed(Buffer):
     Places are whole numbers that are used again, so they are their own hash.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, settings: StateSettings | None = None) -> None:
         super().__init__()
-        room = room_for(settings.initial_hash_buckets, 1)
+        settings = settings or StateSettings()
+        room = room_for(settings.capacities.first(settings.initial_hash_buckets), 1)
         self._places: Int32Array = np.empty(room, np.int32)
         self._positions: Int32Array = np.full(room, NOBODY, np.int32)
         self._count = 0

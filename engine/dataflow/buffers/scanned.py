@@ -7,6 +7,7 @@ import numpy as np
 from engine.dataflow.buffers.buffer import NOTHING, Buffer, Leaving, longer, room_for
 from engine.kernels import buffers as kernels
 from engine.model.batch import Int32Array, Int64Array
+from engine.model.capacities import USUAL, Capacities
 
 ROOM_MIN = 256
 
@@ -14,10 +15,11 @@ ROOM_MIN = 256
 class Scanned(Buffer):
     """Cost: O(1) to insert, O(entries) to take, drop or remove any number. 12 bytes an entry."""
 
-    def __init__(self) -> None:
+    def __init__(self, capacities: Capacities = USUAL) -> None:
         super().__init__()
-        self._places: Int32Array = np.empty(ROOM_MIN, np.int32)
-        self._exits: Int64Array = np.empty(ROOM_MIN, np.int64)
+        self._room_min = capacities.first(ROOM_MIN)
+        self._places: Int32Array = np.empty(self._room_min, np.int32)
+        self._exits: Int64Array = np.empty(self._room_min, np.int64)
         self._count = 0
 
     def __len__(self) -> int:
@@ -61,8 +63,8 @@ class Scanned(Buffer):
         return live
 
     def _shrink(self) -> None:
-        if len(self._places) > ROOM_MIN and 4 * self._count < len(self._places):
-            self._resize(room_for(2 * self._count, ROOM_MIN))
+        if len(self._places) > self._room_min and 4 * self._count < len(self._places):
+            self._resize(room_for(2 * self._count, self._room_min))
 
     def _resize(self, room: int) -> None:
         if room != len(self._places):

@@ -18,6 +18,7 @@ from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from math import log2
 
+from engine.dataflow.buffers.settings import StateSettings
 from engine.dataflow.cost import flows, structures
 from engine.dataflow.cost.flows import Flow, TwoInputs
 from engine.dataflow.cost.statistics import Statistics
@@ -82,9 +83,17 @@ class Estimate:
         return max([self.flow.premature, *(each.premature for each in self.inputs)])
 
 
-def estimate(plan: Plan, known: Statistics, units: UnitCosts, tables: Container[SourceName]) -> Estimate:
-    """What a plan costs whose exits are told at the top. known: of its sources; tables: which of them are."""
-    top = _Costs(known, units, tables).of(plan)
+def estimate(
+    plan: Plan,
+    known: Statistics,
+    units: UnitCosts,
+    tables: Container[SourceName],
+    settings: StateSettings | None = None,
+) -> Estimate:
+    """What a plan costs whose exits are told at the top. known: of its sources; tables: which of them are.
+    settings: what state is made with.
+    """
+    top = _Costs(known, units, tables, settings or StateSettings()).of(plan)
     told = top.flow.rate + top.flow.leaving
     emitted = Term("emit", 0.0, 0.0, told * units.emit_ns)  # no state is read for it
     return Estimate(top.flow, (*top.terms, emitted), top.kept, top.inputs, top.foretold)
@@ -95,6 +104,7 @@ class _Costs:
     known: Statistics
     units: UnitCosts
     tables: Container[SourceName]
+    settings: StateSettings
 
     def of(self, plan: Plan) -> Estimate:
         match plan:
@@ -131,8 +141,8 @@ class _Costs:
 
     def _exits(self, below: Estimate, edge: Edge) -> Estimate:
         flow = below.flow
-        state = structures.kept("output", flow, edge, eager=True)
-        found = structures.terms(state, flow, edge, self.units, flow.rows, eager=True)
+        state = structures.kept("output", flow, edge, self.settings, eager=True)
+        found = structures.terms(state, flow, edge, self.units, flow.rows, self.settings, eager=True)
         return Estimate(flow, tuple(found), (state,), (below,))
 
     def _latest(self, scan: Scan, below: Estimate) -> Estimate:
@@ -172,12 +182,14 @@ class _Costs:
             return Estimate(flow, tuple(found), (groups,), (below,))
         edge, foretold = keeping.edge, keeping.foretold
         if keeping.latest:
-            state = structures.kept("output", flow, edge, eager=True)
-            found += structures.terms(state, flow, edge, self.units, flow.rows, eager=True)
+            state = structures.kept("output", flow, edge, self.settings, eager=True)
+            found += structures.terms(state, flow, edge, self.units, flow.rows, self.settings, eager=True)
             groups = Kept("duplicates", "groups", flow.rows)
         else:
-            state = structures.kept("input", below.flow, edge, eager=True)
-            found += structures.terms(state, below.flow, edge, self.units, flow.rows, eager=True)
+            state = structures.kept("input", below.flow, edge, self.settings, eager=True)
+            found += structures.terms(
+                state, below.flow, edge, self.units, flow.rows, self.settings, eager=True
+            )
         return Estimate(flow, tuple(found), (state, groups), (below,), foretold)
 
     def _group(self, flow: Flow, below: Estimate) -> Estimate:
@@ -230,7 +242,9 @@ class _Costs:
         if any(edges):
             for side, held, edge in zip(sides, state, edges, strict=True):
                 if edge is not None:
-                    yield from structures.terms(held, side.flow, edge, self.units, values, eager=True)
+                    yield from structures.terms(
+                        held, side.flow, edge, self.units, values, self.settings, eager=True
+                    )
 
     def _two(
         self, stage: TwoInputs, left: Estimate, right: Estimate, kept: tuple[Edge | None, Edge | None]
@@ -246,7 +260,7 @@ class _Costs:
         found = [Term("probe", listed, one + other + matches, ns)]
         values = flows.own_values(stage, left.flow, right.flow, self.known)
         for side, held, edge in zip((left, right), state, kept, strict=True):
-            found += structures.terms(held, side.flow, edge, self.units, values, eager=False)
+            found += structures.terms(held, side.flow, edge, self.units, values, self.settings, eager=False)
         return Estimate(flow, tuple(found), state, (left, right), foretold)
 
     def _by_windows(self, stage: TwoInputs, left: Estimate, right: Estimate) -> Estimate:
@@ -270,8 +284,8 @@ class _Costs:
     ) -> tuple[Kept, Kept]:
         one, other = edges
         return (
-            structures.kept("left", left.flow, one, eager=eager),
-            structures.kept("right", right.flow, other, eager=eager),
+            structures.kept("left", left.flow, one, self.settings, eager=eager),
+            structures.kept("right", right.flow, other, self.settings, eager=eager),
         )
 
     def _negation(

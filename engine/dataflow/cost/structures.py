@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from math import log2
 from typing import Literal
 
-from engine.dataflow.buffers import settings
+from engine.dataflow.buffers.settings import StateSettings
 from engine.dataflow.cost.flows import Flow
 from engine.dataflow.policy import Edge
 from engine.model.maintenance import UnitCosts
@@ -71,7 +71,7 @@ class Kept:
         return self.rows * (ROW_BYTES + ENTRY_BYTES[self.structure])
 
 
-def kept(of: str, flow: Flow, edge: Edge | None, *, eager: bool) -> Kept:
+def kept(of: str, flow: Flow, edge: Edge | None, settings: StateSettings, *, eager: bool) -> Kept:
     """State over an edge. edge: where its exits are foretold; eager: somebody sees each at its instant."""
     if edge is None:
         return Kept(of, "hashed", flow.rows)
@@ -87,7 +87,14 @@ def kept(of: str, flow: Flow, edge: Edge | None, *, eager: bool) -> Kept:
 
 
 def terms(
-    state: Kept, flow: Flow, edge: Edge | None, units: UnitCosts, values: float, *, eager: bool
+    state: Kept,
+    flow: Flow,
+    edge: Edge | None,
+    units: UnitCosts,
+    values: float,
+    settings: StateSettings,
+    *,
+    eager: bool,
 ) -> list[Term]:
     """What it costs to keep the rows of an edge. values: how many they have of what hashed state goes by."""
     rows, leaving = state.rows, flow.leaving
@@ -97,7 +104,7 @@ def terms(
         listed = leaving * (1 + bucket / 2)
         return [*found, Term("expire", listed, 2 * leaving, leaving * (units.probe_ns + units.delete_ns))]
     early, timely = leaving * flow.premature, leaving * (1 - flow.premature)
-    looks = _looks_per_s(flow, edge, eager=eager)
+    looks = _looks_per_s(flow, edge, settings, eager=eager)
     match state.structure:
         case "fifo":
             found.append(Term("expire", leaving, leaving, leaving * units.delete_ns))
@@ -134,8 +141,8 @@ def _early(state: Kept, early: float, flow: Flow, units: UnitCosts) -> Term:
     return Term("negative", early * state.rows / 2, visits + early, ns)
 
 
-def _looks_per_s(flow: Flow, edge: Edge, *, eager: bool) -> float:
+def _looks_per_s(flow: Flow, edge: Edge, settings: StateSettings, *, eager: bool) -> float:
     """How often exits are looked for: at the end of each step, or when they are late enough."""
     if eager:
         return flow.steps_per_s
-    return min(flow.steps_per_s, 2_000 / edge.lazy)
+    return min(flow.steps_per_s, 2_000 / edge.lazy(settings))

@@ -43,7 +43,7 @@ class DistinctNode(ByCell):
 
     def forget(self) -> None:
         self._forget_runs()
-        self._buffer = self._edge.buffer()
+        self._buffer = self._edge.buffer(self.settings)
         self._state = _no_cells(0)
         self._left: list[Int32Array] = []
 

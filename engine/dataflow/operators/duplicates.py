@@ -50,12 +50,14 @@ class DuplicatesNode(ByCell):
 
     def forget(self) -> None:
         self._forget_runs()
-        self._buffer = None if self._edge is None else self._edge.buffer()
-        self._ids = IdSlots(self.below.id_words + 1)
-        self._id_of: Int64Array = np.empty((ROOM_MIN, self.below.id_words + 1), np.int64)
-        self._alive: BoolArray = np.zeros(ROOM_MIN, np.bool_)
+        self._buffer = None if self._edge is None else self._edge.buffer(self.settings)
+        capacities = self.settings.capacities
+        room = capacities.first(ROOM_MIN)
+        self._ids = IdSlots(self.below.id_words + 1, capacities)
+        self._id_of: Int64Array = np.empty((room, self.below.id_words + 1), np.int64)
+        self._alive: BoolArray = np.zeros(room, np.bool_)
         none: Int32Array = np.full(0, NOBODY, np.int32)
-        by_entry = np.zeros(ROOM_MIN, np.int32)
+        by_entry = np.zeros(room, np.int32)
         self._rows = Entries(
             none,
             none.copy(),

@@ -13,6 +13,7 @@ from dataclasses import replace
 from engine.changes.context import EvaluationContext
 from engine.changes.source_interval import doubled
 from engine.changes.temporal_relation import TemporalRelation
+from engine.dataflow.buffers.settings import StateSettings
 from engine.dataflow.delta import Delta
 from engine.dataflow.node import Node
 from engine.dataflow.operators.scan import ScanNode
@@ -24,9 +25,9 @@ from engine.windows.clauses import NOW, Instant, TimeWindow
 class EntriesNode(ScanNode):
     """Exits are not told. Rows that stand are given with the instants at which they entered."""
 
-    def __init__(self, kind: Scan) -> None:
+    def __init__(self, kind: Scan, settings: StateSettings | None = None) -> None:
         """kind: a scan without a predicate; its window does not matter."""
-        super().__init__(_over(kind, 0), foretold=True)
+        super().__init__(_over(kind, 0), foretold=True, settings=settings)
         self._held = Counter[int]()
 
     def hold(self, span_ms: int) -> None:

@@ -18,6 +18,7 @@ from engine.dataflow.arrangements.exit_rows import Block, ExitRows
 from engine.dataflow.arrangements.partitioned_rows import PartitionedRows
 from engine.dataflow.arrangements.scanned_rows import ScannedRows
 from engine.dataflow.buffers.buffer import Work
+from engine.dataflow.buffers.settings import StateSettings
 from engine.dataflow.delta import Delta
 from engine.dataflow.kept_columns import KeepsColumns
 from engine.dataflow.node import Above, Node
@@ -39,7 +40,7 @@ class ExitsNode(KeepsColumns, Above):
         self.forget()
 
     def forget(self) -> None:
-        self._rows = exit_rows(self._edge, self.id_words)
+        self._rows = exit_rows(self._edge, self.id_words, self.settings)
         self._forget_columns()
 
     def _drop(self, columns: Int32Array) -> None:
@@ -47,7 +48,7 @@ class ExitsNode(KeepsColumns, Above):
 
     def _hydrate(self, context: EvaluationContext) -> None:
         if len(self._newly_wanted()):  # a row stands once, with all its columns
-            self._rows = exit_rows(self._edge, self.id_words)
+            self._rows = exit_rows(self._edge, self.id_words, self.settings)
             for delta in self.below.standing(context, self.columns.all()):
                 self.visited += len(delta.temporal)
                 self._rows.insert(Block.of(delta))
@@ -94,13 +95,13 @@ class ExitsNode(KeepsColumns, Above):
         self._rows._check()
 
 
-def exit_rows(edge: Edge, id_words: int) -> ExitRows:
+def exit_rows(edge: Edge, id_words: int, settings: StateSettings | None = None) -> ExitRows:
     """Where rows of a foretold edge stand until they leave."""
     if edge.is_early:
-        return EarlyRows(id_words, edge)
+        return EarlyRows(id_words, edge, settings)
     if edge.policy.strategy == "direct":
         return ScannedRows(id_words)
-    return PartitionedRows(id_words, edge.span, edge.policy.partitions)
+    return PartitionedRows(id_words, edge.span, edge.policy.partitions, settings)
 
 
 @dataclass(slots=True)

@@ -18,6 +18,7 @@ from engine.changes.instants import Evaluations
 from engine.changes.marks import seen_by
 from engine.changes.streams import Log, StreamChanges, Streams, is_settled
 from engine.changes.temporal_relation import Input, TemporalRelation
+from engine.dataflow.buffers.settings import StateSettings
 from engine.dataflow.delta import Delta
 from engine.dataflow.node import Node
 from engine.dataflow.turn import Turn
@@ -29,8 +30,8 @@ from engine.standing.query import StandingQuery
 class FlowNode(Node):
     """The first stages of a query, the same for all that begin with them. It has one column."""
 
-    def __init__(self, query: Query, streams: Streams) -> None:
-        super().__init__()
+    def __init__(self, query: Query, streams: Streams, settings: StateSettings | None = None) -> None:
+        super().__init__(settings=settings)
         self._query = query
         self.sources = query.sources
         self._streams = streams

@@ -53,8 +53,10 @@ class ForetoldNode(ComparedNode):
         self._forget_cells()
         of_left, of_right = self._kept
         assert of_left is not None
-        self._left_rows = CellRows(of_left, self.left.id_words)
-        self._right_rows = None if of_right is None else CellRows(of_right, self.right.id_words)
+        self._left_rows = CellRows(of_left, self.left.id_words, self.settings)
+        self._right_rows = (
+            None if of_right is None else CellRows(of_right, self.right.id_words, self.settings)
+        )
         self._records = 1
 
     def _drop(self, columns: Int32Array) -> None:

@@ -55,12 +55,13 @@ class GroupNode(KeepsColumns, Above):
         self.forget()
 
     def forget(self) -> None:
-        self._parts = parts_of(self._stage, self.below.id_words)
-        self._first = Extremes([0], [], None, None, self.below.id_words) if self.ordered else None
+        capacities = self.settings.capacities
+        self._parts = parts_of(self._stage, self.below.id_words, capacities)
+        self._first = Extremes([0], [], None, None, self.below.id_words, capacities) if self.ordered else None
         others = {place for part in self._parts for place in part.calls}
         self._summed = [place for place in range(len(self._stage.calls)) if place not in others]
         self._totals = Totals([self._stage.calls[place] for place in self._summed])
-        self._cells = Cells([key.type for key in self._keys], self._totals.width)
+        self._cells = Cells([key.type for key in self._keys], self._totals.width, capacities)
         self._forget_columns()
 
     def _drop(self, columns: Int32Array) -> None:

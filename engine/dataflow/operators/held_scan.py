@@ -15,6 +15,7 @@ import numpy as np
 from engine.changes.context import EvaluationContext
 from engine.changes.temporal_relation import TemporalRelation
 from engine.changes.transition import FOREVER, NEVER
+from engine.dataflow.buffers.settings import StateSettings
 from engine.dataflow.columns import Numbers
 from engine.dataflow.delta import Delta
 from engine.dataflow.operators.scan import Predicate, ScanNode
@@ -40,8 +41,8 @@ class Holding:
 class HeldScanNode(ScanNode):
     """A column is a query's own: each has rows of its own. held: those that the stream let go of."""
 
-    def __init__(self, kind: Scan, held: HeldRows) -> None:
-        super().__init__(kind)
+    def __init__(self, kind: Scan, held: HeldRows, settings: StateSettings | None = None) -> None:
+        super().__init__(kind, settings=settings)
         self.held = held
         self._holdings: Numbers[Holding] = Numbers()
         self._resumed: set[int] = set()

@@ -120,10 +120,10 @@ class JoinNode(KeepsColumns, TwoInputs, Generic[Rows]):
         self.forget()
 
     def forget(self) -> None:
-        self._keys = Keys([key.type for key, _ in self._matching.keys])
+        self._keys = Keys([key.type for key, _ in self._matching.keys], self.settings.capacities)
         self._left_rows, self._right_rows = self._rows_of(self.left), self._rows_of(self.right)
         self._forget_columns()
-        self._room = PAIRS
+        self._room = self.settings.capacities.first(PAIRS)
 
     @abstractmethod
     def _rows_of(self, node: Node) -> Rows:
@@ -315,8 +315,8 @@ class InnerJoinNode(JoinNode[OwnedRows]):
     def _rows_of(self, node: Node) -> OwnedRows:
         kept = self._kept[node]
         if kept is None:
-            return KeyedRows(self._keys, node.id_words, keeps_all=False)
-        return ForetoldRows(self._keys, node.id_words, kept, partial(self._read_row, node))
+            return KeyedRows(self._keys, node.id_words, keeps_all=False, capacities=self.settings.capacities)
+        return ForetoldRows(self._keys, node.id_words, kept, partial(self._read_row, node), self.settings)
 
     def _read_row(self, node: Node, ids: Int64Array) -> Relation:
         assert self._context is not None

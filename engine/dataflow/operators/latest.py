@@ -61,7 +61,7 @@ class LatestNode(ByRun):
         self._codes: Words | None = None
         self._width = 0
         """Columns that rows store; the others follow them in tuples, as ``_asked`` has them."""
-        self._ids = WordTable(self.below.id_words)
+        self._ids = WordTable(self.below.id_words, self.settings.capacities)
         self._values: Int64Array = np.zeros((0, 0), np.int64)
         self._queues = _no_queues()
         self._records = 1
@@ -121,7 +121,8 @@ class LatestNode(ByRun):
         return told
 
     def _told(self, slots: Int32Array, runs: Int32Array, begins: Int64Array, ends: Int64Array) -> Delta:
-        tuples, owners, codes = self._values[slots], self._columns_of(runs), self._codes
+        tuples, owners = self._values[slots], self._columns_of(runs)
+        codes = None if self._codes is None else self._codes.as_they_stand()
 
         def make(place: int) -> Column:
             assert codes is not None
@@ -140,7 +141,7 @@ class LatestNode(ByRun):
         columns = [*stored, *(stored[place] for place in self._made(len(stored)))]
         if self._codes is None:
             self._width = len(stored)
-            self._codes = Words([column.type for column in columns])
+            self._codes = Words([column.type for column in columns], self.settings.capacities)
             self._values = np.zeros((self._ids.capacity, self._codes.width), np.int64)
         slots = self._ids.number(np.ascontiguousarray(delta.ids_of()[rows]))
         if len(self._values) < self._ids.capacity:
@@ -169,7 +170,7 @@ class LatestNode(ByRun):
             held = held._replace(held=longer(held.held, self._ids.capacity))
         room, free = len(held.slots), int(held.top[0])
         if len(runs) > free:
-            more = max(room, len(runs), ROOM_MIN)
+            more = max(room, len(runs), self.settings.capacities.first(ROOM_MIN))
             by_entry = ("slots", "following", "told", "free")
             held = held._replace(**{name: longer(getattr(held, name), room + more) for name in by_entry})
             held.free[free : free + more] = np.arange(room, room + more)

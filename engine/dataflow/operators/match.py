@@ -50,7 +50,9 @@ class MatchNode(JoinNode[KeyedRows]):
         self.id_words = left.id_words + 1 + (right.id_words if self._gives_pairs else 0)
 
     def _rows_of(self, node: Node) -> KeyedRows:
-        return KeyedRows(self._keys, node.id_words, keeps_all=self.keeps_lonely)
+        return KeyedRows(
+            self._keys, node.id_words, keeps_all=self.keeps_lonely, capacities=self.settings.capacities
+        )
 
     def _given(self, turn: Turn, left: Moved, right: Moved) -> Delta:
         of_left = self._pairs(turn, left.arranged(), of_left=True)

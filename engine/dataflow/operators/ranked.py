@@ -60,7 +60,7 @@ class RankedNode(ByRun):
         self.forget()
 
     def forget(self) -> None:
-        self._order = SortWords(self._stage.order)
+        self._order = SortWords(self._stage.order, self.settings.capacities)
         self._kept: _Kept | None = None
         self._forget_runs()
 
@@ -114,9 +114,10 @@ class RankedNode(ByRun):
         """columns: those that rows have."""
         width, read, id_words = len(columns), self._stage.read, self.below.id_words
         places = [place for place in range(width) if read is None or place in read]
-        rows = RowStore(self._order.width + id_words, id_words, [columns[place].type for place in places])
+        types, capacities = [columns[place].type for place in places], self.settings.capacities
+        rows = RowStore(self._order.width + id_words, id_words, types, capacities)
         kept = {place: number for number, place in enumerate(places)}
-        return _Kept(width, kept, rows, OrderedRuns(self._bounds, rows))
+        return _Kept(width, kept, rows, OrderedRuns(self._bounds, rows, capacities))
 
     # --- what is told -----------------------------------------------------------------------------
 

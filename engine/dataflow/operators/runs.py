@@ -26,7 +26,9 @@ class ByRun(KeepsColumns, Above):
         self._forget_runs()
 
     def _forget_runs(self) -> None:
-        self._groups = Pairs([key.type for key in self._keys]) if self._keys else None
+        self._groups = (
+            Pairs([key.type for key in self._keys], self.settings.capacities) if self._keys else None
+        )
         self._forget_columns()
 
     # --- columns ----------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from engine.changes.context import EvaluationContext
 from engine.changes.source_interval import by_retention, doubled
 from engine.changes.temporal_relation import TemporalRelation
 from engine.changes.windows import ends_of
+from engine.dataflow.buffers.settings import StateSettings
 from engine.dataflow.columns import Numbers
 from engine.dataflow.delta import Delta
 from engine.dataflow.node import Node
@@ -47,9 +48,9 @@ Predicate = int | Expression | None
 class ScanNode(Node):
     """A scan of a source by a window; predicates are columns."""
 
-    def __init__(self, kind: Scan, *, foretold: bool = False) -> None:
+    def __init__(self, kind: Scan, *, foretold: bool = False, settings: StateSettings | None = None) -> None:
         """kind: without a predicate. foretold: of a window of time."""
-        super().__init__()
+        super().__init__(settings=settings)
         self.kind = kind
         self.sources = (kind.source,)
         self.foretold = foretold

@@ -130,7 +130,7 @@ class ComparedNode(KeepsColumns, TwoInputs):
 
     def _forget_cells(self) -> None:
         self._forget_columns()
-        self._cells = Pairs(self._compared.types)
+        self._cells = Pairs(self._compared.types, self.settings.capacities)
         self._left = np.zeros(self._cells.capacity, np.int64)
         self._right = np.zeros(self._cells.capacity, np.int64)
         self._size = np.zeros(self._cells.capacity, np.int64)

@@ -66,7 +66,7 @@ class LeftRowsNode(ComparedNode):
     def forget(self) -> None:
         self._forget_cells()
         self._kept: _Kept | None = None
-        self._entries = PairTable()
+        self._entries = PairTable(self.settings.capacities)
         """Of the slot of a row and its column."""
         self._records = 1
         self._held = no_chains(self._cells.capacity)
@@ -165,7 +165,8 @@ class LeftRowsNode(ComparedNode):
             columns, read = delta.temporal.relation.columns, self._shape.read
             places = [place for place in range(len(columns)) if read is None or place in read]
             width = self.left.id_words
-            rows = RowStore(width, width, [columns[place].type for place in places])
+            types = [columns[place].type for place in places]
+            rows = RowStore(width, width, types, self.settings.capacities)
             self._kept = _Kept(len(columns), {place: n for n, place in enumerate(places)}, rows)
         return self._kept
 

@@ -53,7 +53,7 @@ class WindowExtremeNode(Node):
         self._numbers: Numbers[tuple[int, int]] = Numbers()
         self._stairs_of: dict[int, Counter[int]] = {}
         """By column of the input: how many columns have a window of a size, ms."""
-        self._room = VERSIONS
+        self._room = self.settings.capacities.first(VERSIONS)
         self.forget()
 
     def forget(self) -> None:

@@ -76,11 +76,11 @@ class WindowJoinNode(TwoInputs):
         self.forget()
 
     def forget(self) -> None:
-        self._keys = Keys([key.type for key, _ in self._matching.keys])
+        self._keys = Keys([key.type for key, _ in self._matching.keys], self.settings.capacities)
         self._left.forget(self._keys)
         self._right.forget(self._keys)
         self._views: _Views | None = None
-        self._room = PAIRS
+        self._room = self.settings.capacities.first(PAIRS)
 
     # --- columns ----------------------------------------------------------------------------------
 
@@ -279,7 +279,7 @@ class _Input:
         """How many rows entered on this turn."""
         self._keys = keys
         self._width = 0
-        self._wanted = Columns()
+        self._wanted = Columns(node.settings.capacities)
         self._coming: set[int] = set()
         self._dead: set[int] = set()
         self._spans: dict[int, int] = {}
@@ -289,7 +289,7 @@ class _Input:
 
     def forget(self, keys: Keys) -> None:
         """keys: of the join."""
-        self.rows = RowsInTime(keys)
+        self.rows = RowsInTime(keys, self.node.settings.capacities)
         self._coming, self._dead = set(self._wanted.all().tolist()), set()
         self._kept_ms = max(self._spans, default=-1)
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from engine.changes.transition import NEVER
 from engine.model.batch import Batch, BoolArray, Int64Array, concatenate
+from engine.model.capacities import USUAL, Capacities
 from engine.model.persistence import HeldState
 from engine.model.source import Schema, SourceName
 from engine.operators.relation import Relation
@@ -36,7 +37,8 @@ class Gone:
 class HeldRows:
     """Of one stream. Rows keep their ordinals."""
 
-    def __init__(self, schema: Schema) -> None:
+    def __init__(self, schema: Schema, capacities: Capacities = USUAL) -> None:
+        self._swept_min = capacities.first(SWEPT_MIN)
         self._schema = schema
         self._first: int | None = None
         """The first ordinal that is retained; None: nobody asked yet."""
@@ -73,7 +75,7 @@ class HeldRows:
 
     def sweep(self, needed: Int64Array) -> None:
         """Only these are needed, of all rows, once there are many others perhaps."""
-        if len(self) > SWEPT_MIN + 2 * self._swept:
+        if len(self) > self._swept_min + 2 * self._swept:
             self._keep(np.isin(self._ordinals, needed, assume_unique=True))
             self._swept = len(self)
 

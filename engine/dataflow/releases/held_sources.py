@@ -15,6 +15,7 @@ from engine.dataflow.operators.releasing_group import ReleasingGroupNode
 from engine.dataflow.operators.releasing_join import ReleasingJoinNode
 from engine.dataflow.releases.held_rows import Gone, HeldRows
 from engine.model.batch import Int64Array
+from engine.model.capacities import USUAL, Capacities
 from engine.model.persistence import HeldState
 from engine.model.source import SourceName, Stream
 
@@ -22,7 +23,8 @@ from engine.model.source import SourceName, Stream
 class HeldSources:
     """Of one graph. One writer."""
 
-    def __init__(self, streams: Mapping[SourceName, Stream]) -> None:
+    def __init__(self, streams: Mapping[SourceName, Stream], capacities: Capacities = USUAL) -> None:
+        self._capacities = capacities
         self._streams = streams
         self._rows: dict[SourceName, HeldRows] = {}
 
@@ -33,7 +35,7 @@ class HeldSources:
     def of(self, source: SourceName) -> HeldRows:
         """The rows of a stream."""
         if source not in self._rows:
-            self._rows[source] = HeldRows(self._streams[source].stored_schema)
+            self._rows[source] = HeldRows(self._streams[source].stored_schema, self._capacities)
         return self._rows[source]
 
     def only(self, nodes: Iterable[Node]) -> None:

@@ -11,16 +11,18 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from engine.changes.transition import FOREVER
-from engine.dataflow.buffers import settings as defaults
 from engine.dataflow.buffers.buffer import Buffer, EntryNotFound, ExitsUnknown
 from engine.dataflow.buffers.calendar import Calendar
 from engine.dataflow.buffers.fifo import Fifo
 from engine.dataflow.buffers.indexed import Indexed
 from engine.dataflow.buffers.keyed import Keyed
 from engine.dataflow.buffers.scanned import Scanned
+from engine.dataflow.buffers.settings import StateSettings
 from engine.kernels.blocks import SIZE
 from engine.model.batch import Int32Array, Int64Array
+from tests.capacities import small
 from tests.strategies import examples
+from tureen.errors import SettingsError
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -177,19 +179,24 @@ class Machine(RuleBasedStateMachine):
         assert self.buffer.nbytes >= 12 * len(self.buffer)
 
 
+def state_of(rng: np.random.Generator) -> StateSettings:
+    """With room for one entry, or as it is usual."""
+    return small() if rng.integers(2) else StateSettings()
+
+
 class FifoMachine(Machine):
-    make = staticmethod(lambda rng: Fifo())
+    make = staticmethod(lambda rng: Fifo(state_of(rng).capacities))
     in_order = ascending = True
 
 
 class ScannedMachine(Machine):
-    make = staticmethod(lambda rng: Scanned())
+    make = staticmethod(lambda rng: Scanned(state_of(rng).capacities))
 
 
 def calendar_of(rng: np.random.Generator, kind: type[Calendar], *, ordered: bool) -> Calendar:
     span = int(rng.integers(1, 200))
     partitions = [None, 1, 2, 10, span][int(rng.integers(5))]
-    return kind(span, None if partitions is None else min(partitions, span), ordered=ordered)
+    return kind(span, None if partitions is None else min(partitions, span), state_of(rng), ordered=ordered)
 
 
 class OrderedMachine(Machine):
@@ -265,7 +272,7 @@ def test_long_runs_of_many_entries(machine: type[Machine], seed: int) -> None:
 @given(seed=seeds)
 def test_keyed_entries_are_found_by_their_places(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    buffer, there = Keyed(), set[int]()
+    buffer, there = Keyed(state_of(rng)), set[int]()
     for _ in range(12):
         new = [
             place for place in rng.permutation(1_500)[: rng.integers(0, 700)].tolist() if place not in there
@@ -368,6 +375,7 @@ def test_room_is_given_back() -> None:
 
 
 def test_settings_say_how_many_partitions() -> None:
+    defaults = StateSettings()
     assert Calendar(1_000).partitions == defaults.state_partitions == 10
     assert Calendar(3).partitions == 3
     assert Calendar(1_000).width == 100
@@ -379,9 +387,12 @@ def test_settings_say_how_many_partitions() -> None:
     assert defaults.lazy_interval(3) == 1
 
 
-def test_settings_can_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(defaults, "state_partitions", 50)
-    assert Calendar(1_000).partitions == 50
-    monkeypatch.setattr(defaults, "expiry_lazy_fraction", 0)
-    with pytest.raises(ValueError, match="lazy fraction"):
-        defaults.lazy_interval(10)
+def test_settings_can_be_set() -> None:
+    state, others = StateSettings(), StateSettings()
+    state.change("state_partitions", 50)
+    state.change("expiry_lazy_fraction", 0.5)
+    assert Calendar(1_000, settings=state).partitions == 50
+    assert state.lazy_interval(1_000) == 500
+    assert Calendar(1_000, settings=others).partitions == 10
+    with pytest.raises(SettingsError, match="expiry_lazy_fraction"):
+        state.change("expiry_lazy_fraction", 0)

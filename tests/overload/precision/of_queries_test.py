@@ -13,6 +13,7 @@ from engine.model.tolerance import EXACT, Tolerance
 from engine.overload.precision.allocation import solve
 from engine.overload.precision.freedom import FLOOR, Freedom, freedoms
 from engine.overload.precision.of_queries import Given, QueriesProblem, Reader, Store, problem_of
+from tests.capacities import small_engine
 
 HOUR = "[RANGE 1 HOUR]"
 HOUR_MS = 3_600_000
@@ -22,7 +23,7 @@ OFF = Tolerance(max_error=0.5)
 
 @pytest.fixture(scope="module")
 def engine() -> Engine:
-    made = Engine()
+    made = small_engine()
     for name in "st":
         made.create(
             f"CREATE STREAM {name} (k STRING, v BIGINT, ts TIMESTAMP NOT NULL) WITH (timestamp = 'ts')"

@@ -11,6 +11,7 @@ from engine.engine import Engine
 from engine.language.query import Query
 from engine.overload.precision.of_query import Copies, approximate_steps, shape_of_query, shares_of
 from engine.overload.precision.problem import Outcome
+from tests.capacities import small_engine
 from tests.strategies import batch_of
 from tureen import plans
 
@@ -19,7 +20,7 @@ ASKED, GIVEN = "[RANGE 100 SECONDS]", "[RANGE 40 SECONDS]"
 
 @pytest.fixture
 def engine() -> Engine:
-    made = Engine()
+    made = small_engine()
     for name in "st":
         made.create(
             f"CREATE STREAM {name} (k STRING, v BIGINT, ts TIMESTAMP NOT NULL) WITH (timestamp = 'ts')"

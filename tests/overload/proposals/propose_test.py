@@ -10,6 +10,7 @@ import pytest
 
 from engine.engine import Engine
 from engine.language.query import Query
+from tests.capacities import small_engine
 from tests.strategies import batch_of
 from tureen.errors import UnknownQuery
 
@@ -19,7 +20,7 @@ HOUR = "[RANGE 1 HOUR]"
 @pytest.fixture(scope="module")
 def engine() -> Engine:
     """Two streams of 400 rows over 100 minutes, and a table."""
-    made = Engine()
+    made = small_engine()
     for name in "st":
         made.create(
             f"CREATE STREAM {name} (k STRING, v BIGINT, ts TIMESTAMP NOT NULL) "

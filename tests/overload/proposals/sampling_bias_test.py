@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from engine.embedding import Embedding
-from engine.engine import Engine
 from engine.model.batch import versions
 from engine.model.source import Stream
 from engine.overload.proposals.propose import rewrites
+from tests.capacities import small_engine
 from tests.strategies import batch_of
 
 KEYS, ROWS, SEEDS, PERCENT = 20, 4_000, 25, 20
@@ -27,7 +27,7 @@ TEXTS = {
 
 @pytest.fixture(scope="module")
 def engine() -> Embedding:
-    made: Embedding = Engine()
+    made: Embedding = small_engine()
     made.create("CREATE STREAM a (id INT, k INT, ts TIMESTAMP NOT NULL) WITH (topic = 'a', timestamp = 'ts')")
     made.create(
         "CREATE TABLE d (k INT, ts TIMESTAMP NOT NULL, PRIMARY KEY (k)) WITH (topic = 'd', timestamp = 'ts')"

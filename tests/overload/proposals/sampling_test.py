@@ -16,13 +16,14 @@ from engine.overload.proposals.propose import Rule
 from engine.overload.proposals.sampling import sample_introduced, sample_lowered, sample_pushed_down
 from engine.overload.proposals.sources_in_text import sources_of
 from engine.overload.proposals.text import Tokens
+from tests.capacities import small_engine
 
 HOUR = "[RANGE 1 HOUR]"
 
 
 @pytest.fixture(scope="module")
 def engine() -> Engine:
-    made = Engine()
+    made = small_engine()
     for name in "st":
         made.create(
             f"CREATE STREAM {name} (k STRING, v BIGINT, ts TIMESTAMP NOT NULL) WITH (timestamp = 'ts')"

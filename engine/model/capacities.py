@@ -1,0 +1,29 @@
+"""How much room structures that grow begin with.
+
+Each structure says what suits it; an engine is made with a bound on all of these. Answers do not depend on
+it: with a bound of 1 a few rows take every structure through its growth.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Capacities:
+    """first_max: no structure begins with room for more items than these, from 1 on."""
+
+    first_max: int = sys.maxsize
+
+    def first(self, usual: int) -> int:
+        """What a structure begins with that usually has room for so many.
+
+        >>> Capacities().first(256), Capacities(1).first(256)
+        (256, 1)
+        """
+        return min(usual, self.first_max)
+
+
+USUAL = Capacities()
+SMALLEST = Capacities(1)
