@@ -13,7 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.changes.operator import operator_over
-from engine.engine import Engine
 from engine.language.query import Query
 from engine.model.source import Stream
 from engine.model.step import (
@@ -27,6 +26,7 @@ from engine.model.step import (
 )
 from spark_jobs.scale_out.shards import shard as at_work
 from spark_jobs.scale_out.shards.layout import Layout
+from tests.capacities import small_engine
 from tests.differential.agreement import exact_rows, plain_rows
 from tests.differential.telling import OPERATORS
 from tests.scale_out.sharded import Net, Sharded, Whole, keys_of, net_of
@@ -80,12 +80,17 @@ def layouts(draw: Any, steps: list[Step]) -> Layout:
 def agree(steps: list[Step], data: st.DataObject) -> Counter[str]:
     """Returns how many queries there were in each lane."""
     rng = random.Random(data.draw(st.integers(0, 1_000)))
+    return agree_on(emitting(steps, data), layouts(data.draw, steps), rng)
+
+
+def agree_on(steps: list[Step], layout: Layout, rng: random.Random) -> Counter[str]:
+    """The same, of queries that emit."""
     with tempfile.TemporaryDirectory() as checkpoint:
-        sharded = Sharded(checkpoint, layouts(data.draw, steps), rng)
+        sharded = Sharded(checkpoint, layout, rng)
         wholes = [Whole("parts", sharded.layout), Whole("lane", sharded.layout)]
         told: dict[str, Net] = {}
         held: dict[str, Counter[Any]] = {}
-        for one in sharded.rounds(emitting(steps, data)):
+        for one in sharded.rounds(steps):
             mine = [change for each in sharded.all_shards(one) for change in each.changes]
             theirs = [change for whole in wholes for change in whole.take(one)]
             assert net_of(mine) == net_of(theirs)
@@ -167,7 +172,7 @@ def test_a_row_that_retention_takes_as_an_equal_one_comes_in_another_part() -> N
     """DSTREAM tells nothing where the answer is the same bag as before, wherever its rows are."""
     sql = "CREATE STREAM s (k INT, v INT, ts TIMESTAMP NOT NULL) WITH (topic = 's', timestamp = 'ts')"
     sql += " RETAIN 5 MILLISECONDS"
-    known = Engine()
+    known = small_engine()
     known.create(sql)
     stream = known.catalogue["s"]
     assert isinstance(stream, Stream)

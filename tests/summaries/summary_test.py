@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.model.batch import Column
+from engine.model.capacities import SMALLEST
 from engine.model.state_tree import as_tree, of_tree
 from engine.model.summary import SummaryDefinition, SummarySettings
 from engine.model.types import BIGINT
@@ -64,7 +65,7 @@ definitions = st.builds(
 
 def entered(definition: SummaryDefinition, given_: Rows, cuts: list[int], first: int = 0) -> Summary:
     """All rows, in batches that end at the cuts; saved and loaded in between."""
-    summary = Summary(definition, BIGINT)
+    summary = Summary(definition, BIGINT, SMALLEST)
     ends = [0, *sorted(cut % (len(given_.values) + 1) for cut in cuts), len(given_.values)]
     for start, stop in pairwise(ends):
         timestamp = np.array(given_.timestamp[start:stop], np.int64)
@@ -73,7 +74,7 @@ def entered(definition: SummaryDefinition, given_: Rows, cuts: list[int], first:
             summary.advance(int(timestamp[-1]))
         if cuts:
             state = of_tree(SummaryState, as_tree(summary.state()))
-            summary = Summary.restored(definition, BIGINT, state)
+            summary = Summary.restored(definition, BIGINT, state, SMALLEST)
     return summary
 
 
@@ -99,6 +100,11 @@ def _check(summary: Summary) -> None:
 def test_zones_and_counters_are_those_of_their_rows_however_rows_are_cut(
     definition: SummaryDefinition, given_: Rows, cuts: list[int], later_ms: int
 ) -> None:
+    check(definition, given_, cuts, later_ms)
+
+
+def check(definition: SummaryDefinition, given_: Rows, cuts: list[int], later_ms: int) -> None:
+    """Against what is counted row by row."""
     summary, whole = entered(definition, given_, cuts), entered(definition, given_, [])
     now_ms = (given_.timestamp[-1] if given_.timestamp else 0) + later_ms
     for one in (summary, whole):
