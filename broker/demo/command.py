@@ -41,6 +41,8 @@ from tureen.protocol import Handle, new_handle, query_id
 DAYS_PER_S = 6.0
 FRAME_S = 0.25
 GLANCE_S = 0.08
+LIVE_DAYS_PER_S = 0.05
+"""With --keep, once the replay is over: some fifty flights a second."""
 EARLY = 400
 """Queries that stand before the first flight; the others come while it runs."""
 TILES_A_FRAME = 2
@@ -216,7 +218,8 @@ class Show:
                 self._look_next(client, board, flights, matched, keep)
             if keep:
                 shown = [*board.handles, *audience.handles[: len(headlines())], *promising.audience.handles]
-                self._stay(running, handle, promising, *shown)
+                replay.go_on(LIVE_DAYS_PER_S)
+                self._stay(running, replay, handle, promising, *shown)
             with self._part("stopping", "stop"):
                 stack.close()
         return good
@@ -488,14 +491,22 @@ class Show:
             address = f"{running.url}/{opened}"
             self.console.print(Text.assemble("The page: ", (address, "bold cyan")), soft_wrap=True)
 
-    def _stay(self, running: Services, handle: Handle, promising: Promising, *others: Handle) -> None:
-        self.console.print("\nKafka and the broker keep running until Ctrl-C.", style="bold")
+    def _stay(
+        self, running: Services, replay: Replay, handle: Handle, promising: Promising, *others: Handle
+    ) -> None:
+        self.console.print(
+            "\nKafka and the broker keep running until Ctrl-C; the flights begin again, as the next year's, "
+            f"{LIVE_DAYS_PER_S * 24:g} hours a second.",
+            style="bold",
+        )
         self._page(running, handle, *others)
         self.console.print("From another terminal:", style="bold")
         self._invite(running, handle, promising)
         with contextlib.suppress(KeyboardInterrupt):
             while True:
                 running.check()
+                if replay.error is not None:
+                    raise replay.error
                 time.sleep(0.2)
 
     def _invite(self, running: Services, handle: Handle, promising: Promising) -> None:

@@ -77,12 +77,12 @@ class Replayed:
     ts_ms: np.ndarray
     partition: np.ndarray
 
-    def records(self, begin: int, end: int) -> list[bytes]:
-        """Rows [begin, end) as the JSON that goes to Kafka."""
+    def records(self, begin: int, end: int, later_ms: int = 0) -> list[bytes]:
+        """Rows [begin, end) as the JSON that goes to Kafka, their instants so much later."""
         part = self.table.slice(begin, end - begin)
         names = part.column_names
         columns = [
-            pc.cast(column, pa.int64()).to_pylist()
+            pc.add(pc.cast(column, pa.int64()), later_ms).to_pylist()
             if pa.types.is_timestamp(column.type)
             else column.to_pylist()
             for column in part.columns

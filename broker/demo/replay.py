@@ -2,7 +2,8 @@
 
 A thread of its own sends whatever falls due, every 20 ms; rows of one instant are always sent together. With
 no speed given it sends as fast as Kafka takes them. Streams keep the pace of one clock of event time, which
-begins with the earliest row of all.
+begins with the earliest row of all. What was sent can go on: the same rows again, so much later that time
+goes on too, so that queries which stand have something to tell.
 """
 
 from __future__ import annotations
@@ -59,6 +60,8 @@ class Replay:
         self._thread = threading.Thread(target=self._run, name="replay", daemon=True)
         self._failed: KafkaError | None = None
         self._primed: dict[str, set[int]] = {}
+        self._later_ms = 0
+        """How much later than in the files rows are sent."""
 
     @property
     def total(self) -> int:
@@ -96,6 +99,14 @@ class Replay:
         """Begin; returns at once."""
         self._thread.start()
 
+    def go_on(self, days_per_s: float) -> None:
+        """It is over, and begins again at this pace, as if the next days followed, round after round until it
+        is stopped or has come to the present; returns at once.
+        """
+        self.days_per_s, self.factor = days_per_s, 1.0
+        self._thread = threading.Thread(target=self._again, name="replay", daemon=True)
+        self._thread.start()
+
     def stop(self) -> None:
         """End early; returns when the thread has."""
         self._stop.set()
@@ -110,6 +121,18 @@ class Replay:
             self.error = error
         finally:
             self.done = True
+
+    def _again(self) -> None:
+        span_ms = ((self.end_ms - self.begin_ms) // DAY_MS + 1) * DAY_MS
+        try:
+            while not self._stop.is_set() and self.end_ms + self._later_ms + span_ms < time.time() * 1_000:
+                self._later_ms += span_ms
+                self._primed.clear()
+                self.seconds = 0.0
+                self._paced()
+            self._flush()
+        except Exception as error:  # noqa: BLE001 - the screen's thread raises it
+            self.error = error
 
     def _paced(self) -> None:
         places = [0] * len(self._streams)
@@ -144,7 +167,7 @@ class Replay:
 
     def _send(self, stream: Replayed, begin: int, end: int, without: set[int] | None = None) -> None:
         partitions = stream.partition[begin:end].tolist()
-        for place, value in enumerate(stream.records(begin, end)):
+        for place, value in enumerate(stream.records(begin, end, self._later_ms)):
             if without and begin + place in without:
                 continue
             self._produce(stream.name, value, partition=partitions[place])

@@ -8,6 +8,8 @@ import os
 import signal
 import subprocess
 import sys
+import uuid
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +28,9 @@ from broker.demo.replay import Replay
 from engine.language.parameters import written
 from engine.language.statements import parse
 from engine.model.limits import Limits
+from tests.broker.running import read_all
 from tests.kafka import wait_until
+from topics.admin import Admin
 from tureen.snapshot import Snapshot
 from tureen.texts import Template
 
@@ -247,3 +251,24 @@ def test_the_number_of_queries_is_told_as_it_is() -> None:
             one for one in (root / name).read_text().splitlines() if "a year of" in one and "demo" in one
         ]
         assert "over fourteen thousand" in line, name
+
+
+def test_rows_go_on_later_than_the_last(streams: tuple[Replayed, Replayed], kafka: str) -> None:
+    """The same rows, as if the next days followed, and no instant goes back."""
+    flights, _ = streams
+    few = flights.head(300)
+    topic = f"flights-{uuid.uuid4().hex[:10]}"
+    admin = Admin({"bootstrap.servers": kafka})
+    admin.ensure_source_topic(topic, 3)
+    again = Replay([replace(few, name=topic)], kafka, None)
+    again.start()
+    wait_until(lambda: again.done)
+    again.go_on(5.0)
+    wait_until(lambda: again.error or again.sent[topic] >= 900, what="two more rounds")
+    again.stop()
+    assert again.error is None
+    found = [one for one in read_all(kafka, admin, topic) if one.partition() == 0]
+    sent = [json.loads(one.value())["departs"] for one in found]
+    assert sent == sorted(sent)
+    days = (int(few.ts_ms[-1]) - int(few.ts_ms[0])) // 86_400_000 + 1
+    assert sent[-1] - int(few.ts_ms[0]) >= 2 * days * 86_400_000
