@@ -125,6 +125,8 @@ class Sharded:
         for body in sorted(
             (one for one in bodies if isinstance(one, Records | Heartbeat)), key=lambda one: one.source
         ):
+            if isinstance(body, Heartbeat):
+                body = replace(body, below={})  # NOW of a scale-out does not move by promises
             found.read[body.source] = body
             taken.append(self._taken(body, clock_ms, found))
         found.batch = replace(found.batch, steps=tuple(taken))
