@@ -22,6 +22,8 @@ FEW = {
 """Without samples, which take many queries to tell their error of."""
 MANY = {"allotments": 20, "hand edits": 10, "budgets": 8}
 """Allocations of each case: a thousand of all."""
+FEW_TAKEN = 6
+"""So few edits by hand, of those that a bound lets pass, are no mean yet."""
 
 
 def assert_true(found: Sequence[Found], near: float) -> None:
@@ -44,4 +46,4 @@ def test_tags_are_true(path: str) -> None:
 @pytest.mark.parametrize("path", MANY)
 def test_tags_are_true_of_many_allocations(path: str, case: str) -> None:
     if found := list(runs(path, case, MANY[path], seed=11)):
-        assert_true(found, NEAR)
+        assert_true(found, NEAR if len(found) > FEW_TAKEN else 1.5 * NEAR)
