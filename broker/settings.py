@@ -78,6 +78,25 @@ class Settings(BaseSettings):
     http_tls_certificate: Path | None = Field(None, description="PEM chain; with it the broker uses https.")
     http_tls_key: Path | None = Field(None, description="PEM key of the certificate.")
     http_threads: int = Field(8, ge=1, le=64, description="Answers computed at the same time.")
+    answer_ms_max: int = Field(
+        60_000, ge=100, description="An answer that takes longer is refused; it waits for a thread, too."
+    )
+    request_work_threads: int = Field(
+        2,
+        ge=1,
+        le=64,
+        description="Plans, checks, matches, traces, dry runs that are worked out at the same time; others "
+        "wait. Shards go on meanwhile.",
+    )
+    request_work_waiting_max: int = Field(
+        64, ge=0, description="Of these so many wait; more are refused with 503."
+    )
+    request_work_ms_max: int = Field(
+        10_000, ge=100, description="What a request asks of these is refused if it takes longer."
+    )
+    analyze_rows_max: int = Field(
+        20_000_000, ge=1, description="Rows of windows that one EXPLAIN ANALYZE looks at; with more, none."
+    )
 
     shards: int = Field(
         default_factory=default_shards,
@@ -365,6 +384,7 @@ class Settings(BaseSettings):
         _at_most(self, "feeds_max", "http_connections_max")
         _at_most(self, "step_rows_max", "transaction_rows_max")
         _at_most(self, "sql_bytes_max", "request_bytes_max")
+        _at_most(self, "request_work_ms_max", "answer_ms_max")
         self._check_record_sizes()
         _at_most(self, "poll_ms", "heartbeat_ms")
         _at_most(self, "linger_ms", "heartbeat_ms")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from engine.dataflow.buffers import settings as buffers
+from engine.dataflow.operator_tree import ExpectedOf, OperatorTree
+from engine.dataflow.plan import Plan as DataflowPlan
 from engine.eddy.eddy import Timer
+from engine.language.expressions import Expression
 from engine.language.parameters import text_of
 from engine.language.query import Query
 from engine.model.allotment import Allotment
@@ -16,21 +18,22 @@ from engine.model.approximation import Expected
 from engine.model.attributes import Attribute, AttributeValue, edits
 from engine.model.source import SourceName
 from engine.model.summary import SummaryName
-from engine.overload.precision.of_query import reads_of
 from engine.overload.proposals.proposal import Proposal
 from engine.parts import Parts
 from engine.promising.group import GroupCounts, total_counts
 from engine.queries.allocating import EngineProblem, engine_problem
-from engine.queries.allotting import allotted, require_promised, require_tolerated
+from engine.queries.allotting import GivenLess, allotted, require_promised
 from engine.queries.entities import Report, report
-from engine.queries.explain import Plan
+from engine.queries.explain import Plan, planned
 from engine.queries.footprint import Footprint, Heavy, footprint, heaviest
 from engine.queries.kept_rows import KeptRows, kept_rows
+from engine.queries.plan_inputs import PlanInputs, SourcesAt
 from engine.queries.plan_preference import group_id
 from engine.queries.promising_attributes import promising_attributes
 from engine.queries.summary_facts import brief_facts, whole_facts
 from engine.standing.query import set_key
-from tureen.errors import NotSupported, UnknownEntity
+from engine.stems.factors import Factors
+from tureen.errors import NotSupported, UnknownEntity, UnknownSource
 
 SCHEDULER = "scheduler"
 
@@ -144,26 +147,44 @@ class Inspection(ABC):
 
         timer: evaluate it too and time each stage (ANALYZE). Raises UnknownQuery, QueryError, LimitExceeded.
         """
-        standing = None
         if query_id is not None:
-            standing = self._parts.query(query_id)
-            query = standing.query
+            inputs = self.plan_inputs(query_id=query_id)
         else:
-            query = self._selected(sql or "")
-        over = self._parts.sets.seen(set_key(query.sources))
-        asked = None if standing is None or standing.allotted is None else standing.asked
-        graph = self._parts.following.explain(
-            query, standing, lambda rewritten: over.expected_of(rewritten, asked)
-        )
-        followed = query_id is not None and query_id in self._parts.following
-        return over.explain(
+            inputs = self.plan_inputs(query=self._selected(sql or ""))
+        return planned(inputs, lambda work: work(self), timer)
+
+    def plan_inputs(self, *, query_id: str | None = None, query: Query | None = None) -> PlanInputs:
+        """What the plan of a standing query, or of one that is not registered, is made of.
+        O(sources + size of the query). Raises UnknownQuery, UnknownSource.
+        """
+        standing = None
+        if query is None:
+            standing = self._parts.query(query_id or "")
+            query = standing.query
+        self._require(query.sources)
+        return self._parts.sets.seen(set_key(query.sources)).plan_inputs(
             query,
             standing,
-            timer,
-            graph,
+            self._parts.following.strategy_inputs(query, standing),
             {name: self._parts.sets.readers(name) for name in query.sources},
-            followed=followed,
+            followed=query_id is not None and query_id in self._parts.following,
         )
+
+    def operators(
+        self, plan: DataflowPlan, sources: Sequence[SourceName], expected_of: ExpectedOf
+    ) -> OperatorTree:
+        """The operators of a plan over sources, with what those that are there keep. O(operators).
+
+        Raises UnknownSource.
+        """
+        self._require(sources)
+        return self._parts.following.operators(plan, sources, expected_of)
+
+    def holders(self, predicates: Sequence[tuple[SourceName, Expression, Factors]]) -> list[int]:
+        """How many standing queries have each of these predicates. O(their constants)."""
+        sources = self._parts.sources
+        self._require([source for source, _, _ in predicates])
+        return [sources[source].queries.holders_of(one, each) for source, one, each in predicates]
 
     def proposals(self, *, query_id: str | None = None, sql: str | None = None) -> tuple[Proposal, ...]:
         """Texts that use fewer resources than that of a standing query, or of a SELECT that is not
@@ -176,28 +197,37 @@ class Inspection(ABC):
             standing = self._parts.query(query_id)
             sql = text_of(standing.registration)
         query = self._selected(sql or "")
-        return self._parts.sets.seen(set_key(query.sources)).proposals(
-            query,
-            query.sql,
-            self._parts.catalogue.definitions,
-            self._selected,
-            query.tolerance if standing is None else standing.tolerance,
-        )
+        tolerance = query.tolerance if standing is None else standing.tolerance
+        definitions = self._parts.catalogue.definitions
+        return self.sources_at(query).proposals(query, query.sql, definitions, self._selected, tolerance)
+
+    def sources_at(self, query: Query) -> SourcesAt:
+        """The sources of a query as they stand, to estimate by. O(sources). Raises UnknownSource."""
+        self._require(query.sources)
+        return self._parts.sets.seen(set_key(query.sources)).sources_at()
+
+    def _require(self, sources: Iterable[SourceName]) -> None:
+        for name in sources:
+            if name not in self._parts.sources:
+                raise UnknownSource(name)
 
     def expecting(self, query_id: str, allotment: Allotment) -> Allotment:
         """The same allotment of a standing query, with the precision that its answer may then expect; nothing
         changes. Raises UnknownQuery, AllotmentRefused.
         """
+        return self.less(query_id, allotment).expecting()
+
+    def less(self, query_id: str, allotment: Allotment) -> GivenLess:
+        """A standing query as it would be with an allotment. O(size of the query). Raises UnknownQuery,
+        AllotmentRefused.
+        """
         standing = self._parts.query(query_id)
         if not allotment:
-            return allotment
+            return GivenLess(allotment, standing, standing.query, None)
         coming = allotted(standing, allotment, self._parts.position, self._parts.catalogue)
-        expected = self._parts.sets.of(standing).expected(
-            standing.asked, coming.query, self._parts.shed.shares(standing)
-        )
         require_promised(standing, allotment, self._parts.catalogue)
-        require_tolerated(standing.tolerance, expected, reads_of(standing.asked))
-        return replace(allotment, expected=expected)
+        sources = self._parts.sets.of(standing).sources_at(self._parts.shed.shares(standing))
+        return GivenLess(allotment, standing, coming.query, sources)
 
     def measured(self, query_id: str) -> tuple[Expected, Expected] | None:
         """How precise the answer of a query that is given less, or lacks rows that were shed, is expected to

@@ -7,9 +7,7 @@ asked for. Runs on the event loop; what takes long goes to the pool of threads.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
-from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -19,6 +17,7 @@ from broker.feeds.cursor import ALTERED_HINT, Cursor
 from broker.feeds.hub import Hub
 from broker.feeds.lines import LINE_ROWS, change_lines, change_texts
 from broker.feeds.memory import End, Entry, Memory, Told
+from broker.worker.request_work import RequestWork
 from engine.model.answer import Answer
 from engine.model.approximation import Approximation
 from engine.results.view import View
@@ -57,7 +56,7 @@ class Reader:
         self,
         hub: Hub,
         memory: Memory,
-        pool: Executor,
+        pool: RequestWork,
         rows_max: int,
         history: Callable[[tuple[str, ...]], int],
     ) -> None:
@@ -140,7 +139,7 @@ class Reader:
 
     async def run(self, work: Callable[[], Found]) -> Found:
         """Do it in a thread of the pool."""
-        return await asyncio.get_running_loop().run_in_executor(self._pool, work)
+        return await self._pool.do(work)
 
     async def _encoded(self, entry: Entry) -> None:
         told: Told = entry.told

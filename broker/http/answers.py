@@ -13,10 +13,8 @@ of the plainest form goes on to the application, which understands it or says wh
 
 from __future__ import annotations
 
-import asyncio
 import re
 import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple, cast
@@ -38,6 +36,7 @@ from broker.settings import Settings
 from broker.worker.memory import Level
 from broker.worker.metrics import Metrics
 from broker.worker.node import Node
+from broker.worker.request_work import RequestWork
 from broker.worker.shard_command import ShardCommand
 from engine.language.templates import Template
 from engine.model.answer import Answer
@@ -88,7 +87,13 @@ class Snapshots:
         self._node = node
         self._metrics = metrics
         row_texts.prepare()
-        self.pool = ThreadPoolExecutor(settings.http_threads, "snapshot")
+        self.pool = RequestWork(
+            "snapshot",
+            settings.http_threads,
+            settings.http_connections_max,
+            "answer_ms_max",
+            settings.answer_ms_max,
+        )
         """Threads that compute answers."""
         self._cost_s: dict[str | Template, float] = {}
         self.cold = None if node.shelf is None else ColdAnswers(settings, node.shelf)
@@ -170,7 +175,7 @@ class Snapshots:
             return taken
         began_s = time.perf_counter()
         work = partial(self._work, view, shard, name, form, at_ms, self._settings.snapshot_rows_max, first)
-        found, cost_s = await asyncio.get_running_loop().run_in_executor(self.pool, work)
+        found, cost_s = await self.pool.do(work)
         if at_ms is None and first is None:
             self._learn(view, name, cost_s)
         self._metrics.snapshot(form, time.perf_counter() - began_s, len(found.data))
@@ -283,7 +288,7 @@ class Snapshots:
         return _response(await self.take(name, form, instant_ms(at), archive, first), form)
 
     def close(self) -> None:
-        self.pool.shutdown(wait=False, cancel_futures=True)
+        self.pool.close()
         if self.cold is not None:
             self.cold.pool.shutdown(wait=False, cancel_futures=True)
 

@@ -17,11 +17,12 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from starlette.responses import Response
-from starlette.types import Scope
+from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 from broker.http.errors import BadRequest, answer
 from broker.http.in_flight import InFlight, RequestTimeout, TooBusy, TooManyConnections
+from broker.worker.request_work import caller
 from tureen.errors import TureenError
 
 HEAD_BYTES_MAX = 64 * 1024
@@ -52,6 +53,8 @@ class Connection(HttpToolsProtocol):
         super().__init__(config, server_state, app_state | {_STATE: self}, _loop)
         self.is_lost = False
         self._on_lost: Callable[[], None] | None = None
+        self._watching: list[Callable[[], None]] = []
+        """Whom to call as well when the client has gone."""
         self._head = 0
         self._in_flight = in_flight
         self._at_once = at_once
@@ -85,6 +88,9 @@ class Connection(HttpToolsProtocol):
         self._in_flight.waiting.discard(self)
         self.release(self._held)
         self.app_state.clear()  # it would hold on to itself
+        watching, self._watching = self._watching, []
+        for on_gone in watching:
+            on_gone()
         if self._on_lost is not None:
             self._on_lost()
 
@@ -230,6 +236,18 @@ class Connection(HttpToolsProtocol):
         """Whom to call when the client has gone."""
         self._on_lost = on_lost
 
+    def watch(self, on_gone: Callable[[], None]) -> None:
+        """As :class:`broker.worker.request_work.Caller` has it."""
+        if self.is_lost:
+            on_gone()
+        else:
+            self._watching.append(on_gone)
+
+    def unwatch(self, on_gone: Callable[[], None]) -> None:
+        """As :class:`broker.worker.request_work.Caller` has it."""
+        if on_gone in self._watching:
+            self._watching.remove(on_gone)
+
     def hold_less(self, size: int) -> None:
         """Have the system keep about so many bytes that the client has not read, not its megabytes."""
         found = self.transport.get_extra_info("socket")
@@ -253,3 +271,15 @@ class Connection(HttpToolsProtocol):
 def connection_of(scope: Scope) -> Connection:
     """The connection that a request came by."""
     return cast("Connection", scope["state"][_STATE])
+
+
+class Called:
+    """Lets the work of a request end when its caller goes. Plain ASGI."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            caller.set(connection_of(scope))
+        await self._app(scope, receive, send)

@@ -63,7 +63,7 @@ class Creations:
         Raises QueryError, SourceConflict, SummaryConflict, KafkaUnavailable.
         """
         sql = sql_of(body_object(body), self._settings.sql_bytes_max)
-        statement = await self._node.directory.understand(sql)
+        statement = await self._node.understand(sql)
         if isinstance(statement, CreateSummary | AlterSummary | DropSummary):
             return await self._summaries.make(statement)
         if not isinstance(statement, CreateStream | CreateFromQuery | DropStream):

@@ -7,7 +7,6 @@ Cost: both answers, and O(rows of both) to hash them.
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass
 from functools import partial
 
@@ -78,7 +77,7 @@ class Differences:
             before = await self._answer(view, name, wanted.from_ms, wanted.archive)
             after = await self._answer(view, name, wanted.to_ms, wanted.archive)
             work = partial(self._compared, before, after, wanted)
-            return await asyncio.get_running_loop().run_in_executor(self._snapshots.pool, work)
+            return await self._snapshots.pool.do(work)
 
         return await asked(self._node, name, self._settings.outcome_wait_ms / 1_000, found)
 
@@ -90,7 +89,7 @@ class Differences:
             return await cold.within(partial(cold.answer, view, name, at_ms, rows_max))
         try:
             work = partial(view.snapshot, name, at_ms=at_ms, rows_max=rows_max)
-            answer = await asyncio.get_running_loop().run_in_executor(self._snapshots.pool, work)
+            answer = await self._snapshots.pool.do(work)
             return Cold(answer, 0, None)
         except InstantOutOfRange as refused:
             if archive is False or cold is None or refused.at_ms > refused.latest_ms:

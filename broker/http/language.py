@@ -1,12 +1,13 @@
 """GET /language: what a text may hold; POST /statements/check: what one means, with nothing done.
 
 A check binds the text against what stands now, as carrying it out would, and asks the shard of a SELECT for
-its plan. It is made for editors, at each pause in typing: a shard that is busy is not waited for longer than
-``PLAN_WAIT_MS``, and then the plan alone is missing.
+its plan. It is made for editors, at each pause in typing: a plan that takes longer than
+``PLAN_MS_MAX``, or whose shard is busy for so long, is missing alone.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from broker.http.errors import BadRequest
@@ -15,6 +16,7 @@ from broker.http.requests import body_object
 from broker.worker.entries import QueryEntry
 from broker.worker.node import Node
 from broker.worker.query_attributes import query_attributes
+from broker.worker.request_work import TooMuchWork
 from engine.language.listing import language
 from engine.language.notices import notices
 from engine.language.query import (
@@ -37,7 +39,7 @@ from engine.model.attributes import Attribute
 from topics.wording import wording_of
 from tureen.errors import BrokerUnavailable, LimitExceeded, QueryError
 
-PLAN_WAIT_MS = 900
+PLAN_MS_MAX = 2_000
 
 KINDS: dict[type, str] = {
     Query: "query",
@@ -112,11 +114,11 @@ async def checked(node: Node, body: bytes, sql_bytes_max: int, *, of_rows: bool)
         "warnings": [],
     }
     try:
-        statement = await node.directory.understand(wording.sql, wording.parameters)
+        statement = await node.understand(wording.sql, wording.parameters)
     except (QueryError, LimitExceeded) as refused:
         return told | {"error": refused.as_dict()}
     told |= {"kind": KINDS[type(statement)], "columns": _columns(statement)}
-    told["warnings"] = [one.as_dict() for one in notices(wording.sql)]
+    told["warnings"] = [one.as_dict() for one in await node.read(wording.sql, partial(notices, wording.sql))]
     match statement:
         case CreateStream(stream):
             told["name"] = stream.name
@@ -126,8 +128,8 @@ async def checked(node: Node, body: bytes, sql_bytes_max: int, *, of_rows: bool)
     if query is not None:
         told["sources"] = [*query.sources, *query.uses]
         try:
-            told["plan"] = await plan_for(node, query, False, PLAN_WAIT_MS, of_rows=of_rows)
-        except BrokerUnavailable as busy:
+            told["plan"] = await plan_for(node, query, False, PLAN_MS_MAX, of_rows=of_rows)
+        except (BrokerUnavailable, LimitExceeded, TooMuchWork) as busy:
             told["plan_error"] = busy.as_dict()
     return told
 

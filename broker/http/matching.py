@@ -10,10 +10,10 @@ The first question about a stream builds the matcher: a tenth of a millisecond o
 
 from __future__ import annotations
 
-import asyncio
 import json
 import time
 from dataclasses import dataclass
+from functools import partial
 from threading import Lock
 from typing import Any
 
@@ -23,6 +23,7 @@ from broker.http.errors import BadRequest
 from broker.worker.entries import SourceEntry
 from broker.worker.node import Node
 from engine.model.batch import Batch
+from engine.model.interruption import may_go_on
 from engine.queries.matching import RecordMatcher, Satisfied
 from engine.stems.query_stem import QueryStem
 from topics.codec import decode
@@ -97,7 +98,7 @@ class Matching:
     async def match(self, request: MatchRequest) -> dict[str, Any]:
         """``{"source", "matches": [{"queries", "total", "error"}]}``, one for each record, in order.
 
-        Raises UnknownSource, LimitExceeded, and BadRecord for a single one.
+        Raises UnknownSource, LimitExceeded, BadRecord for a single one, and what limits work.
         """
         entry = self._node.directory.sources.get(request.source)
         if entry is None:
@@ -105,7 +106,7 @@ class Matching:
         count = len(request.records)
         if count > RECORDS_MAX:
             raise LimitExceeded("match_records_max", RECORDS_MAX, count, hint="send them in parts")
-        matches = await asyncio.to_thread(self._matches, request, entry)
+        matches = await self._node.work.do(partial(self._matches, request, entry))
         return {"source": request.source, "matches": matches}
 
     def _matches(self, request: MatchRequest, entry: SourceEntry) -> list[dict[str, Any]]:
@@ -128,11 +129,11 @@ class Matching:
         """The queries that each row satisfies, by at most ``limit`` ids. Any thread; one after another."""
         with self._turn:
             matcher = self._matcher(name, entry)
-            return [
-                one
-                for first in range(0, len(rows), ROWS_AT_ONCE)
-                for one in matcher.match(rows.slice(first, first + ROWS_AT_ONCE), limit)
-            ]
+            found: list[Satisfied] = []
+            for first in range(0, len(rows), ROWS_AT_ONCE):
+                may_go_on()
+                found += matcher.match(rows.slice(first, first + ROWS_AT_ONCE), limit)
+            return found
 
     def _matcher(self, name: str, entry: SourceEntry) -> RecordMatcher:
         """One that follows the shard's view of now."""

@@ -1,8 +1,11 @@
-"""Plans: how the answer of a query comes about, asked of its shard's engine between two steps."""
+"""Plans: how the answer of a query comes about, and other texts for it that use less.
+
+The shard's engine tells between two steps what a plan is made of, in a time that the text alone decides; what
+rows are looked at for is worked out beside the shard (:mod:`broker.worker.request_work`).
+"""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from time import perf_counter_ns
 from typing import Any
@@ -12,68 +15,114 @@ from broker.http.errors import QueryNotRunning
 from broker.http.formats import catching_up_dicts
 from broker.worker.node import Node
 from engine.engine import Engine
+from engine.language.parameters import text_of
 from engine.language.query import Query
 from engine.model.constraint import referred_to
 from engine.overload.proposals.proposal import Proposal
+from engine.queries.explain import planned
+from engine.standing.query import StandingQuery
+from tureen.errors import NotSupported, UnknownQuery
 
 
 async def plan_of(node: Node, query_id: str, analyze: bool) -> dict[str, Any]:
-    """Of a query that stands. Raises UnknownQuery, QueryNotRunning, BrokerUnavailable."""
-    entry = standing(node, query_id)
-    if entry.shard is None:
-        raise QueryNotRunning(entry.state, entry.error)
-    timer = perf_counter_ns if analyze else None
-    behind = _catching_up(node, entry.shard, entry.sources)
-    found = await node.shards.ask(entry.shard, lambda engine: engine.explain(query_id=query_id, timer=timer))
-    return found.as_dict() | behind
+    """Of a query that stands. Raises UnknownQuery, QueryNotRunning, BrokerUnavailable, and as work does."""
+    shard = _shard_of(node, query_id)
+
+    def work() -> dict[str, Any]:
+        query = _standing(node, shard, query_id).query  # its tree is built here, and known to the shard then
+        behind, ask = _catching_up(node, shard, query.sources), node.shards.asker(shard)
+        inputs = ask(lambda engine: engine.plan_inputs(query_id=query_id))
+        return planned(inputs, ask, _timer(analyze)).as_dict() | behind
+
+    return await node.work.do(work)
+
+
+async def plan_for(
+    node: Node, query: Query, analyze: bool, limit_ms: int | None = None, *, of_rows: bool = True
+) -> dict[str, Any]:
+    """Of a SELECT that is not registered. limit_ms: how long it may take at most.
+
+    of_rows: False for who may not look at rows, since estimates of any condition tell values: the plan is
+    that of streams without rows, and none is measured.
+
+    Raises BrokerUnavailable, and what limits work.
+    """
+    shard = _beside(node, query) if of_rows else None
+
+    def work() -> dict[str, Any]:
+        if shard is None:
+            return _without_rows(node, query).explain(sql=query.sql).as_dict()
+        behind, ask = _catching_up(node, shard, query.sources), node.shards.asker(shard)
+        inputs = ask(lambda engine: engine.plan_inputs(query=query))
+        return planned(inputs, ask, _timer(analyze)).as_dict() | behind
+
+    return await node.work.do(work, limit_ms)
 
 
 async def proposals_of(node: Node, query_id: str) -> list[dict[str, Any]]:
     """Other texts that would use less, of a query that stands. Raises as :func:`plan_of`."""
-    entry = standing(node, query_id)
-    if entry.shard is None:
-        raise QueryNotRunning(entry.state, entry.error)
-    found = await node.shards.ask(entry.shard, lambda engine: engine.proposals(query_id=query_id))
-    return _listed(found)
+    shard = _shard_of(node, query_id)
+
+    def work() -> list[dict[str, Any]]:
+        one = _standing(node, shard, query_id)
+        asked = node.directory.parse(text_of(one.registration))
+        assert isinstance(asked, Query)
+        return _proposed(node, shard, asked, one)
+
+    return await node.work.do(work)
 
 
 async def proposals_for(node: Node, query: Query, *, of_rows: bool = True) -> list[dict[str, Any]]:
     """The same of a SELECT that is not registered. of_rows, and what it raises: as of :func:`plan_for`."""
     shard = _beside(node, query) if of_rows else None
-    if shard is None:
-        found = await asyncio.to_thread(lambda: _without_rows(node, query).proposals(sql=query.sql))
-    else:
-        found = await node.shards.ask(shard, lambda engine: engine.proposals(sql=query.sql))
-    return _listed(found)
+
+    def work() -> list[dict[str, Any]]:
+        if shard is None:
+            return _listed(_without_rows(node, query).proposals(sql=query.sql))
+        return _proposed(node, shard, query, query)
+
+    return await node.work.do(work)
+
+
+def _proposed(node: Node, shard: int, query: Query, tolerates: Query | StandingQuery) -> list[dict[str, Any]]:
+    def bind(sql: str) -> Query:
+        statement = node.directory.parse(sql)
+        if not isinstance(statement, Query):
+            raise NotSupported("only a SELECT has a plan")
+        return statement
+
+    sources = node.shards.asker(shard)(lambda engine: engine.sources_at(query))
+    catalogue = node.directory.catalogue
+    return _listed(sources.proposals(query, query.sql, catalogue, bind, tolerates.tolerance))
 
 
 def _listed(found: Sequence[Proposal]) -> list[dict[str, Any]]:
     return [proposal.as_dict() for proposal in found]
 
 
-async def plan_for(
-    node: Node, query: Query, analyze: bool, wait_ms: int | None = None, *, of_rows: bool = True
-) -> dict[str, Any]:
-    """Of a SELECT that is not registered. wait_ms: how long its shard may take to turn to it.
-
-    of_rows: False for who may not look at rows, since estimates of any condition tell values: the plan is
-    that of streams without rows, and none is measured.
-
-    Raises BrokerUnavailable, and what its text is refused with.
-    """
-    timer = perf_counter_ns if analyze else None
-    shard = _beside(node, query) if of_rows else None
-    if shard is None:
-        found = await asyncio.to_thread(lambda: _without_rows(node, query).explain(sql=query.sql))
-        return found.as_dict()
-    behind = _catching_up(node, shard, query.sources)
-    found = await node.shards.ask(shard, lambda engine: engine.explain(sql=query.sql, timer=timer), wait_ms)
-    return found.as_dict() | behind
-
-
 def _catching_up(node: Node, shard: int, sources: Sequence[str]) -> dict[str, Any]:
     """The sources that have not yet what their topics held, taken before the figures that lack it."""
     return {"catching_up": catching_up_dicts(node.shards[shard].view().catching_up(sources))}
+
+
+def _timer(analyze: bool) -> Any:
+    return perf_counter_ns if analyze else None
+
+
+def _shard_of(node: Node, query_id: str) -> int:
+    """Raises UnknownQuery, QueryNotRunning."""
+    entry = standing(node, query_id)
+    if entry.shard is None:
+        raise QueryNotRunning(entry.state, entry.error)
+    return entry.shard
+
+
+def _standing(node: Node, shard: int, query_id: str) -> StandingQuery:
+    """As its shard shows it. Raises UnknownQuery."""
+    found = node.shards[shard].view().standing.get(query_id)
+    if found is None:
+        raise UnknownQuery
+    return found
 
 
 def _beside(node: Node, query: Query) -> int | None:

@@ -93,7 +93,7 @@ class Statements:
         a refused text, ReadToken, and what carrying it out raises.
         """
         sql = sql_of(body_object(body), self._settings.sql_bytes_max)
-        statement = await self._node.directory.understand(sql)
+        statement = await self._node.understand(sql)
         if only_reads and not isinstance(statement, READING):
             raise ReadToken
         match statement:

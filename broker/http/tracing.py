@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 from broker.http.entities import EntityRequests
@@ -76,8 +77,9 @@ class Traces:
         if source is None:
             raise BrokerUnavailable(f"{name} is not on its shard yet", hint="try again in a second")
         decoded = None if log.record is None else await asyncio.to_thread(_decoded, entry, log)
+        work = self._node.work
         one = _Way(entry, view, source, partition, offset, log, decoded)
-        await asyncio.to_thread(one.look)
+        await work.do(one.look)
         if one.is_read:
             took, letters = await asyncio.gather(
                 asyncio.to_thread(
@@ -89,8 +91,8 @@ class Traces:
         stages = [one.in_log(), one.read(), one.decoded_as(), one.entered()]
         row = one.row
         if row is not None and one.may_match:
-            (found,) = await asyncio.to_thread(self._matching.satisfied, name, entry, row, limit)
-            joined, pairs = await asyncio.to_thread(self._joined, name, one)
+            (found,) = await work.do(partial(self._matching.satisfied, name, entry, row, limit))
+            joined, pairs = await work.do(partial(self._joined, name, one))
             stages.append(_matched(found.query_ids, found.total, joined, limit))
             stages.append(_joined(pairs, one))
             ids = [*found.query_ids, *(query.query_id for _, each in joined for query in each.satisfied)]

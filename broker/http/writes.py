@@ -26,7 +26,7 @@ from broker.settings import Settings
 from broker.worker.memory import Level
 from broker.worker.node import Node
 from broker.worker.publisher import Publisher
-from engine.language.notices import notices
+from engine.language.notices import Notice, notices
 from topics.control_records import check_size
 from tureen.errors import (
     BrokerUnavailable,
@@ -141,7 +141,12 @@ class Writes:
 
     async def register(self, request: RegisterRequest) -> Answer:
         """(status, body). Raises QueryError, OptionRefused, LimitExceeded, HandleInUse."""
-        await asyncio.to_thread(self._check, request)
+
+        def read() -> tuple[Notice, ...]:
+            self._check(request)
+            return notices(request.wording.sql)
+
+        found = await asyncio.to_thread(read)
         writing = self._begin(request)
         if writing.answer is not None:
             return 200, writing.answer
@@ -153,7 +158,7 @@ class Writes:
             return 503, self._registered(request, {"state": "PENDING", "error": error}) | error
         finally:
             self._reserved.pop(writing.name, None)
-        return self._answer(writing, outcome)
+        return self._answer(writing, outcome, found)
 
     async def register_many(self, parts: AsyncIterator[Part]) -> AsyncIterator[bytes]:
         """One answer line for each line of the body, in order; a refused line spoils no other.
@@ -248,11 +253,12 @@ class Writes:
         finally:
             for _, writing in begun:
                 self._reserved.pop(writing.name, None)
-        for (place, writing), outcome in zip(begun, outcomes, strict=True):
+        told = await asyncio.to_thread(lambda: [notices(one.request.wording.sql) for _, one in begun])
+        for (place, writing), outcome, found in zip(begun, outcomes, told, strict=True):
             if isinstance(outcome, TureenError):
                 answers[place] = self._refused(writing.request, outcome.as_dict())
             else:
-                answers[place] = self._answer(writing, outcome)[1]
+                answers[place] = self._answer(writing, outcome, found)[1]
         for (
             place,
             request,
@@ -335,8 +341,8 @@ class Writes:
                 origins = [place for place in places if not isinstance(place, TureenError)]
                 await self._node.waiters.outcomes(origins, self._settings.outcome_wait_ms / 1_000)
 
-    def _answer(self, writing: _Writing, outcome: Outcome | None) -> Answer:
-        """What became of what was written."""
+    def _answer(self, writing: _Writing, outcome: Outcome | None, notices: tuple[Notice, ...]) -> Answer:
+        """What became of what was written. notices: of its text."""
         request = writing.request
         if outcome is None:
             return 202, self._registered(request, {"state": "PENDING", "error": None})
@@ -344,7 +350,7 @@ class Writes:
             error = outcome.get("error") or {}
             return status_of(error), self._registered(request, outcome) | error
         code = 202 if outcome["state"] == "PENDING" else 200 if writing.stood else 201
-        found = [one.as_dict() for one in notices(request.wording.sql)]
+        found = [one.as_dict() for one in notices]
         return code, self._registered(request, outcome) | ({"warnings": found} if found else {})
 
     def _refused(self, request: RegisterRequest | None, error: dict[str, Any] | None) -> dict[str, Any]:

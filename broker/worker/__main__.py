@@ -29,7 +29,7 @@ from broker.feeds.hub import Hub
 from broker.garbage import collect_seldom
 from broker.http.answers import AtOnce, ShortWay, Snapshots
 from broker.http.callers import Callers
-from broker.http.connection import Connection
+from broker.http.connection import Called, Connection
 from broker.http.feeds import Feeds
 from broker.http.guard import Guard
 from broker.http.handle_header import HandleHeader
@@ -148,7 +148,7 @@ class Worker:
             api, self.settings, self.node, self.hub, self.follows, snapshots, self.metrics.feeds
         )
         servers = [
-            self._public_server(HandleHeader(ShortWay(self.feeds, snapshots)), snapshots),
+            self._public_server(Called(HandleHeader(ShortWay(self.feeds, snapshots))), snapshots),
             self._private_server(snapshots),
         ]
         tasks = [

@@ -35,6 +35,7 @@ def limits(settings: Settings) -> Limits:
         snapshot_rows_max=settings.snapshot_rows_max,
         changes_max=settings.changes_max,
         archive_rows_max=settings.archive_rows_max,
+        analyze_rows_max=settings.analyze_rows_max,
     )
 
 

@@ -33,6 +33,7 @@ from engine.engine import Engine
 from engine.model.allotment import Allotment
 from engine.model.attributes import Attribute, AttributeValue, edits, version_of
 from engine.model.source import SourceName
+from engine.queries.allotting import GivenLess
 from engine.queries.entities import (
     Measured,
     Part,
@@ -345,7 +346,8 @@ class Entities:
         async with self._allotting:
             number, _, wanted = self._allotment(name, values, version)
             shards = self._node.shards
-            expected = await shards.ask(number, lambda engine: engine.expecting(name, wanted))
+            less = await shards.ask(number, lambda engine: engine.less(name, wanted))
+            expected = await self._node.work.do(less.expecting)
             (outcome,) = await shards.hand_over(number, [ShardCommand.allocate(name, expected)])
         self._readings.clear()
         error = outcome["error"]
@@ -361,10 +363,11 @@ class Entities:
         """
         number, standing, wanted = self._allotment(name, values, version)
 
-        def expect(engine: Engine) -> tuple[Allotment, dict[SourceName, KeptRows]]:
-            return engine.expecting(name, wanted), engine.kept_rows()
+        def look(engine: Engine) -> tuple[GivenLess, dict[SourceName, KeptRows]]:
+            return engine.less(name, wanted), engine.kept_rows()
 
-        return standing, *await self._node.shards.ask(number, expect)
+        less, kept = await self._node.shards.ask(number, look)
+        return standing, await self._node.work.do(less.expecting), kept
 
     def _allotment(
         self, name: str, values: Mapping[str, AttributeValue], version: int | None

@@ -145,6 +145,7 @@ class _FromShards:
         yield from _of_queries(self._node)
         yield from _of_preferences(self._node)
         yield from _of_requests(self._in_flight)
+        yield from _of_work(self._node)
         yield from _of_rows(self._node)
         yield from _of_archive(self._node, self._archive_rows)
         yield from _of_feeds(self._feeds)
@@ -169,6 +170,21 @@ def _of_streams(node: Node) -> Iterator[Metric]:
             for stream, count in list(getattr(shard.counts, attribute).items()):
                 family.add_metric([stream], count)
         yield family
+
+
+def _of_work(node: Node) -> Iterator[Metric]:
+    ended = CounterMetricFamily(
+        "tureen_request_work",
+        "Plans, checks, matches, dry runs: done, refused, over their limit, left by their caller (gone), or "
+        "not begun in time (busy).",
+        labels=["ended"],
+    )
+    for how, count in dict(node.work.counts).items():
+        ended.add_metric([how], count)
+    yield ended
+    yield GaugeMetricFamily(
+        "tureen_request_work_running", "How many of these are worked out now.", node.work.running
+    )
 
 
 def _of_queues(node: Node) -> Iterator[Metric]:

@@ -33,12 +33,16 @@ from broker.worker.kafka_watch import KafkaWatch
 from broker.worker.listener import Listener
 from broker.worker.memory import Memory
 from broker.worker.output_settings import output_settings
+from broker.worker.parsed import LONG_TEXT
 from broker.worker.registrations import Registrations
+from broker.worker.request_work import Found, RequestWork
 from broker.worker.shards import Shards
 from broker.worker.waiters import Waiters
+from engine.language.query import Statement
 from topics.admin import Admin
 from topics.control_records import Command
 from topics.outputs import Outputs
+from topics.wording import Values
 from tureen.protocol import SUMMARY_KEY
 
 log = logs.get()
@@ -84,6 +88,14 @@ class Node:
         self.directory = Directory(engines, settings.shards)
         found = lives.read(settings.data_dir)
         self._causes = lives.repeated(found, time.time(), memory.budget.budget_bytes)
+        self.work = RequestWork(
+            "request",
+            settings.request_work_threads,
+            settings.request_work_waiting_max,
+            "request_work_ms_max",
+            settings.request_work_ms_max,
+        )
+        """What requests ask for, but for answers."""
         self.shards = Shards(
             settings,
             kafka,
@@ -115,6 +127,17 @@ class Node:
         )
         self._order = asyncio.Lock()
         self._back = asyncio.Event()
+
+    async def understand(self, sql: str, parameters: Values | None = None) -> Statement:
+        """What a text means that somebody asks of or has carried out, against what stands now.
+
+        Raises QueryError, LimitExceeded, and as :meth:`read`.
+        """
+        return await self.read(sql, lambda: self.directory.parse(sql, parameters))
+
+    async def read(self, sql: str, reading: Callable[[], Found]) -> Found:
+        """What reading a text gives, in another thread; a long one is work. Raises what limits work."""
+        return await (self.work.do(reading) if len(sql) > LONG_TEXT else asyncio.to_thread(reading))
 
     async def start(self, numbers: Iterable[int]) -> None:
         """Bring back the shards that have a store or a journal; returns when all answer again."""

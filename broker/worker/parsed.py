@@ -16,6 +16,7 @@ from engine.language.bind.environment import NO_SUMMARIES, Summaries
 from engine.language.functions import BUILT_IN, FunctionCatalogue
 from engine.language.parameters import refused_at, written
 from engine.language.query import Statement
+from engine.language.statements import parse
 from engine.language.templates import Read, Templates
 from engine.model.limits import Limits
 from engine.model.source import Derived, Stream
@@ -23,6 +24,8 @@ from engine.model.step import Parameters
 from topics.wording import Values
 from tureen.errors import TureenError
 
+LONG_TEXT = 4_096
+"""Characters of a text up to which it takes little to read."""
 READS_MAX = 2_048
 """Texts whose meaning is kept for the next who asks: as many as are between HTTP and a shard at a time."""
 
@@ -40,12 +43,20 @@ class Parsed:
         self.catalogue = catalogue
         self.summaries = summaries
         self._lock = threading.Lock()
+        self._limits, self._functions = limits, functions
         self._templates = Templates(catalogue, limits, functions, summaries)
         self._reads: OrderedDict[str, Read] = OrderedDict()
 
     def statement(self, sql: str, parameters: Values | Parameters | None = None) -> Statement:
-        """As :meth:`read`, with its tree."""
-        return self.read(sql, parameters).statement
+        """The tree of a text. A long one keeps nobody waiting, and is not kept. Raises as :meth:`read`."""
+        if len(sql) <= LONG_TEXT:
+            return self.read(sql, parameters).statement
+        held = tuple(parameters) if isinstance(parameters, list) else parameters
+        try:
+            text = written(sql, held)
+            return parse(text, self.catalogue, self._limits, None, self._functions, self.summaries)
+        except TureenError as refusal:
+            raise refused_at(refusal, sql, held) from None
 
     def read(self, sql: str, parameters: Values | Parameters | None = None) -> Read:
         """What a text means.

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from concurrent.futures import wait
 
 from broker.archive.shelf import Shelf
 from broker.internal import Outcome
@@ -26,9 +27,13 @@ from broker.worker.shard_command import ShardCommand
 from broker.worker.shared_reading import SharedReading
 from broker.worker.troubles import Trouble
 from engine.engine import Engine
+from engine.model.interruption import may_go_on
 from topics.admin import Admin
 from topics.outputs import Outputs
-from tureen.errors import BrokerUnavailable, ShardHeld
+from tureen.errors import BrokerUnavailable, ShardHeld, TureenError
+
+LOOK_S = 0.05
+"""How soon a thread that waits for a shard sees that nobody waits for it any more."""
 
 
 class Shards:
@@ -103,9 +108,27 @@ class Shards:
         try:
             return await asyncio.wait_for(future, (wait_ms or self._settings.outcome_wait_ms) / 1_000)
         except TimeoutError:
-            raise BrokerUnavailable(
-                f"shard {number} has not answered in time", hint="/readycheck shows what it waits for"
-            ) from None
+            raise _late(number) from None
+
+    def asker(self, number: int, wait_ms: int | None = None) -> Callable[[Callable[[Engine], Found]], Found]:
+        """Asks a shard as :meth:`ask` does, from another thread, which waits; work that is called off gives
+        up.
+        """
+        shard, allowed_s = self._by_number[number], (wait_ms or self._settings.outcome_wait_ms) / 1_000
+
+        def ask(work: Callable[[Engine], Found]) -> Found:
+            future, end_s = shard.ask(work), time.monotonic() + allowed_s
+            while not wait([future], LOOK_S).done:
+                try:
+                    may_go_on()
+                    if time.monotonic() > end_s:
+                        raise _late(number)
+                except TureenError:
+                    future.cancel()
+                    raise
+            return future.result()
+
+        return ask
 
     async def prove(self) -> None:
         """Have every shard journal a step that changes nothing, so that a fenced one finds out."""
@@ -146,3 +169,9 @@ class Shards:
         )
         shard.start()
         return shard
+
+
+def _late(number: int) -> BrokerUnavailable:
+    return BrokerUnavailable(
+        f"shard {number} has not answered in time", hint="/readycheck shows what it waits for"
+    )

@@ -248,9 +248,7 @@ class Graph:
         self._strategies[end, policy.strategy] += 1
 
     def _plan_of(self, query: Query, operator: Operator, policy: Policy) -> Plan:
-        whole = operator == "rstream"
-        plan = (whole_plan_of if whole else plan_of)(query, self._tables)
-        return releasing(plan, operator, self._streams) or physical(plan, policy, whole=whole)
+        return operators_of(query, operator, policy, self._tables, self._streams)
 
     def _build(self, plan: Plan, standing: StandingQuery, since: int, own: str | None) -> _Built:
         """The nodes of a plan, those that are not there made. own: whose alone they are; None: of all."""
@@ -671,13 +669,14 @@ class Graph:
         """The operators of a query, whether it is here or not, and what those that are there keep. O(sinks)
         each.
         """
-        over = "+".join(sorted(set(query.sources)))
-        return operator_tree(
-            self._plan_of(query, operator, policy),
-            self._tables,
-            lambda key: self._state_of(key, over),
-            expected_of,
-        )
+        return self.explain_plan(self._plan_of(query, operator, policy), query.sources, expected_of)
+
+    def explain_plan(
+        self, plan: Plan, sources: Collection[SourceName], expected_of: ExpectedOf = lambda _: None
+    ) -> OperatorTree:
+        """The same of a plan over sources."""
+        over = "+".join(sorted(set(sources)))
+        return operator_tree(plan, self._tables, lambda key: self._state_of(key, over), expected_of)
 
     def _state_of(self, key: Hashable, over: str) -> NodeState:
         node = self._nodes.get(key)
@@ -723,6 +722,19 @@ class Graph:
         self._held._check()
         members = self._members.values()
         assert self._strategies == Counter((each.sink, each.policy.strategy) for each in members)
+
+
+def operators_of(
+    query: Query,
+    operator: Operator,
+    policy: Policy,
+    tables: Container[SourceName],
+    streams: Mapping[SourceName, Stream],
+) -> Plan:
+    """The operators that the changes of a query come from. tables: which of its sources are."""
+    whole = operator == "rstream"
+    plan = (whole_plan_of if whole else plan_of)(query, tables)
+    return releasing(plan, operator, streams) or physical(plan, policy, whole=whole)
 
 
 def changes_of(

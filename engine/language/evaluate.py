@@ -41,6 +41,7 @@ from engine.language.expressions import (
 from engine.language.functions import KERNELS
 from engine.model import batch
 from engine.model.batch import BoolArray
+from engine.model.interruption import may_go_on
 from engine.model.lazy_columns import LazyColumns
 from engine.model.types import BOOLEAN, Kind
 
@@ -93,6 +94,7 @@ def constant_value(expression: Expression) -> Literal | None:
 
 
 def _vector(expression: Expression, columns: Sequence[batch.Column], n: int) -> Vector:
+    may_go_on()
     match expression:
         case Column(index=index):
             return from_column(columns[index])

@@ -260,10 +260,13 @@ def children(expression: Expression) -> tuple[Expression, ...]:
 
 def columns_of(expression: Expression) -> Iterator[Column]:
     """The columns in an expression, each as often as it stands there."""
-    if isinstance(expression, Column):
-        yield expression
-    for child in children(expression):
-        yield from columns_of(child)
+    pending = [expression]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, Column):
+            yield part
+        else:
+            pending.extend(reversed(children(part)))
 
 
 def reads_place(expression: Expression, place: int) -> bool:

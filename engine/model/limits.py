@@ -26,7 +26,7 @@ class Limits:
     answer with a preference may take where nothing is kept for it. summary_zones_max: zones that a summary
     which comes has to make of retained rows (some 50 us each). changes_max: changes of one answer in one
     step, and rows on the way to them. archive_rows_max: rows of history that one answer from scratch takes
-    in.
+    in. analyze_rows_max: rows of all windows of a query that EXPLAIN ANALYZE evaluates.
     """
 
     sql_bytes_max: int = 64 * 1024
@@ -52,6 +52,7 @@ class Limits:
     summary_zones_max: int = 20_000
     changes_max: int = 1_000_000
     archive_rows_max: int = 20_000_000
+    analyze_rows_max: int = 20_000_000
 
 
 DEFAULT_LIMITS = Limits()

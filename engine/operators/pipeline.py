@@ -36,6 +36,7 @@ from engine.language.query import (
 )
 from engine.model.answer import AnswerColumns
 from engine.model.batch import Column
+from engine.model.interruption import may_go_on
 from engine.model.lazy_columns import LazyColumns
 from engine.model.limits import DEFAULT_LIMITS, Limits
 from engine.model.source import SourceName
@@ -60,6 +61,9 @@ from tureen.errors import LimitExceeded
 
 Completion = Callable[[Aggregate, Relation, Relation], Relation]
 """Of an aggregate, the rows that it is over and what it gives of them: the same groups with other values."""
+
+
+Reached = Callable[[Relation], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,11 +144,12 @@ def relation_of(
     limits: Limits = DEFAULT_LIMITS,
     streams: StreamSource | None = None,
     composites: CompositeSource | None = None,
+    reached: Reached | None = None,
 ) -> Relation:
     """What a query's stages give, which may be none, before it becomes a table. composites: as
-    :func:`evaluate` has them. Raises LimitExceeded.
+    :func:`evaluate` has them. reached: is told what the scan gives, and each stage. Raises LimitExceeded.
     """
-    return _Run(at, limits, streams).relation(query, None, composites)
+    return _Run(at, limits, streams).relation(query, None, composites, reached)
 
 
 def complete_from_of(
@@ -176,23 +181,32 @@ class _Run:
         self.complete_from_ms: int | None = None
 
     def relation(
-        self, query: Query, kept: KeptAggregate | None = None, composites: CompositeSource | None = None
+        self,
+        query: Query,
+        kept: KeptAggregate | None = None,
+        composites: CompositeSource | None = None,
+        reached: Reached | None = None,
     ) -> Relation:
-        """What the last stage gives."""
+        """What the last stage gives. reached: as :func:`relation_of` has it, without composites."""
         stages: Sequence[Stage] = query.stages
         last = query.last_stream
         if last is not None:
-            return self._above(stages[last + 1 :], self._streamed(query, last))
+            streamed = self._streamed(query, last, reached)
+            if reached is not None:
+                reached(streamed)
+            return self._above(stages[last + 1 :], streamed, reached)
         relation = None if kept is None else self._kept(kept, query)
-        if relation is None:
+        if relation is None and reached is None:
             relation = self._counted(query)
         if relation is not None:
             stages = stages[1:]
         else:
             relation = self._scanned(query)
+            if reached is not None:
+                reached(relation)
             if composites is not None:
                 relation, stages = self._leading(query, relation, composites)
-        return self._above(stages, relation)
+        return self._above(stages, relation, reached)
 
     def completed(self, query: Query, completion: Completion) -> Relation:
         """What the last stage gives where the first one, an aggregate, is completed."""
@@ -202,18 +216,22 @@ class _Run:
         found = self._stage(first, scanned, None)
         return self._above(query.stages[1:], completion(first, scanned, found))
 
-    def _above(self, stages: Sequence[Stage], relation: Relation) -> Relation:
+    def _above(self, stages: Sequence[Stage], relation: Relation, reached: Reached | None = None) -> Relation:
         for place, stage in enumerate(stages):
-            following = stages[place + 1] if place + 1 < len(stages) else None
+            may_go_on()
+            alone = reached is not None or place + 1 == len(stages)
+            following = None if alone else stages[place + 1]
             relation = self._stage(stage, relation, following)
+            if reached is not None:
+                reached(relation)
         return relation
 
-    def _streamed(self, query: Query, place: int) -> Relation:
+    def _streamed(self, query: Query, place: int, reached: Reached | None = None) -> Relation:
         """What a stage gives that makes a stream of those below. Errors are those that they meet now."""
         below, stage = replace(query, stages=query.stages[:place]), query.stages[place]
         assert isinstance(stage, Streamed)
         assert self._streams is not None
-        self.relation(below)
+        self.relation(below, reached=reached)
         elements = self._streams(below, stage, self._at, self._limits)
         self._complete_from(elements.complete_from_ms)
         return elements.relation

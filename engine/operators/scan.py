@@ -17,6 +17,7 @@ from engine.language.evaluate import truth
 from engine.language.expressions import Expression, reads_made
 from engine.language.query import Scan
 from engine.model.batch import BoolArray, Column, Int64Array
+from engine.model.interruption import may_go_on
 from engine.model.lazy_columns import readable
 from engine.operators.assignment import (
     Assigned,
@@ -182,6 +183,7 @@ class ScanAt:
         slot = self.slot_of(predicate)
         found = []
         for part, where in places:
+            may_go_on()
             if slot is not None and slot not in part.matches.owed:
                 first, last = int(where[0]), int(where[-1]) + 1
                 accepted = np.zeros(last - first, np.bool_)
@@ -240,6 +242,7 @@ class ScanAt:
 
     def _evaluated(self, predicate: Expression, part: SegmentView, first: int, last: int) -> Int64Array:
         """Places of a part that a predicate accepts, worked out from the rows."""
+        may_go_on()
         schema = self.rows.schema
         rows = part.batch(schema) if reads_made(predicate, len(schema)) else part.values(schema)
         return first + np.flatnonzero(self._true(predicate, readable(rows.slice(first, last)), last - first))

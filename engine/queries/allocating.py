@@ -21,7 +21,7 @@ from engine.overload.precision.of_queries import QueriesProblem, Reader, Store, 
 from engine.overload.precision.problem import Allocation
 from engine.overload.room import Room, allotment_of, rooms_of
 from engine.queries.copies import copies_in
-from engine.queries.explain import estimated_rows
+from engine.queries.estimated_rows import estimated_rows
 from engine.queries.footprint import held_by
 from engine.queries.statistics import statistics_of
 from engine.sources.source import Source

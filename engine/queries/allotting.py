@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 from engine.changes.output import continues
 from engine.language.query import Query
 from engine.language.templates import FixedQuery, Read
@@ -16,9 +18,30 @@ from engine.overload.precision.shape import Reads
 from engine.overload.room import require_room
 from engine.queries.catalogue import Catalogue
 from engine.queries.coming import Coming
+from engine.queries.plan_inputs import SourcesAt
 from engine.queries.registrations import bound
 from engine.standing.query import Allotted, StandingQuery
 from tureen.errors import AllotmentRefused
+
+
+@dataclass(frozen=True, slots=True)
+class GivenLess:
+    """A standing query as it would be with an allotment. sources: as they stand; None: it is given all."""
+
+    allotment: Allotment
+    standing: StandingQuery
+    query: Query
+    sources: SourcesAt | None
+
+    def expecting(self) -> Allotment:
+        """The allotment with the precision that its answer may then expect. Any thread; rows of each scan are
+        looked at, up to some thousands. Raises AllotmentRefused.
+        """
+        if self.sources is None:
+            return self.allotment
+        expected = self.sources.expected(self.standing.asked, self.query)
+        require_tolerated(self.standing.tolerance, expected, reads_of(self.standing.asked))
+        return replace(self.allotment, expected=expected)
 
 
 def allotted(

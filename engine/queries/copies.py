@@ -6,7 +6,7 @@ look is taken when it is asked for; other stages cost nothing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import replace
 
 from engine.dataflow.cost.flows import compared_copies, of_query, values_above
@@ -27,6 +27,12 @@ def copies_in(sources: Mapping[SourceName, Source]) -> CopiesOf:
         if not made:
             made.append(statistics_of(sources))
         return made[0]
+
+    return copies_by(known, tables)
+
+
+def copies_by(known: Callable[[], Statistics], tables: Container[SourceName]) -> CopiesOf:
+    """By what is known of rows, once it is asked for. tables: which sources are."""
 
     def copies_of(query: Query, place: int) -> Copies | None:
         stage = query.stages[place]

@@ -7,58 +7,70 @@ evaluates the query once, each stage timed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 from engine.changes.operator import operator_over, operator_rule
 from engine.changes.result_key import result_key
 from engine.dataflow.graph import STREAMS
-from engine.dataflow.operator_tree import OperatorTree
+from engine.dataflow.operator_tree import ExpectedOf, OperatorTree
+from engine.dataflow.plan import Plan as DataflowPlan
 from engine.dataflow.strategy_plan import Explained, StrategyPlan
 from engine.eddy.eddy import Timer
 from engine.eddy.statistics import ModuleStatistics
+from engine.language.expressions import Expression
 from engine.language.query import (
     Aggregate,
-    Distinct,
     Emit,
     Filter,
-    Join,
-    Limit,
     Project,
     Query,
-    RowNumber,
     Scan,
-    SemiJoin,
-    SetOperation,
-    Stage,
 )
 from engine.language.render import render_expression, render_scan, render_stage
 from engine.language.update_patterns import update_patterns
 from engine.model.approximation import Expected
 from engine.model.changes import Operator
 from engine.model.limits import Limits
-from engine.model.maintenance import Costs, Maintenance, MaintenanceChoice
+from engine.model.maintenance import Costs, Maintenance
 from engine.model.source import SourceName, Stream
 from engine.model.tolerance import WEIGHT_DEFAULT
 from engine.operators.chain import CompositeSource
 from engine.operators.pipeline import relation_of
 from engine.operators.relation import Relation
-from engine.operators.scan import ScanAt, is_range
-from engine.overload.precision.of_query import CopiesOf, approximate_steps
+from engine.operators.scan import ScanAt
+from engine.overload.precision.of_query import approximate_steps
 from engine.promising.found import FoundPairs
+from engine.queries.estimated_rows import estimated_rows, ordinals
+from engine.queries.plan_inputs import PlanInputs
 from engine.queries.plan_preference import PlanPreference
-from engine.results.found_answers import Found, evaluate_found, found_at
-from engine.standing.query import StandingQuery
-from engine.stems.query_stem import QueryStem
+from engine.results.found_answers import evaluate_found, found_at
+from engine.stems.factors import Factors, factors
 from engine.windows.clauses import UNBOUNDED
+from tureen.errors import LimitExceeded
 
-FILTERED, GROUPED, KEPT_ONCE, JOINED, TOPPED = 1 / 3, 0.1, 0.5, 0.5, 0.1
-"""Shares of rows that are taken to leave a filter, an aggregate with keys, DISTINCT, a semi-join, a top n; of
-pairs, by a join without keys: as a filter."""
 
-SAMPLED_ROWS = 4_096
-"""So many of the last rows tell how many match where no matches are kept."""
+class Standing(Protocol):
+    """Knows the operators and the predicates that stand."""
+
+    def operators(
+        self, plan: DataflowPlan, sources: Sequence[SourceName], expected_of: ExpectedOf
+    ) -> OperatorTree:
+        """The operators of a plan, with what those that are there keep."""
+        ...
+
+    def holders(self, predicates: Sequence[tuple[SourceName, Expression, Factors]]) -> list[int]:
+        """How many queries have each of these predicates."""
+        ...
+
+
+Told = tuple[OperatorTree, list[int]]
+Ask = Callable[[Callable[[Standing], Told]], Told]
+
+
+TWICE_NS = 200_000_000
+"""What ANALYZE evaluates in less is evaluated once more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,33 +165,38 @@ class Plan:
         return asdict(self)
 
 
-def explain(
-    query: Query,
-    streams: Mapping[SourceName, Stream],
-    standing: StandingQuery | None,
-    choice: MaintenanceChoice,
-    stems: Mapping[SourceName, QueryStem],
-    at: Mapping[SourceName, ScanAt],
-    costs: Costs | None,
-    limits: Limits,
-    timer: Timer | None,
-    joined: Mapping[str, tuple[ModuleStatistics, ...]],
-    waits_for: tuple[str, ...],
-    graph: Explained,
-    late: Mapping[SourceName, float],
-    readers: Mapping[SourceName, int],
-    preference: PlanPreference | None,
-    found: Found,
-    copies_of: CopiesOf,
-    *,
-    followed: bool,
-) -> Plan:
-    """The plan. streams: those it reads, tables too. standing: None for a query that is not registered.
-    timer: to ANALYZE. joined: the modules of the join that it shares. waits_for: streams without a NOW.
-    graph: the operators of its changes. late: the share of rows of each source that came too late.
-    readers: how many queries read each. preference: of a query that has one; found: for it so far.
-    followed: it emits them, or somebody follows it.
+def planned(inputs: PlanInputs, ask: Ask, timer: Timer | None) -> Plan:
+    """The plan, in any thread. ask: has the engine asked between two steps, and waits for what it says, in
+    O(operators + constants of the query). timer: to ANALYZE. Raises as :func:`explain`.
     """
+    strategy = inputs.strategy
+    way = strategy.way()
+    expected_of, operators = inputs.sources.expected_of(way.query, inputs.asked), strategy.plan(way)
+    others = [
+        (one.source, one.predicate, factors(one.predicate)) for one in inputs.predicates if one.others is None
+    ]
+    tree, counts = ask(
+        lambda engine: (
+            engine.operators(operators, way.query.sources, expected_of),
+            engine.holders(others) if others else [],
+        )
+    )
+    known = iter(counts)
+    predicates = tuple(
+        replace(one, others=next(known)) if one.others is None else one for one in inputs.predicates
+    )
+    return explain(replace(inputs, predicates=predicates), strategy.explained(way, tree), timer)
+
+
+def explain(inputs: PlanInputs, graph: Explained, timer: Timer | None) -> Plan:
+    """The plan. graph: the operators of its changes. timer: to ANALYZE.
+
+    Raises LimitExceeded, and what the caller ends the work with (:mod:`engine.model.interruption`).
+    """
+    query, standing, streams, limits = inputs.query, inputs.standing, inputs.streams, inputs.sources.limits
+    at, costs = inputs.setting.at, inputs.planner.costs
+    if standing is not None:
+        at = standing.at(at)
     rows = list(estimated_rows(query, at))
     tables = {name: stream for name, stream in streams.items() if stream.is_table}
     key = result_key(query, streams)
@@ -189,9 +206,13 @@ def explain(
             zip(_lines(query), update_patterns(query, tables), rows, strict=True)
         )
     ]
-    asked = None if standing is None or standing.allotted is None else standing.asked
+    asked = inputs.asked
     precision = approximate_steps(
-        query, lambda inner: list(estimated_rows(inner, at)), late, asked, copies_of
+        query,
+        lambda inner: list(estimated_rows(inner, at)),
+        inputs.sources.late,
+        asked,
+        inputs.sources.copies_of,
     )
     if precision is not None:
         places = range(len(steps)) if asked is None else _places(asked, query)
@@ -199,6 +220,7 @@ def explain(
             replace(step, expected=one.expected)
             for step, one in zip(steps, (precision[place] for place in places), strict=True)
         ]
+    preference, found = inputs.preference, inputs.found
     if timer is not None:
         composites = found if preference is not None and isinstance(found, FoundPairs) else None
         seen = at if preference is None else found_at(query, at, found)
@@ -210,6 +232,8 @@ def explain(
             replace(step, actual_rows=count, actual_ns=spent)
             for step, (count, spent) in zip(steps, times, strict=True)
         ]
+    choice = inputs.choice()
+    inputs.require_slots()
     return Plan(
         standing.query_id if standing is not None else None,
         query.sources,
@@ -217,18 +241,21 @@ def explain(
         choice.maintenance,
         choice.reason,
         standing is not None and standing.paused,
-        tuple(_predicates(query, standing, stems)),
+        tuple(
+            PlanPredicate(one.source, render_expression(one.predicate), one.facts, one.others or 0)
+            for one in inputs.predicates
+        ),
         tuple(steps),
-        {f"query-stem/{name}": stems[name].statistics() for name in query.sources} | dict(joined),
-        waits_for,
+        inputs.modules,
+        inputs.waits_for,
         operator_over(query, streams),
         operator_rule(query, streams),
         query.emit,
         None if key is None else tuple(query.columns[place][0] for place in key),
-        followed,
+        inputs.followed,
         graph.tree,
         graph.strategy,
-        tuple(_view(scan, at[scan.source], readers[scan.source]) for scan in query.scans()),
+        tuple(_view(scan, at[scan.source], inputs.readers[scan.source]) for scan in query.scans()),
         _is_as_from_now(query, streams),
         (query if standing is None else standing).tolerance.named(),
         (query.weight or WEIGHT_DEFAULT) if standing is None else standing.weight,
@@ -270,80 +297,9 @@ def _lines(query: Query) -> Iterable[tuple[str, ...]]:
         yield (first, *(line.removeprefix("  ") for line in inside))
 
 
-def _predicates(
-    query: Query, standing: StandingQuery | None, stems: Mapping[SourceName, QueryStem]
-) -> Iterable[PlanPredicate]:
-    for source, predicate in query.predicates():
-        slot = None if standing is None else standing.slot_of(source, predicate)
-        facts = {} if slot is None else stems[source].explain(slot)
-        others = stems[source].holders_of(predicate) - (slot is not None)
-        yield PlanPredicate(source, render_expression(predicate), facts, max(0, others))
-
-
-def estimated_rows(query: Query, at: Mapping[SourceName, ScanAt]) -> Iterable[float]:
-    """Of the scan, then of each stage."""
-    rows = _scanned(query.scan, at[query.source])
-    yield rows
-    for stage in query.stages:
-        rows = _left(stage, rows, at)
-        yield rows
-
-
-def _range(scan: Scan, at: ScanAt) -> tuple[int, int]:
-    """The ordinals among which the rows of a scan are."""
-    if is_range(scan):
-        window = at.window(scan)
-        return window.start, window.stop
-    return at.rows.base, at.end
-
-
 def _view(scan: Scan, at: ScanAt, queries: int) -> PlanView:
-    begin, end = _range(scan, at)
+    begin, end = ordinals(scan, at)
     return PlanView(scan.source, begin, end, at.rows.base, at.rows.end, queries)
-
-
-def _scanned(scan: Scan, at: ScanAt) -> float:
-    predicate = scan.predicate
-    start, stop = _range(scan, at)
-    if predicate is None or at.slot_of(predicate) is not None:
-        return at.count(predicate, start, stop)
-    sampled = min(SAMPLED_ROWS, stop - start)
-    return (stop - start) * at.count(predicate, stop - sampled, stop) / max(1, sampled)
-
-
-def _left(stage: Stage, rows: float, at: Mapping[SourceName, ScanAt]) -> float:
-    match stage:
-        case Join(inner, kind, keys):
-            *_, others = estimated_rows(inner, at)
-            if kind in ("semi", "anti"):
-                return rows * JOINED
-            found = max(rows, others) if keys else rows * others * FILTERED
-            return max(
-                found, rows if kind in ("left", "full") else 0, others if kind in ("right", "full") else 0
-            )
-        case SetOperation("union", inner):
-            *_, others = estimated_rows(inner, at)
-            return rows + others
-        case SetOperation(kind, inner):
-            *_, others = estimated_rows(inner, at)
-            return min(rows, others) * JOINED if kind == "intersect" else max(rows - others, rows * JOINED)
-        case Aggregate(keys=()):
-            return 1
-        case Aggregate():
-            return rows * GROUPED
-        case Filter():
-            return rows * FILTERED
-        case Distinct():
-            return rows * KEPT_ONCE
-        case SemiJoin():
-            return rows * JOINED
-        case RowNumber(count=int()):
-            return rows * TOPPED
-        case Limit(count, offset):
-            left = max(0.0, rows - offset)
-            return left if count is None else min(left, count)
-        case _:
-            return rows
 
 
 def _estimated_ns(
@@ -357,7 +313,7 @@ def _estimated_ns(
     predicate, scan_at = query.scan.predicate, at[query.source]
     if predicate is None:
         return costs.answer_ns
-    start, stop = _range(query.scan, scan_at)
+    start, stop = ordinals(query.scan, scan_at)
     kept = scan_at.slot_of(predicate) is not None
     return costs.answer_ns + (stop - start) * (costs.read_ns if kept else costs.evaluate_ns)
 
@@ -368,23 +324,43 @@ def _analyzed(
     limits: Limits,
     timer: Timer,
     composites: CompositeSource | None,
-) -> Iterable[tuple[int, int]]:
-    """(rows, nanoseconds) of the scan and each stage: of ever more stages, and what each adds."""
-    _evaluated(query, at, limits, composites)  # what is compiled at its first use is no part of a stage
-    before = 0
-    for count in range(len(query.stages) + 1):
-        began = timer()
-        relation = _evaluated(replace(query, stages=query.stages[:count]), at, limits, composites)
-        spent = timer() - began
-        yield len(relation), max(0, spent - before)
-        before = spent
+) -> list[tuple[int, int]]:
+    """(rows, nanoseconds) of the scan and each stage. What takes little is evaluated twice, since what is
+    compiled at its first use is no part of a stage. Raises LimitExceeded.
+    """
+    ranges = (ordinals(scan, at[scan.source]) for scan in query.scans())
+    rows = sum(end - begin for begin, end in ranges)
+    if rows > limits.analyze_rows_max:
+        hint = "EXPLAIN without ANALYZE estimates; or narrow the windows"
+        raise LimitExceeded("analyze_rows_max", limits.analyze_rows_max, rows, hint=hint)
+    began = timer()
+    found = _timed(query, at, limits, timer, composites)
+    return _timed(query, at, limits, timer, composites) if timer() - began < TWICE_NS else found
 
 
-def _evaluated(
-    query: Query, at: Mapping[SourceName, ScanAt], limits: Limits, composites: CompositeSource | None
-) -> Relation:
-    """A relation with all its columns, which are made when they are read."""
-    relation = relation_of(query, at, limits, STREAMS, composites)
-    for place in range(len(relation.columns)):
-        relation.columns[place]
-    return relation
+def _timed(
+    query: Query,
+    at: Mapping[SourceName, ScanAt],
+    limits: Limits,
+    timer: Timer,
+    composites: CompositeSource | None,
+) -> list[tuple[int, int]]:
+    found: list[tuple[int, int]] = []
+    before = timer()
+
+    def reached(relation: Relation) -> None:
+        nonlocal before
+        for place in range(len(relation.columns)):  # columns are made when they are read
+            relation.columns[place]
+        now = timer()
+        found.append((len(relation), max(0, now - before)))
+        before = now
+
+    if composites is None:
+        relation_of(query, at, limits, STREAMS, reached=reached)
+        return found
+    for count in range(len(query.stages) + 1):  # its leading joins are read from pairs, all at once
+        before = timer()
+        reached(relation_of(replace(query, stages=query.stages[:count]), at, limits, STREAMS, composites))
+    spent = [each for _, each in found]
+    return [(rows, max(0, ns - less)) for (rows, ns), less in zip(found, [0, *spent], strict=False)]

@@ -71,10 +71,13 @@ class Planner:
             return MaintenanceChoice(standing.maintenance, choice.shares)
         return choice
 
-    def as_it_is(self, standing: StandingQuery, setting: Setting) -> MaintenanceChoice:
-        """The present mode of a standing query, weighed as if it came now."""
+    def as_it_is(
+        self, standing: StandingQuery, setting: Setting, *, unaffordable: bool = False
+    ) -> MaintenanceChoice:
+        """The present mode of a standing query, weighed as if it came now. unaffordable: as in the choice."""
         weighed = self.first(standing.query, setting)
-        return MaintenanceChoice(standing.maintenance, weighed.shares, asked_for=not is_left_open(standing))
+        asked_for = not is_left_open(standing)
+        return MaintenanceChoice(standing.maintenance, weighed.shares, asked_for, unaffordable)
 
     def _held(self, query: Query, setting: Setting) -> int | None:
         """How many rows the windows hold; None where nothing can be weighed."""

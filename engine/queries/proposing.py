@@ -12,8 +12,8 @@ from engine.operators.scan import ScanAt
 from engine.overload.proposals.proposal import Proposal
 from engine.overload.proposals.propose import propose
 from engine.overload.proposals.sources_in_text import Catalogue
-from engine.queries.explain import estimated_rows
-from engine.sources.source import Source
+from engine.queries.estimated_rows import estimated_rows
+from engine.results.source_view import SourceView
 
 ROW_BYTES = 64.0
 """Of a row of a source that holds none yet."""
@@ -26,7 +26,7 @@ def proposals_for(
     query: Query,
     sql: str,
     catalogue: Catalogue,
-    sources: Mapping[SourceName, Source],
+    sources: Mapping[SourceName, SourceView],
     at: Mapping[SourceName, ScanAt],
     limits: Limits,
     bind: Callable[[str], Query],
@@ -48,9 +48,9 @@ def proposals_for(
     )
 
 
-def _row_bytes(source: Source) -> float:
+def _row_bytes(source: SourceView) -> float:
     """Of its columns, its instant and where it comes from; strings that tables hold are not in it."""
-    parts = source.rows.rows().parts
+    parts = source.rows.parts
     if not parts:
         return ROW_BYTES
     return ORIGIN_BYTES + float(sum(column.values.itemsize for column in parts[-1].columns))

@@ -8,22 +8,21 @@ with a preference none of that is kept, but what their groups found (:mod:`engin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 
 from sortedcontainers import SortedList
 
 from engine.changes.marks import Mark
 from engine.changes.transition import SourceTransition, Transition
-from engine.dataflow.operator_tree import ExpectedOf
-from engine.dataflow.strategy_plan import Explained
 from engine.eddy.eddy import Timer
 from engine.joins.group import JoinGroup
 from engine.joins.joins import Joins
 from engine.joins.key_index import KeyIndexes
 from engine.joins.shape import Shape
 from engine.language.expressions import Expression
-from engine.language.query import Query, Scan, Stage
+from engine.language.query import Query
 from engine.language.templates import FixedQuery
 from engine.model.approximation import Expected
 from engine.model.attributes import Attribute
@@ -33,23 +32,20 @@ from engine.model.limits import Limits
 from engine.model.maintenance import Maintenance, QueryOptions
 from engine.model.source import SourceName
 from engine.model.step import Registration
-from engine.model.tolerance import Tolerance
 from engine.model.usage import Stopwatch, Usage
 from engine.operators.maintained.ranked_aggregates import RankedAggregates
 from engine.operators.scan import ScanAt
-from engine.overload.precision.of_query import approximate_operators, shape_of_query, shares_given
-from engine.overload.proposals.proposal import Proposal
-from engine.overload.proposals.sources_in_text import Catalogue
 from engine.queries.allowance import Allowance
 from engine.queries.coming import Coming
-from engine.queries.copies import copies_in
-from engine.queries.explain import Plan, estimated_rows, explain
+from engine.queries.copies import copies_by
 from engine.queries.measuring import measured
+from engine.queries.plan_inputs import HeldPredicate, PlanInputs, SourcesAt
 from engine.queries.plan_preference import PlanPreference, plan_preference
 from engine.queries.planner import Planner, Setting
 from engine.queries.preparing import needs_matches
 from engine.queries.promising import Numbered, Numbers, SetGroups, member_of
-from engine.queries.proposing import proposals_for
+from engine.queries.statistics import statistics_of
+from engine.queries.strategist import StrategyInputs
 from engine.results.estimated_aggregates import unscaled_calls
 from engine.results.found_answers import NOTHING_YET, kept_found
 from engine.results.kept import KeptAnswers
@@ -65,6 +61,9 @@ from engine.windows.retention import Hold, reach_ms
 
 Predicates = tuple[tuple[SourceName, Expression | Factors], ...]
 """Of a query, with their sources."""
+
+
+NOTHING_SHED: Mapping[SourceName, float] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -591,110 +590,71 @@ class SourceSet:
     def _setting(self) -> Setting:
         return Setting({name: source.meter for name, source in self.sources.items()}, self._seen().at)
 
-    def proposals(
-        self,
-        query: Query,
-        sql: str,
-        catalogue: Catalogue,
-        bind: Callable[[str], Query],
-        tolerance: Tolerance,
-    ) -> tuple[Proposal, ...]:
-        """Other texts that use less, for a query over these sources that ``sql`` means. tolerance: what it
-        allows.
+    def sources_at(self, shed: Mapping[SourceName, float] = NOTHING_SHED) -> SourcesAt:
+        """The sources as they stand, to estimate by. shed: the share of rows due, missed as late rows
+        are. O(sources).
         """
-        at = self._setting().at
-        return proposals_for(query, sql, catalogue, self.sources, at, self._limits, bind, tolerance)
-
-    def expected_of(self, query: Query, asked: Query | None) -> ExpectedOf:
-        """What the operators of a query over these sources may expect to give. asked: what was registered,
-        where that is more. To be asked while the query is there.
-        """
-        at = self._setting().at
-        late = {name: source.late_share for name, source in self.sources.items()}
-        copies = copies_in(self.sources)
-        told = approximate_operators(
-            query, lambda inner: list(estimated_rows(inner, at)), late, asked, copies
-        )
-        found = {id(of): one for of, one in told}  # equal ones may stand over other inputs
-
-        def expected(of: Scan | Stage) -> Expected | None:
-            one = found.get(id(of))
-            return None if one is None else one.expected
-
-        return expected
-
-    def measured(self, standing: StandingQuery, shed: Mapping[SourceName, float]) -> Expected:
-        """How precise an answer is by the rows that are there. shed: of sources, the share of rows due."""
-        at = self._setting().at
-        return measured(standing, self.sources, lambda query: list(estimated_rows(query, at)), shed)
-
-    def expected(self, asked: Query, less: Query, shed: Mapping[SourceName, float]) -> Expected:
-        """What an answer may expect that is that of ``less``, where another query is asked. shed: as of
-        :meth:`measured`.
-        """
-        at = self._setting().at
+        seen = self._seen()
         late = {
             name: 1.0 - (1.0 - source.late_share) * (1.0 - shed.get(name, 0.0))
             for name, source in self.sources.items()
         }
-        shape = shape_of_query(
-            asked, lambda query: list(estimated_rows(query, at)), late, copies_of=copies_in(self.sources)
-        )
-        shares = shares_given(asked, less)
-        return Expected() if shares is None else shape.expected(shares)[-1].expected
+        tables = [name for name, source in self.sources.items() if source.stream.is_table]
+        known = statistics_of(self.sources)
+        return SourcesAt(seen.sources, seen.at, late, self._limits, copies_by(lambda: known, tables))
 
-    def explain(
+    def measured(self, standing: StandingQuery, shed: Mapping[SourceName, float]) -> Expected:
+        """How precise an answer is by the rows that are there. shed: of sources, the share of rows due."""
+        return measured(standing, self.sources, self.sources_at().rows_of, shed)
+
+    def plan_inputs(
         self,
         query: Query,
         standing: StandingQuery | None,
-        timer: Timer | None,
-        graph: Explained,
+        strategy: StrategyInputs,
         readers: Mapping[SourceName, int],
         *,
         followed: bool,
-    ) -> Plan:
-        """The plan of a query over these sources. graph: the operators of its changes. readers: how many
-        queries read each source. followed: it is.
+    ) -> PlanInputs:
+        """What the plan of a query over these sources is made of. readers: how many queries read each source.
+        followed: it is. O(sources + size of the query).
         """
         setting = self._setting()
-        if standing is None:
-            at: Mapping[SourceName, ScanAt] = setting.at
-            choice = self._planner.first(query, setting)
-        else:
-            at = standing.at(setting.at)
-            choice = self._planner.as_it_is(standing, setting)
-            if standing.query_id in self._unaffordable:
-                choice = replace(choice, unaffordable=True)
-        stems = {name: source.queries for name, source in self.sources.items()}
         group = self._joins.group_of(query)
-        joined = {} if group is None else {f"join/{self._name(group)}": group.statistics()}
-        waits_for = tuple(
-            name
-            for name, source in self._seen().sources.items()
-            if source.now_ms is None and not source.stream.is_table
-        )
-        costs, limits = self._planner.costs, self._limits
-        streams = {name: source.stream for name, source in self.sources.items()}
-        return explain(
+        modules = {f"query-stem/{name}": self.sources[name].queries.statistics() for name in query.sources}
+        if group is not None:
+            modules[f"join/{self._name(group)}"] = group.statistics()
+        return PlanInputs(
             query,
-            streams,
             standing,
-            choice,
-            stems,
-            at,
-            costs,
-            limits,
-            timer,
-            joined,
-            waits_for,
-            graph,
-            {name: source.late_share for name, source in self.sources.items()},
+            {name: source.stream for name, source in self.sources.items()},
+            self.sources_at(),
+            Setting({name: copy(meter) for name, meter in setting.meters.items()}, setting.at),
+            self._planner,
+            standing is not None and standing.query_id in self._unaffordable,
+            tuple(self._held_predicates(query, standing)),
+            modules,
+            tuple(
+                name
+                for name, source in self._seen().sources.items()
+                if source.now_ms is None and not source.stream.is_table
+            ),
             readers,
             self._plan_preference(query, standing),
             NOTHING_YET if standing is None else self.promising.found().get(standing.query_id, NOTHING_YET),
-            copies_in(self.sources),
-            followed=followed,
+            followed,
+            strategy,
         )
+
+    def _held_predicates(self, query: Query, standing: StandingQuery | None) -> Iterator[HeldPredicate]:
+        for source, predicate in query.predicates():
+            stem = self.sources[source].queries
+            slot = None if standing is None else standing.slot_of(source, predicate)
+            if slot is None:
+                yield HeldPredicate(source, predicate, {}, None)
+            else:
+                others = int(stem.holders[slot]) - 1
+                yield HeldPredicate(source, predicate, stem.explain(slot), others)
 
     def _plan_preference(self, query: Query, standing: StandingQuery | None) -> PlanPreference | None:
         """Where the rows of a query with a preference come from."""

@@ -15,10 +15,13 @@ from engine.dataflow.choice import Choice, choose
 from engine.dataflow.cost.estimate import Estimate, estimate
 from engine.dataflow.cost.flows import most_rows
 from engine.dataflow.cost.statistics import Statistics
+from engine.dataflow.graph import operators_of
+from engine.dataflow.operator_tree import OperatorTree
 from engine.dataflow.physical import physical
-from engine.dataflow.plan import is_selection, plan_of, shape_of
+from engine.dataflow.plan import Plan, is_selection, plan_of, shape_of
 from engine.dataflow.policy import ONE_STORE, Policy
 from engine.dataflow.rewrites import alternatives
+from engine.dataflow.strategy_plan import Explained, strategy_of, with_costs
 from engine.language.query import Query
 from engine.model.changes import Operator
 from engine.model.maintenance import QueryOptions, UnitCosts
@@ -69,48 +72,23 @@ class Strategist:
         self._units = units
         self._known: dict[SetKey, _Known] = {}
 
+    def over(self, query: Query) -> Weighing:
+        """What weighs ways of a query while its sources stand as they do now. O(sources)."""
+        streams = {name: self._sources[name].stream for name in query.sources}
+        if self._units is None:
+            return Weighing(streams, None, None, self._settings)
+        return Weighing(streams, self._units, self._known_of(set_key(query.sources)), self._settings)
+
     def way(self, query: Query, operator: Operator, options: QueryOptions, present: Way | None = None) -> Way:
         """The way for a query. present: the one it has, which stays unless another is much cheaper."""
-        asked_for = Policy.asked_for(options)
-        if self._units is None or operator == "rstream" or (asked_for is None and is_selection(query)):
-            return Way(query, ONE_STORE if asked_for is None or operator == "rstream" else asked_for)
-        choice = self._choice(query, options, present, self._units)
-        chosen = choice.chosen
-        texts = alternatives(query, self._streams(query))
-        text = next(text for text, rules in texts if rules == chosen.rules)
-        return Way(text, chosen.policy, choice)
-
-    def weigh(self, query: Query, policy: Policy) -> Estimate | None:
-        """What a way costs; None where nothing was measured."""
-        if self._units is None:
-            return None
-        tables = frozenset(name for name, stream in self._streams(query).items() if stream.is_table)
-        known = self._known_of(set_key(query.sources)).statistics
-        return estimate(physical(plan_of(query, tables), policy), known, self._units, tables, self._settings)
+        return self.over(query).way(query, operator, options, present)
 
     def most_rows(self, query: Query) -> float:
         """About how many rows are there at most on an edge of its plan: its operators keep them, or meet
         them.
         """
-        tables = frozenset(name for name, stream in self._streams(query).items() if stream.is_table)
-        return most_rows(query, tables, self._known_of(set_key(query.sources)).statistics)
-
-    def _choice(self, query: Query, options: QueryOptions, present: Way | None, units: UnitCosts) -> Choice:
-        streams = self._streams(query)
-        known = self._known_of(set_key(query.sources))
-        tables = frozenset(name for name, stream in streams.items() if stream.is_table)
-        stands = None if present is None else present.stands
-        asked_for = options.strategy, options.structure, options.partitions
-        key = shape_of(plan_of(query, tables)), asked_for, stands
-        found = known.choices.get(key)
-        if found is None:
-            found = choose(query, streams, known.statistics, units, options, stands, self._settings)
-            if len(known.choices) < SHAPES_MAX:
-                known.choices[key] = found
-        return found
-
-    def _streams(self, query: Query) -> dict[SourceName, Stream]:
-        return {name: self._sources[name].stream for name in query.sources}
+        known = self._known_of(set_key(query.sources)).statistics
+        return most_rows(query, self.over(query).tables, known)
 
     def _known_of(self, key: SetKey) -> _Known:
         sources = {name: self._sources[name] for name in key}
@@ -123,3 +101,88 @@ class Strategist:
         if known is None or known.stands != stands:
             known = self._known[key] = _Known(stands, statistics_of(sources), {})
         return known
+
+
+@dataclass(frozen=True, slots=True)
+class Weighing:
+    """Ways of a query over sources that stand still. It reads views alone, and what several find at once is
+    the same, so it may be used in any thread.
+
+    units, known: None where nothing was measured. settings: what state is made with.
+    """
+
+    streams: Mapping[SourceName, Stream]
+    units: UnitCosts | None
+    known: _Known | None
+    settings: StateSettings
+
+    def way(self, query: Query, operator: Operator, options: QueryOptions, present: Way | None = None) -> Way:
+        """As :meth:`Strategist.way`. Rows of each scan are looked at, up to some thousands."""
+        asked_for = Policy.asked_for(options)
+        if self.units is None or operator == "rstream" or (asked_for is None and is_selection(query)):
+            return Way(query, ONE_STORE if asked_for is None or operator == "rstream" else asked_for)
+        choice = self._choice(query, options, present, self.units)
+        chosen = choice.chosen
+        texts = alternatives(query, self.streams)
+        text = next(text for text, rules in texts if rules == chosen.rules)
+        return Way(text, chosen.policy, choice)
+
+    def weigh(self, query: Query, policy: Policy) -> Estimate | None:
+        """What a way costs; None where nothing was measured."""
+        if self.units is None or self.known is None:
+            return None
+        tables = self.tables
+        made = physical(plan_of(query, tables), policy)
+        return estimate(made, self.known.statistics, self.units, tables, self.settings)
+
+    def _choice(self, query: Query, options: QueryOptions, present: Way | None, units: UnitCosts) -> Choice:
+        assert self.known is not None
+        stands = None if present is None else present.stands
+        asked_for = options.strategy, options.structure, options.partitions
+        key = shape_of(plan_of(query, self.tables)), asked_for, stands
+        choices = self.known.choices
+        found = choices.get(key)
+        if found is None:
+            statistics = self.known.statistics
+            found = choose(query, self.streams, statistics, units, options, stands, self.settings)
+            if len(choices) < SHAPES_MAX:
+                choices[key] = found
+        return found
+
+    @property
+    def tables(self) -> frozenset[SourceName]:
+        """Which of the sources are."""
+        return frozenset(name for name, stream in self.streams.items() if stream.is_table)
+
+
+@dataclass(frozen=True, slots=True)
+class StrategyInputs:
+    """What the strategy of a query's changes is chosen by, as it stood between two steps. present: the way it
+    is worked out now, policy: of its operators in the graph; None: it is not followed.
+    """
+
+    query: Query
+    operator: Operator
+    options: QueryOptions
+    present: Way | None
+    policy: Policy | None
+    weighing: Weighing
+
+    def way(self) -> Way:
+        """The way that its changes come, or would if it were followed. Any thread."""
+        way = self.weighing.way(self.query, self.operator, self.options, self.present)
+        if self.present is None or self.policy is None:
+            return way
+        return Way(self.present.query, self.policy, way.choice)
+
+    def plan(self, way: Way) -> Plan:
+        """The operators of that way. Any thread."""
+        streams = self.weighing.streams
+        return operators_of(way.query, self.operator, way.policy, self.weighing.tables, streams)
+
+    def explained(self, way: Way, tree: OperatorTree) -> Explained:
+        """The operators of that way with what each costs, and why they are these. Any thread."""
+        cost = None if self.operator == "rstream" else self.weighing.weigh(way.query, way.policy)
+        if cost is not None:
+            tree = with_costs(tree, cost)
+        return Explained(tree, strategy_of(way.policy, way.choice, cost))

@@ -7,7 +7,7 @@ begins to follow begins anywhere, and a replay tells the same.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -23,9 +23,9 @@ from engine.changes.transition import NEVER
 from engine.dataflow.buffers.settings import StateSettings
 from engine.dataflow.graph import Graph
 from engine.dataflow.isolation import advanced, remade
-from engine.dataflow.operator_tree import ExpectedOf
+from engine.dataflow.operator_tree import ExpectedOf, OperatorTree
+from engine.dataflow.plan import Plan
 from engine.dataflow.releases.held_rows import Gone
-from engine.dataflow.strategy_plan import Explained, strategy_of, with_costs
 from engine.dataflow.strategy_state import ByStrategy, summed
 from engine.language.query import Query
 from engine.model.changes import Changes, Occasion, Operator
@@ -39,7 +39,7 @@ from engine.model.usage import Stopwatch, Usage
 from engine.queries.nursery import Nursery
 from engine.queries.source_set import SourceSet
 from engine.queries.source_sets import SourceSets
-from engine.queries.strategist import Strategist, Way
+from engine.queries.strategist import Strategist, StrategyInputs, Way
 from engine.results.view import SetView, View
 from engine.sources.source import Source
 from engine.standing.query import SetKey, StandingQuery, set_key
@@ -483,30 +483,25 @@ class Subscriptions:
         tables = frozenset(name for name, stream in streams.items() if stream.is_table)
         return Graph(tables, self._watch.clock, streams, self._settings)
 
-    def explain(
-        self,
-        query: Query,
-        standing: StandingQuery | None = None,
-        expected_of: Callable[[Query], ExpectedOf] = lambda _: lambda _: None,
-    ) -> Explained:
-        """The operators that the changes of a query come from, or would if it were followed, and why these.
-        standing: None for a query that is not registered. expected_of: of the query as it was rewritten.
+    def strategy_inputs(self, query: Query, standing: StandingQuery | None = None) -> StrategyInputs:
+        """What the strategy of a query's changes is chosen by, as it stands now. standing: None for a query
+        that is not registered. O(sources).
         """
-        key = set_key(query.sources)
         streams = {name: self._sources[name].stream for name in query.sources}
-        graph, operator = self._graphs.get(key) or self._empty(key), operator_over(query, streams)
         options = QueryOptions() if standing is None else QueryOptions.of(standing.registration.options)
         present = None if standing is None else self._ways.get(standing.query_id)
-        way = self._strategist.way(query, operator, options, present)
-        policy = way.policy
-        if present is not None and standing is not None and standing.query_id in graph:
+        policy, graph = None, self._graphs.get(set_key(query.sources))
+        if present is not None and standing is not None and graph is not None and standing.query_id in graph:
             policy = graph.policy_of(standing.query_id)
-            way = replace(present, choice=way.choice)
-        tree = graph.explain(way.query, operator, policy, expected_of(way.query))
-        cost = self._strategist.weigh(way.query, policy) if operator != "rstream" else None
-        if cost is not None:
-            tree = with_costs(tree, cost)
-        return Explained(tree, strategy_of(policy, way.choice, cost))
+        return StrategyInputs(
+            query, operator_over(query, streams), options, present, policy, self._strategist.over(query)
+        )
+
+    def operators(self, plan: Plan, sources: Sequence[SourceName], expected_of: ExpectedOf) -> OperatorTree:
+        """The operators of a plan over sources, with what those that are there keep. O(operators)."""
+        key = set_key(tuple(sources))
+        graph = self._graphs.get(key) or self._empty(key)
+        return graph.explain_plan(plan, sources, expected_of)
 
     # --- what steps tell --------------------------------------------------------------------------
 

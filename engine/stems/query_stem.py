@@ -232,11 +232,10 @@ class QueryStem:
                 return slot
         return None
 
-    def holders_of(self, predicate: ex.Expression) -> int:
+    def holders_of(self, predicate: ex.Expression, each: Factors) -> int:
         """How many queries hold a predicate that means the same; 0 where there is none. Nothing changes.
-        O(constants of the predicate).
+        each: the predicate taken apart. O(its constants).
         """
-        each = factors(predicate)
         if each.residuals:
             slot = self._with_residuals.get(predicate)
         else:

@@ -10,6 +10,7 @@ from engine.language.query import Join, Query, SemiJoin
 from engine.language.statements import parse
 from engine.model.limits import Limits
 from tests.language.fixtures import CATALOGUE
+from tureen.errors import LimitExceeded
 
 
 def meaning(sql: str) -> Query:
@@ -233,3 +234,18 @@ def test_a_query_tells_what_it_uses() -> None:
     both = uses("SELECT carrier FROM late WHERE carrier IN (SELECT carrier FROM carriers)")
     assert both == ("late", "carriers")
     assert uses("WITH late AS (SELECT * FROM flights) SELECT carrier FROM late") == ()
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT carrier FROM flights ORDER BY {}",
+        "SELECT carrier, ROW_NUMBER() OVER (PARTITION BY carrier ORDER BY {}) AS n FROM flights",
+    ],
+)
+def test_a_sort_has_so_many_keys(sql: str) -> None:
+    """Each is a column of all rows, so that a text of some KiB would take gigabytes."""
+    keys = [f"delay + {place}" for place in range(101)]
+    assert meaning(sql.format(", ".join(keys[:100])))
+    with pytest.raises(LimitExceeded, match="order_keys_max is 100, asked for 101"):
+        meaning(sql.format(", ".join(keys)))

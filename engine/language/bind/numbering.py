@@ -7,7 +7,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from engine.language.bind.group_windows import expanded
-from engine.language.bind.ordering import sort_key
+from engine.language.bind.ordering import require_few, sort_key
 from engine.language.bind.scalar import bind_scalar
 from engine.language.bind.scope import Scope
 from engine.language.expressions import Column, Expression
@@ -28,6 +28,7 @@ class Numbering:
         """The column of one call."""
         inside = replace(scope, numbering=None, clause="OVER")
         keys = dict.fromkeys(bind_scalar(key, inside) for key in expanded(node.args["partition"], inside))
+        require_few(node.args["order"], inside)
         order = tuple(sort_key(bind_scalar(item.this, inside), item) for item in node.args["order"])
         place = self._places.setdefault((tuple(keys), order), len(self._places))
         return Column(FIRST - place, "row_number", BIGINT)

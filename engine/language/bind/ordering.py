@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sqlglot import exp
 
+from engine.language.bind.scope import Scope
 from engine.language.expressions import Expression
 from engine.language.query import SortKey
+
+KEYS_MAX = 100
+"""Each key of a sort is a column of all its rows."""
+
+
+def require_few(items: Sequence[exp.Expr], scope: Scope) -> None:
+    """Raises LimitExceeded."""
+    if len(items) > KEYS_MAX:
+        raise scope.place(items[KEYS_MAX]).exceeded(
+            "order_keys_max", KEYS_MAX, len(items), hint="order by fewer keys"
+        )
 
 
 def sort_key(expression: Expression, item: exp.Expr) -> SortKey:

@@ -32,7 +32,7 @@ from engine.language.bind.grouping import KEYS_MAX, Grouping, holds_aggregate
 from engine.language.bind.implied import with_implied
 from engine.language.bind.joins import bind_from
 from engine.language.bind.numbering import FIRST, Numbering
-from engine.language.bind.ordering import sort_key
+from engine.language.bind.ordering import require_few, sort_key
 from engine.language.bind.outputs import WrittenOutput, unique, written_outputs
 from engine.language.bind.preferences import bind_preference, with_preference
 from engine.language.bind.relation import BoundRelation
@@ -271,7 +271,9 @@ class _Select:
     def _order(self, outputs: Sequence[Expression], scope: Scope) -> list[tuple[SortKey, exp.Expr]]:
         """Sort keys, each with the item it comes from; a window is two."""
         keys = []
-        for item in self.tree.args.get("order") or ():
+        items = self.tree.args.get("order") or ()
+        require_few(items, scope)
+        for item in items:
             for expression in self._order_keys(item.this, outputs, scope):
                 if expression.type.kind is Kind.ARRAY:
                     raise scope.place(item).refuse(
