@@ -24,7 +24,7 @@ from engine.stems.data_stem import Rows
 from engine.summaries.state import SummaryState
 from engine.summaries.summary import Summary
 
-PIECE = 64
+PIECE = 8
 """Granularities that a piece of rows spans at most: so many zones come before any is collapsed."""
 
 

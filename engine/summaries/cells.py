@@ -1,8 +1,12 @@
-"""Memory for the cells of zones: slots of one array, used again."""
+"""Memory for the cells of zones: slots of one array, used again.
+
+The lowest free slot is taken first, and the array gives way to one of half the size once three quarters of it
+are free, the upper half among them: a step with many zones at once leaves no room behind that nobody needs.
+"""
 
 from __future__ import annotations
 
-from collections import deque
+import heapq
 
 import numpy as np
 
@@ -16,10 +20,11 @@ class CellPool:
     """Slots for the cells of one zone each. A slot is all zeros when it is taken."""
 
     def __init__(self, buckets: int, size: int, capacities: Capacities = USUAL) -> None:
-        slots = capacities.first(SLOTS_MIN)
+        slots = self._least = capacities.first(SLOTS_MIN)
         self._counters = np.zeros((slots, buckets, size), np.int32)
         self._rows = np.zeros((slots, buckets + 1), np.int32)
-        self._free = deque(range(slots))
+        self._free = list(range(slots))  # a heap
+        self._taken: set[int] = set()
 
     @property
     def cells(self) -> Cells:
@@ -39,10 +44,11 @@ class CellPool:
         """A slot for a zone."""
         if not self._free:
             slots = len(self._counters)
-            self._free.extend(range(slots, 2 * slots))
+            self._free = list(range(slots, 2 * slots))
             self._counters = np.concatenate([self._counters, np.zeros_like(self._counters)])
             self._rows = np.concatenate([self._rows, np.zeros_like(self._rows)])
-        slot = self._free.pop()
+        slot = heapq.heappop(self._free)
+        self._taken.add(slot)
         self.clear(slot)
         return slot
 
@@ -53,4 +59,9 @@ class CellPool:
 
     def free(self, slot: int) -> None:
         """Whoever took the slot needs it no more."""
-        self._free.append(slot)
+        self._taken.remove(slot)
+        heapq.heappush(self._free, slot)
+        half = len(self._counters) // 2
+        if half >= self._least and 2 * len(self._taken) <= half and max(self._taken, default=0) < half:
+            self._counters, self._rows = self._counters[:half].copy(), self._rows[:half].copy()
+            self._free = [one for one in range(half) if one not in self._taken]
