@@ -36,7 +36,7 @@ def notices(sql: str) -> tuple[Notice, ...]:
     """Those of a text that was understood.
 
     >>> [(one.message, one.hint) for one in notices("SELECT a FROM s WHERE b = NULL")]
-    [('= NULL is never true: nothing equals NULL, not even NULL', 'write IS NULL')]
+    [('= NULL is never true: NULL is no value to compare with', 'write IS NULL')]
     """
     if _SUSPECT.search(sql) is None:
         return ()
@@ -48,7 +48,7 @@ def notices(sql: str) -> tuple[Notice, ...]:
         if operator is None or other.token_type is not TokenType.VAR or other.text.upper() != "NULL":
             continue
         place = text.of_token(operator)
-        message = f"{operator.text} NULL is never true: nothing equals NULL, not even NULL"
+        message = f"{operator.text} NULL is never true: NULL is no value to compare with"
         hint = f"write {_EQUALITIES[operator.token_type]}"
         found.append(Notice("null_comparison", message, hint, place.line, place.column))
     return tuple(found)

@@ -144,3 +144,22 @@ def test_what_cannot_be_listed_is_refused_with_the_reason(
     assert reply.status_code == 400
     assert reply.json()["code"] == "bad_request"
     assert told in reply.text
+
+
+def test_how_far_behind_is_told_by_the_newest_record_of_streams(shared: Broker, name: str) -> None:
+    """A table in arrival time is years later than a stream of the past, and holds NOW back no more for it."""
+    shared.create(
+        f"CREATE STREAM {name} (k BIGINT, ts TIMESTAMP) WITH (timestamp = 'ts', lateness = '1 minute')"
+    )
+    shared.create(f"CREATE TABLE {name}_t (k BIGINT PRIMARY KEY, v BIGINT)")
+    handle = shared.register(f"SELECT a.k, b.v FROM {name} [RANGE 1 HOUR] a JOIN {name}_t b ON a.k = b.k")
+    shared.producer.send_many(f"{name}_t", [b'{"v": 1}'], [b"1"])
+    shared.producer.flush()
+    shared.send(name, [{"k": 1, "ts": 1_300_000_000_000 + i} for i in range(3)])
+
+    def behind() -> int | None:
+        page = shared.http.get("/queries", params={"search": query_id(handle)}).json()
+        return page["queries"][0]["statistics"]["behind_ms"]  # type: ignore[no-any-return]
+
+    wait_until(lambda: behind() == 60_001, what="NOW is a minute behind the newest record")
+    assert shared.source(name)["behind_ms"] == 60_001

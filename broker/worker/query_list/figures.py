@@ -156,9 +156,9 @@ def _pace(
     if now_ms is not None:
         found["age_ms"][rows] = clock_ms - now_ms
         assert view is not None
-        newest = [
-            seen.latest_ms for name in key if (seen := view.source(name)) and seen.latest_ms is not None
-        ]
+        seen = [one for name in key if (one := view.source(name)) is not None]
+        streams = [one for one in seen if not one.stream.is_table] or seen  # tables never hold NOW back
+        newest = [one.latest_ms for one in streams if one.latest_ms is not None]
         if newest:
             found["behind_ms"][rows] = max(0, max(newest) - now_ms)
 
