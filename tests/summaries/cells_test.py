@@ -15,7 +15,8 @@ GRANULARITY_MS = 1_000
 
 def test_slots_keep_their_cells_while_the_array_grows_and_shrinks() -> None:
     chosen = random.Random(7)
-    pool, held = CellPool(2, 3), {}
+    pool = CellPool(2, 3)
+    held: dict[int, int] = {}
     sizes = set()
     for turn in range(3_000):
         many = 120 if turn % 1_000 < 400 else 3
