@@ -57,11 +57,11 @@ from engine.model.usage import Clock
 from engine.overload.scheduler import Scheduler
 from engine.parts import Parts
 from engine.persistence import Persistence, restore
+from engine.preparing import Preparation, Preparing
 from engine.queries.allowance import Allowance
 from engine.queries.candidates import Candidates
 from engine.queries.demand import Demand, demand_of
 from engine.queries.planner import is_left_open
-from engine.queries.preparing import Preparation, Preparing
 from engine.queries.shed_readers import NOTHING_TO_SHED, Sheddable
 from engine.queries.subscriptions import PendingOutput
 from engine.queries.summaries import NamedSummary
@@ -272,7 +272,7 @@ class Engine(Embedding, Inspection, Persistence):
 
     def preparations(self, registrations: Iterable[Registration]) -> dict[str, Preparation]:
         """Of queries that are to come together: what is to be made in slices before their step, since that
-        would take too long (:mod:`engine.queries.preparing`), by id. Without a timer there are none.
+        would take too long (:mod:`engine.preparing`), by id. Without a timer there are none.
         """
         found = self._preparing.of(registrations)
         self._parts.may_owe |= bool(found)

@@ -1,6 +1,6 @@
 """Registrations that are worked out in slices before their step, and those that may end the worker.
 
-What a query needs of the rows that are there may take seconds (:mod:`engine.queries.preparing`). Its
+What a query needs of the rows that are there may take seconds (:mod:`engine.preparing`). Its
 registration then waits, PENDING ``being_prepared``, while a slice is made between two steps; the control
 process says it again until it stands. One is prepared after the other. Unregistering the query, or giving it
 another text, gives it up at once: nothing of it was journalled.
@@ -25,8 +25,8 @@ from broker.worker.shard_command import ShardCommand, registration_of
 from broker.worker.trials import Trials
 from engine.engine import Engine
 from engine.language.templates import Template
+from engine.preparing import Preparation
 from engine.queries.nursery import Nursery
-from engine.queries.preparing import Preparation
 from tureen.errors import BeingPrepared
 
 log = logs.get()

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from engine.language.expressions import Expression
 from engine.language.query import Query
 from engine.language.templates import FixedQuery, Meaning, Read, Template
+from engine.model.maintenance import QueryOptions
 from engine.model.source import SourceName
 from engine.model.step import Position, Registration
 from engine.standing.query import Allotted, StandingQuery
@@ -81,3 +82,10 @@ class Coming:
             if taken is not None:
                 return ((meaning.sources[0], taken),)
         return self.query.predicates()
+
+
+def needs_matches(coming: Coming) -> bool:
+    """Whether a query that comes needs all its matches at once, however dear they are."""
+    if coming.prefers:
+        return False
+    return coming.meaning.emits or QueryOptions.of(coming.registration.options).maintenance == "eager"

@@ -36,13 +36,12 @@ from engine.model.usage import Stopwatch, Usage
 from engine.operators.maintained.ranked_aggregates import RankedAggregates
 from engine.operators.scan import ScanAt
 from engine.queries.allowance import Allowance
-from engine.queries.coming import Coming
+from engine.queries.coming import Coming, needs_matches
 from engine.queries.copies import copies_by
 from engine.queries.measuring import measured
 from engine.queries.plan_inputs import HeldPredicate, PlanInputs, SourcesAt
 from engine.queries.plan_preference import PlanPreference, plan_preference
 from engine.queries.planner import Planner, Setting
-from engine.queries.preparing import needs_matches
 from engine.queries.promising import Numbered, Numbers, SetGroups, member_of
 from engine.queries.statistics import statistics_of
 from engine.queries.strategist import StrategyInputs

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-import engine.queries.preparing
+import engine.preparing
 import engine.slices
 import engine.stems.data_stem
 import engine.stems.query_stem
@@ -22,7 +22,7 @@ from engine.model.batch import Batch
 from engine.model.changes import Changes
 from engine.model.source import SourceName
 from engine.model.step import Backfill, Body, Position, Records, Register, Registration, Step, Unregister
-from engine.queries.preparing import Preparation
+from engine.preparing import Preparation
 from tests.memory_state import MemoryState
 
 CLOCK_MS = 10**9
@@ -35,8 +35,8 @@ PAIRS = (
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Segments of a few rows, cohorts of a few queries, slices of three rows; everything is dear."""
-    monkeypatch.setattr(engine.queries.preparing, "ALLOWANCE_NS", 0)
-    monkeypatch.setattr(engine.queries.preparing, "LARGE_ROWS", 1)
+    monkeypatch.setattr(engine.preparing, "ALLOWANCE_NS", 0)
+    monkeypatch.setattr(engine.preparing, "LARGE_ROWS", 1)
     monkeypatch.setattr(engine.stems.segment, "SEGMENT_ROWS", 24)
     monkeypatch.setattr(engine.stems.data_stem, "SEALED_MIN", 5)
     monkeypatch.setattr(engine.stems.query_stem, "SHARE_MAX", 0.15)
@@ -324,7 +324,7 @@ def visited(twins: Twins) -> list[int]:
 
 
 def test_a_join_is_prepared_where_it_has_many_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine.queries.preparing, "LARGE_ROWS", 1_500)
+    monkeypatch.setattr(engine.preparing, "LARGE_ROWS", 1_500)
     twins = Twins(7)
     twins.rows(140)
     sides = "FROM s [RANGE 1 SECOND] AS x, s [RANGE 1 SECOND] AS y"

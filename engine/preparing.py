@@ -12,7 +12,7 @@ the same.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from engine.dataflow.plan import is_selection
 from engine.eddy.eddy import Timer
@@ -20,17 +20,15 @@ from engine.language.parameters import text_of
 from engine.model.maintenance import QueryOptions
 from engine.model.source import SourceName
 from engine.model.step import BEGINNING, Registration
+from engine.parts import Parts
 from engine.queries.allowance import ALLOWANCE_NS, Allowance
-from engine.queries.coming import Coming
+from engine.queries.coming import Coming, needs_matches
 from engine.queries.nursery import Nursery
 from engine.queries.registrations import admitted
 from engine.slices import InSlices, Pace
 from engine.sources.source import Source
 from engine.standing.query import StandingQuery
 from engine.stems.match_place import Place, slot_at
-
-if TYPE_CHECKING:
-    from engine.parts import Parts
 
 LARGE_ROWS = 50_000
 """The state of operators over fewer rows is made in the step."""
@@ -125,13 +123,6 @@ class Preparation(InSlices):
             self._outdate(source)
         self._held = []
         self._parts.may_owe = True
-
-
-def needs_matches(coming: Coming) -> bool:
-    """Whether a query that comes needs all its matches at once, however dear they are."""
-    if coming.prefers:
-        return False
-    return coming.meaning.emits or QueryOptions.of(coming.registration.options).maintenance == "eager"
 
 
 class Preparing:
