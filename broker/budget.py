@@ -18,11 +18,11 @@ MIB = 1024 * 1024
 LEAST_BYTES = 256 * MIB
 """A worker takes about so much with its libraries, without a row."""
 CONTROL_BYTES = 160 * MIB
-"""Of the control process and the supervisor."""
+"""Memory that the control process and the supervisor take."""
 KAFKA_BYTES = 900 * MIB
-"""Of the embedded Kafka: its heap and what a Java process needs beside it."""
+"""Memory that the embedded Kafka takes: its heap and what a Java process needs beside it."""
 SHARE = 0.05
-"""Of the limit, for the kernel and what comes between two looks."""
+"""Share of the limit that is left to the kernel and to what comes between two looks."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -194,4 +194,4 @@ class Pulse:
 
 
 UNWATCHED = Pulse(Liveness(None), LOOP, 60.0)
-"""Of a thread that nobody watches."""
+"""The pulse of a thread that nobody watches."""

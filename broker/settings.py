@@ -42,7 +42,9 @@ def default_data_dir() -> Path:
 
 
 def default_shards() -> int:
-    """Of a new service: what several cores do side by side. Each has a thread and transactions of its own."""
+    """Number of shards of a new service: one for each core, at least 2 and at most 16. Each has a thread and
+    transactions of its own.
+    """
     return min(16, max(2, os.cpu_count() or 2))
 
 

@@ -85,8 +85,8 @@ class _Found:
 
 @dataclass(slots=True)
 class _History:
-    """Of one stream. base: the first row that it held when a piece was asked for. all_there: everything that
-    is archived was brought back, and no row let go of since.
+    """The history of one stream. base: the first row that the stream held when a piece was asked for.
+    all_there: everything that is archived was brought back, and no row was let go of since.
     """
 
     stream: Stream
@@ -104,7 +104,7 @@ class _History:
 
 
 class Backfills:
-    """Of one shard."""
+    """Reads the history that the streams of one shard lack from the archive, and makes steps of it."""
 
     def __init__(self, number: int, settings: Settings, shelf: Shelf, wake: Callable[[], None]) -> None:
         """wake: called from another thread when a piece is there."""

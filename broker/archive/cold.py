@@ -82,7 +82,7 @@ class _Budget:
 
 
 class ColdAnswers:
-    """Of one worker, where there is an archive."""
+    """Answers queries of one worker with rows of its archive."""
 
     def __init__(self, settings: Settings, shelf: Shelf) -> None:
         self.pool = ThreadPoolExecutor(settings.archive_answers_max, "cold")
@@ -100,7 +100,7 @@ class ColdAnswers:
             )
 
     async def within(self, work: Callable[[], Found]) -> Found:
-        """What work gives, which is done in a thread of :attr:`pool`. For the event loop.
+        """Do ``work`` in a thread of :attr:`pool` and return what it gives. For the event loop.
 
         Raises HistoryUnavailable when too many wait already, and what work raises.
         """

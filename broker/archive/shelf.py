@@ -43,7 +43,7 @@ class _Known:
 
 
 class Shelf:
-    """One of a worker, where an archive is configured."""
+    """Opens the archive for a worker, looks at it now and then, and knows what it has of each stream."""
 
     def __init__(self, settings: Settings) -> None:
         self.root = settings.archive_shown
@@ -56,8 +56,8 @@ class Shelf:
         self._known: dict[str, _Known] = {}
         self._reached: bool | None = None
         self.topic_ids: dict[str, str] = {}
-        """Of the topics that streams read, which tells each from an earlier one of its name; kept up to date
-        by whoever reads them.
+        """By topic that streams read: its id, which tells it from an earlier topic of that name. Kept up to
+        date by whoever reads the topics.
         """
 
     def stream(self, name: str) -> ArchivedStream | None:
@@ -129,7 +129,7 @@ class Shelf:
             self._reached = isinstance(error, ArchiveMismatch)
 
     def coverage(self, name: str) -> Coverage | None:
-        """Of a stream, as of the last look."""
+        """The coverage of a stream, as of the last look; None where none is known."""
         known = self._known.get(name)
         return None if known is None or known.stream is None else known.stream.coverage
 

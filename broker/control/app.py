@@ -52,7 +52,7 @@ SOURCES_PARTITIONS = 1
 
 SETTLE_S = 5.0
 PARTS = 2
-"""Of registrations so many batches are taken at once: one is noted while another is carried out."""
+"""Batches of registrations that are taken at once: one is noted while another is carried out."""
 WAITING_BATCHES = 2
 
 AWAITED = ("registry_unavailable", "kafka_unavailable", "memory_budget", "shard_held", "being_prepared")

@@ -49,7 +49,7 @@ TILES_A_FRAME = 2
 MATCHES_MAX = 100_000
 CHECK_MAX_S = 60.0
 FOLLOWED_CHECKED = 200
-"""Of so many followed aggregates the answers are compared too."""
+"""Followed aggregates whose answers are compared too."""
 """Comparing all answers takes some ten seconds; a machine that needs much longer compares fewer."""
 URL_DEFAULT = "http://127.0.0.1:8080"
 

@@ -110,7 +110,7 @@ class Promising:
         self.limit(None)
 
     def limit(self, units_per_s: int | None) -> None:
-        """None: none."""
+        """Set the limit in units of work a second; None: no limit."""
         self._client.set_entity(self.entity, {LIMIT: units_per_s})
         self.units_per_s = units_per_s
 

@@ -72,7 +72,7 @@ class Entry:
 
 @dataclass(slots=True, eq=False)
 class Memory:
-    """Of one followed query.
+    """Holds the recent changes of one followed query.
 
     since: the sequence number of the step after which it is complete; None before following has begun.
     births: the registration, then the last alterations that its feeds continue through. head: the members

@@ -58,7 +58,9 @@ a quiet machine: were a busy one to send them to the pool, its threads would mak
 """
 AT_ONCE_ROWS = 1_000
 KNOWN_MAX = 200_000
-"""Of how many queries and templates the last answer's cost is known; they are forgotten together."""
+"""Queries and templates whose last answer's cost is known, at most; beyond that all costs are forgotten
+together.
+"""
 
 _PATH = re.compile(r"/queries/([A-Za-z0-9_.~-]+)/snapshot")
 _NOT_PLAIN = (b"content-length", b"transfer-encoding", b"expect", HEADER)
@@ -242,7 +244,9 @@ class Snapshots:
     async def _completed(
         self, view: View, name: str, form: SnapshotFormat, at_ms: int | None, first: int | None
     ) -> Taken:
-        """The same with rows of the archive, by threads of its own."""
+        """Take an answer that is completed with rows of the archive; threads of the archive's own work it
+        out.
+        """
         cold = self.cold
         assert cold is not None
         began_s = time.perf_counter()
@@ -301,7 +305,7 @@ class AtOnce:
         self._snapshots = snapshots
 
     def __call__(self, scope: Scope) -> Response | None:
-        """None: the application answers, or says what is wrong."""
+        """Answer a plain request at once; None: the application answers, or says what is wrong."""
         request = _plain(scope)
         if request is None or request.at is not None or request.archive is not None:
             return None

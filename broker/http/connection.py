@@ -26,7 +26,7 @@ from broker.worker.request_work import caller
 from tureen.errors import TureenError
 
 HEAD_BYTES_MAX = 64 * 1024
-"""Of a request, besides its body; the parser itself would take any."""
+"""Most bytes that a request may have besides its body; the parser itself would take any number."""
 
 READ_S = 0.05
 """In so long the event loop has read what had come before."""

@@ -82,7 +82,9 @@ class Differences:
         return await asked(self._node, name, self._settings.outcome_wait_ms / 1_000, found)
 
     async def _answer(self, view: View, name: str, at_ms: int | None, archive: bool | None) -> Cold:
-        """Of one instant, with rows of the archive where ``archive`` says so, or memory does not reach it."""
+        """Answer a query at one instant. Rows of the archive are used where ``archive`` says so, or where
+        memory does not reach that instant.
+        """
         rows_max, cold = self._settings.snapshot_rows_max, self._snapshots.cold
         if archive:
             assert cold is not None

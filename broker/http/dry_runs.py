@@ -54,7 +54,7 @@ class DryRuns:
     async def of_shared(
         self, id_: str, values: Mapping[str, AttributeValue], version: int | None, summary: bool
     ) -> Told:
-        """Of an entity that is no query. summary: it is that of a summary.
+        """Tell what an edit of an entity that is no query would do. summary: the entity is a summary's.
 
         Raises UnknownEntity, AttributeRefused, EditConflict, BrokerUnavailable.
         """
@@ -70,8 +70,8 @@ class DryRuns:
     async def of_allotment(
         self, name: str, values: Mapping[str, AttributeValue], version: int | None
     ) -> Told:
-        """Of what a query is given. Raises UnknownQuery, AttributeRefused, AllotmentRefused, EditConflict,
-        BrokerUnavailable.
+        """Tell what an edit of a query's allotment would do, which is what the query is given of what it asks
+        for. Raises UnknownQuery, AttributeRefused, AllotmentRefused, EditConflict, BrokerUnavailable.
         """
         standing, expected, kept = await self._entities.expecting(name, values, version)
         known = {one.name: one for one in self._given(standing)}
@@ -100,7 +100,8 @@ class DryRuns:
     async def of_query(
         self, name: str, request: ChangeRequest, require: Callable[[QueryEntry], None] | None = None
     ) -> Told:
-        """Of options, or of another text, with options. require: raises where the query is not as it must be.
+        """Tell what a change of a query's options, or of its text and options, would do. require: raises
+        where the query is not as it must be.
 
         Raises what :meth:`broker.http.options.QueryChanges.change` raises before it writes.
         """
@@ -135,7 +136,7 @@ class DryRuns:
     def _of_options(
         self, name: str, entry: QueryEntry, options: Mapping[str, Any], asked: Mapping[str, Any]
     ) -> list[Change]:
-        """Of those that are asked for, and of those that change with them."""
+        """List the changes of the options that are asked for, and of the attributes that change with them."""
         standing = None
         if entry.shard is not None:
             standing = self._node.shards[entry.shard].view().standing.get(name)
@@ -152,7 +153,9 @@ class DryRuns:
 
 
 def merged(parts: Mapping[str, Told]) -> Told:
-    """Of a plan: the dry runs of its options and of each entity that it sets, by their paths in the plan."""
+    """Merge the dry runs of a plan: those of its options and of each entity that it sets, by their paths in
+    it.
+    """
     values: Told = {}
     found: list[Told] = []
     for path, told in parts.items():

@@ -100,7 +100,8 @@ def stream(
 
 
 def moved(before: Statistics, now: Statistics) -> list[dict[str, Any]]:
-    """Of the entities of which a count or the size changed, by how much; new ones began at zero.
+    """Tell by how much the counts and the size of entities changed, for those where one did. New entities
+    began at zero.
 
     >>> moved({"a": {"rows_in": 3, "memory_bytes": 8}}, {"a": {"rows_in": 5, "memory_bytes": 4}})
     [{'id': 'a', 'rows_in': 2, 'memory_bytes': 4, 'memory_grown_bytes': -4}]

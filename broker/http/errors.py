@@ -57,7 +57,9 @@ LOOKED_AT_AGAIN = (
     "this is the result of the last check: it is checked again whenever a stream, a table, a view or a "
     "summary is created, so try again in a moment"
 )
-"""Of a pending query: a client that has just created the missing source may be faster than the check."""
+"""The hint of a pending query: a client that has just created the missing source may be faster than the
+check.
+"""
 
 log = logs.get()
 

@@ -21,9 +21,9 @@ from broker.http.rights import Tokens
 from tureen.errors import LimitExceeded, TureenError
 
 DRAINED_BYTES_MAX = 1024**3
-"""Of a body that is refused so much is read, and dropped, before the answer; who sends more is cut off."""
+"""Bytes of a refused body that are read, and dropped, before the answer; who sends more is cut off."""
 DRAIN_WAIT_S = 2.0
-"""For more of it so long is waited; a length may be declared that never comes."""
+"""How long more of such a body is waited for; a length may be declared that never comes."""
 
 NO_STORE = (b"cache-control", b"no-store")
 STREAMED = "/queries"

@@ -43,7 +43,7 @@ SYNOPSES_MAX = 200
 SIZES_MAX = 200
 FRESH_S = 2.0
 EDITED_FRESH_S = 0.25
-"""Of what a move is worked out from."""
+"""Greatest age, in seconds, of the reading that a move is worked out from."""
 HOLDING = ("synopsis", "operator", "queue", "sink", "monitor")
 """Kinds of entities that hold memory."""
 

@@ -24,7 +24,7 @@ HEADERS = [
     ("X-Frame-Options", "DENY"),
     ("Cross-Origin-Resource-Policy", "same-origin"),
 ]
-"""Of every answer."""
+"""Headers that every answer has."""
 
 _PAGE = """<!DOCTYPE html>
 <html lang="en">

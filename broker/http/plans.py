@@ -25,7 +25,9 @@ from tureen.errors import NotSupported, UnknownQuery
 
 
 async def plan_of(node: Node, query_id: str, analyze: bool) -> dict[str, Any]:
-    """Of a query that stands. Raises UnknownQuery, QueryNotRunning, BrokerUnavailable, and as work does."""
+    """Return the plan of a query that stands. Raises UnknownQuery, QueryNotRunning, BrokerUnavailable, and
+    what :meth:`broker.worker.request_work.RequestWork.do` raises.
+    """
     shard = _shard_of(node, query_id)
 
     def work() -> dict[str, Any]:
@@ -40,12 +42,12 @@ async def plan_of(node: Node, query_id: str, analyze: bool) -> dict[str, Any]:
 async def plan_for(
     node: Node, query: Query, analyze: bool, limit_ms: int | None = None, *, of_rows: bool = True
 ) -> dict[str, Any]:
-    """Of a SELECT that is not registered. limit_ms: how long it may take at most.
+    """Return the plan of a SELECT that is not registered. limit_ms: how long planning may take at most.
 
-    of_rows: False for who may not look at rows, since estimates of any condition tell values: the plan is
-    that of streams without rows, and none is measured.
+    of_rows: False for callers that may not look at rows, since an estimate of any condition tells values. The
+    plan is then that of streams without rows, and nothing is measured.
 
-    Raises BrokerUnavailable, and what limits work.
+    Raises BrokerUnavailable, and what :meth:`broker.worker.request_work.RequestWork.do` raises.
     """
     shard = _beside(node, query) if of_rows else None
 
@@ -73,7 +75,9 @@ async def proposals_of(node: Node, query_id: str) -> list[dict[str, Any]]:
 
 
 async def proposals_for(node: Node, query: Query, *, of_rows: bool = True) -> list[dict[str, Any]]:
-    """The same of a SELECT that is not registered. of_rows, and what it raises: as of :func:`plan_for`."""
+    """Propose other texts that would use less, for a SELECT that is not registered. of_rows and errors: as of
+    :func:`plan_for`.
+    """
     shard = _beside(node, query) if of_rows else None
 
     def work() -> list[dict[str, Any]]:

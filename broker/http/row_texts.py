@@ -29,7 +29,7 @@ Bytes = npt.NDArray[np.uint8]
 _INTEGER, _BOOLEAN, _DATE, _TIMESTAMP, _DOUBLE, _STRING, _TEXT = range(7)
 """How a column is written. _TEXT: as it stands in the texts."""
 _BYTES_MAX = {_INTEGER: 20, _BOOLEAN: 5, _DATE: 12, _TIMESTAMP: 26, _DOUBLE: 11, _STRING: 4, _TEXT: 4}
-"""Of a value, besides its text. A NULL has 4."""
+"""Most bytes that a value takes besides its text, by how its column is written. A NULL takes 4."""
 
 _NO_BYTES = np.zeros(0, np.uint8)
 _KINDS = {

@@ -23,7 +23,9 @@ TOPICS_MAX = 256
 
 @dataclass(frozen=True, slots=True)
 class Offsets:
-    """Of a topic's partitions in Kafka: the first that is there, and the one after the last."""
+    """Holds the offsets of a topic's partitions in Kafka: the first that is there, and the one after the
+    last.
+    """
 
     begin: Mapping[int, int]
     end: Mapping[int, int]

@@ -32,7 +32,7 @@ SHORT = (
 
 
 class SourceLists:
-    """Of one node. Used on the event loop alone."""
+    """Lists the sources of one node. Used on the event loop alone."""
 
     def __init__(self, node: Node) -> None:
         self._node = node

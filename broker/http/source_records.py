@@ -22,7 +22,7 @@ from tureen.errors import UnknownSource
 Which = Literal["newest", "late", "dead_letters"]
 LIMIT_MAX = 100
 SHOWN_BYTES_MAX = 4_096
-"""Of a key, and of a value."""
+"""Most bytes that are shown of a key, and of a value."""
 HELD_BYTES_MAX = 8 * 1024 * 1024
 SCANNED_MAX = 20_000
 WAIT_S = 5.0

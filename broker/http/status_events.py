@@ -23,7 +23,7 @@ from broker.worker.source_lines import SourceCounts, source_counts, source_lines
 from broker.worker.status import readiness
 
 DEGRADED_MAX = 100
-"""Of what is degraded so many are told, and how many there are."""
+"""Most entries of ``degraded`` that are sent; how many there are is sent too."""
 READ_PART = 50
 """Engines are read in a fiftieth of the time at most."""
 STALE_S = 10.0

@@ -56,7 +56,7 @@ class _File:
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def gzipped(self) -> bytes | None:
-        """None: compression gains nothing."""
+        """Return the file compressed with gzip; None: compression gains nothing."""
         if len(self.data) < COMPRESSED_FROM_BYTES:
             return None
         async with self.lock:
@@ -77,7 +77,7 @@ class PageFiles:
 
     @property
     def paths(self) -> list[str]:
-        """Of all files but the page itself."""
+        """Paths of all files but the page itself."""
         return sorted(self._files)
 
     def index(self) -> Response:

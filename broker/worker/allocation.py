@@ -37,7 +37,9 @@ log = logs.get()
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """Of the memory budget: see the settings of these names."""
+    """The shares of the memory budget at which allocation begins, aims and ends: see the settings of these
+    names.
+    """
 
     begin: float
     target: float
@@ -50,7 +52,7 @@ class Shares:
         return share >= self.begin or (given_less and (share < self.end or changed))
 
     def left_bytes(self, budget_bytes: int, used_bytes: int, now_bytes: float) -> float:
-        """For what queries may be given less of, which takes ``now_bytes`` now."""
+        """Bytes left for what queries may be given less of, which takes ``now_bytes`` now."""
         return max(0.0, now_bytes + self.target * budget_bytes - used_bytes)
 
 

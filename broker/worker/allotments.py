@@ -45,7 +45,9 @@ def _numbered(source: SourceName, number: int) -> str:
 
 
 def allotment_attributes(query: StandingQuery, streams: Streams) -> tuple[Attribute, ...]:
-    """Of each scan that may be given less. streams: that the query reads. O(size of the query)."""
+    """List the attributes of the scans of a query that may be given less. streams: the streams that the query
+    reads. O(size of the query).
+    """
     if not query.is_tolerant:
         return ()
     return tuple(attribute for _, attribute in _attributes(query, streams))

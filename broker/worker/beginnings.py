@@ -23,10 +23,12 @@ from tureen.errors import KafkaUnavailable, TopicMissing
 
 
 class Beginnings:
-    """Of one stream. Used by the shard's thread alone."""
+    """Finds the partitions of one stream whose first records were gone before they were read. Used by the
+    shard's thread alone.
+    """
 
     def __init__(self, stream: Stream, admin: Admin, begins: Mapping[int, int]) -> None:
-        """begins: of the partitions that were never read, where they begin."""
+        """begins: by partition that was never read, the offset at which it begins."""
         self._stream = stream
         self._admin = admin
         self._first: dict[int, int] = {}
@@ -55,7 +57,9 @@ class Beginnings:
         return found
 
     def _has_lost(self, number: int) -> bool:
-        """Of a partition that had all its records a moment ago: whether it has lost some since."""
+        """Whether a partition that was read from its offset 0 on has lost records since; True where Kafka
+        does not say.
+        """
         try:
             return self._admin.begins({self._stream.topic: [number]})[self._stream.topic][number] > 0
         except (KafkaUnavailable, TopicMissing):

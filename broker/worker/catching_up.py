@@ -27,11 +27,13 @@ class _Held:
 
 
 class CatchUps:
-    """Of the sources of a shard. A source is here from when it is added, whether or not Kafka answers."""
+    """Tracks which sources of a shard catch up. A source is here from when it is added, whether or not Kafka
+    answers.
+    """
 
     def __init__(self) -> None:
         self._held: dict[SourceName, _Held | None] = {}
-        """None: Kafka has not told yet."""
+        """By source; None where Kafka has not told yet what its topic holds."""
         self._lost: set[SourceName] = set()
 
     def begin(self, name: SourceName) -> None:
@@ -73,7 +75,7 @@ class CatchUps:
 
 
 def _told(view: View, name: SourceName, held: _Held | None) -> CatchingUp | None:
-    """None: it has caught up."""
+    """Tell how far a source has caught up; None: it has caught up."""
     source = view.source(name)
     if source is None or held is None:
         return CatchingUp(name, 0, None, 0)

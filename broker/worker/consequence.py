@@ -34,9 +34,9 @@ class Consequence:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Of one attribute. module: the first part of the entity's name on its shard, such as ``query-stem``;
-    ``query`` of a query. facts: the attributes of the entity as they stand. nbytes, expected: as of
-    :class:`Consequence`, where they were worked out.
+    """A change of one attribute. module: the first part of the entity's name on its shard, such as
+    ``query-stem``, or ``query`` where the attribute is a query's. facts: the attributes of the entity as they
+    stand. nbytes, expected: as of :class:`Consequence`, where they were worked out.
     """
 
     module: str

@@ -30,7 +30,7 @@ def consequences(change: Change) -> tuple[Consequence, ...]:
 
 
 def always(code: str, text: str) -> Rule:
-    """The same whatever the values are."""
+    """Make a rule that gives one consequence, whatever the values are."""
     found = Consequence(code, text)
     return lambda change: iter((found,))
 
@@ -223,7 +223,7 @@ def _maintenance(change: Change) -> Iterator[Consequence]:
 
 
 def _less(what: str) -> Rule:
-    """Of what a query is given. what: the part of the answer's precision that it decides."""
+    """Make a rule for what a query is given. what: the part of the answer's precision that it decides."""
 
     def rule(change: Change) -> Iterator[Consequence]:
         asked = change.facts.get(f"{change.name}.asked")

@@ -83,7 +83,7 @@ class Counts:
     transactions: int = 0
     revised: int = 0
     given: dict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
-    """Of streams of which rows were read, the places of columns that had a value."""
+    """By stream whose rows were read: the places of columns that had a value."""
 
     def read(self, name: str, batch: Batch) -> None:
         """Rows of a stream came. O(1) for columns that had values before."""

@@ -17,7 +17,7 @@ class CpuKinds:
 
     def __init__(self) -> None:
         self.shares: dict[str, float] | None = None
-        """Of one core, by kind; None before the second reading."""
+        """By kind: the share of one core; None before the second reading."""
         self.at_s = 0.0
         """When the latest reading was made, on the monotonic clock."""
         self._spent_ns: dict[str, float] = {}

@@ -168,7 +168,7 @@ class Entities:
         return reading
 
     async def _report(self, shard: Shard, queries: bool) -> tuple[Report, ShownQueries] | None:
-        """None: it waits for something, and is left out."""
+        """Read what a shard reports, and its standing queries; None: the shard waits, and is left out."""
 
         def take(engine: Engine) -> tuple[Report, ShownQueries]:
             return engine.entities(queries=queries), engine.view().standing
@@ -224,7 +224,9 @@ class Entities:
         )
 
     async def _precision(self, name: str, entry: QueryEntry | None) -> tuple[Attribute, ...]:
-        """Of a query that is given less, or lacks rows that were shed; none of others."""
+        """Measure the precision of a query that is given less, or lacks rows that were shed; other queries
+        have none.
+        """
         if entry is None or entry.shard is None or entry.shard not in self._live():
             return ()
         try:
@@ -431,7 +433,7 @@ def page_of(
 def statistics_of(
     reading: Reading, kind: str | None, query: str | None, *, queries: bool = True
 ) -> dict[str, dict[str, AttributeValue]]:
-    """Of all entities, chosen as for :func:`page_of`, what they use, by id. Raises UnknownQuery."""
+    """Return what entities use, by id; which ones is chosen as for :func:`page_of`. Raises UnknownQuery."""
     cpu_ns = reading.cpu_ns
     return {
         id_: _statistics(reading, number, each, cpu_ns)
@@ -465,12 +467,12 @@ class _SharedIds:
 
 
 def part_id(shard: int, name: str) -> str:
-    """Of an entity of a shard's engine."""
+    """The id, in this worker, of an entity of a shard's engine."""
     return name if name == buffers.MODULE else f"{shard}/{name}"
 
 
 def query_version(entry: QueryEntry, standing: StandingQuery | None) -> int:
-    """Of a query: its text, its options, and what it is given."""
+    """The version of a query, which changes with its text, its options and what it is given."""
     given = None if standing is None or standing.allotted is None else standing.allotted.allotment.as_dict()
     return zlib.crc32(orjson.dumps([entry.said, dict(entry.options), given], option=orjson.OPT_SORT_KEYS))
 

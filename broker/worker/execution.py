@@ -23,7 +23,7 @@ from engine.queries.summaries import NamedSummary
 
 
 class Execution:
-    """Of one shard."""
+    """Carries out the commands of one shard."""
 
     def __init__(
         self,

@@ -25,13 +25,13 @@ import math
 from broker.worker.work_units import UnitCost, WorkLimit
 
 MS = 1_000_000
-"""In ns."""
+"""Nanoseconds in a millisecond."""
 SAVED_STEPS = 4
-"""The share of time that input leaves is saved up for so many full grants."""
+"""Full grants that may be saved up from the share of time that input leaves."""
 RISE = 0.2
-"""The free time between transactions falls at once to what was seen, and rises so slowly."""
+"""How fast the measured free time between transactions rises, as a share a transaction; it falls at once."""
 RECORDS_PART = 0.5
-"""Of the free time what steps of records have; heartbeats have the rest, behind the rows' answers."""
+"""Share of the free time that steps of records have; heartbeats have the rest, behind the rows' answers."""
 LINGER_S_MIN = 0.005
 """Where records wait for others to come, less time than this is not used for anything else."""
 QUIET_S = 0.05
@@ -54,10 +54,11 @@ def within_s(linger_s: float) -> float:
 
 
 class Grants:
-    """Of one shard. step_ms: what a grant may take. share: of the time, while records wait. changes_max:
-    changes of a query that may wait to be written; a unit gives one row at most, so a grant has part of what
-    there is room for. Used by the shard's thread alone; ``left``, ``granted``, ``spent`` and ``limit`` may be
-    read by others.
+    """Decides how much work for queries with a preference the steps of one shard may do. step_ms: the time
+    that a grant may take. share: the share of the time for this work while records wait. changes_max: changes
+    of a query that may wait to be written; a unit gives one row at most, so a grant has part of what there is
+    room for. Used by the shard's thread alone; ``left``, ``granted``, ``spent`` and ``limit`` may be read by
+    others.
     """
 
     def __init__(
@@ -76,11 +77,11 @@ class Grants:
         self._step_ns = step_ms * MS
         self._rate = share / (1 - share)
         self._saved_ns = 0.0
-        """Of the time of records what may be spent while more wait."""
+        """Time that may be spent while more records wait, saved up as a share of the time of records."""
         self._free_ns = 0.0
         """Time without other work between two transactions with records, as of late."""
         self._passing_ns = 0.0
-        """The same since the last of them."""
+        """Time without other work since the last transaction with records."""
         self._turn_ns = 0.0
         """What steps of the transaction at hand may still take while no records wait."""
         self._dry = False
@@ -120,8 +121,8 @@ class Grants:
         return self.limit.wait_s(min(self.left, units), now_ns)
 
     def next_s(self, now_ns: int, linger_s: float) -> float:
-        """The same where records wait so long for others to come: a heartbeat that has no time before these
-        is made behind them, if no more come soon.
+        """How long until a heartbeat with a grant is of use, where records wait ``linger_s`` for others to
+        come. A heartbeat that has no time before these records is made behind them, if no more come soon.
         """
         there_is_s = within_s(linger_s)
         wait_s = self.wait_s(now_ns, there_is_s)
@@ -155,7 +156,7 @@ class Grants:
         return self.cost.span_ns(self._step_ns)
 
     def _units_within(self, within_s: float) -> int:
-        """Of a heartbeat, where there is so much time."""
+        """Units of work that a heartbeat may do in ``within_s``."""
         return min(self._room, self.cost.units_in(min(self._span_ns, max(0.0, within_s) * 1e9)))
 
     @property

@@ -29,7 +29,7 @@ ENTITIES_EVERY_MS = 10_000
 SERIES_MAX = 64
 ENTITIES_MAX = 1_000
 ATTRIBUTES_MAX = 8
-"""Of an entity so many attributes that can be set are kept, the first."""
+"""Most attributes of an entity that are kept: the first of those that can be set."""
 
 OF_SOURCE = {
     "records_per_s": "records/s",
@@ -57,11 +57,13 @@ class History:
     # --- what happens -----------------------------------------------------------------------------
 
     def note_broker(self, at_ms: int, values: Values) -> None:
-        """Of the broker; the first SERIES_MAX series."""
+        """Note values of the broker; the first SERIES_MAX series."""
         self._broker.note(at_ms, dict(list(values.items())[:SERIES_MAX]))
 
     def note_sources(self, at_ms: int, lines: Sequence[Mapping[str, Any]]) -> None:
-        """Of the first sources. lines: as :func:`broker.worker.source_lines.source_lines` has them."""
+        """Note values of the first sources. lines: as :func:`broker.worker.source_lines.source_lines` has
+        them.
+        """
         for gone in self._sources.keys() - {one["name"] for one in lines}:
             del self._sources[gone]
         for one in lines:
@@ -71,7 +73,7 @@ class History:
             curves.note(at_ms, {name: (one[name], unit) for name, unit in OF_SOURCE.items()})
 
     def note_entities(self, at_ms: int, reading: Reading) -> None:
-        """Of entities that are no queries. O(these)."""
+        """Note values of entities that are no queries. O(these entities)."""
         parts = {
             part_id(number, part.id): part
             for number, report in reading.reports.items()
@@ -99,8 +101,9 @@ class History:
         return self._broker.told(since_ms)
 
     def of_source(self, name: str, since_ms: int | None, *, stands: bool = False) -> dict[str, Any]:
-        """Of one of the first sources. stands: it is a stream or a table: where there is room it has only
-        just come, and has no instant yet. Raises UnknownSource: there is none, or it is none of the first.
+        """The history of one of the first sources. stands: it is a stream or a table, so where there is room
+        it has only just come, and has no instant yet. Raises UnknownSource: there is none, or it is none of
+        the first.
         """
         curves = self._sources.get(name)
         if curves is None and stands and len(self._sources) < SOURCES_MAX:

@@ -55,7 +55,7 @@ log = logs.get()
 
 
 class Ingestion:
-    """Of one shard."""
+    """Takes up records, history and the clock of one shard, and makes steps of them."""
 
     def __init__(
         self,

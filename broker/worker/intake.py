@@ -203,8 +203,9 @@ class Intake:
         return None
 
     def _shed(self, polled: Polled, shedding: Shedding, begun: Mapping[int, int]) -> Taken:
-        """The same, shed: all of them, or unread but for the last one of each partition, whose instants tell
-        how far time has gone. Where one of those gives no row, all are read. begun: where reading began.
+        """Take up a poll that is shed. All records are taken, or all are left unread but for the last one of
+        each partition, whose instants tell how far time has gone; where one of those gives no row, all are
+        read. begun: by partition, where reading began.
         """
         shed = Shed(shedding.level, _ranges(polled, begun))
         if shedding.unread:
@@ -253,7 +254,7 @@ def _bytes(polled: Polled) -> int:
 
 
 def _ranges(polled: Polled, begun: Mapping[int, int]) -> dict[int, tuple[int, int]]:
-    """Of each partition from where reading began, or its first record there, to where it goes on."""
+    """By partition: from where reading began, or its first record there, to where reading goes on."""
     firsts = {one.partition: one.first for one in reversed(polled.ranges)}
     return {
         number: (first, until)

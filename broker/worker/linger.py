@@ -14,7 +14,7 @@ ROWS_MAX = 1_024
 
 
 class Linger:
-    """Of one shard. linger_s: from few records to the next."""
+    """Says how long records of one shard wait for others. linger_s: the time from few records to the next."""
 
     def __init__(self, linger_s: float) -> None:
         self._linger_s = linger_s

@@ -68,7 +68,7 @@ SHARES = {
     Level.HOLD: (0.95, 0.90),
     Level.SHED: (1.00, 0.95),
 }
-"""Of each level the share of the budget that it begins at, and that it lasts down to."""
+"""By level: the share of the budget that it begins at, and the one that it lasts down to."""
 
 HINT = (
     "unregister queries or DROP streams, make windows or RETAIN shorter, or raise TUREEN_MEMORY_BUDGET_BYTES "

@@ -55,7 +55,7 @@ class Size:
 def window_sizes(
     query: StandingQuery, streams: Mapping[SourceName, Stream], kept: KeptBySource
 ) -> list[Size]:
-    """Of the windows of a query that may be shorter. O(size of the query)."""
+    """List the sizes of the windows of a query that may be shorter. O(size of the query)."""
     found = []
     for one in allotment_attributes(query, streams):
         rows = kept.get(source_of(query, one.name)) if one.name.startswith(WINDOW) else None
@@ -92,7 +92,7 @@ def window_at(query: StandingQuery, size: Size, kept: KeptBySource, nbytes: floa
 
 
 def join_size(number: int, id_: str, attributes: tuple[Attribute, ...]) -> Size | None:
-    """Of the combinations of a join on a shard; None: it keeps none."""
+    """The size of the combinations that a join on a shard keeps; None: it keeps none."""
     facts = {one.name: one for one in attributes}
     limit, held, kept = (facts[name].value for name in (COMPOSITES, "composites_bytes", "composites_kept"))
     if not (isinstance(limit, int) and isinstance(held, int) and isinstance(kept, int)) or not kept:

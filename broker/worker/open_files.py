@@ -7,7 +7,7 @@ import resource
 from broker import logs
 
 BESIDES = 1_000
-"""Of stores, Kafka clients, and whatever else is no connection of a client."""
+"""Files that stores, Kafka clients, and whatever else is no connection of a client may have open."""
 
 log = logs.get()
 

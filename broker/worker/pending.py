@@ -120,7 +120,7 @@ class Pending:
         return iter(list(self._portions.values()))
 
     def firsts(self) -> Iterator[Portion]:
-        """Of each query that has some, the oldest."""
+        """The oldest portion of each query that has some."""
         seen: set[str] = set()
         for portion in list(self._portions.values()):
             if portion.query_id not in seen:

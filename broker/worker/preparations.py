@@ -46,7 +46,7 @@ class _Waiting:
 
 
 class Preparations:
-    """Of one shard."""
+    """Prepares registrations of one shard in slices, and notes those that may end the worker."""
 
     def __init__(
         self, number: int, trials: Trials, books: Books, pulse: Pulse, wake: Callable[[], None]
@@ -60,9 +60,9 @@ class Preparations:
         self._waiting: dict[str, _Waiting] = {}
         """By query id, in the order in which they came."""
         self._coming: str | None = None
-        """Of those that are prepared, the one that comes with the commands at hand."""
+        """The one query, of those that are prepared, that comes with the commands at hand."""
         self.progress: Mapping[str, float] = {}
-        """Of queries that are prepared, by id: what share is made. Never changed in place."""
+        """By id of a query that is prepared: what share is made. Never changed in place."""
         self.prepared: frozenset[str] = frozenset()
         """Queries whose registration can be carried out, once it is said again."""
 
@@ -73,7 +73,7 @@ class Preparations:
     # --- commands ---------------------------------------------------------------------------------
 
     def awaited(self, engine: Engine, commands: Sequence[ShardCommand]) -> dict[int, Outcome]:
-        """Of some commands, those that are not carried out now, by their places, and what becomes of them."""
+        """Find the commands that are not carried out now: by their places, what becomes of them."""
         self._coming = None
         outcomes: dict[int, Outcome] = {}
         asked: dict[int, ShardCommand] = {}

@@ -111,12 +111,12 @@ def _place(message: Message) -> tuple[str, int, int]:
 
 
 def _unconfirmed(error: KafkaError) -> KafkaUnavailable:
-    """Of a record that was handed to the client library."""
+    """The error for a record that was handed to the client library, but not confirmed."""
     return KafkaUnavailable(UNCONFIRMED, hint=f"repeat it when /readycheck answers 200 again; {error.str()}")
 
 
 def _unsent(error: Exception) -> KafkaUnavailable:
-    """Of a record that the client library did not take."""
+    """The error for a record that the client library did not take."""
     reason = cause_of(error).str() if isinstance(error, KafkaException) else str(error)
     return KafkaUnavailable(
         "the record was not sent to Kafka, so nothing has changed; repeating is safe",

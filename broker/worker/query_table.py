@@ -18,7 +18,7 @@ from broker.internal import State
 from broker.worker.entries import QueryEntry
 
 STATES: tuple[State, ...] = ("RUNNING", "PAUSED", "PENDING", "ERROR")
-"""Of what is registered."""
+"""States of registered queries."""
 
 
 class QueryTable(MutableMapping[str, QueryEntry]):
@@ -35,7 +35,7 @@ class QueryTable(MutableMapping[str, QueryEntry]):
         """What was noted; None: nobody watches."""
 
     def states(self) -> dict[str, int]:
-        """Of every state how many there are."""
+        """How many queries there are, by state, of every state."""
         return {state: self.by_state[state] for state in STATES}
 
     @property

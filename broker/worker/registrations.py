@@ -33,7 +33,7 @@ from topics.wording import said
 from tureen.errors import LimitExceeded, TureenError, UnknownQuery, UnknownSource, UnknownSummary
 
 PARTS_AT_WORK = 2
-"""Of a batch so many parts wait for their shards, while the next is looked at."""
+"""Parts of a batch that wait for their shards at once, while the next is looked at."""
 
 
 @dataclass(slots=True)

@@ -31,9 +31,9 @@ from tureen.errors import MIB, TureenError
 
 LOOK_S = 1.0
 BETWEEN_S = 5.0
-"""After a pause memory is given so long to come back."""
+"""How long memory is given to come back after a pause, in seconds."""
 LEAST_SHARE = 0.01
-"""Of the budget: who keeps less is left alone."""
+"""Share of the budget; a query that keeps less is left alone."""
 
 log = logs.get()
 

@@ -22,7 +22,7 @@ from tureen.protocol import TopicNames
 
 
 class Output:
-    """Of one replay. pending: what is left to be written after the steps so far."""
+    """Collects the output of one replay. pending: what is left to be written after the steps so far."""
 
     def __init__(self, engine: Engine, names: TopicNames) -> None:
         self.pending = Pending()

@@ -37,7 +37,7 @@ class Caller(Protocol):
 
 
 caller: ContextVar[Caller | None] = ContextVar("caller", default=None)
-"""Of the request that is being answered; None: nobody can be seen to go."""
+"""Who sent the request that is being answered; None: nobody can be seen to go."""
 
 
 class TooMuchWork(TureenError):

@@ -217,7 +217,7 @@ class Shard(threading.Thread):
 
     @property
     def saved_position(self) -> Position | None:
-        """Of the last step that is in the store."""
+        """Position of the last step that is in the store."""
         return self._saving.position
 
     @property

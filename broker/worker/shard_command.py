@@ -45,7 +45,7 @@ FRAME_BYTES = 256
 _NOTHING_PROMISED: Mapping[int, int] = {}
 
 Standing = tuple[str, Mapping[str, str]]
-"""Of a query that stands: what its registration said, and its options."""
+"""What the registration of a standing query said, and the query's options."""
 
 
 class Bound(NamedTuple):

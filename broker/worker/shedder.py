@@ -28,9 +28,9 @@ from engine.queries.shed_readers import Sheddable
 LOOK_S = 0.25
 SMOOTHING = 0.3
 WON_IF_READ = 0.5
-"""Of the time of a record that is shed, where exact queries see it all the same."""
+"""Share of a shed record's time that is won where exact queries see the record all the same."""
 SKIPPED_STEPS = 8
-"""Records that nobody reads are passed over so many steps' worth at a time."""
+"""Steps' worth of records that are passed over at a time where nobody reads them."""
 
 log = logs.get()
 
@@ -53,10 +53,10 @@ class _Stream:
 
 
 class Shedder:
-    """Of one shard."""
+    """Decides which streams of one shard shed, and how much."""
 
     def __init__(self, number: int, order: ShedOrder) -> None:
-        """order: of the shard's streams."""
+        """order: the order in which the shard's streams shed."""
         self.shares: Mapping[str, float] = {}
         """The streams that shed now, and which share of their records."""
         self._number = number

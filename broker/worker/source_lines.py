@@ -21,13 +21,13 @@ COUNTED = ("records", "late", "dead_letters")
 
 @dataclass(frozen=True, slots=True)
 class SourceCounts:
-    """Of each source what came since the worker began. at_s: on the monotonic clock."""
+    """Counts, by source, of what came since the worker began. at_s: when, on the monotonic clock."""
 
     at_s: float
     counts: dict[str, dict[str, int]]
 
     def per_s(self, name: str, before: SourceCounts | None) -> dict[str, float | None]:
-        """Of a source, records, late rows and dead letters per second since then; None: not known yet."""
+        """Records, late rows and dead letters of a source per second since ``before``; None: not known."""
         if before is None or name not in before.counts or self.at_s <= before.at_s:
             return dict.fromkeys(COUNTED)
         elapsed_s, now, was = self.at_s - before.at_s, self.counts[name], before.counts[name]
@@ -40,7 +40,7 @@ def first_sources(node: Node) -> list[str]:
 
 
 def source_counts(node: Node) -> SourceCounts:
-    """Of the first sources. O(these)."""
+    """Count what came of the first sources. O(these sources)."""
     found = {}
     for name in first_sources(node):
         counts = node.shards[node.directory.sources[name].shard].counts
@@ -53,7 +53,7 @@ def source_counts(node: Node) -> SourceCounts:
 
 
 def source_lines(node: Node, now: SourceCounts, before: SourceCounts | None) -> list[dict[str, Any]]:
-    """Of each of the first sources what a page shows. O(all sources)."""
+    """The lines that a page shows, one for each of the first sources. O(all sources)."""
     now_ms = time.time_ns() // 1_000_000
     infos: dict[str, SourceInfo] = {}
     for shard in node.shards:

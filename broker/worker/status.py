@@ -261,8 +261,8 @@ def _view(node: Node, name: str, infos: dict[str, SourceInfo]) -> dict[str, Any]
 
 
 def _strategies(node: Node) -> dict[str, Any]:
-    """Of each strategy how many queries are followed with it, what their operators keep, and how many of the
-    rows of negations left before their time.
+    """By strategy: how many queries are followed with it, the bytes that their operators keep, and the share
+    of the rows of negations that left before their time.
     """
     counted = node.memory.by_strategy()
     states = {strategy: counted.get(strategy, StrategyState()) for strategy in get_args(Strategy)}

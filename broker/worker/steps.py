@@ -56,13 +56,13 @@ from topics.sizes import RECORD_OVERHEAD_BYTES
 from tureen.errors import ChangesBroken, InternalError, TureenError
 
 WAITING_FACTOR = 2
-"""So many times ``changes_max`` may wait of all queries before nothing more is taken up."""
+"""How many times ``changes_max`` the changes of all queries may wait before nothing more is taken up."""
 PIECE_ROWS = 4_096
 """Changes of one query that are encoded at once; others that wait have their turn."""
 PIECES_MAX = 1_000
 """Queries of which one transaction writes changes that waited."""
 RECORD_BYTES = 256
-"""Of a record, before any was made."""
+"""Bytes that a record is assumed to have before any was made."""
 
 log = logs.get()
 
@@ -102,7 +102,7 @@ class Steps:
         self._letter_bytes_max = settings.record_bytes_max
         self._shards = settings.shards
         self.body_bytes_max = (settings.record_bytes_max - RECORD_OVERHEAD_BYTES) // 2
-        """Of what a step registers or removes: what else its record has needs less."""
+        """Most bytes of what a step registers or removes; what else the step's record has needs less."""
         self._emission = emission
         self._outbox = outbox
         self._troubles = troubles

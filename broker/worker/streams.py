@@ -42,7 +42,7 @@ class ReadStream:
 
 
 def backlogs(streams: Iterable[ReadStream]) -> dict[SourceName, int]:
-    """Of each that is read, but for tables, the records that wait. O(these)."""
+    """Count the records that wait, by source that is read, but for tables. O(sources that are read)."""
     return {
         one.stream.name: one.intake.backlog
         for one in streams
@@ -79,7 +79,7 @@ class Streams:
         self._shared = shared
         self._inbox = inbox
         self._came: set[SourceName] = set()
-        """Of which something may have come that was not taken; others add to it."""
+        """Streams of which something may have come that was not taken; others add to it."""
         self._offsets = offsets
         self._answers = 0
         self._unopened: set[SourceName] = set()

@@ -40,6 +40,6 @@ class Taken:
 
     @property
     def count(self) -> int:
-        """Of all records, those that were shed unread too."""
+        """Number of all records, with those that were shed unread."""
         shed = self.body.shed
         return len(self.messages) + (0 if shed is None else shed.unread)

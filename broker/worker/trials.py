@@ -25,7 +25,7 @@ TRIED_MAX = 2
 
 
 class Trials:
-    """Of one shard."""
+    """Knows how many workers died over each registration of one shard, from a file of the shard's."""
 
     def __init__(self, path: Path) -> None:
         """Read what the worker before left."""
@@ -33,7 +33,7 @@ class Trials:
         self._at_work: dict[str, str] = {}
         """Registrations by query id."""
         self._ends: dict[str, dict[str, int]] = {}
-        """By query id: of which registration how many workers died."""
+        """By query id and digest of a registration: how many workers died over it."""
         with contextlib.suppress(OSError, ValueError, KeyError):  # none, or cut off: nothing is known
             noted = json.loads(path.read_bytes())
             self._ends = noted["ends"]

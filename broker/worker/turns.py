@@ -39,7 +39,9 @@ class StreamQueue:
 
 
 class Turns:
-    """Of one shard. What waits keeps its place in the order of coming until all of it was taken."""
+    """Decides which stream of one shard has the next turn. What waits keeps its place in the order of coming
+    until all of it was taken.
+    """
 
     def __init__(self) -> None:
         self._came: dict[str, tuple[int, int]] = {}

@@ -11,7 +11,7 @@ UNITS_PER_S_MAX = 1_000_000_000_000
 
 
 def work_attributes(grants: Grants) -> tuple[Attribute, ...]:
-    """Of one shard; from any thread."""
+    """The attributes of a shard's work for queries with a preference; from any thread."""
     return (
         Attribute(
             LIMIT,

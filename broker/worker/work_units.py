@@ -8,7 +8,9 @@ from __future__ import annotations
 import math
 
 FIRST_NS = 10_000.0
-"""Of a unit, before any was measured: more than most take, so that the first grants are small."""
+"""Time in ns that a unit takes before any was measured: more than most take, so that the first grants are
+small.
+"""
 MEMORY = 0.8
 """What a measurement weighs after the next one."""
 SPREAD = 0.1
@@ -49,7 +51,7 @@ class UnitCost:
         """Units of the last one that was used up, and what they took."""
 
     def measured(self, granted: int, units: int, took_ns: float) -> None:
-        """Of so many units granted so many were used, which took so long."""
+        """Take in a measurement: of ``granted`` units ``units`` were used, which took ``took_ns``."""
         if not units:
             return
         expected_ns = self.fixed_ns + units * self.ns

@@ -41,7 +41,7 @@ WAIT_S = 120.0
 POLL_S = 0.1
 JOB_S = 900.0
 HEARD_LINES = 50
-"""Of a job that failed, so many lines are shown at most."""
+"""Most lines of a failed job's output that are shown."""
 EARLIER_DAYS = 14
 
 

@@ -40,7 +40,7 @@ NO_SOURCE = -1
 ALL_ROWS = -1
 """As a place: the query has no predicate, so all rows match."""
 ROW_BYTES = 250
-"""Of a row besides its text: its cells, its id, and where that is found."""
+"""Bytes of a row besides its text: its cells, its id, and where that is found."""
 
 Int8Array = npt.NDArray[np.int8]
 Reads = tuple[tuple[str, ...], tuple[str, ...]]
@@ -84,7 +84,7 @@ class Columns:
         self.shapes = Codes[str]()
         self.sources = Codes[SourceName]()
         self.several: dict[int, tuple[Matched, ...]] = {}
-        """Of rows with several predicates that keep matches."""
+        """By row with several predicates that keep matches: these predicates."""
         self.alive: BoolArray = np.zeros(BLOCK, np.bool_)
         self.paused: BoolArray = np.zeros(BLOCK, np.bool_)
         self.born: Int64Array = np.zeros(BLOCK, np.int64)
@@ -306,7 +306,7 @@ class Columns:
 
 
 def shape_id(shape: str) -> str:
-    """Of a text without constants: eight letters and digits."""
+    """The id of a text without constants: eight letters and digits."""
     digest = hashlib.blake2b(shape.encode("utf-8", "replace"), digest_size=5).digest()
     return base64.b32encode(digest).decode().lower()
 

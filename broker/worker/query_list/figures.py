@@ -64,7 +64,8 @@ def nothing(size: int) -> Figures:
 def figures(
     columns: Columns, reading: Reading, views: Mapping[int, View], clock_ms: int, before: Figures
 ) -> Figures:
-    """Of all rows. before: what rates are counted from; unknown where that was not taken before.
+    """Work out the figures of all rows. before: what rates are counted from; a rate is unknown where
+    ``before`` lacks its count.
 
     O(kinds of queries), and O(queries that share a join, are followed or keep an answer), and numpy over all.
     """
@@ -164,7 +165,7 @@ def _pace(
 
 
 def _count_matches(columns: Columns, number: int, rows: Int64Array, view: View, matches: FloatArray) -> None:
-    """Of queries of a shard; not of those whose place has another owner by now."""
+    """Count the matches of a shard's queries; those whose place has another owner by now are left out."""
     counted: dict[SourceName, HeldMatches | None] = {}
 
     def held(source: SourceName) -> HeldMatches | None:

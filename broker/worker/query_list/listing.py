@@ -27,9 +27,9 @@ from engine.standing.queries import ShownQueries
 
 EVERY_S = 1.0
 SHARE_MAX = 0.05
-"""Of a core, that taking columns and figures may need."""
+"""Share of a core that taking columns and figures may need."""
 READ_S = 0.3
-"""So long a request waits for the shards' figures; then it has the ones before."""
+"""How long a request waits for the shards' figures; then it has the ones before."""
 IDLE_S = 60.0
 
 
@@ -43,7 +43,9 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Of an order. paging: its token. as_of_ms: of the figures, ms since 1970; None: there are none yet."""
+    """A page of an order. paging: the order's token. as_of_ms: when the figures were read, ms since 1970;
+    None: there are none yet.
+    """
 
     rows: list[Row]
     total: int
