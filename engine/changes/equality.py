@@ -25,7 +25,9 @@ def codes_of(columns: Sequence[Column], n: int) -> Int64Array:
 
 
 def codes_of_table(table: pa.Table) -> Int64Array:
-    """The same of Arrow's columns."""
+    """Codes the rows of an Arrow table as :func:`codes_of` codes columns: int64[n], n rows. O(n * columns),
+    hashing.
+    """
     columns = [Column(BIGINT, _arrow_codes(column)) for column in table.columns]
     codes, _ = number(columns, table.num_rows)
     return codes

@@ -21,7 +21,7 @@ def operator_of(query: Query, tables: Container[SourceName]) -> Operator:
 
 
 def operator_over(query: Query, streams: Mapping[SourceName, Stream]) -> Operator:
-    """The same by the streams and tables that a query reads."""
+    """Returns the operator of a query (:func:`operator_of`), given the streams and tables that it reads."""
     return operator_of(query, _tables(streams))
 
 

@@ -29,7 +29,7 @@ def ordinals(at: ScanAt, span: Span) -> Range:
 def moved_ranges(
     window: TimeWindow, transition: Transition, at_source: SourceTransition
 ) -> tuple[Range, Range]:
-    """Of a plain window over a stream: the rows that leave it, and those that come into it."""
+    """Returns the ordinals of the rows that leave a plain window over a stream, and of those that enter."""
     went, came = going_and_coming(window, transition.since_ms, transition.until_ms)
     if at_source.retained_to_ms is not None:
         went = went[0], max(went[1], min(at_source.retained_to_ms, came[1]))
@@ -37,7 +37,9 @@ def moved_ranges(
 
 
 def affected_ranges(scan: Scan, transition: Transition, at_source: SourceTransition) -> list[Range] | None:
-    """Of any scan: rows that its predicate has to accept for anything to change; None: nobody can tell."""
+    """Returns the ranges of the rows that may enter or leave a scan of any kind: its rows change only if its
+    predicate accepts one of them. None: the ranges are not known.
+    """
     if transition.since_ms == NEVER:
         return None
     rows = at_source.at.rows

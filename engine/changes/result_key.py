@@ -95,7 +95,7 @@ class _Known:
         return _Known(self.width, self.keys, constant, self.filled).with_keys()
 
     def seen_as(self, expressions: Sequence[Expression]) -> _Known:
-        """Of columns computed from these."""
+        """Returns what is known of columns that are computed from these by the expressions."""
         at: dict[int, int] = {}
         constant, filled = set(), set()
         for place, expression in enumerate(expressions):
@@ -194,8 +194,11 @@ def _of_join(join: Join, left: _Known, inner: _Known) -> _Known:
 
 
 def _of_set_operation(stage: SetOperation, left: _Known, inner: _Known) -> _Known:
-    """Of UNION ALL what both sides say alone, and no key: a row of one may equal a row of the other. Rows of
-    the others are some of the left ones; of INTERSECT they are right ones too. Sets have no row twice.
+    """Returns what is known of the columns that a set operation gives.
+
+    UNION ALL keeps what is known of both sides and has no key: a row of one side may equal a row of the
+    other. EXCEPT and INTERSECT give some of the left rows, and INTERSECT rows that are right rows too.
+    Without ALL no row is given twice, so all columns together are a key.
     """
     match stage.kind:
         case "union":
@@ -209,7 +212,7 @@ def _of_set_operation(stage: SetOperation, left: _Known, inner: _Known) -> _Know
 
 
 def _moved(known: _Known, by: int) -> _Known:
-    """The same of columns that stand behind others."""
+    """Returns what is known of these columns when they stand ``by`` places further right."""
 
     def along(places: Places) -> Places:
         return frozenset(place + by for place in places)

@@ -156,7 +156,9 @@ def _last_of_each(scan: Scan, window: RowWindow, within: SourceInterval, changin
 
 
 def _counted(scan: Scan, window: RowWindow, within: SourceInterval, places: Places) -> TemporalRelation:
-    """Of these rows each goes with the n-th of its keys after it; then the scan's predicate is asked."""
+    """Returns the lives of these rows in a window that counts rows: a row leaves when the n-th later row with
+    the same keys comes. The scan's predicate is applied afterwards.
+    """
     at = within.at_source.at
     relation = rows_at(at.rows.schema, places)
     columns, _ = relation.values_of(window.keys)
@@ -215,7 +217,7 @@ def _gone_since(rows: TableRows, was: int, end: int) -> Int64Array:
 
 
 def _accepted(at: ScanAt, scan: Scan, rows: Rows, ordinals: Int64Array) -> Places:
-    """Of rows at these ordinals, ascending, those that the predicate accepts."""
+    """Returns the rows at these ordinals, ascending, that the predicate of the scan accepts."""
     places = []
     for part in rows.parts if len(ordinals) else ():
         low, high = ordinals.searchsorted([part.first, part.end])

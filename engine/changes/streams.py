@@ -296,7 +296,7 @@ class StreamChanges:
 
 
 def _compact(elements: Elements) -> Elements:
-    """The same, without a hold on what they were made of."""
+    """Copies elements, so that the arrays that they were sliced from can be freed."""
     columns = []
     for column in elements.relation.columns:
         values, dictionary = column.values.copy(), column.dictionary

@@ -69,7 +69,7 @@ class TemporalRelation:
         return self if mask.all() else self.take(np.flatnonzero(mask))
 
     def with_columns(self, columns: Sequence[Column]) -> TemporalRelation:
-        """The same rows and lives with other columns."""
+        """Returns these rows, valid as long as before, with other columns."""
         return TemporalRelation(self.relation.with_columns(columns), self.valid_from, self.valid_to)
 
     def there(self, interval: Interval) -> TemporalRelation:

@@ -65,7 +65,9 @@ def moving(window: TimeWindow, since_ms: int, until_ms: int) -> list[Span]:
 
 
 def going_and_coming(window: TimeWindow, since_ms: int, until_ms: int) -> tuple[Span, Span]:
-    """The same, those that go apart from those that come; either may be empty."""
+    """Returns the span of the rows that go and the span of those that come, apart (:func:`moving` unites
+    them); either may be empty.
+    """
     first_ms, stop_ms = held(window, since_ms, until_ms)
     went = first_ms, min(_first_ms(window, until_ms), stop_ms)
     came = first_ms if since_ms == NEVER else max(first_ms, window.bounds_ms(since_ms)[1] + 1), stop_ms
@@ -84,7 +86,7 @@ def _first_ms(window: TimeWindow, now_ms: int) -> int:
 
 
 def merged(spans: Iterable[Span]) -> list[Span]:
-    """The same timestamps in spans that are disjoint and ascending; empty ones go."""
+    """Unites spans into disjoint, ascending ones that hold the same timestamps; empty spans are dropped."""
     found: list[Span] = []
     for low, high in sorted(spans):
         if low >= high:
