@@ -50,7 +50,7 @@ class Slots:
         return known
 
     def names_of(self, slots: Int32Array) -> Int32Array:
-        """Of some of these."""
+        """Returns the names of some of these slots, int32[n]."""
         return slots if self.names is self.slots else self.names[self.slots.searchsorted(slots)]
 
     def by_row(self, matches: PartMatches, selective: Int32Array) -> tuple[RowNumbers, Int32Array]:
@@ -101,7 +101,8 @@ def accepted(matches: PartMatches, slots: Slots, first: int, last: int) -> Pairs
 
 
 def accepted_of(matches: PartMatches, slots: Slots, rows: Int64Array) -> Pairs:
-    """Of some rows, ascending, by their places in ``rows``: the same. Row by row where all slots are dense.
+    """Finds the matches (:func:`accepted`) of some rows, which ascend. Matches have places in ``rows``
+    instead of places in the segment, and come row by row where all slots are dense.
 
     O(rows * words + pairs) for dense slots; selective ones are looked up in ranges of rows near each other.
     """
@@ -131,7 +132,9 @@ def accepted_at_most(matches: PartMatches, slots: Slots, rows: int) -> int:
 def _of_lists(
     matches: PartMatches, slots: Slots, selective: Int32Array, first: int, last: int
 ) -> list[Pairs]:
-    """Of slots whose matches are lists. One that lists speak for is looked up, others stand in the log."""
+    """Returns the matches of slots that are kept as lists. A slot that has a list is looked up there; the
+    matches of the others are in the log.
+    """
     if matches.log is None:
         if len(selective) > FEW_SLOTS:
             rows, owners = slots.by_row(matches, selective)

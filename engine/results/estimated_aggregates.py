@@ -96,7 +96,9 @@ def unscaled_calls(query: Query) -> tuple[str, ...]:
 
 
 def visited_part(visited: pa.Table, completed: pa.Table) -> Visited:
-    """Of an answer of one row, the columns that were completed, with what the rows that were visited give."""
+    """Returns the columns of an answer of one row that were completed by estimates, each with the value that
+    the visited rows alone give; nothing for an answer of any other length.
+    """
     if completed.num_rows != 1:
         return ()
     return tuple(

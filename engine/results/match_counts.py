@@ -23,8 +23,9 @@ from engine.stems.segment import SegmentView
 
 @dataclass(frozen=True, slots=True)
 class HeldMatches:
-    """Of a source: counts, known as :func:`match_counts` gives them. generations: of slots, which go on
-    changing. rows: how many there are.
+    """Counts how many of the held rows of a source each slot accepts. counts, known: as :func:`match_counts`
+    gives them. generations: int64[slots], those of the slots, an array that goes on changing. rows: how many
+    rows are held.
     """
 
     counts: Int64Array
@@ -33,7 +34,9 @@ class HeldMatches:
     rows: int
 
     def at(self, places: Int64Array) -> npt.NDArray[np.float64]:
-        """float64[n]: of places of matches; NaN where that is not known, or the place is another's by now."""
+        """Returns the counts at places of matches, float64[n]; NaN where a count is not known, or the slot is
+        another predicate's by now. places: int64[n], the slot in the low 32 bits, its generation above.
+        """
         slots, generations = places & 0xFFFFFFFF, places >> 32
         found = np.full(len(places), np.nan)
         there = np.flatnonzero((generations >= 0) & (slots < len(self.counts)))

@@ -23,11 +23,13 @@ from engine.results.chunks import CHUNK_WORDS, ChunkPool
 from engine.results.row_lists import RowLists, is_sparse, lists_of_bits
 
 SAMPLED_RUNS = 2
-"""Of rows of each chunk of a word, to tell whether lists are smaller."""
+"""Runs of rows that are sampled in each chunk of a word, to tell whether lists are smaller."""
 
 EXPECTED_MIN = 256
 EXPECTED_MAX = 1 << 16
-"""For no fewer pairs of lists, and for no more of any, room is made at first."""
+"""Pairs that there is room for at first: EXPECTED_MIN where rows are looked up in lists; never more than
+EXPECTED_MAX.
+"""
 
 NO_ROWS = np.zeros(0, np.int64)
 EVERY_BIT = np.uint64(bitmaps.EVERY_BIT)
@@ -148,8 +150,8 @@ def near(rows: Int64Array) -> list[tuple[int, int]]:
 
 
 def those_of(rows: Int64Array, found: Int64Array, names: Int32Array) -> tuple[Int64Array, Int32Array]:
-    """Of pairs of a row and a name those of these rows, ascending and near each other, by places there. No
-    row found is outside of them.
+    """Keeps those pairs of a row and a name whose row is one of ``rows``, and gives places in ``rows`` for
+    rows. rows: ascending and near each other; none of ``found`` lies outside their range.
     """
     first = int(rows[0])
     if len(rows) == int(rows[-1]) + 1 - first:
@@ -203,7 +205,7 @@ class _Found:
 
 
 class SegmentBits:
-    """Of a segment of at most ``rows`` rows."""
+    """Keeps the matches of the dense cohort over one segment of at most ``rows`` rows."""
 
     __slots__ = ("_chunks", "_pool", "blocks")
 
@@ -317,7 +319,7 @@ class SegmentBits:
 
     @property
     def nbytes(self) -> int:
-        """Of words in use and of lists."""
+        """Bytes of the words in use and of the lists."""
         total = 0
         for block in self.blocks:
             if isinstance(block, DenseBlock):
@@ -389,7 +391,7 @@ class SegmentBits:
         self.merge_dense(word, bits, mask, n)
 
     def merge_dense(self, word: int, bits: Words, mask: int, n: int) -> None:
-        """The same of a block that is not lists."""
+        """Writes the masked bits of a word as :meth:`merge` does, into a block that is not lists."""
         held = self._dense(word >> 3)
         held.packed = []
         held.room(0, n, (word & 7) + 1, n)

@@ -84,7 +84,8 @@ def waiting_row(waiting: Sequence[Batch], partition: int, offset: int) -> Batch 
 
 
 def partners(view: View, source: SourceName, ordinal: int) -> Iterator[Partners]:
-    """Of each join of a shard that the source is an input of, and each input that it is joined with.
+    """Yields the partners of a row for each join of a shard that the source is an input of, and each input
+    that it is joined with.
 
     O(rows of the joined sources).
     """

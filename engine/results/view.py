@@ -99,7 +99,7 @@ class View:
     _sets: Mapping[SetKey, SetView]
     _queries: ShownQueries
     _strategy_of: Callable[[StandingQuery], Strategy | None]
-    """Of a followed query, as of now: a strategy may change whenever, and changes no answer."""
+    """Returns the present strategy of a followed query: it may change at any time, but changes no answer."""
     _approximation: Mapping[str, tuple[Approximation, ...]] = field(default_factory=dict)
     """What of answers is not exact, by query id; exact ones are not in it."""
     _catching_up: Mapping[str, CatchingUp] = field(default_factory=dict)
@@ -185,7 +185,7 @@ class View:
         at_ms: int | None = None,
         rows_max: int | None = None,
     ) -> Answer:
-        """The same over history besides the rows that are there (:mod:`engine.views.recompute`).
+        """Evaluates an answer over history besides the rows that are held (:mod:`engine.views.recompute`).
 
         Raises UnknownQuery, QueryPaused, InstantOutOfRange, LimitExceeded, BackfillRefused; NotSupported: the
         query has a preference.
@@ -244,7 +244,7 @@ class View:
         return self._approximation.get(query_id, ())
 
     def with_catching_up(self, sources: Mapping[str, CatchingUp]) -> View:
-        """The same, which says that some sources have not yet what their topics held."""
+        """Returns this view with a note of the sources that have not yet read what their topics held."""
         return self if sources == self._catching_up else replace(self, _catching_up=sources)
 
     @property
@@ -253,7 +253,7 @@ class View:
         return bool(self._catching_up)
 
     def catching_up(self, sources: Collection[str]) -> tuple[CatchingUp, ...]:
-        """Of some sources those that have not yet what their topics held."""
+        """Returns those of some sources that have not yet read what their topics held."""
         return tuple(one for name, one in self._catching_up.items() if name in sources)
 
     def _answer(self, query_id: str, now_ms: int | None, result: Evaluated, over: SetView) -> Answer:
@@ -484,5 +484,5 @@ def _require_slots(query: StandingQuery, over: SetView) -> None:
 
 
 def _lost(over: SetView) -> Lost:
-    """Of all sources of a set together."""
+    """Sums up the records that all sources of a set lost."""
     return Lost.of([source.lost for source in over.sources.values()])
