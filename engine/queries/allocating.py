@@ -124,7 +124,10 @@ def _reaches(
 
 
 def _whole(nbytes: float, reach_ms: int | None, widest_ms: int | None) -> float:
-    """Of state that is kept for a shorter window now, what it would take for the whole."""
+    """Scales the bytes of state that is kept for a shorter window now to what the whole window would take.
+    reach_ms: how far back the window reaches now; widest_ms: how far back it would. Where either is None the
+    bytes stay as they are.
+    """
     return nbytes * widest_ms / reach_ms if reach_ms and widest_ms else nbytes
 
 

@@ -105,7 +105,7 @@ _SKETCHES = {
 
 
 def _calls(query: Query) -> Iterator[AggregateCall]:
-    """Of a query and of those within it."""
+    """Yields the aggregate calls of a query and of the queries within it."""
     for stage in query.stages:
         if isinstance(stage, Aggregate):
             yield from stage.calls
@@ -207,7 +207,7 @@ class Approximations:
         return self._tags
 
     def put_on(self, changes: Iterable[Changes]) -> tuple[Changes, ...]:
-        """The same changes with the tags of their queries. O(queries) where any query has tags, else O(1)."""
+        """Adds to changes the tags of their queries. O(queries) where any query has tags, else O(1)."""
         tags = self._tags
         if not tags:
             return tuple(changes)

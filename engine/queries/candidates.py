@@ -112,6 +112,8 @@ class Candidates:
         self._coming, self._pairs, self._seen = {}, {}, {}
 
     def _place(self, source: SourceName, column: str) -> int | None:
-        """Of a column; None where the stream is gone."""
+        """Returns the place of a column in the schema of its stream; None where the stream is gone, or has no
+        such column.
+        """
         there = self._sources.get(source)
         return None if there is None else there.stream.schema.index(column)

@@ -24,7 +24,7 @@ from engine.standing.query import StandingQuery
 from tureen.errors import SourceConflict, TureenError, UnknownSource
 
 READ_HINT = "unregister them first: SHOW QUERIES EXTENDED lists what each reads"
-"""Of the refusal to drop or replace what queries read."""
+"""Hint of the error that refuses to drop or replace what queries read."""
 
 
 class Catalogue:

@@ -20,7 +20,9 @@ class Demand:
 
 
 def demand_of(queries: Iterable[StandingQuery]) -> Demand:
-    """Of queries together; of a source that nobody reads as of a paused query. O(queries)."""
+    """Sums up what some queries demand. Where no query reads a source, the demand is that of a paused query.
+    O(queries).
+    """
     weight, latency_ms = 0.0, None
     for query in queries:
         weight += query.weight

@@ -227,7 +227,7 @@ class Report:
 
 
 def kind_of(id_: str) -> str:
-    """Of an entity, by its id.
+    """Returns the kind of an entity, given its id.
 
     >>> kind_of("data-stem/orders"), kind_of("queue/orders/3")
     ('synopsis', 'queue')
@@ -237,7 +237,7 @@ def kind_of(id_: str) -> str:
 
 
 def set_id(key: Iterable[str]) -> str:
-    """Of what is kept for the queries over a set of sources."""
+    """Returns the id of the entity that stands for what is kept for the queries over a set of sources."""
     return f"queries/{'+'.join(key)}"
 
 
@@ -253,8 +253,9 @@ def report(
     *,
     of_queries: bool = True,
 ) -> Report:
-    """Of an engine. modules: their attributes by id, as :meth:`engine.engine.Engine.modules` has them.
-    of_queries: whether anybody asks what single queries pay.
+    """Makes the report of an engine. modules: their attributes by id, as
+    :meth:`engine.inspection.Inspection.modules` has them. of_queries: whether anybody asks what single
+    queries pay.
     """
     reading = Counter[str]()
     readers: dict[str, int] = {}
@@ -399,11 +400,11 @@ STATISTICS_ABOUT = {
     "queued_rows": ("rows that wait in the queues that it shares", "rows"),
     "lag_ms": ("how far NOW of its sources is behind the clock", "ms"),
 }
-"""Of each what it is, and its unit."""
+"""What each statistic means, and its unit."""
 
 
 def statistic_attributes(found: Mapping[str, AttributeValue]) -> tuple[Attribute, ...]:
-    """The same as attributes, which can only be read."""
+    """Makes attributes, which can only be read, of the statistics of an entity."""
     return tuple(
         Attribute(name, value, STATISTICS_ABOUT[name][0], unit=STATISTICS_ABOUT[name][1])
         for name, value in found.items()

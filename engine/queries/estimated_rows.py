@@ -33,7 +33,7 @@ SAMPLED_ROWS = 4_096
 
 
 def estimated_rows(query: Query, at: Mapping[SourceName, ScanAt]) -> Iterable[float]:
-    """Of the scan, then of each stage."""
+    """Yields how many rows are estimated to leave the scan, then each stage."""
     rows = _scanned(query.scan, at[query.source])
     yield rows
     for stage in query.stages:

@@ -305,7 +305,9 @@ def _view(scan: Scan, at: ScanAt, queries: int) -> PlanView:
 def _estimated_ns(
     place: int, rows: list[float], query: Query, at: Mapping[SourceName, ScanAt], costs: Costs | None
 ) -> float | None:
-    """Of the scan: reading kept matches, or evaluating the predicate; of a stage: touching its rows once."""
+    """Estimates the time of a step of a plan, in ns. The scan (place 0) reads kept matches or evaluates its
+    predicate; a stage touches each of its rows once. None: no costs were measured.
+    """
     if costs is None:
         return None
     if place:

@@ -18,9 +18,9 @@ from engine.sources.source import Source
 from engine.stems.table_stem import TableStem
 
 QUERY_BYTES = 600
-"""Of a standing query with its registration, beside the indexes that it is in (the benchmark ``memory``)."""
+"""Bytes of a standing query with its registration, without the indexes it is in (benchmark ``memory``)."""
 VERSION_BYTES = 120
-"""Of a version of a table's row, beside its columns: what supersedes it, and its key."""
+"""Bytes of a version of a table's row, without its columns: what supersedes it, and its key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +75,9 @@ def footprint(
     changes: int,
     by_strategy: ByStrategy,
 ) -> Footprint:
-    """Of these sources and sets of sources. index_bytes: of the indexes by keys of joins. changes: of the
-    operators that changes come from; by_strategy: these by the strategy of their queries.
+    """Adds up the memory of these sources and sets of sources. index_bytes: bytes of the indexes by keys of
+    joins. changes: bytes of the operators that changes come from; by_strategy: these by the strategy of their
+    queries.
     """
     rows = pending = matches = versions = composites = answers = queries = summaries = promising = 0
     by_source: dict[SourceName, int] = {}

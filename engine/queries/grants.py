@@ -69,7 +69,7 @@ class Grants:
         return sorted(pairs, key=lambda pair: pair[1].number)
 
     def groups(self) -> Iterator[tuple[SourceSet, Numbered]]:
-        """The same, for those who look."""
+        """Yields all groups with their sets, as they came, for those who inspect the engine."""
         yield from self._in_order()
 
     def work(self) -> int:

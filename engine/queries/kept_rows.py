@@ -16,9 +16,10 @@ from engine.sources.source import Source
 
 @dataclass(frozen=True, slots=True)
 class KeptRows:
-    """Of one stream. nbytes: of its rows with their matches. ms_bytes: of the rows of one ms; None: there are
-    none to tell by. retain_ms: how long they stay without any window. reaches_ms: how far the two windows
-    reach that reach furthest, in descending order; fewer where there are fewer.
+    """Tells how much memory the rows of one stream take. nbytes: bytes of its rows with their matches.
+    ms_bytes: bytes of the rows of one ms; None: there are no rows to tell by. retain_ms: how long rows stay
+    without any window. reaches_ms: how far back the two windows reach that reach furthest, in descending
+    order; fewer where there are fewer windows.
     """
 
     nbytes: int

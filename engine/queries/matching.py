@@ -47,7 +47,8 @@ class Satisfied:
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """Each match once: the place of its row in the batch, and of its query in ``Matcher.query_ids``.
+    """Each match once: the place of its row in the batch, and of its query in
+    :attr:`RecordMatcher.query_ids`.
 
     rows, queries: int32, of one length, in no order to rely on.
     """
@@ -83,7 +84,7 @@ def _of_contents(scan: Scan, stored: int) -> Expression | None:
 
 
 class RecordMatcher:
-    """Of one stream; one caller at a time."""
+    """Matches records against the queries over one stream. One caller at a time."""
 
     def __init__(self, source: SourceName, stem: QueryStem) -> None:
         """``stem``: empty, and this matcher's alone."""

@@ -32,8 +32,8 @@ def measured(
     rows_of: RowsOf,
     shed: Mapping[SourceName, float],
 ) -> Expected:
-    """Of a query's answer. sources: that it reads. rows_of: as estimated. shed: of sources, the share of the
-    rows due that was shed.
+    """Measures what precision a query's answer has. sources: those that it reads. rows_of: estimates how many
+    rows leave each stage. shed: by source, the share of the rows due that was shed.
     """
     known = statistics_of(sources)
     shares: list[float] = []

@@ -23,21 +23,26 @@ from engine.standing.query import SetKey
 
 @dataclass(slots=True)
 class Nursery:
-    """Of one query. :meth:`run` in any thread, once; everything else by the engine's owner.
-
-    way, operator, copies: by what its graph is made. stands: the transition of no time at which it begins.
-    is_ready: :meth:`run` is over. is_lost: its state is not true, and is made when the query comes.
+    """Makes the state of one query's operators before the query comes. :meth:`run` is called once, in any
+    thread; everything else by the engine's owner.
     """
 
+    # The set of sources that the query reads.
     key: SetKey
+    # A graph of the query alone.
     graph: Graph
+    # What the graph is made by: the way, the operator of the query, and whether equal rows are told apart.
     way: Way
     operator: Operator
     copies: bool
+    # The transition of no time at which the state begins.
     stands: Transition
     limits: Limits
+    # Whether run() is over.
     is_ready: bool = False
+    # Whether the state is not true; it is then made when the query comes.
     is_lost: bool = False
+    # Transitions that the graph has to go through yet, each with NOW at its end, ms.
     _ahead: deque[tuple[Transition, int]] = field(default_factory=deque)
 
     @property

@@ -100,28 +100,32 @@ class SourcesAt:
 
 @dataclass(frozen=True, slots=True)
 class PlanInputs:
-    """Of a query that stands, or of one that is not registered (``standing`` None).
-
-    streams: those it reads, tables too. unaffordable: as in its choice of maintenance.
-    modules: what rows go through, shared with other queries. waits_for: streams without a NOW. readers: how
-    many queries read each source. preference: of a query that has one; found: for it so far. followed: it
-    emits its changes, or somebody follows it. strategy: what the way of its changes is chosen by.
-    """
+    """Holds what the plan of one query is made of, whether it is registered or not."""
 
     query: Query
+    # None: the query is not registered.
     standing: StandingQuery | None
+    # The streams and tables that it reads.
     streams: Mapping[SourceName, Stream]
     sources: SourcesAt
     setting: Setting
     planner: Planner
+    # Whether no matches are kept since it takes too long to make them, as in MaintenanceChoice.
     unaffordable: bool
     predicates: tuple[HeldPredicate, ...]
+    # The modules that its rows go through, which other queries share.
     modules: Mapping[str, tuple[ModuleStatistics, ...]]
+    # Streams that have no NOW yet.
     waits_for: tuple[SourceName, ...]
+    # How many queries read each source.
     readers: Mapping[SourceName, int]
+    # None: the query has no preference.
     preference: PlanPreference | None
+    # What is found so far for a query with a preference.
     found: Found
+    # Whether it emits its changes, or somebody follows it.
     followed: bool
+    # What the way of its changes is chosen by.
     strategy: StrategyInputs
 
     @property

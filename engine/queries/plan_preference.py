@@ -99,8 +99,9 @@ def plan_preference(
     sources: Mapping[SourceName, Source],
     unscaled: tuple[str, ...],
 ) -> PlanPreference:
-    """Of a query. preference: in which its options took effect. numbered: its group; None: it stands in none.
-    sources: those of its scans. unscaled: columns of its aggregates that are no estimates.
+    """Explains how a query with a preference finds its rows. preference: the query's, with its options
+    applied. numbered: its group; None: it is in none. sources: those of its scans. unscaled: columns of its
+    aggregates that are no estimates.
     """
     group = None if numbered is None else numbered.group
     found, left, is_whole, counts = 0, 0.0, False, dict[str, float]()

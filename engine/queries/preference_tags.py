@@ -74,10 +74,12 @@ class GroupTags:
 
 
 def _names(query: Query) -> tuple[str, ...]:
-    """Of the columns of a query with aggregates, which its tag may name."""
+    """Returns the names of the aggregate columns of a query, which its tag may name."""
     return tuple(call.name for stage in query.stages if isinstance(stage, Aggregate) for call in stage.calls)
 
 
 def tag_on_demand(key: GroupKey, units: int) -> Approximation:
-    """Of a query for which nothing is kept, before it is asked: its answers spend so many units at most."""
+    """Makes the tag of a query for which nothing is kept, before it is asked: each answer spends at most so
+    many units.
+    """
     return Approximation("preference", where_of(key), "declared", float(units), "units")

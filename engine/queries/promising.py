@@ -38,7 +38,9 @@ NOTHING_FOUND: Mapping[str, Found] = {}
 
 
 class Numbers:
-    """Of groups, ascending in the order in which these come. over: the sets of sources that have groups."""
+    """Gives groups their numbers, ascending in the order in which groups come. over: the sets of sources that
+    have groups.
+    """
 
     def __init__(self) -> None:
         self.given = 0
@@ -69,7 +71,7 @@ class Numbered:
 
 
 class SetGroups:
-    """Of one set of sources."""
+    """Keeps the promising groups over one set of sources."""
 
     def __init__(
         self,
@@ -351,7 +353,9 @@ class SetGroups:
         yield from self._tags_in(numbered, standing.query_id, GroupTags(numbered.key, numbered.group))
 
     def all_tags(self) -> Iterator[tuple[str, tuple[Approximation, ...]]]:
-        """The same of all queries in groups. O(these), and what groups take to say what is left."""
+        """Yields the id of each query in a group with the tags that :meth:`tags` makes for its group.
+        O(queries in groups), and what it takes each group to tell what is left.
+        """
         for numbered in self._groups.values():
             group = GroupTags(numbered.key, numbered.group)
             for query_id in numbered.members:
@@ -366,13 +370,13 @@ class SetGroups:
 
     @property
     def nbytes(self) -> int:
-        """Of sets and what was found."""
+        """Bytes of the promising sets and of what was found for them."""
         return sum(one.group.nbytes for one in self if one.group is not None)
 
     # --- the store's side -------------------------------------------------------------------------
 
     def state(self, numbered: Numbered) -> Tree:
-        """Of a group, as :meth:`restore` takes it."""
+        """Returns the state of a group, as :meth:`restore` takes it."""
         group = numbered.group
         return {
             "over": list(self._sources),

@@ -23,7 +23,7 @@ _ABOUT = {
 
 
 def promising_attributes(numbered: Numbered) -> tuple[Attribute, ...]:
-    """Of one group. O(1)."""
+    """Returns the attributes of one promising group. O(1)."""
     key, group = numbered.key, numbered.group
     counts = GroupCounts() if group is None else group.counts
     weight = sum(member.weight for member in numbered.members.values())

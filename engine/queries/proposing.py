@@ -16,7 +16,7 @@ from engine.queries.estimated_rows import estimated_rows
 from engine.results.source_view import SourceView
 
 ROW_BYTES = 64.0
-"""Of a row of a source that holds none yet."""
+"""Bytes that a row is taken to have in a source that holds none yet."""
 
 ORIGIN_BYTES = 20
 """Instant, partition and offset of a row."""
@@ -32,7 +32,9 @@ def proposals_for(
     bind: Callable[[str], Query],
     tolerance: Tolerance,
 ) -> tuple[Proposal, ...]:
-    """Of a query that the text ``sql`` means. at: what its sources hold. tolerance: what it allows."""
+    """Proposes cheaper texts for a query that the text ``sql`` is bound to. at: what its sources hold.
+    tolerance: what the query allows.
+    """
     if query.has_streams:  # what a shorter window below one changes is not known
         return ()
     row_bytes = {name: _row_bytes(sources[name]) for name in query.sources}
@@ -49,7 +51,9 @@ def proposals_for(
 
 
 def _row_bytes(source: SourceView) -> float:
-    """Of its columns, its instant and where it comes from; strings that tables hold are not in it."""
+    """Returns the bytes of a row: its columns, its instant and its origin; strings that tables hold are not
+    counted.
+    """
     parts = source.rows.parts
     if not parts:
         return ROW_BYTES

@@ -167,7 +167,9 @@ class ShedReaders:
                 yield from queries
 
     def shares(self, standing: StandingQuery) -> dict[SourceName, float]:
-        """Of each source of which the answer lacks rows that were shed, how large a share of those due."""
+        """Returns the share of the rows due that was shed, by source, for each source of which the answer
+        lacks rows that were shed.
+        """
         reader, found = self._readers.get(standing.query_id), dict[SourceName, float]()
         for name, one in () if reader is None else reader.classes:
             lack = self._lack(self._sources[name], one)

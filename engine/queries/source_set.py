@@ -59,7 +59,7 @@ from engine.windows.clauses import RowWindow
 from engine.windows.retention import Hold, reach_ms
 
 Predicates = tuple[tuple[SourceName, Expression | Factors], ...]
-"""Of a query, with their sources."""
+"""The predicates of a query, each with its source."""
 
 
 NOTHING_SHED: Mapping[SourceName, float] = {}
@@ -96,7 +96,7 @@ class SourceSet:
         self.usage = Usage()
         self._watch = watch
         self._shapes: dict[str, Shape] = {}
-        """Of each query that shares a join, of which."""
+        """The shape of the join that a query shares, by query id."""
         self.sources = {source.stream.name: source for source in sources}
         self.standing: dict[str, StandingQuery] = {}
         self._paused: set[str] = set()
@@ -727,7 +727,7 @@ class SourceSet:
         return self._joins.group_of(query.query)
 
     def group_names(self) -> dict[str, str]:
-        """Of each query that shares a join, what it joins. O(these)."""
+        """Returns the name of the join that a query shares, by query id. O(queries that share a join)."""
         names = {shape: self._name(group) for shape, group in self._joins.groups.items()}
         return {query_id: names[shape] for query_id, shape in self._shapes.items()}
 

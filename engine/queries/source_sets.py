@@ -71,7 +71,7 @@ class SourceSets:
             yield from self._sets[standing.set_key].promising.tags(standing)
 
     def keys(self) -> tuple[SetKey, ...]:
-        """Of the sets there are."""
+        """Returns the keys of the sets that there are."""
         return tuple(self._sets)
 
     def of(self, query: StandingQuery) -> SourceSet:
@@ -198,11 +198,11 @@ class SourceSets:
         return any(len(over.sources) > 1 for over in self._reading(name))
 
     def views(self) -> dict[SetKey, SetView]:
-        """Of all sets."""
+        """Returns the views of all sets, by key."""
         return {key: over.view() for key, over in self._sets.items()}
 
     def views_over(self, names: Iterable[SourceName]) -> dict[SetKey, SetView]:
-        """Of the sets that read one of these."""
+        """Returns the views of the sets that read one of these sources, by key."""
         return {key: over.view() for key, over in self._over(names).items()}
 
     def over(self, names: Iterable[SourceName]) -> Iterable[SourceSet]:

@@ -28,7 +28,7 @@ STEPS_AT_FIRST_PER_S = 10.0
 
 
 def statistics_of(sources: Mapping[SourceName, Source]) -> Statistics:
-    """Of these sources, as they stand. Samples are taken when they are asked for, each once."""
+    """Returns the statistics of these sources, as they stand. Each sample is taken once, on first use."""
     looks = {name: _Look(source) for name, source in sources.items()}
     return Statistics(
         rows_per_s={name: look.rows_per_s for name, look in looks.items()},

@@ -50,7 +50,9 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """Of a set of sources while it stands still. stands: by what that is told."""
+    """What is known of a set of sources while it stands still. stands: facts of the sources that differ once
+    they have moved.
+    """
 
     stands: tuple[object, ...]
     statistics: Statistics

@@ -130,14 +130,16 @@ class Subscriptions:
         """How the queries of graphs are worked out."""
         self._subscribers: dict[str, Subscriber] = {}
         self._last: dict[str, LastAnswer] = {}
-        """Of followed queries that are paused, what was told last."""
+        """The answers that were told last of followed queries that are paused, by query id."""
         self._graphs: dict[SetKey, Graph] = {}
         self._preferring: dict[str, StandingQuery] = {}
         """Those with a preference that are followed and not paused: graphs know nothing of them."""
         self._found: dict[str, tuple[SetView | None, Whole | TureenError]] = {}
-        """Of these, the answer that was told last, and the view that it is of."""
+        """The answers that were told last of the queries in ``_preferring``, by query id, each with the view
+        that it was read from; None: no view is known for it.
+        """
         self._nurseries: dict[str, Nursery] = {}
-        """Of queries that are to come, by id."""
+        """The nurseries of queries that are to come, by query id."""
         self._since: dict[str, int] = {}
         """The steps in which queries began to be followed that were there before."""
         self.step = 0
@@ -153,7 +155,7 @@ class Subscriptions:
         return kept + sum(graph.nbytes for graph in self._graphs.values())
 
     def graphs(self) -> Iterable[tuple[SetKey, Graph]]:
-        """Of the sets with followed queries."""
+        """Returns the graphs of the sets with followed queries, by key."""
         return self._graphs.items()
 
     def strategy_of(self, standing: StandingQuery) -> Strategy | None:
@@ -357,7 +359,7 @@ class Subscriptions:
                     self._tell_differing(query_id, was, self._answer(view, query_id), told)
 
     def _told_last(self, query_id: str) -> Whole | TureenError | None:
-        """Of a query that is paused; None: nothing was told."""
+        """Returns the answer that was told last of a paused query; None: nothing was told."""
         last = self._last.get(query_id)
         return None if last is None else self._rows_of(query_id, last)
 
@@ -520,7 +522,9 @@ class Subscriptions:
         return {key: sets.seen(key).mark() for key in sorted(keys)}
 
     def rows(self, sets: SourceSets, marks: Marks) -> dict[SourceName, Rows]:
-        """Of the sources of these sets; to be asked after a step's rows came, before any are let go of."""
+        """Returns the rows of the sources of these sets. It is to be called after a step's rows came, before
+        any are let go of.
+        """
         return {name: source.rows.rows() for key in marks for name, source in sets.seen(key).sources.items()}
 
     def tell(
@@ -615,7 +619,9 @@ class Subscriptions:
         self._graphs[key] = remade(graph, others, self._defects)
 
     def held_streams(self) -> set[tuple[SetKey, SourceName]]:
-        """Of which streams joins hold rows, for queries over which."""
+        """Returns the streams of which joins hold rows, each with the key of the set whose queries they are
+        for.
+        """
         return {(key, name) for key, graph in self._graphs.items() if graph.holds for name in key}
 
     def held(self, names: Set[SourceName]) -> Iterator[HeldState]:

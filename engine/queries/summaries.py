@@ -33,7 +33,7 @@ Text = TypeVar("Text")
 PARTS = "summary/"
 """What the names of their parts in the store begin with."""
 USED_HINT = "end them first: SHOW QUERIES EXTENDED lists what each reads"
-"""Of the refusal to drop what queries use."""
+"""Hint of the error that refuses to drop what queries use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class Summaries:
         return self._named({name: one.definition for name, one in self.standing.items()})
 
     def definitions_with(self, coming: SummaryDefinition) -> Mapping[SummaryName, SummaryDefinition]:
-        """The same once one more stands."""
+        """Returns what :attr:`definitions` will be once one more summary stands."""
         standing = {name: one.definition for name, one in self.standing.items()}
         return self._named({**standing, coming.name: coming})
 
@@ -216,7 +216,7 @@ class Summaries:
 
 
 def stored_definitions(store: StateSource) -> Mapping[SummaryName, SummaryDefinition]:
-    """Of the summaries that a store has, those that texts of its queries name."""
+    """Returns the definitions of the summaries in a store that texts of its queries may name."""
     found = Summaries({})
     found.read(store)
     return found.definitions

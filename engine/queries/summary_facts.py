@@ -21,10 +21,11 @@ def brief_facts(summary: Summary) -> dict[str, Any]:
 
 
 def whole_facts(summary: Summary) -> dict[str, Any]:
-    """The same with what is known of each granularity and each zone, the finest and the latest first.
+    """Returns :func:`brief_facts` with what is known of each granularity and each zone, the finest and the
+    latest first.
 
-    Instants in ms since 1970, an end is excluded. ``cut``: why a zone ended. ``error_rows``: sqrt(F2 / b) of
-    the worst cell, which an estimate is off by more than rarely. O(counters).
+    Instants are in ms since 1970, an end is excluded. ``cut``: why a zone ended. ``error_rows``: sqrt(F2 / b)
+    of the worst cell; an estimate is rarely off by more. O(counters).
     """
     zones, errors = summary.zones, summary.error_bounds()
     without_value = summary.cell_rows(np.arange(len(zones.rows)))[:, -1]
