@@ -17,7 +17,7 @@ from engine.eddy.policies import COST_MIN, M, ModuleFacts, Optimal, Visit
 from engine.model.batch import BoolArray, Int64Array
 
 PROFILED_SHARE = 0.01
-"""Of dropped rows, those that are run through all filters."""
+"""The share of dropped rows that are run through all filters."""
 
 PROFILED_AT_ONCE = 2_000
 """Rows picked in one batch, where it has so many: a visit has a cost of its own, whatever its rows."""

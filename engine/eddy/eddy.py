@@ -31,7 +31,9 @@ PACE_MAX, PACE_SHARE = 4.0, 1 / 16
 
 
 PROFILES_SHARE_MAX = 0.022
-"""Of the time of routing: where visits are short, a profile of some thousand rows is dear beside them."""
+"""The largest share of the routing time that profiles may take: a profile of some thousand rows costs much
+where visits are short.
+"""
 
 LATELY_NS = 50e6
 
@@ -184,7 +186,7 @@ class Eddy:
     # --- what can be read and set -----------------------------------------------------------------
 
     def statistics(self) -> tuple[ModuleStatistics, ...]:
-        """Of the modules that were visited, those that the policy thinks most of first."""
+        """Statistics of the modules that were visited, those that the policy prefers first."""
         tickets = {name: self.policy.tickets(each.module) for name, each in self._totals.items()}
         held = [
             ModuleStatistics(

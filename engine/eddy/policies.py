@@ -25,7 +25,7 @@ PRIOR_ROWS, PRIOR_ENDED = 256.0, 64.0
 visited for long comes back to that, and is tried again where the others are no better."""
 
 COST_MIN = 1e-9
-"""Of a row, so that nothing is had for nothing."""
+"""The least cost of a row: no visit counts as free."""
 
 DELAYED = 2.0
 """A visit counts at most so many times as dear as those before: more is what something else did meanwhile."""
@@ -141,7 +141,9 @@ class Measurements:
         return measured
 
     def cost_a_row(self, measured: Measured) -> float:
-        """Of a module that was never visited: the mean of the others, or 1. Above 0."""
+        """The cost of a module per row, above 0; for a module that was never visited the mean of the others,
+        or 1.
+        """
         if measured.given:
             return measured.cost / measured.given or COST_MIN
         known = [each.cost / each.given for each in self._of.values() if each.given]
