@@ -73,7 +73,10 @@ class Reach:
         return rows.base if self.everything else max(rows.base, floor)
 
     def floors(self, rows: Rows, instants: Int64Array, out: Int64Array) -> None:
-        """The same at each of some instants, which ascend; out: int64[n]. O(n + rows between the bounds)."""
+        """Write the first ordinal in reach, as :meth:`floor` has it, at each of some ascending instants.
+
+        out: int64[n], one an instant. O(n + rows between the bounds).
+        """
         out[:] = rows.base if self.everything else joins.NEVER
         if self.everything:
             return

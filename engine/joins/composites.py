@@ -50,7 +50,7 @@ Snapshot = tuple[tuple[Int32Array, int, Int64Array], ...]
 
 
 class Composites:
-    """Of a shape of ``inputs`` inputs."""
+    """The kept composites of a shape of ``inputs`` inputs."""
 
     def __init__(self, inputs: int, capacities: Capacities = USUAL) -> None:
         self._chunk = capacities.first(CHUNK)

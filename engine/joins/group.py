@@ -46,7 +46,7 @@ from engine.stems.data_stem import Rows
 from engine.windows.clauses import Window
 
 COMPOSITES_MAX = 1_000_000_000
-"""Of ``composites_max``, as it can be set."""
+"""The greatest value that ``composites_max`` can be set to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,9 @@ class Probe:
 
 
 class JoinGroup:
-    """Of one shape. ``keeps``: whether composites are; it may be set while running and changes no answer."""
+    """The join of one shape. ``keeps``: whether composites are kept; it may be set while running and changes
+    no answer.
+    """
 
     def __init__(
         self,
@@ -386,7 +388,9 @@ class JoinGroup:
         )
 
     def statistics(self) -> tuple[ModuleStatistics, ...]:
-        """Of the probes of each input, whichever drives. Their cost is rows given and partners found."""
+        """Statistics of the probes of each input, whichever input drives. Their cost is the rows given and
+        the partners found.
+        """
         told = []
         for place in range(self._n):
             module, (given, passed) = self._module(place), self._work[place].tolist()

@@ -55,7 +55,7 @@ class OrdinalKeys:
 
 
 class KeyIndex:
-    """Of one source by one key."""
+    """A hash index over the rows of one source by one key."""
 
     def __init__(
         self,
