@@ -133,7 +133,9 @@ def follow(arrived: Arrived, partitions: Partitions) -> tuple[int, int]:
 
 @kernel
 def _watermark(largest: int, promised: int, margin_ms: int) -> int:
-    """Of a partition: by its rows or by what a heartbeat promised, whichever is later; or NEVER."""
+    """The watermark of a partition: by its rows or by what a heartbeat promised, whichever is later; or
+    NEVER.
+    """
     if largest == NEVER:
         return promised
     return max(largest - margin_ms, promised)

@@ -41,9 +41,9 @@ class Arranged(NamedTuple):
     counts: Int32Array
     """How long that is."""
     words: Int32Array
-    """Of runs, ascending within each."""
+    """The numbers of the words in the runs, ascending within each run."""
     bits: UInt64Array
-    """Of runs."""
+    """The bits of these words: which of a word's 64 columns have the row."""
 
 
 class Found(NamedTuple):

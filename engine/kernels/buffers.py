@@ -27,12 +27,15 @@ NEVER_LEAVES = 1 << 62
 """Exits from here on never come."""
 LISTS_BESIDE = 3
 FAR, ENDLESS, DROPPED = 0, 1, 2
-"""Of a calendar's lists, behind those of the circle."""
+"""The lists of a calendar that stand behind those of the circle."""
 WIDTH, NUMBER, SLOT, IS_ORDERED, FAR_LEAST, FAR_MOST = 0, 1, 2, 3, 4, 5
-"""Of a calendar's clock: the width of a partition, the number k of the first, its list, whether there is a
-front, and bounds of the exits in FAR."""
+"""Places in the clock of a calendar: the width of a partition, the number k of the first, its list, whether
+there is a front, and bounds of the exits in FAR.
+"""
 START, STOP, IN_HEAP, OUT = 0, 1, 2, 3
-"""Of a front: its sorted entries, the size of its heap, and how many of the sorted left prematurely."""
+"""Places in ``Front.at``: where its sorted entries start and stop, the size of its heap, and how many of the
+sorted entries left prematurely.
+"""
 
 
 class Front(NamedTuple):
@@ -58,8 +61,9 @@ def split(
     gone_places: Int32Array,
     gone_exits: Int64Array,
 ) -> int:
-    """Of the first ``count`` entries, write those whose exit is at ``until`` or before; the others stay, in
-    their order, and are the first now. Return how many were written.
+    """Move the entries whose exit is at ``until`` or before out of the first ``count``: they are written to
+    gone_places and gone_exits, and the others stay, in their order, as the first entries. Return how many
+    were written.
     """
     gone = 0
     for i in range(count):
@@ -169,7 +173,7 @@ def cross_out(
 
 @kernel
 def _steps(count: int) -> int:
-    """Of a search by halves."""
+    """The number of steps of a bisection over ``count`` entries."""
     steps = 0
     while count > 0:
         steps, count = steps + 1, count >> 1

@@ -47,7 +47,7 @@ Records = npt.NDArray[Any]
 """A structured array."""
 
 FETCHED_LINES = 3
-"""Of a run's entries, before they are looked at."""
+"""Cache lines of a run's entries that are prefetched before the entries are looked at."""
 
 _MIX = 0x9E3779B97F4A7C15
 
@@ -227,7 +227,9 @@ def _end_of_group(which: npt.NDArray[np.int32], first: int) -> int:
 
 @kernel
 def _room(runs: Records, run: int, coming: int) -> int:
-    """Of a run that has not enough of it."""
+    """The new room of a run that is too small for ``coming`` more entries: half of its present room is left
+    free.
+    """
     return int(runs[run].count + coming + (runs[run].room >> 1))
 
 

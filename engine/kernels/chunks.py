@@ -222,7 +222,8 @@ def pairs_of_rows(
     found_places: Int64Array,
     found_names: Int32Array,
 ) -> int:
-    """The same of some rows of many blocks: write each row's place in ``wanted`` and the name, row by row.
+    """Write, for some rows of many blocks, the row's place in ``wanted`` and the name of every masked bit
+    that is set, row by row; return how many there are, whether or not there is room.
 
     at, used: int64[blocks, chunks]. masks: uint64[8 * blocks]. names: int32[512 * blocks].
     """
@@ -257,7 +258,9 @@ def pairs_of_lists(
     found_rows: Int64Array,
     found_names: Int32Array,
 ) -> int:
-    """The same of a word that is row lists (:mod:`engine.results.row_lists`). names: int32[64]."""
+    """Write row and name as :func:`pairs` does, for one word that is stored as row lists
+    (:mod:`engine.results.row_lists`). names: int32[64].
+    """
     count, room = 0, found_rows.shape[0]
     for bit in range(64):
         if (np.uint64(mask) >> np.uint64(bit)) & np.uint64(1) == 0:

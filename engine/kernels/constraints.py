@@ -27,8 +27,8 @@ NOTHING = -(2**63)
 NO_ID = -1
 KEPT = -1
 KNOWN, FRESH, AGAIN = 0, 1, 2
-"""Of a value as a row enters: it is there, or there is none; it was never there, or is forgotten; it was
-there longer ago than RETAIN, and comes again where it should not.
+"""What a value is when a row enters with it. KNOWN: it is there, or the row has none. FRESH: it was never
+there, or is forgotten. AGAIN: it was there longer ago than RETAIN, and comes again where it should not.
 """
 
 

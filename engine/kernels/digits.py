@@ -14,7 +14,7 @@ from engine.kernels.exact import INFINITY, MANTISSA, NEGATIVE, SQUARE_SHIFT, Int
 DIGIT_BITS = 42
 DIGIT_MASK = (1 << DIGIT_BITS) - 1
 ODD_BITS = 20
-"""Of each count of :func:`to_odd`."""
+"""The bits of each of the three counts that :func:`to_odd` puts into one number."""
 
 
 @kernel
@@ -79,7 +79,9 @@ def to_digits(bits: Int64Array, first: Whole, digits: Int64Array) -> None:
 
 @kernel
 def to_square_digits(bits: Int64Array, first: Whole, digits: Int64Array) -> None:
-    """The same of the values' squares; a digit may be three times as large."""
+    """Write the digits of the squares of the values, as :func:`to_digits` does those of the values; a digit
+    may be three times as large.
+    """
     half = (1 << 27) - 1
     for i in range(bits.shape[0]):
         if bits[i] & INFINITY == INFINITY or bits[i] & ~NEGATIVE == 0:

@@ -26,9 +26,10 @@ UNLISTED = -2
 
 
 GIVEN, LATEST, TOLD, WORDS = 0, 1, 2, 4
-"""Of the state of a cell, int64[cells, WORDS]: when the row that is given leaves, in halves of a ms; when the
-last of its duplicates does, if it stays longer; where the value stands among the rows given on this turn,
-NOBODY, or UNLISTED: neither a buffer has the cell, nor the list of those that are new.
+"""Columns of the state of cells, int64[cells, WORDS]. GIVEN: when the row that is given leaves, in halves of
+a ms. LATEST: when the last of its duplicates leaves, if it stays longer. TOLD: the place of the value among
+the rows given on this turn, NOBODY, or UNLISTED: neither a buffer has the cell, nor the list of those that
+are new.
 """
 
 

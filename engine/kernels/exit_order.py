@@ -17,7 +17,7 @@ NONE = -1
 FEW = 24
 MANY = 2_048
 FEW_BITS, MANY_BITS = 6, 11
-"""Of a digit, where there are few entries to sort and where there are many."""
+"""The bits of a digit of the radix sort, for few entries and for many."""
 
 
 @kernel

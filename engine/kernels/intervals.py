@@ -77,7 +77,8 @@ def pieces_by_bisection(keys: Keys, starts: Keys, out: Pieces) -> None:
 
 @kernel
 def pieces_by_merge(order: npt.NDArray[np.uint16], ascending: Keys, starts: Keys, out: Pieces) -> None:
-    """The same for keys that were sorted once for many arrays of starts; O(n + starts), no bisection.
+    """Compute out[i] as :func:`pieces_by_bisection` does, for keys that were sorted once for many arrays of
+    starts. O(n + starts), no bisection.
 
     order: uint16[n], the places of ascending[0], ascending[1], ... among the rows.
     """

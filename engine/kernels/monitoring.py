@@ -79,8 +79,8 @@ def displacements(values: Int64Array, count: int, maxima: Maxima, histogram: Int
 
 
 class Spreads(NamedTuple):
-    """Of keys: the number of the first row, and how many rows there are. slots: int64[size, 3], (key, first,
-    own), open addressing in a power of two; own 0: empty. used: int64[1], how many are not.
+    """A hash table of keys. slots: int64[size, 3], (key, the number of its first row, how many rows it has),
+    open addressing in a power of two; an empty slot has 0 rows. used: int64[1], how many slots are not empty.
     """
 
     slots: Int64Array

@@ -21,8 +21,8 @@ def narrow(
     low: Int64Array,
     high: Int64Array,
 ) -> None:
-    """Of each row's range what satisfies its bound: value >= bound (lower) or value <= bound, strict: and is
-    not equal.
+    """Narrow each row's range to the values that satisfy its bound: value >= bound (lower) or value <= bound,
+    and where ``strict`` not equal to it.
 
     values: int64[m], ascending in every range. bounds: int64[n]; usable: bool[n], elsewhere nothing
     satisfies. low, high: int64[n], low <= place < high; one of them is written. O(n log m).

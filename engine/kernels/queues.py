@@ -42,7 +42,9 @@ class Queues(NamedTuple):
 
 
 class WindowVersions(NamedTuple):
-    """Of each a row, a run, and the instants. filled: int64[1], how many there are."""
+    """Versions, one an item: a row (its slot), a run, and the instants between which the row was among the
+    latest. filled: int64[1], how many versions there are.
+    """
 
     slots: Int32Array
     runs: Int32Array

@@ -62,7 +62,9 @@ class Bounds(NamedTuple):
 
 
 class RankVersions(NamedTuple):
-    """Of each a row, a run, the instants, and the number of the row, from 1 on."""
+    """Versions, one an item: a row (its slot), a run, the instants between which it was told, and the number
+    of the row, from 1 on.
+    """
 
     slots: Int32Array
     runs: Int32Array

@@ -211,7 +211,7 @@ def _move_border(cell: int, at: int, form: Form, held: Chains, made: RowVersions
 
 @step
 def _move_borders(moves: Moves, first: int, last: int, form: Form, held: Chains, made: RowVersions) -> None:
-    """Of the cells of some events of one instant."""
+    """Move the borders of the cells of some events, all of one instant."""
     for event in range(first, last):
         row, at = moves.rows[event], moves.at[event]
         for pair in range(moves.starts[row], moves.starts[row + 1]):

@@ -22,12 +22,13 @@ from engine.kernels.strings import HashArray, Int32Array, Int64Array
 Float64Array = npt.NDArray[np.float64]
 
 ROWS_MAX = 2**31 - 1
-"""Of a zone: no counter of it is beyond its rows, so none overflows."""
+"""The most rows of a zone: no counter of it is beyond its rows, so none overflows."""
 DEPTH = 5
 """Rows of a sketch by default, for which kernels have a path of their own."""
 ROWS, REFERENCE, SEEN, BEFORE, LIKENESS = 0, 1, 2, 3, 4
-"""Of a zone's progress, float64[5]: rows with a value; v0, negative before there is one; all rows; rows with
-a value before the piece that is open; likeness of the last whole piece."""
+"""Places in ``Tally.progress``, float64[5]: rows with a value; v0, negative before there is one; all rows;
+rows with a value before the piece that is open; likeness of the last whole piece.
+"""
 
 
 class Tally(NamedTuple):
@@ -46,7 +47,9 @@ class Tally(NamedTuple):
 
 @step
 def _place(bits: int, first: int, width: int) -> int:
-    """Of 32 bits, the lowest is the sign, the others tell which of ``width`` counters from the first on."""
+    """The place that 32 bits of a hash select: the lowest bit is the sign, the others tell which of ``width``
+    counters from ``first`` on.
+    """
     return (first + (((bits >> 1) * width) >> 31)) << 1 | bits & 1
 
 
@@ -212,7 +215,9 @@ def summarise_hashes(
 
 @borrowing
 def _likeness(counters: Int32Array, tally: Tally, least: float, scratch: Int64Array) -> float:
-    """Of the piece that is whole now to the zone before it; 1 where either has no row with a value."""
+    """The likeness of the piece that is whole now to the zone before it; 1 where either has no row with a
+    value.
+    """
     t = scratch.shape[0]
     width = counters.shape[1] // t
     before, entered = tally.progress[BEFORE], tally.progress[ROWS] - tally.progress[BEFORE]

@@ -32,7 +32,7 @@ Int64Array = npt.NDArray[np.int64]
 EMPTY = 0
 UNKNOWN = -1
 LOWER = 0xFFFFFFFF
-"""Of a place: the code plus 1, and how many bytes."""
+"""The mask of the lower half of a place's numbers: the code plus 1, and the length of the string in bytes."""
 BLOCK = 16
 """Strings that are looked for together: the processor drops what is asked for in advance if that is more."""
 

@@ -29,7 +29,7 @@ class Events(NamedTuple):
 
 
 class Lists(NamedTuple):
-    """Of each of some things a list: starts: int64[things + 1]; thing i has items[starts[i]:starts[i + 1]],
+    """One list for each of n things: thing i has items[starts[i]:starts[i + 1]]. starts: int64[n + 1]; items:
     int32.
     """
 
@@ -56,8 +56,10 @@ def events(begins: Int64Array, ends: Int64Array, since: int, until: int, out: Ev
 
 @borrowing
 def of_columns(owners: Lists, wanted: Int32Array, kept: Lists) -> int:
-    """Of what each row is of, the columns that are wanted, above 0 in ``wanted``: how often, by column; those
-    beyond are not. Return how many pairs there are. kept: as large as owners. O(pairs).
+    """Copy the lists of ``owners``, columns by row, to ``kept`` without the columns that are not wanted.
+
+    wanted: int32, by column how often it is wanted; a column beyond its end is not. kept: as large as owners.
+    Return how many pairs of row and column there are. O(pairs).
     """
     count = 0
     for row in range(owners.starts.shape[0] - 1):

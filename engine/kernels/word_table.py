@@ -31,7 +31,7 @@ _ID = 0xFFFFFFFF
 
 @kernel
 def _hash(words: Int64Array, row: int) -> int:
-    """Of a tuple, 31 bits."""
+    """The hash of a tuple, 31 bits."""
     mixed = np.uint64(0)
     for place in range(words.shape[1]):
         mixed = (mixed ^ np.uint64(words[row, place])) * np.uint64(_MIX)
