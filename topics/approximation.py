@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 HEADER_BYTES_MAX = 4_096
-"""Of a header's value. HTTP clients and proxies mostly take 8 KiB of all headers together."""
+"""Most bytes of a header's value. HTTP clients and proxies mostly take 8 KiB of all headers together."""
 
 
 class Told(Protocol):

@@ -69,7 +69,7 @@ class Running:
 
     @property
     def port(self) -> int:
-        """Of the clients' listener."""
+        """Port of the clients' listener."""
         return int(self.bootstrap.rpartition(":")[2])
 
     def as_dict(self) -> dict[str, object]:

@@ -25,7 +25,7 @@ FEW_CHANGES = 32
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _INSTANTS_MS = range(-62_135_596_800_000, 253_402_300_800_000)
-"""Of the years 1 to 9999."""
+"""Instants of the years 1 to 9999, in ms since 1970."""
 _TEXTS = {"bool", "int32", "int64", "double", "string", "timestamp[ms]"}
 
 

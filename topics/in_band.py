@@ -13,17 +13,17 @@ from engine.model.types import TIMESTAMP_MS_MAX, TIMESTAMP_MS_MIN
 from tureen.protocol import HEADER_HEARTBEAT
 
 Headers = Sequence[tuple[str, bytes | None]] | None
-"""Of one record, in order; None: it has none."""
+"""The headers of one record, in order; None: it has none."""
 
 Heartbeats = tuple[Mapping[int, int], Mapping[int, str]]
-"""Of records: place -> instant in ms since 1970; and place -> why it is none."""
+"""Heartbeats by place: place -> instant in ms since 1970; and place -> why the record is none."""
 
 _INTEGER = re.compile(rb"-?[0-9]{1,18}")
 
 
 def heartbeats(records: Iterable[Headers]) -> Heartbeats:
-    """Of the records that have the header, by the headers of each; of several such headers the last counts.
-    O(records).
+    """Find the heartbeats among some records, given the headers of each. A record is one where it has the
+    header; of several such headers the last counts. O(records).
     """
     found: dict[int, int] = {}
     refused: dict[int, str] = {}

@@ -18,7 +18,7 @@ Headers = list[tuple[str, bytes | None]]
 
 REASON_BYTES_MAX = 4_096
 KEPT_BYTES_MAX = 32 * 1024
-"""Of a record that is cut, a key and headers up to this size stay whole; larger ones are left out."""
+"""Size up to which a key and headers of a record that is cut stay whole; larger ones are left out."""
 _HEADER_FRAME_BYTES = 16
 
 

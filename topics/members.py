@@ -56,7 +56,9 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class Members:
-    """The columns of some records. columns: their names. near: column by folded name, where there is one."""
+    """The columns of some records. columns: their names. near: by folded name: the column, if there is just
+    one.
+    """
 
     columns: tuple[str, ...]
     aside: frozenset[str]
@@ -66,7 +68,7 @@ class Members:
     """The folded names of ASCII in ``near``, packed as in :class:`Layout`."""
     beyond_ascii: bool
     spellings: dict[tuple[str, ...], Spelling | None] = field(default_factory=dict, compare=False, repr=False)
-    """Of records seen lately, by their members."""
+    """By members of a record seen lately: how it spells the columns; None where that is ambiguous."""
 
     def spelling(self, given: tuple[str, ...]) -> Spelling | None:
         """How a record with these members, all different, spells the columns; None where that is ambiguous,
@@ -127,8 +129,8 @@ class Members:
 def members_of(
     columns: tuple[str, ...], aside: frozenset[str] = frozenset(), *, exact: bool = False
 ) -> Members:
-    """Of records with these columns. aside: columns that are read from elsewhere, whose members are passed
-    over. exact: letter case counts.
+    """The members of records with these columns. aside: columns that are read from elsewhere, whose members
+    are passed over. exact: letter case counts.
     """
     counts = Counter(map(folded, {*columns, *aside}))
     near = {folded(name): name for name in columns if counts[folded(name)] == 1 and not exact}

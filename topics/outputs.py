@@ -60,11 +60,11 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class OutputSettings:
-    """Of the topics and the schemas of results.
+    """Settings of the topics and the schemas of results.
 
-    registry: None: there is none, and outputs with schemas are refused. retry_ms: how long one that did not
-    answer is left alone, at least. record_bytes_max: what topics that are made take. letters: the topics for
-    late rows and dead letters.
+    registry: where schemas are registered; None: nowhere, and outputs with schemas are refused. retry_ms:
+    least time for which a service that did not answer is left alone. record_bytes_max: most bytes of a record
+    that the topics take which are made. letters: the topics for late rows and dead letters.
     """
 
     results_partitions: int = 4
@@ -401,7 +401,9 @@ def emits(sql: str) -> bool:
 
 
 class Readiness:
-    """Of the outputs of one batch of queries: topics are looked at, and who does not answer asked, once."""
+    """Makes the outputs of one batch of queries ready: each topic is looked at once, and a service that does
+    not answer is asked once.
+    """
 
     def __init__(self, outputs: Outputs) -> None:
         self._outputs = outputs

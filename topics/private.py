@@ -16,7 +16,7 @@ from pathlib import Path
 from tureen.errors import DirectoryNotPrivate
 
 UMASK = 0o077
-"""Of every process that writes there: a file stays its owner's when it is moved elsewhere."""
+"""Mask of every process that writes there: a file stays its owner's when it is moved elsewhere."""
 
 
 def private_directory(path: Path) -> None:

@@ -41,10 +41,10 @@ from topics.letters import Headers
 FEW_RECORDS = 32
 """Fewer are given to ``produce()`` as quickly."""
 VERSION_LEAST = 0x010600FF
-"""Of librdkafka: the first with rd_kafka_produceva."""
+"""The least version of librdkafka that has rd_kafka_produceva."""
 
 _RKT, _PARTITION, _VALUE, _KEY, _MSGFLAGS, _HEADER = 2, 3, 4, 5, 7, 9
-"""Tags of rd_kafka_vu_t, which has 9 words: the tag, and what it is of."""
+"""Tags of rd_kafka_vu_t, a struct of 9 words: the tag, then the value of the kind that the tag names."""
 _VU_WORDS = 9
 _COPY = 2
 """The library copies the record."""
@@ -104,7 +104,7 @@ def rows_of(
     start: int,
     stop: int,
 ) -> Iterator[tuple[bytes | None, bytes, int, Headers]]:
-    """The same records one by one, as ``produce()`` takes them: value, key, partition, headers."""
+    """Give the records one by one, as ``produce()`` takes them: value, key, partition, headers."""
     n = stop - start
     told = [
         repeat((name, value), n)

@@ -302,7 +302,9 @@ def _key_parts(
 
 
 def _headers(changes: Changes, at_ms: Int64Array, position: Position, owners: Owners) -> ColumnHeaders:
-    """The same position for all, each its instant; where any of the queries is not exact, its tags."""
+    """The headers of the records of some changes: one position for all, and for each its instant. Where any
+    of the queries is not exact, its tags too.
+    """
     instants: pa.LargeBinaryArray
     if len(at_ms) <= FEW_CHANGES:
         instants = pa.array([b"%d" % at for at in at_ms.tolist()], pa.large_binary())

@@ -33,8 +33,8 @@ _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_]")
 
 @dataclass(frozen=True, slots=True)
 class ResultSchemas:
-    """Of the records of one query in one topic. columns: of the answer; key: numbers of those that are the
-    key, None where a text tells rows apart. form: upsert, debezium, diff.
+    """The schemas of the records of one query in one topic. columns: the answer's columns. key: numbers of
+    the columns that are the key, None where a text tells rows apart. form: upsert, debezium, diff.
     """
 
     topic: str

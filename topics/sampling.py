@@ -18,11 +18,11 @@ SHOWN_MAX = 20
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Of some records of a topic.
+    """What was found in some records of a topic.
 
-    records: how many were looked at. unreadable: of those, how many give no row, and of the first why.
-    columns_without_member: columns that none of the records has. members_without_column: the most frequent
-    members that are no column.
+    records: how many were looked at. unreadable: how many of those give no row. reason: why the first of
+    these gives none. columns_without_member: columns that none of the records has. members_without_column:
+    the most frequent members that are no column.
     """
 
     records: int
