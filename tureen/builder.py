@@ -329,7 +329,7 @@ class Select:
     # --- what becomes of its changes ----------------------------------------------------------------
 
     def istream(self) -> Select:
-        """Of its changes the rows that come.
+        """Tell, of the query's changes, the rows that come.
 
         Such calls, and :meth:`emit_changes`, are about the whole query, whatever is called after them.
 
@@ -339,11 +339,11 @@ class Select:
         return replace(self, told="ISTREAM")
 
     def dstream(self) -> Select:
-        """Of its changes the rows that go."""
+        """Tell, of the query's changes, the rows that go."""
         return replace(self, told="DSTREAM")
 
     def rstream(self) -> Select:
-        """Instead of changes the whole answer, whenever a row comes or goes."""
+        """Tell the whole answer in place of changes, whenever a row comes or goes."""
         return replace(self, told="RSTREAM")
 
     def emit_changes(

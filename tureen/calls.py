@@ -27,7 +27,7 @@ Record = Mapping[str, Any] | str | bytes
 PAGE_QUERIES = 10_000
 BULK_QUERIES = 5_000
 BULK_CHARACTERS = 8_000_000
-"""Of one NDJSON body, far below the broker's limit on its bytes."""
+"""Most characters of one NDJSON body, far below the broker's limit on its bytes."""
 
 _NDJSON = {"Content-Type": "application/x-ndjson"}
 

@@ -60,10 +60,12 @@ class CatchingUp:
 
 
 def catching_up_of(messages: Iterable[Mapping[str, Any]] | None) -> tuple[CatchingUp, ...]:
-    """Of a list of messages."""
+    """Read the sources that are catching up from a list of messages."""
     return tuple(CatchingUp.of_message(one) for one in messages or () if "source" in one)
 
 
 def catching_up_from(text: bytes | str | None) -> tuple[CatchingUp, ...]:
-    """Of a header or the metadata of a schema; nothing is said: none."""
+    """Read the sources that are catching up from a header or the metadata of a schema; none where nothing is
+    said.
+    """
     return catching_up_of(json.loads(text)) if text else ()

@@ -123,7 +123,7 @@ class Subscription(Told):
 
 
 class AsyncSubscription(Told):
-    """The same in a task; what ``deal`` gives is awaited where it can be."""
+    """A subscription in a task of asyncio; what ``deal`` gives is awaited where it can be."""
 
     def __init__(
         self, events: AsyncIterable[Event], deal: Callable[[Event], Any], since: str | None = None
@@ -191,7 +191,7 @@ def calling(callback: Callback, on_error: OnError | None) -> Callable[[Event], A
 
 
 def awaiting(callback: Callback, on_error: OnError | None) -> Callable[[Event], Awaitable[None]]:
-    """The same, for callbacks that may be coroutines."""
+    """What deals with an event by a callback that may be a coroutine function."""
 
     async def deal(event: Event) -> None:
         if not isinstance(event, SnapshotEvent | ChangesEvent):

@@ -133,7 +133,7 @@ def _missing(name: str, module: str, missing: ModuleNotFoundError) -> str:
 
 _OURS = {"tureen", "broker", "topics", "engine", "storage", "spark_jobs"}
 _EXTRAS = {"demo": "server,demo", "demo-spark": "server,demo-spark", "spark": "server,spark"}
-"""Of commands that need more than the extra ``server``."""
+"""Extras of commands that need more than ``server``."""
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

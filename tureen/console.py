@@ -454,7 +454,7 @@ LOOKED_AT_AGAIN = (
     "it is checked again whenever a stream, a table, a view or a summary is created; a scale-out does so "
     "at its next micro-batch"
 )
-"""Of a PENDING query, whose status is that of the last check."""
+"""The hint of a PENDING query, whose status is that of the last check."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,7 +92,7 @@ class HttpTransport:
 
 
 class AsyncHttp:
-    """The same for asyncio; one connection pool, which tasks of one event loop share."""
+    """Talks to a broker over HTTP from asyncio; one connection pool, which tasks of one event loop share."""
 
     def __init__(self, url: str, token: str | None, timeout_s: float) -> None:
         self.url = url.rstrip("/")

@@ -24,8 +24,9 @@ COLUMNS = ("operator", "detail", "est. rows", "est. ms")
 VERBOSE_COLUMNS = ("operator", "detail", "edge", "est. rows", "est. ms")
 ANALYZED_COLUMNS = ("rows", "ms")
 PRECISION_COLUMNS = ("wrong", "missing", "error")
-"""Of what leaves an operator, as expected: wrong rows by rows given, missing ones by rows due, and half the
-95 % interval of an aggregate relative to its value, all in percent. Only where an operator is not exact.
+"""The expected precision of what leaves an operator, in percent: wrong rows by rows given, missing ones by
+rows due, and half the 95 % interval of an aggregate relative to its value. Shown only where an operator is
+not exact.
 """
 
 

@@ -38,7 +38,7 @@ HEADER_APPROXIMATION = "tureen-approximation"
 """On a snapshot, and on records of changes of a query that is not exact: its tags, a JSON array. The last may
 be ``{"more": n}`` where so many others would be too long for a header. Without it an answer is exact."""
 METADATA_APPROXIMATION = "tureen.approximation"
-"""The same in the metadata of an Arrow schema, whole; without it an answer is exact."""
+"""All tags of an answer, a JSON array, in the metadata of an Arrow schema; without it an answer is exact."""
 
 HEADER_CATCHING_UP = "tureen-catching-up"
 """On a snapshot: its sources that have not yet what their topics held when their reading began, a JSON array
@@ -54,7 +54,7 @@ HEADER_OCCASION = "tureen-occasion"
 """On records of changes, with the position: their instant; ``snapshot`` or ``end`` where it is no step's."""
 
 HEADER_HEARTBEAT = "tureen-heartbeat"
-"""Of a record of a stream that is no row: ms since 1970 below which none of its partition follows."""
+"""On a record of a stream that is no row: ms since 1970 below which no row of its partition follows."""
 
 HEADER_REASON = "tureen-reason"
 HEADER_TOPIC = "tureen-topic"

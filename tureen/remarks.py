@@ -10,13 +10,13 @@ from tureen.snapshot import Snapshot
 
 
 def show(answer: Snapshot) -> None:
-    """One line for each way in which it is not the exact, whole answer; nothing where it is."""
+    """Show one line for each way in which the answer is not exact or not whole; nothing where it is both."""
     show_remarks(answer)
     console.show_lost(answer.late, answer.dead_letters, answer.counted_from_ms)
 
 
 def show_remarks(answer: Snapshot | SnapshotEvent) -> None:
-    """The same, but for lost records."""
+    """Show these lines, but for those about lost records."""
     for line in of(answer):
         console.err().print(line, style="yellow", markup=False)
 

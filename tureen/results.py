@@ -113,7 +113,7 @@ class ResultFold:
             ) from None
 
     def _told_alone(self, told: Row) -> list[Weighed]:
-        """Of a log that does not fold."""
+        """Read a record of a log that does not fold: the one row that it tells, with its weight."""
         if self._form == "diff":
             weight, row = int(told["weight"]), told["row"]
         elif self._form == "debezium":
@@ -215,7 +215,7 @@ class ResultTopic:
         return self._fold.rows()
 
     def to_arrow(self) -> pa.Table:
-        """The same as Arrow; types are those that JSON shows."""
+        """The answer as far as it was read, as an Arrow table; types are those that JSON shows."""
         import pyarrow as pa
 
         return pa.Table.from_pylist(self.rows())

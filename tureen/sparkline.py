@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 WIDTH, HEIGHT = 120, 24
 PIECES = 60
-"""Of a long column; each has two points at most."""
+"""Pieces that a long column is drawn by; each has two points at most."""
 
 Point = tuple[float, float]
 

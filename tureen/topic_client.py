@@ -73,8 +73,8 @@ Made = TypeVar("Made")
 
 
 def source_key(sql: str) -> tuple[str, str]:
-    """Of a text that creates a stream, table, view or summary: the key of its record, and the name in it; the
-    broker reads the rest. Raises SyntaxRefused.
+    """The key of the record of a text that creates a stream, table, view or summary, and the name in the
+    text; the broker reads the rest. Raises SyntaxRefused.
 
     >>> source_key("CREATE STREAM IF NOT EXISTS Trades (price DOUBLE)")
     ('trades', 'trades')

@@ -16,10 +16,11 @@ SORTS: tuple[Sort, ...] = ("cpu", "rows", "memory", "queue", "lag", "id")
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """Of one entity in an interval.
+    """What one entity used in an interval.
 
-    cpu_share: of the time of all entities in it. cores: of a core. rows_in_per_s, rows_out_per_s: None where
-    it has no such count. queries: how many share it; None of a query.
+    cpu_share: share of the time that all entities used in it. cores: cores that were busy with it.
+    rows_in_per_s, rows_out_per_s: None where the entity has no such count. queries: how many queries share
+    it; None where it is a query.
     """
 
     id: str
@@ -40,7 +41,9 @@ class Use:
 
 @dataclass(frozen=True, slots=True)
 class Uses:
-    """Of all entities in an interval. unread_share: of the time, in what no query reads."""
+    """What all entities used in an interval. unread_share: share of the time that went into what no query
+    reads.
+    """
 
     seconds: float
     cores: float
