@@ -41,9 +41,9 @@ POSITION_VERSION = 1
 SOURCE_VERSION = 1
 QUERY_VERSION = 3
 QUERY_VERSION_WHOLE = 2
-"""Of queries that run and are given all they ask for, as earlier releases read them."""
+"""Version of queries that run and are given all they ask for, as earlier releases read them."""
 QUERY_VERSION_PLAIN = 1
-"""Of those of them without parameters."""
+"""Version of such queries that have no parameters."""
 DERIVED_VERSION = 1
 
 _POSITION = struct.Struct(">QQQ")

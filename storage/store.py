@@ -190,7 +190,7 @@ class Store:
     # --- what the engine reads ----------------------------------------------------------------------
 
     def position(self) -> Position | None:
-        """Of the last commit; None before the first."""
+        """Position of the last commit; None before the first."""
         return self._position
 
     def sources(self) -> Iterator[SourceState]:
@@ -204,7 +204,7 @@ class Store:
             yield state_codec.decode_derived(value, _named("view", key.removeprefix(VIEW_PREFIX)))
 
     def held(self) -> Iterator[HeldState]:
-        """Of the streams that are there."""
+        """The held rows of the streams that are there."""
         schemas = {state.stream.name: state.stream.stored_schema for state in self.sources()}
         for key, value in self._with_prefix(HELD_PREFIX):
             state = decode_held(value, schemas, _named("held rows", key.removeprefix(HELD_PREFIX)))
@@ -212,7 +212,7 @@ class Store:
                 yield state
 
     def state_parts(self, prefix: str) -> Iterator[tuple[str, Tree]]:
-        """Of the parts whose names begin so, by name."""
+        """The parts whose names begin with ``prefix``, by name."""
         for key, value in self._with_prefix(part_key(prefix)):
             name = key.removeprefix(PART_PREFIX).decode("utf-8", "surrogatepass")
             yield name, decode_tree(value, f"state of {name!r}")

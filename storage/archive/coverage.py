@@ -34,7 +34,9 @@ AFTER_A_GAP = 20
 """So many offsets behind records that are gone tell from when on nothing is missing. One would do, were it
 not late itself; that all of them are is taken not to happen."""
 STEPS_BACK_MS = 60_000
-"""Of a log's own times, from one record to a later one: as much as the clocks of Kafka's nodes may differ."""
+"""How far a log's own times may go back from one record to a later one: as much as the clocks of Kafka's
+nodes may differ.
+"""
 
 COMPLETE = TIMESTAMP_MS_MIN
 """``complete_from_ms`` of a table that has all there ever was."""

@@ -47,7 +47,7 @@ TIME_PROPERTY = "tureen.timestamp"
 
 PartitionBy = Literal["hour", "day"]
 STREAM_PARTITIONS: dict[PartitionBy, tuple[str, ...]] = {"hour": (DATE, HOUR), "day": (DATE,)}
-"""Of a table of ``streams``, as it was told when the table was made."""
+"""Columns that a table of ``streams`` is partitioned by, as chosen when it was made."""
 RESULT_PARTITIONS = (DATE,)
 
 INSTANT = pa.timestamp("us", "UTC")
@@ -75,7 +75,7 @@ RESULT_SCHEMA = pa.schema(
         pa.field("raw_value", pa.binary()),
     ]
 )
-"""Of a table of ``results``; ``_timestamp`` is the Kafka record's own.
+"""The columns of a table of ``results``; ``_timestamp`` is the Kafka record's own.
 
 query_id, and ``key``: what the record's key says besides, as JSON: ``{"v":0.0}`` or ``"<hash>-<copy>"``.
 format: upsert, debezium, diff. encoding: json, json_schema, avro.
@@ -99,7 +99,7 @@ QUARANTINE_SCHEMA = pa.schema(
         pa.field("reason", pa.string()),
     ]
 )
-"""Of a table of ``quarantine``; ``_timestamp`` is the Kafka record's own."""
+"""The columns of a table of ``quarantine``; ``_timestamp`` is the Kafka record's own."""
 
 _PLAIN_FILE = re.compile(r"[^A-Za-z0-9_.-]|^\.")
 _NOT_IN_COLUMNS = re.compile(r"[ ,;{}()\n\t=~]")

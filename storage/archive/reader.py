@@ -123,7 +123,8 @@ class ArchivedStream:
         return self._rows(stream, from_ms, until_ms)
 
     def chunks_backward(self, stream: Stream, from_ms: int, until_ms: int, rows: int) -> Iterator[Batch]:
-        """The same rows in batches of ``rows``, the last of all first; each batch is in order.
+        """Read the rows that :meth:`rows` gives in batches of ``rows``, the last batch first; each batch is
+        in order.
 
         The last batch given, which has the first rows, may have fewer. Raises ArchiveMismatch before the
         first batch, ArchiveUnreadable at any.
