@@ -23,7 +23,7 @@ from spark_jobs.errors import ExecutorsMissing, ExecutorsUnsuitable, MasterUnrea
 from spark_jobs.failures import root_text
 
 REACH_S = 5.0
-"""Of a connection to each master that is named."""
+"""How long a connection to each master that is named may take."""
 EXECUTORS_S = 600.0
 """How long a cluster may take to give the first executors: it may be busy with others."""
 TASKS_MAX = 64

@@ -141,7 +141,9 @@ def stream_failure(error: Exception, checkpoint: str, topics: Sequence[str]) -> 
 
 
 def _python_text(text: str) -> str:
-    """Of a traceback, or several, the exception's first line: what comes after the frames of the last."""
+    """The first line of the exception in a text that has one traceback or several: it comes after the frames
+    of the last traceback.
+    """
     found, within = text.strip(), False
     for line in text.splitlines():
         if line.startswith("Traceback "):
@@ -197,7 +199,9 @@ def _causes(error: BaseException) -> Iterator[_Cause]:
 
 
 def _condition(cause: Any) -> tuple[str, dict[str, str]]:
-    """Of Spark's own exceptions; nothing of others, which do not have these methods."""
+    """The condition and the parameters of one of Spark's own exceptions; empty for others, which do not have
+    these methods.
+    """
     try:
         return cause.getCondition() or "", dict(cause.getMessageParameters())
     except Py4JError:

@@ -29,7 +29,7 @@ class Files:
         self._files.mkdirs(self._path(self._directory))
 
     def names(self) -> list[str]:
-        """Of what is in it; none where it is not there."""
+        """Names of what is in the directory; none where it is not there."""
         directory = self._path(self._directory)
         if not self._files.exists(directory):
             return []

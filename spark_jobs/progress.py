@@ -57,7 +57,7 @@ class Figures:
         self._recent.append((now_s - batch_ms / 1000, rows))
 
     def rows_per_s(self, now_s: float) -> float:
-        """Of the batches that began within the last seconds."""
+        """Rows per second of the batches that began within the last RATE_OVER_S seconds."""
         while self._recent and self._recent[0][0] < now_s - RATE_OVER_S:
             self._recent.popleft()
         if not self._recent:
@@ -133,7 +133,7 @@ class Tasks:
 
 
 def tasks(session: SparkSession) -> Tasks:
-    """Of the stages that run now; raises what Py4J raises where Spark has ended."""
+    """Count the tasks of the stages that run now. Raises what Py4J raises where Spark has ended."""
     context: Any = session.sparkContext
     stages = context._jsc.sc().statusStore().activeStages()
     done = of = rows = 0

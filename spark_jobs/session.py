@@ -39,7 +39,7 @@ DRIVER_OPTIONS = (
     # the helper through which Java starts them on Linux they cost half.
     *(("-Djdk.lang.Process.launchMechanism=VFORK",) if sys.platform == "linux" else ()),
 )
-"""Of a driver's Java; the user's own ``spark.driver.extraJavaOptions`` stand behind them."""
+"""Options of a driver's Java; the user's own ``spark.driver.extraJavaOptions`` stand behind them."""
 
 PRIVATE = {"spark.hadoop.fs.permissions.umask-mode": "077"}
 """On one machine: checkpoints, state and archives hold rows, so they are made for their owner alone."""

@@ -30,7 +30,7 @@ from topics.producer import CommitUnknown, Transaction, TransactionAborted, Tran
 from tureen.errors import Fenced, KafkaUnavailable, TopicMissing, TureenError
 
 TIMEOUT_S = 60.0
-"""Of each call, and of the transaction as a whole."""
+"""Timeout of each call, and of the transaction as a whole, in seconds."""
 WRITERS_MAX = 64
 """Kept by a process; each has some threads of the client library's."""
 

@@ -30,7 +30,7 @@ from topics.registry_client import Registry
 from tureen.errors import SettingsError
 
 SCHEMAS_MAX = 10_000
-"""Of different ones in the records of a topic and micro-batch."""
+"""Most different schemas in the records of a topic and micro-batch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,8 +187,9 @@ def _still_there(new: Mapping[int, Range], begin: Mapping[int, int]) -> dict[int
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """Of a partition: records that decode, and that do not; the largest timestamps of its first offsets and
-    of all, None of none. What the broker refuses as too far in the future does not count in these.
+    """What was found of a partition. good, bad: records that decode, and that do not. began_ms, max_ms: the
+    largest timestamps of its first offsets and of all, None where there are none; what the broker refuses as
+    too far in the future does not count in these.
     """
 
     good: int

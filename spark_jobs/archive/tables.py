@@ -66,7 +66,7 @@ class Target:
 
 
 def stream_target(root: str, stream: Stream, by: layout.PartitionBy = "hour") -> Target:
-    """Of a stream or table; by: what a partition of a new table holds. Raises ArchiveMismatch."""
+    """The target of a stream or table. by: what a partition of a new table holds. Raises ArchiveMismatch."""
     name = str(stream.name)
     return Target(
         name,
@@ -86,7 +86,7 @@ def stream_target(root: str, stream: Stream, by: layout.PartitionBy = "hour") ->
 
 
 def results_target(root: str, topic: str) -> Target:
-    """Of a topic of results."""
+    """The target of a topic of results."""
     return Target(
         topic,
         topic,

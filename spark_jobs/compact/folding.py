@@ -72,8 +72,8 @@ def waiting(source: Source, history: Table) -> int:
 
 
 def _topic_id(source: Source, history: Table, before: Folded) -> str:
-    """Of the topic whose records are to be folded. Raises CompactionRefused: it is another one than before,
-    so that positions mean other records.
+    """The id of the topic whose records are to be folded. Raises CompactionRefused: it is another topic than
+    before, so that positions mean other records.
     """
     coverage = source.table.coverage()
     if coverage is None:

@@ -70,11 +70,11 @@ RESULTS = Shape(
 
 RESULT_FOLDS = ("kind = 'row'", f"COALESCE(at_ms, {TIMESTAMP})")
 TABLE_FOLDS = ("TRUE", TIMESTAMP)
-"""Of archived rows: which are records that fold, and the instant of each."""
+"""Two expressions over archived rows: which are records that fold, and the instant of each."""
 
 
 def table_shape(columns: Iterable[str], key: Sequence[str]) -> Shape:
-    """Of a table of these columns in the archive, with this primary key."""
+    """The shape of a table of these columns in the archive, with this primary key."""
     own = (*RECORD, TIMESTAMP)
     declared = tuple(name for name in columns if name not in (*own, DATE, HOUR, DELETED))
     return Shape(
@@ -95,7 +95,7 @@ def reserved() -> frozenset[str]:
 
 
 def result_records(rows: DataFrame) -> DataFrame:
-    """Of archived result records those that fold to an answer, ready for :func:`fold`."""
+    """The archived result records that fold to an answer, ready for :func:`fold`."""
     weight = F.when(F.col("format") == "diff", F.col("weight"))
     return (
         rows.where(RESULT_FOLDS[0])
@@ -107,7 +107,7 @@ def result_records(rows: DataFrame) -> DataFrame:
 
 
 def table_records(rows: DataFrame, shape: Shape) -> DataFrame:
-    """Of archived versions of a table all, ready for :func:`fold`."""
+    """All archived versions of a table, ready for :func:`fold`."""
     return rows.select(
         *(_column(name) for name in shape.columns),
         F.col(TIMESTAMP).alias(_TIME),

@@ -32,7 +32,7 @@ EVENTS_A_ROUND: Final = 50
 PEOPLE_A_ROUND: Final = 1
 AUCTIONS_A_ROUND: Final = 3
 FIRST_ID: Final = 1_000
-"""Of people and of auctions."""
+"""The first id of people, and of auctions."""
 FIRST_CATEGORY: Final = 10
 CATEGORIES: Final = 5
 HOT_EVERY: Final = 100

@@ -73,7 +73,7 @@ class NexmarkJobSettings:
 
     @property
     def events_a_batch(self) -> int:
-        """Of a stream."""
+        """Events of one micro-batch of a stream."""
         every_s = 1.0 if self.stream is None else self.stream.every_s
         return ceil(self.events.rate * (self.warp.speed or 1.0) * every_s)
 

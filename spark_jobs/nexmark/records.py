@@ -44,7 +44,7 @@ def records(
 
 
 def in_order(records: DataFrame) -> DataFrame:
-    """The same, in one partition and sorted."""
+    """The records in one partition, sorted by ORDER."""
     return records.repartition(1).sortWithinPartitions(ORDER)
 
 

@@ -34,7 +34,7 @@ _NO_COLUMNS = Schema(())
 
 @dataclass(frozen=True, slots=True)
 class Fates:
-    """Of some rows of a step, as in :class:`engine.windows.source_clock.Passage`."""
+    """What the clock said of some rows of a step, as in :class:`engine.windows.source_clock.Passage`."""
 
     fate: npt.NDArray[np.uint8]
     timestamp: Int64Array

@@ -96,7 +96,7 @@ class Directory:
             raise PathNotWritable(self.uri, f"{name}: {error}", hint=hint) from error
 
     def names(self, folder: str) -> list[str]:
-        """Of the files of a folder."""
+        """Names of the files of a folder."""
         selector = fs.FileSelector(f"{self._root}/{folder}", allow_not_found=True)
         try:
             found = self._files.get_file_info(selector)

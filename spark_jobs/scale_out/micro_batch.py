@@ -156,7 +156,7 @@ class MicroBatch:
     steps: tuple[SourceStep, ...] = ()
 
     def position(self, lane: int) -> Position:
-        """Of what one of its writers writes: 0 <= lane < LANES_MAX."""
+        """Position of what one of its writers writes: 0 <= lane < LANES_MAX."""
         return Position(self.epoch, self.number * LANES_MAX + lane)
 
     def as_dict(self) -> dict[str, Any]:

@@ -64,7 +64,9 @@ class Ownership:
         self._names = names
         self._mark = {"name": name, "checkpoint": checkpoint}
         self.epoch = epoch
-        """Of this run: above those of all runs of the service that Kafka remembers. So positions go on."""
+        """Epoch of this run: above those of all runs of the service that Kafka remembers, so that positions
+        go on.
+        """
         self._group = f"{names.service_id}.scale-out"
         self._consumer = Consumer(
             {

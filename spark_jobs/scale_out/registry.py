@@ -175,7 +175,7 @@ class Registry:
         )
 
     def begins(self, query_ids: Iterable[str]) -> dict[str, SourceName]:
-        """Of those that stand beside the rows and are to begin with their answer, the stream."""
+        """By query that stands beside the rows and is to begin with its answer: the stream."""
         found = {}
         for query_id in query_ids:
             entry = self.entries[query_id]

@@ -101,7 +101,7 @@ def place(query: Query, streams: Streams, layout: Layout) -> Place:
 
 
 def why_not_in_parts(query: Query, streams: Streams, layout: Layout) -> str | None:
-    """None: parts answer it."""
+    """Say why a query cannot be answered in parts; None: parts answer it."""
     try:
         found = _of_query(query, streams, layout)
         _check_output(query, found, streams)

@@ -188,7 +188,7 @@ def _file(kind: str, batch: int) -> str:
 
 
 def _digest(rows: Mapping[str, Batch]) -> str:
-    """Of which rows they are and when, not of how they are held."""
+    """Hash which rows there are and their timestamps, not how they are held."""
     found = hashlib.sha256()
     for source in sorted(rows):
         got = rows[source]
