@@ -58,14 +58,14 @@ STREAM: Mapping[str, KnownOption] = {
     "create_topic": _flag("a topic that does not exist is made; false: it is refused", "false"),
     **DURATIONS,
 }
-"""Of CREATE STREAM and CREATE TABLE."""
+"""The options of CREATE STREAM and CREATE TABLE."""
 
 EMIT: Mapping[str, KnownOption] = {
     "format": _choice("what a record of a change has", get_args(ResultFormat)),
     "encoding": _choice("how a record is written", get_args(ResultEncoding)),
     "snapshot": _flag("whether the answer of the beginning is written too", "false"),
 }
-"""Of EMIT CHANGES."""
+"""The options of EMIT CHANGES."""
 
 SUMMARY: Mapping[str, KnownOption] = {
     "kind": _choice("what a cell counts with", get_args(SummaryKind)),
@@ -79,13 +79,13 @@ SUMMARY: Mapping[str, KnownOption] = {
     "zone_length_max": KnownOption("duration", "the longest zone of the first granularity", "'2 seconds'"),
     "zone_rows_min": KnownOption("number", "rows of a zone before its confidence is looked at", "64"),
 }
-"""Of CREATE SUMMARY ... SETTINGS, and some of ALTER SUMMARY ... SET."""
+"""The options of CREATE SUMMARY ... SETTINGS; ALTER SUMMARY ... SET takes some of them."""
 
 QUERY: Mapping[str, KnownOption] = {
     name: KnownOption("number", form, form.split(" as ")[-1].split(";")[0] if " as " in form else "2")
     for name, (_, _, form) in AMOUNTS.items()
 }
-"""Of a SELECT: what it tolerates, and its weight."""
+"""The options of a SELECT: what it tolerates, and its weight."""
 
 PLACES: Mapping[str, Mapping[str, KnownOption]] = {
     "stream": STREAM,

@@ -376,8 +376,9 @@ class Query:
                 yield from stage.inner.scans()
 
     def scans_behind(self, behind_ms: int | None = 0) -> Iterator[tuple[Scan, int | None]]:
-        """The same scans, each with how long before NOW it is looked at for the streams that are made above
-        it; None: from the first row on. behind_ms: how long the query itself is.
+        """Yields the scans of :meth:`scans`, each with how long before NOW, in ms, it is looked at for the
+        streams that are made above it; None: from the first row on. behind_ms: how long before NOW the query
+        itself is looked at.
         """
         behind = [behind_ms]
         for stage in reversed(self.stages):

@@ -256,7 +256,7 @@ def _as_of_each_row(stage: Join | SemiJoin) -> bool:
 
 
 def _kind_of(stage: Join | SemiJoin) -> JoinKind | None:
-    """None: ASOF, whatever else it is."""
+    """The kind of the join, a semi-join's too; None for an ASOF join, whatever else it is."""
     if isinstance(stage, SemiJoin):
         return "anti" if stage.negated else "semi"
     return None if stage.latest is not None else stage.kind
@@ -315,7 +315,7 @@ class WindowColumns:
 
     @classmethod
     def of_scan(cls, scan: Scan) -> WindowColumns:
-        """Of a leaf."""
+        """The window columns of a leaf."""
         if scan.assignment is None:
             return cls({}, {})
         start, end = WINDOW_COLUMNS

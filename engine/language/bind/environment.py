@@ -15,7 +15,7 @@ from engine.model.summary import SummaryDefinition, SummaryName
 
 Catalogue = Mapping[str, Stream | Derived]
 Summaries = Mapping[SummaryName, SummaryDefinition]
-"""Of streams of the catalogue; a summary may have the name of a stream or a view."""
+"""The summaries of the catalogue's streams, by name; a summary may have the name of a stream or a view."""
 
 NO_SUMMARIES: Summaries = {}
 

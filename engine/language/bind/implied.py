@@ -114,7 +114,7 @@ def _asked(query: Query, column: Column, condition: Expression, streams: Mapping
 
 
 def _of(condition: Expression, column: Column) -> Expression:
-    """The same of another column."""
+    """The condition, asked of another column."""
     if isinstance(condition, In):
         return replace(condition, operand=column)
     assert isinstance(condition, Compare)

@@ -60,7 +60,7 @@ class From:
         )
 
     def place(self, name: exp.Expr, env: Environment) -> int:
-        """Of a column of USING. Raises UnknownColumn, SyntaxRefused."""
+        """The place of a column that USING names. Raises UnknownColumn, SyntaxRefused."""
         column = str(name.this)
         place = self.names.get(column, -1)
         if place is None:

@@ -79,7 +79,7 @@ def _instant(literal: Literal, wanted: Type, place: Place) -> Literal:
 
 
 def typed(literal: Literal, type_: Type) -> Literal:
-    """The same value as ``type_``, where that is exact or DOUBLE; else the literal itself."""
+    """The literal's value as ``type_``, where that is exact or ``type_`` is DOUBLE; else the literal."""
     if literal.type == type_:
         return literal
     if literal.is_null:

@@ -40,7 +40,7 @@ def bind_scalar(node: exp.Expr, scope: Scope) -> Expression:
 
 
 def bind_value(node: exp.Expr, scope: Scope) -> Expression:
-    """The same for what is only selected: it may be an ARRAY."""
+    """Bind an expression that is only selected, as :func:`bind_scalar` does: it may be an ARRAY."""
     if scope.memo is not None:
         known = scope.memo.get(id(node))
         if known is None:

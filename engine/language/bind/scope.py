@@ -95,7 +95,7 @@ class Scope:
     estimates: Estimates | None = None
 
     def at(self, clause: str) -> Scope:
-        """The same in another clause."""
+        """This scope in another clause."""
         return replace(self, clause=clause)
 
     def sized(self, expression: Expression, node: exp.Expr) -> Expression:

@@ -46,7 +46,7 @@ def _is_distinct_union(step: exp.Expr) -> bool:
 
 
 def _of_rows(left: BoundRelation, right: BoundRelation, step: exp.Expr, env: Environment) -> BoundRelation:
-    """Of whole rows."""
+    """Bind a set operation that compares whole rows."""
     place, word = env.text.of_node(step.args["query"]), step.args["kind"].upper()
     if len(left.columns) != len(right.columns):
         raise place.refuse(
@@ -70,7 +70,7 @@ def _of_rows(left: BoundRelation, right: BoundRelation, step: exp.Expr, env: Env
 
 
 def _of_columns(left: BoundRelation, right: BoundRelation, step: exp.Expr, env: Environment) -> BoundRelation:
-    """Of the columns that ON names. The right side gives these alone.
+    """Bind a set operation that compares the columns that ON names. The right side gives these alone.
 
     Raises SyntaxRefused for one that is named twice, UnknownColumn, TypeMismatch, NotSupported.
     """

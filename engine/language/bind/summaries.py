@@ -29,7 +29,7 @@ SKETCH_WIDTH_MAX = 65_536
 BUCKETS_MAX = 4_096
 ZONE_ROWS_MAX = 100_000_000
 BYTES_MAX = 256 * 2**20
-"""Of the counters of a summary whose zones have their greatest number by length."""
+"""The most bytes that the counters of a summary may take when it has as many zones as their length allows."""
 
 _SETTINGS = tuple(known_options.SUMMARY)
 _CHANGING = ("theta", "zone_rows_min")

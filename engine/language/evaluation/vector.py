@@ -148,7 +148,7 @@ def from_texts(
 
 
 def compact(vector: Vector) -> Vector:
-    """The same with a dictionary no larger than the rows, so that work per distinct value stays bounded."""
+    """The vector with a dictionary in proportion to its rows, which bounds the work per distinct value."""
     assert vector.dictionary is not None
     if len(vector.dictionary) <= 2 * len(vector.values) + 16:
         return vector
