@@ -17,8 +17,8 @@ from engine.model.approximation import NOT_KNOWN, Expected
 
 @dataclass(frozen=True, slots=True)
 class ScanAllotment:
-    """Of one scan. window_ms: the length of its window; percent: of the stream's rows, those that it samples.
-    None: what the text asks for.
+    """What one scan is given. window_ms: the length of its window; percent: how much of the stream it
+    samples, in percent of the rows. None: what the text asks for.
     """
 
     window_ms: int | None = None
@@ -30,8 +30,9 @@ class ScanAllotment:
 
 @dataclass(frozen=True, slots=True)
 class Allotment:
-    """Of a query. scans: in the order of ``Query.scans()``. origin: ``static`` at registration, ``dynamic``
-    while it runs. by_hand: somebody set it, so that the broker leaves it as it is. expected: of its answer.
+    """What a query is given. scans: in the order of ``Query.scans()``. origin: ``static`` at registration,
+    ``dynamic`` while it runs. by_hand: somebody set it, so that the broker leaves it as it is. expected: the
+    precision that its answer is expected to have.
     """
 
     scans: tuple[ScanAllotment, ...]

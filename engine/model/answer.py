@@ -73,7 +73,7 @@ class AnswerColumns:
 
     @property
     def nbytes(self) -> int:
-        """Of the columns."""
+        """Bytes of the columns."""
         return sum(one.nbytes for one in self.columns)
 
 
@@ -109,7 +109,9 @@ class Lost:
 
     @classmethod
     def of(cls, sources: Collection[Lost]) -> Lost:
-        """Of several together: since the first of them is counted."""
+        """The sum of what several sources lost, counted since the first of their ``since_ms``; None if one
+        has none.
+        """
         if len(sources) == 1:
             return next(iter(sources))
         times = [one.since_ms for one in sources if one.since_ms is not None]

@@ -64,11 +64,13 @@ class Unfinished:
 
 
 INTERVALS_MAX = 8
-"""Of one tag, which all have to fit into a header."""
+"""The most intervals of one tag: they all have to fit into a header."""
 
 
 def few_intervals(intervals: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """The same instants, and those in the least gaps between them where there are too many."""
+    """At most INTERVALS_MAX intervals, ascending, that cover the instants of these: where there are more,
+    those with the least gap between them become one, gap included.
+    """
     found = sorted(intervals)
     while len(found) > INTERVALS_MAX:
         gaps = [later[0] - before[1] for before, later in pairwise(found)]

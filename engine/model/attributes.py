@@ -78,7 +78,9 @@ class Attribute:
 
     @property
     def type(self) -> AttributeType:
-        """Of its value; of one that is not known, as said, else a number."""
+        """The type of the attribute: ``kind`` where that is said, else the type of its value; a number where
+        the value is not known.
+        """
         if self.kind is not None:
             return self.kind
         match self.value:
@@ -167,7 +169,7 @@ class Attribute:
 
 
 def version_of(attributes: Iterable[Attribute]) -> int:
-    """Of what can be set: another one as soon as any of it has another value."""
+    """A checksum of the attributes that can be set: another one as soon as any of them has another value."""
     settable = [(one.name, one.value) for one in attributes if one.settable]
     return zlib.crc32(repr(sorted(settable)).encode())
 

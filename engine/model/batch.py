@@ -102,18 +102,18 @@ class Column:
         return codes
 
     def coded(self, table: StringTable) -> Column:
-        """The same STRING column by the codes of a table."""
+        """This STRING column by the codes of a table."""
         return self if self.strings is table else Column(self.type, self.codes_in(table), self.valid, table)
 
     def short(self) -> Column:
-        """The same STRING column, its dictionary in proportion to its rows."""
+        """This STRING column with a dictionary in proportion to its rows."""
         assert self.dictionary is not None
         if len(self.dictionary) <= 2 * len(self) + 16:
             return self
         return self.with_used()
 
     def with_used(self) -> Column:
-        """The same STRING column, its dictionary without what no row uses. O(rows)."""
+        """This STRING column with a dictionary of only the strings that a row uses. O(rows)."""
         assert self.dictionary is not None
         if not len(self.dictionary):
             return self
@@ -182,7 +182,7 @@ class Column:
 
     @property
     def nbytes(self) -> int:
-        """Of the rows: of STRING the text of each counts, of ARRAY all lists that the codes index."""
+        """Bytes of the rows: STRING counts the text of each row, ARRAY all lists that the codes index."""
         held = 0
         if self.type.kind is Kind.STRING:
             held = int(self.text_ends()[-1])

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from engine.model.string_table import StringTable
 
 Work = Callable[[pa.StringArray], npt.NDArray[np.integer]]
-"""Of strings, without NULL, one value each. O(strings)."""
+"""Computes an integer for each of some strings, none of them NULL. O(strings)."""
 
 NOT_YET = 2**63 - 1
 """Stands where nothing was worked out; no value is this."""

@@ -58,7 +58,7 @@ def _frames(trace: TracebackType | None) -> Iterator[str]:
 
 
 class Defects:
-    """Of one engine: queries whose work failed, and how, until they are removed."""
+    """The queries of one engine whose work failed, and how it failed, until they are removed."""
 
     def __init__(self) -> None:
         self._errors: dict[str, InternalError] = {}

@@ -11,7 +11,9 @@ import numpy.typing as npt
 Array = npt.NDArray[Any]
 
 ITEMS_AHEAD = 8
-"""Of the next array, made ready for each item of the last quarter of this one: then all of it is."""
+"""Items of the next array that are made ready for each item of the last quarter of this one; then all of the
+next array is ready when this one is full.
+"""
 
 
 class Growing:

@@ -60,9 +60,9 @@ class ConstraintState:
 
 @dataclass(frozen=True, slots=True)
 class PromiseState:
-    """Of all constraints of a stream, in their order. rows: how many entered, by whose count rows have
-    numbers. since: the position with which the first was broken. withheld_ms: the instant of the last row
-    that did not enter, None: all did. touched: the queries that lack one, or may.
+    """The state of all constraints of a stream, in their order. rows: how many entered, by whose count rows
+    have numbers. since: the position with which the first constraint was broken. withheld_ms: the instant of
+    the last row that did not enter, None: all did. touched: the queries that lack such a row, or may.
     """
 
     rows: int
@@ -197,7 +197,7 @@ class StateSource(Protocol):
     """Gives back what the last commit made durable."""
 
     def position(self) -> Position | None:
-        """None: an empty store."""
+        """The position of the last commit; None: the store is empty."""
 
     def sources(self) -> Iterable[SourceState]: ...
 

@@ -38,7 +38,7 @@ class Sample:
 
     @property
     def share(self) -> float:
-        """Of the rows, in (0, 1]."""
+        """The share of the rows that it keeps, in (0, 1]."""
         return float(self.percent) / 100
 
     @property

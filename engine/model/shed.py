@@ -58,7 +58,7 @@ class ShedPiece(NamedTuple):
     unread: int
 
     def share(self, from_ms: int | None) -> float:
-        """Of its records, those at or after an instant; None: all."""
+        """The share of its records that are at or after an instant; None: all of them."""
         if from_ms is None or from_ms <= self.from_ms:
             return 1.0
         return max(0.0, (self.until_ms - from_ms + 1) / (self.until_ms - self.from_ms + 1))
@@ -117,7 +117,7 @@ class ShedRun:
 
 
 def _few(pieces: tuple[ShedPiece, ...]) -> tuple[ShedPiece, ...]:
-    """The same records in fewer pieces, where there are too many."""
+    """Pieces for the same records, half as many where there are more than PIECES_MAX."""
     if len(pieces) <= PIECES_MAX:
         return pieces
     pairs = zip(pieces[::2], pieces[1::2], strict=False)
@@ -134,7 +134,7 @@ def _few(pieces: tuple[ShedPiece, ...]) -> tuple[ShedPiece, ...]:
 
 
 class _Bounds(NamedTuple):
-    """Of one partition: int64[n] each, ascending and disjoint."""
+    """The runs of one partition: int64[n] each, ascending and disjoint."""
 
     first: Int64Array
     until: Int64Array
@@ -142,7 +142,7 @@ class _Bounds(NamedTuple):
 
 
 class Sheds:
-    """Of one source. What readers see of it is replaced, never changed, so they need no lock."""
+    """The runs that one source shed. What readers see of it is replaced, never changed: they need no lock."""
 
     def __init__(self, runs: Iterable[ShedRun] = ()) -> None:
         self.runs: tuple[ShedRun, ...] = tuple(runs)

@@ -60,7 +60,7 @@ class SummaryDefinition:
 
     @property
     def lengths_ms(self) -> tuple[int, ...]:
-        """Of the granularities, the most recent first, ms."""
+        """The lengths of the granularities in ms, the most recent granularity first."""
         return tuple(self.granularity_ms * self.rate**level for level in range(self.depth))
 
     @property

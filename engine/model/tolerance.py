@@ -16,8 +16,9 @@ WEIGHT_MAX = 1_000.0
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """Of a whole query. max_fp, max_fn: shares of wrong and of missing rows, in [0, 1], where 0 allows none;
-    max_error: the 95 % interval of an aggregate relative to its value, in (0, 1]. None: nothing is said.
+    """What a whole query tolerates. max_fp, max_fn: shares of wrong and of missing rows, in [0, 1], where 0
+    allows none; max_error: the 95 % interval of an aggregate relative to its value, in (0, 1]. None: nothing
+    is said.
 
     What a scan allows besides stands in it: how far its window may shrink, its sampling rate fall (DOWN TO).
     """

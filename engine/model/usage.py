@@ -23,7 +23,7 @@ Clock = Callable[[], int]
 """Nanoseconds of computing time, from any beginning."""
 
 PERIOD = 8
-"""Of so many transitions of a graph one is measured operator by operator."""
+"""One in so many transitions of a graph is measured operator by operator."""
 
 
 class Usage:
@@ -47,7 +47,7 @@ class Usage:
 
     @property
     def cost_ns(self) -> float | None:
-        """Of a row that comes in; None where none came."""
+        """Computing time per row that comes in, in ns; None where none came."""
         return self.cpu_ns / self.rows_in if self.rows_in else None
 
 
@@ -94,7 +94,7 @@ class Laps:
         self._clock = clock
         self._count = 0
         self._owed_ns = 0
-        """Of transitions since the last one that was measured one by one, with that at hand."""
+        """Time of the transitions since the last one that was measured one by one, with that at hand."""
         self._began = 0
         self._lap = Stopwatch()
         self._laps: dict[int, tuple[Usage, Usage]] = {}
