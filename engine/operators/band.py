@@ -82,7 +82,7 @@ def _inequalities(conjunct: ex.Expression, width: int) -> Iterator[_Inequality]:
 
 
 def _sides(expression: ex.Expression, width: int) -> set[bool]:
-    """Of which sides' columns it is; True: the right."""
+    """The sides whose columns an expression reads; True: the right."""
     if isinstance(expression, ex.Column):
         return {expression.index >= width}
     return {side for child in ex.children(expression) for side in _sides(child, width)}

@@ -16,6 +16,6 @@ def distinct(relation: Relation) -> Relation:
 
 
 def with_plain_zeros(relation: Relation) -> Relation:
-    """The same rows, 0.0 for -0.0."""
+    """The rows of a relation with 0.0 in place of -0.0."""
     columns = relation.columns
     return relation.with_columns(LazyColumns(len(columns), lambda place: with_one_zero(columns[place])))

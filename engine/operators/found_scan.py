@@ -29,7 +29,7 @@ class FoundAt(ScanAt):
 
     @classmethod
     def of(cls, at: ScanAt, found: Int64Array, *, satisfied: bool) -> FoundAt:
-        """Of a stream as it stands."""
+        """The found rows of a stream as it stands."""
         return cls(at.rows, at.now_ms, at.retained_from_ms, at.end, at.slot_of, found, satisfied)
 
     def matching(

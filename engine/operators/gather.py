@@ -51,7 +51,7 @@ def project(outputs: Sequence[Output], schema: Schema, places: Places) -> tuple[
 
 @lru_cache(1_000)
 def schema_of(columns: tuple[tuple[str, Type], ...]) -> pa.Schema:
-    """Of an answer with these columns."""
+    """The Arrow schema of an answer with these columns."""
     return pa.schema([pa.field(name, type_.arrow) for name, type_ in columns])
 
 

@@ -90,7 +90,7 @@ def _codes(column: Column) -> tuple[Int64Array, int]:
 
 
 def _bits(values: npt.NDArray[np.float64]) -> Int64Array:
-    """The same int64 for doubles that are equal, with one NaN and one zero."""
+    """int64[n], equal where the doubles are equal; there is one NaN and one zero."""
     bits: Int64Array = np.where(np.isnan(values), np.nan, values + 0.0).view(np.int64)
     return bits
 
@@ -102,7 +102,7 @@ def _dense(values: Int64Array) -> tuple[Int64Array, int]:
 
 
 def with_one_zero(column: Column) -> Column:
-    """The same, 0.0 for -0.0: two zeros are equal, so which of them comes first tells nothing."""
+    """The column with 0.0 in place of -0.0: two zeros are equal, so their order tells nothing."""
     if column.type.kind is not Kind.DOUBLE:
         return column
     return Column(DOUBLE, column.values + 0.0, column.valid)

@@ -138,7 +138,7 @@ class Ranges:
         return having(self.sizes[0], self.pieces())
 
     def last(self) -> Ranges:
-        """Of the partners of each row the last one."""
+        """The last partner of each row, where it has one."""
         low = np.maximum(self.low, self.high - 1)
         return Ranges(low, self.high, self.order, self.sizes, self.by_right)
 

@@ -60,7 +60,9 @@ from engine.operators.stream_source import StreamSource
 from tureen.errors import LimitExceeded
 
 Completion = Callable[[Aggregate, Relation, Relation], Relation]
-"""Of an aggregate, the rows that it is over and what it gives of them: the same groups with other values."""
+"""Completes an aggregate: takes the stage, the rows that it is over and what it gives of them; returns the
+same groups with other values.
+"""
 
 
 Reached = Callable[[Relation], None]
@@ -86,11 +88,11 @@ class Evaluated:
         return self.rows.table
 
     def first(self, rows: int | None) -> Evaluated:
-        """The same of the first rows alone; None: of all."""
+        """The answer with its first ``rows`` rows alone; None: with all of them."""
         return self if rows is None or rows >= self.rows.n else replace(self, rows=self.rows.first(rows))
 
     def with_completeness(self, complete_from_ms: int | None) -> Evaluated:
-        """The same rows, complete from another instant."""
+        """The answer with these rows, complete from another instant."""
         return replace(self, complete_from_ms=complete_from_ms)
 
 

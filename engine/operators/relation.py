@@ -93,7 +93,7 @@ class Relation:
         )
 
     def with_columns(self, columns: Sequence[Column]) -> Relation:
-        """The same rows with other columns."""
+        """A relation of the same rows with other columns."""
         return Relation(columns, self.n, self._stored, self._moments)
 
     def evaluate(self, expression: ex.Expression) -> Result:

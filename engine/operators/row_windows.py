@@ -44,7 +44,9 @@ def last_rows(
 
 
 def last_of_relation(window: RowWindow, relation: Relation) -> tuple[Int64Array, bool]:
-    """The same over a relation: the places of its rows, ascending."""
+    """The rows of the window over a relation, and whether it has as many as it may hold, as :func:`last_rows`
+    tells them: int64, the places of its rows, ascending.
+    """
     n = len(relation)
     candidates = np.arange(n)
     if window.filter is not None:
@@ -64,7 +66,7 @@ def _last_of_each(keys: Sequence[Expression], most: int, relation: Relation) -> 
 
 
 def kept(places: Places, keep: BoolArray) -> Places:
-    """Of these rows those of a mask, bool[n]."""
+    """The rows of ``places`` that a mask keeps. keep: bool[n]."""
     found, start = [], 0
     for part, where in places:
         kept = where[keep[start : start + len(where)]]

@@ -101,7 +101,7 @@ class ScanAt:
     def with_slots(
         self, slot_of: Callable[[Expression], int | None], errors: ConditionErrors | None = None
     ) -> ScanAt:
-        """The same rows for another query."""
+        """A scan over the same rows for another query."""
         return replace(self, slot_of=slot_of, errors=errors)
 
     # --- any scan ---------------------------------------------------------------------------------
@@ -179,7 +179,7 @@ class ScanAt:
         return first if needed_ms is None else max(first, self.rows.first_at_or_after(needed_ms))
 
     def satisfying(self, predicate: Expression, places: Places) -> Places:
-        """Of these rows those that a predicate accepts."""
+        """The rows at these places that a predicate accepts."""
         slot = self.slot_of(predicate)
         found = []
         for part, where in places:
@@ -222,12 +222,14 @@ class ScanAt:
         return found
 
     def count(self, predicate: Expression | None, start: int, stop: int) -> int:
-        """How many they are."""
+        """How many rows start <= ordinal < stop a predicate accepts."""
         slot = None if predicate is None else self.slot_of(predicate)
         return self.count_of(predicate, slot, start, stop)
 
     def count_of(self, predicate: Expression | None, slot: int | None, start: int, stop: int) -> int:
-        """The same. slot: where the matches of the predicate are kept, None where they are not."""
+        """How many rows start <= ordinal < stop a predicate accepts. slot: where the matches of the predicate
+        are kept, None where they are not.
+        """
         ranges = self.rows.ranges(start, stop)
         if predicate is None:
             return sum(last - first for _, first, last in ranges)

@@ -73,7 +73,7 @@ class TableAt(ScanAt):
 
     @property
     def gone_before_ms(self) -> int | None:
-        """Of instants before this one versions may be gone; None where none are."""
+        """The instant before which versions may be gone; None where none are."""
         assert isinstance(self.rows, TableRows)
         first_ms, retained_ms = self.rows.first_loss_ms, self.retained_from_ms
         if first_ms is None or retained_ms is None or first_ms > retained_ms:

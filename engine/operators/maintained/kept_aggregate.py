@@ -167,7 +167,7 @@ class _Reading:
     def _extreme(
         self, bank: Bank, members: list[Members], count: int, call: AggregateCall, negate: bool
     ) -> Column:
-        """Of values at the ends and the results of inner nodes the least or greatest."""
+        """The least of the values at the ends and the results of inner nodes; ``negate``: the greatest."""
         if not count:
             return Column(call.type, np.zeros(1, call.type.dtype), np.zeros(1, np.bool_))
         inner = self._parts(self.partials[bank], 0)
