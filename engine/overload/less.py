@@ -76,7 +76,7 @@ def less_of(query: Query, streams: Streams, allotment: Allotment) -> Less:
 
 
 def percent_asked(scan: Scan) -> Decimal:
-    """Of the stream's rows, those that the text asks for."""
+    """Returns the percentage of the stream's rows that the text asks for."""
     return PERCENT_MAX if scan.sample is None else scan.sample.percent
 
 
@@ -203,7 +203,9 @@ def _divided(column: Column, share: float) -> Expression:
 def _together(
     stage: Join | SemiJoin | SetOperation, share: float | None, other: float | None
 ) -> float | None:
-    """Of the rows that a stage gives, the share that is kept; share, other: of its left and right input."""
+    """Returns which share of the rows that a stage gives is kept; None: it is not known. share, other: the
+    shares that are kept of its left and right input.
+    """
     if share is None or other is None:
         return None
     if isinstance(stage, SetOperation):

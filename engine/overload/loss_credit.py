@@ -19,7 +19,7 @@ HORIZON_ROWS = 1_000_000
 
 
 class LossCredit:
-    """Of the queries over one source."""
+    """Keeps the credit of the levels that the queries over one source allow."""
 
     def __init__(self) -> None:
         self._credit: dict[int, float] = {}

@@ -25,8 +25,9 @@ NEARLY_ALL = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """Of a scan. window_ms: the least and the greatest length of its window; percent: of its rows. The
-    greatest is what the text asks for. None: it stays so.
+    """Bounds what one scan may be given: from the least that is allowed to the greatest, which is what the
+    text asks for. window_ms: lengths of its window. percent: percentages of the stream's rows. None: it stays
+    as the text says.
     """
 
     source: SourceName
@@ -40,7 +41,9 @@ class Room:
 def rooms_of(
     query: Query, streams: Mapping[SourceName, Stream], tolerance: Tolerance, *, promised: bool = False
 ) -> tuple[Room, ...]:
-    """Of each scan, in the order of ``Query.scans()``; promised: as of :func:`require_room`. O(stages)."""
+    """Returns the room of each scan, in the order of ``Query.scans()``. promised: as in :func:`require_room`.
+    O(stages).
+    """
     free = freedoms(query, streams, tolerance, promised=promised)
     return tuple(_room(scan, one) for scan, one in zip(query.scans(), free, strict=True))
 

@@ -31,7 +31,9 @@ NORMAL_95 = 1.959963984540054
 
 @dataclass(frozen=True, slots=True)
 class SampleSums:
-    """Of the rows of a sample that have a value: how many, the sum of the values and of their squares."""
+    """Sums over those rows of a sample that have a value. count: how many they are; total: the sum of their
+    values; squares: the sum of the squares of these.
+    """
 
     count: int
     total: float = 0.0

@@ -18,7 +18,7 @@ MOVED = 0.2
 """An estimate that is so far from the one in the chart changes the chart."""
 
 COST_UNKNOWN = 1.0
-"""Of a unit of size, before anything was measured."""
+"""Cost of a unit of size, before anything was measured."""
 
 
 class WaitingBatch(NamedTuple):
@@ -64,7 +64,7 @@ class ScheduledModule:
         return taken / self.cost if self.cost > 0 else taken * float("inf") if taken else 0.0
 
     def age(self, now: float) -> float:
-        """Of the oldest batch; 0 where none waits."""
+        """Returns how long the oldest batch has waited; 0 where none waits."""
         return max(0.0, now - self.queue[0].since) if self.queue else 0.0
 
     def put(self, batch: WaitingBatch) -> None:

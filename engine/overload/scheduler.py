@@ -177,7 +177,7 @@ class Scheduler:
         self._policy = policy
 
     def attributes(self) -> tuple[Attribute, ...]:
-        """Of the scheduler itself."""
+        """Returns the attributes of the scheduler itself."""
         queued = sum(len(module.queue) for module in self)
         return (
             Attribute("policy", self.policy, _ABOUT_POLICY, tuple(SCHEDULING_POLICIES)),
@@ -187,7 +187,7 @@ class Scheduler:
         )
 
     def attributes_of(self, module: ScheduledModule, now: float) -> tuple[Attribute, ...]:
-        """Of one module. now: in nanoseconds, as all its times."""
+        """Returns the attributes of one module. now: in nanoseconds, as all its times."""
         spent = sum(one.spent for one in self)
         share = module.spent / spent if spent else 0.0
         return (

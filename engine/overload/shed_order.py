@@ -41,8 +41,8 @@ class QueueLook:
 
 
 class ShedOrder:
-    """Of one worker thread's sources, each of which has the same reserve. shares: of rows, in (0, 1], by
-    source: those that shed now.
+    """Decides which of one worker thread's sources shed rows; each source has the same reserve. shares: the
+    share of rows to shed, in (0, 1], for each source that sheds now.
     """
 
     def __init__(self, reserve_bytes: int) -> None:

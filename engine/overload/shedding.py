@@ -17,7 +17,9 @@ BETWEEN_S = 5.0
 
 @dataclass(slots=True)
 class Shedding:
-    """Of one queue. reserve_bytes: what it may hold, above 0. is_on: whether rows that come are shed now."""
+    """Switches the shedding of one queue on and off. reserve_bytes: what the queue may hold, above 0. is_on:
+    whether rows that come are shed now.
+    """
 
     reserve_bytes: int
     is_on: bool = False

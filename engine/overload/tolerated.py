@@ -29,8 +29,8 @@ Streams = Mapping[SourceName, Stream]
 
 
 def tolerated(query: Query, streams: Streams, tolerance: Tolerance) -> tuple[int, ...]:
-    """Of each scan, in the order of ``Query.scans()``, how much may be shed, in parts per million; 0:
-    nothing. streams: all that it reads. O(stages).
+    """Returns how much of each scan's rows may be shed, in parts per million, in the order of
+    ``Query.scans()``; 0: nothing. streams: all that the query reads. O(stages).
     """
     scans, free = tuple(query.scans()), losable(query, streams)
     share = _share(query, tolerance)

@@ -17,7 +17,7 @@ class ByKey:
         self._ready = ReadyHeap()
 
     def key(self, module: ScheduledModule) -> Key:
-        """Of a module with a batch at its head."""
+        """Returns the key of a module that has a batch at its head."""
         raise NotImplementedError
 
     def came(self, module: ScheduledModule, batch: WaitingBatch) -> None:

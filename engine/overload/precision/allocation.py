@@ -97,8 +97,9 @@ def solve(
 
 @dataclass(slots=True)
 class _State:
-    """Of a part. points: solved ones. unit: of their costs. known: they come from the last time, and the part
-    is what it was, so that it need not be solved again.
+    """Holds what is known of one part while a problem is solved. begin: points at which its solves start.
+    points: solved points. unit: what a byte and a ns cost in these. known: the points come from the last
+    allocation and the part is unchanged, so that it need not be solved again.
     """
 
     functions: PartFunctions
@@ -143,7 +144,9 @@ class _Solver:
     # --- limits -----------------------------------------------------------------------------------
 
     def _limits(self) -> list[Limit]:
-        """Of each budget there is, as shares of it; a budget of nothing allows what costs nothing."""
+        """Returns a limit for each budget that there is, in shares of the budget; a budget of 0 allows what
+        costs nothing.
+        """
         found = []
         if (budget := self._problem.budget_bytes) is not None:
             found.append(Limit(1.0 / budget, 0.0, 1.0) if budget else Limit(1.0, 0.0, 0.0))

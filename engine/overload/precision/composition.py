@@ -16,7 +16,9 @@ from engine.overload.precision.precision import EXACT, FloatArray, Precision, sh
 
 
 def selected(input_: Precision, own: Precision = EXACT, *, wrong_passes: float = 1.0) -> Precision:
-    """Of a selection or a projection. wrong_passes: pass rate of wrong rows over that of right ones."""
+    """Returns the precision of a selection or a projection. wrong_passes: the pass rate of wrong rows over
+    that of right ones.
+    """
     # For one right row wrong_by_right wrong ones come in, and wrong_passes times as many of those go out.
     wrong = wrong_passes * input_.wrong_by_right if wrong_passes > 0.0 else np.zeros_like(input_.fp)
     return Precision(share_of(wrong, 1.0 + wrong), input_.fn).with_own(own)
@@ -25,8 +27,8 @@ def selected(input_: Precision, own: Precision = EXACT, *, wrong_passes: float =
 def joined(
     left: Precision, right: Precision, own: Precision = EXACT, *, wrong_joins: float = 1.0
 ) -> Precision:
-    """Of a join, a semi-join, INTERSECT. wrong_joins: how often pairs with a wrong row match, over how often
-    pairs of right rows do.
+    """Returns the precision of a join, a semi-join or INTERSECT. wrong_joins: how often pairs with a wrong
+    row match, over how often pairs of right rows do.
     """
     both = left.right * right.right
     wrong = wrong_joins * (1.0 - both)
@@ -34,7 +36,9 @@ def joined(
 
 
 def united(inputs: Sequence[Precision], rates: Sequence[float], own: Precision = EXACT) -> Precision:
-    """Of UNION ALL. rates: float[inputs], rows due a second (or any other unit) of each input."""
+    """Returns the precision of UNION ALL. rates: float[inputs], rows due a second (or any other unit) of each
+    input.
+    """
     due = float(sum(rates))
     if due <= 0.0:
         return EXACT.with_own(own)
@@ -66,7 +70,8 @@ def excepted(
     removed: FloatArray | float = 0.0,
     wrong_removed: float = 0.0,
 ) -> Precision:
-    """Of A EXCEPT B over sets, and NOT EXISTS. A miss in B becomes a wrong row, a wrong row in B a miss.
+    """Returns the precision of A EXCEPT B over sets, and of NOT EXISTS. A row that is missing in B becomes a
+    wrong row, a wrong row in B a missing one.
 
     overlap: d, share of A's rows due that are in B. removed: g (:func:`wrongly_removed`). wrong_removed: h,
     share of A's wrong rows that B removes.
@@ -87,8 +92,8 @@ def distinct(
     copies: Sequence[tuple[int, float]] = ((1, 1.0),),
     wrong_copies: float | None = None,
 ) -> Precision:
-    """Of DISTINCT. copies: (j, share of the values that have j copies). wrong_copies: mean copies of a wrong
-    value; None: as many as right ones have.
+    """Returns the precision of DISTINCT. copies: (j, share of the values that have j copies). wrong_copies:
+    mean copies of a wrong value; None: as many as right ones have.
     """
     # A value is missed when all its copies are.
     missing = sum((share * input_.fn**count for count, share in copies), np.zeros(1))

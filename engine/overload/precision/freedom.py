@@ -44,8 +44,8 @@ FLOOR = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Freedom:
-    """Of one scan. window: the least share of its window; rate: the least share of rows, in (0, rate of its
-    text]. None: it stays as it is.
+    """Bounds how little one scan may be given. window: the least share of its window. rate: the least share
+    of the stream's rows, in (0, rate of its text]. None: it is given all that its text asks for.
     """
 
     window: float | None = None
@@ -67,8 +67,9 @@ class _Above:
 def freedoms(
     query: Query, streams: Mapping[SourceName, Stream], tolerance: Tolerance, *, promised: bool = False
 ) -> tuple[Freedom, ...]:
-    """Of each scan, in the order of ``Query.scans()``. streams: that it reads, tables too. promised: only
-    where its bounds are known to hold: nothing tells by how much MAX is off. O(stages).
+    """Returns the freedom of each scan, in the order of ``Query.scans()``. streams: the streams and tables
+    that the query reads. promised: a scan is free only where the bounds of the tolerance are known to hold;
+    by how much MAX is off is not known. O(stages).
     """
     calls = [call for stage in query.stages if isinstance(stage, Aggregate) for call in stage.calls]
     aggregates = any(isinstance(stage, Aggregate) for stage in query.stages)
@@ -80,8 +81,8 @@ def freedoms(
 
 
 def losable(query: Query, streams: Mapping[SourceName, Stream]) -> tuple[bool, ...]:
-    """Of each scan, in the order of ``Query.scans()``, whether rows of it may be missing and the answer does
-    not grow by that. Tables' may not. O(stages).
+    """Returns for each scan, in the order of ``Query.scans()``, whether it may lose rows without the answer
+    growing. Tables may lose none. O(stages).
     """
     return tuple(
         not (above.grows or scan.history or streams[scan.source].is_table)

@@ -9,8 +9,8 @@ from engine.overload.precision.shape import Flow
 
 
 def loss_of(flow: Flow, fp_share: float) -> FloatArray:
-    """Of a query of weight 1, float64[points]: a FP + (1 - a) FN of rows, the relative error of aggregates
-    (at most 1: an answer that is off by more is worth nothing either).
+    """Returns the loss of a query of weight 1, float64[points]: a FP + (1 - a) FN for rows; for aggregates
+    their relative error, at most 1, since an answer that is off by more is worth nothing either.
     """
     if flow.error is not None:
         return np.minimum(flow.error, 1.0)

@@ -50,16 +50,17 @@ class Reader:
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """Of a stream. row_bytes: that a row takes with its matches and indexes; late: the share of rows that
-    come too late; retained_ms: rows are kept so long, whoever reads them; state_bytes: what is kept besides
-    rows for the widest of the windows that may shrink.
-    """
+    """Describes what is kept of one stream."""
 
     stream: Stream
     rows_per_s: float
+    # Bytes of a row with its matches and indexes.
     row_bytes: float
+    # The share of rows that come too late.
     late: float = 0.0
+    # How long rows are kept, whoever reads them.
     retained_ms: int = 0
+    # Bytes of what is kept besides rows for the widest of the windows that may shrink.
     state_bytes: float = 0.0
 
 

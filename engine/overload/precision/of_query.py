@@ -76,11 +76,11 @@ class Copies:
 
 
 CopiesOf = Callable[[Query, int], Copies | None]
-"""Of the stage of a query at this place; None: nothing is known."""
+"""Gives the copies that the stage at a place of a query compares or groups; None: they are not known."""
 
 
 def not_known(query: Query, place: int) -> None:
-    """Of no stage anything."""
+    """Knows the copies of no stage (a :data:`CopiesOf`)."""
 
 
 SCALED = frozenset({"COUNT", "SUM", "AVG"})
@@ -122,11 +122,11 @@ class QueryShape:
 
     @property
     def plan(self) -> PlanShape:
-        """Of the answer."""
+        """The shape of the plan that gives the answer."""
         return PlanShape(self.steps[-1], self.slots, self.reads)
 
     def expected(self, x: FloatArray) -> tuple[Outcome, ...]:
-        """Of each step, at the shares x, float64[slots]."""
+        """Returns what each step is expected to give at the shares x, float64[slots]."""
         shapes = (PlanShape(node, self.slots, self.reads) for node in self.steps)
         return tuple(Outcome.at(shape.at(x[:, None])) for shape in shapes)
 
@@ -230,10 +230,12 @@ class _Builder:
         self._scans = 0
         self.knobs: list[Knob] = []
         self.operators: list[tuple[Scan | Stage, Node]] = []
-        """Of the query and those within it: what each scan and stage gives."""
+        """What each scan and stage gives, of the query and of those within it, in the order of the text."""
 
     def _slot(self, knob: Knob) -> tuple[int | None, Table]:
-        """Of a knob, and what it keeps."""
+        """Returns the slot of a knob, and what is kept by the share it is given; (None, WHOLE) for one that
+        cannot be turned.
+        """
         kept = self._turned(knob)
         if kept is None:
             return None, WHOLE
@@ -312,7 +314,7 @@ class _Builder:
         return Excepted(below, self.steps(stage.inner)[-1], overlap)
 
     def _on_the_left(self, query: Query, place: int, rows: float, values: float) -> ValueCopies:
-        """Of what is grouped, or made distinct."""
+        """Returns how many copies the values of rows have that are grouped or made distinct."""
         known = self._copies_of(query, place)
         return copies_at_random(known.left if known is not None else rows / values if values > 0.0 else 1.0)
 
@@ -400,8 +402,8 @@ def approximate_operators(
     asked: Query | None = None,
     copies_of: CopiesOf = not_known,
 ) -> Sequence[tuple[Scan | Stage, Outcome]]:
-    """The same for the scans and stages of a query and of those within it, each by itself; nothing where all
-    is exact, or nothing is known. In the order of the text.
+    """Returns what each scan and each stage may expect (:func:`approximate_steps`), of a query and of those
+    within it, in the order of the text. It is empty where all is exact, or nothing is known.
     """
     timely = not any(late.get(name, 0.0) > 0.0 for name in query.sources)
     if is_exact(query) and timely and (asked is None or asked == query):

@@ -16,7 +16,7 @@ from engine.overload.precision.precision import FloatArray
 from engine.overload.precision.shape import Flow
 
 STEP = 1e-6
-"""Of the differences: shares are of the order of 1."""
+"""Step of the differences; shares are of the order of 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +32,8 @@ class Slopes:
 
 
 class PartFunctions:
-    """Of a part under a balance of wrong against missing rows. given_up: groups whose bounds count no more,
-    by their queries.
+    """Computes loss, bounds and costs of one part. fp_share: how much wrong rows weigh against missing ones,
+    in [0, 1]. given_up: ids of queries; the bounds of their groups do not count any more.
     """
 
     def __init__(self, part: Part, fp_share: float, given_up: frozenset[str] = frozenset()) -> None:
@@ -50,7 +50,9 @@ class PartFunctions:
         return group.shape.at(x[list(group.places)])
 
     def flows(self, x: FloatArray) -> list[Flow]:
-        """Of all groups, at x float64[variables, points]; those of the last single point are remembered."""
+        """Returns the flow of each group at x, float64[variables, points]; the flows at the last single point
+        are cached.
+        """
         if x.shape[1] != 1:
             return [self.flow(group, x) for group in self.part.groups]
         name = x.tobytes()
@@ -80,7 +82,7 @@ class PartFunctions:
         return self._cost(self.part.bytes, np.maximum(x - free, 0.0) if held.any() else x, x)
 
     def cpu_ns(self, x: FloatArray) -> FloatArray:
-        """Of each second, float64[points]."""
+        """Returns the computing time in ns a second, float64[points]."""
         return self._cost(self.part.cpu_ns, x, x)
 
     def _cost(self, whole: FloatArray, paid: FloatArray, x: FloatArray) -> FloatArray:
@@ -121,7 +123,7 @@ class PartFunctions:
         return found
 
     def cost_gradient(self, per_byte: float, per_cpu_ns: float, x: FloatArray) -> FloatArray:
-        """Of per_byte * bytes + per_cpu_ns * cpu_ns, float64[variables]."""
+        """Returns the gradient of per_byte * bytes + per_cpu_ns * cpu_ns, float64[variables]."""
         if not any(self.part.scaled_by):
             paid = np.where(x >= self.part.held, self.part.bytes, 0.0)
             return per_byte * paid + per_cpu_ns * self.part.cpu_ns

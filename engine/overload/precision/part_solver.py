@@ -29,7 +29,7 @@ ROUNDING = 1e-9
 """A limit counts as kept up to this share of it."""
 
 CORNERED_MAX = 6
-"""Of so many free variables all corners are looked at."""
+"""Most free variables whose corners are all looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,9 +178,9 @@ def _starts(functions: PartFunctions, limits: Sequence[Limit], begin: Sequence[F
 
 
 def _corners(functions: PartFunctions, limits: Sequence[Limit]) -> FloatArray:
-    """Of few variables, all least and greatest shares that fit, and those with one share in between that
-    fills a limit: the optima of linear losses. What gives no row at all gives no wrong one, so that a loss
-    may jump at the least share.
+    """Returns the corners of a part of few variables, float64[variables, corners]: all combinations of least
+    and greatest shares that fit, and those with one share in between that fills a limit. These are the optima
+    of linear losses; a loss may jump at the least share, since what gives no row at all gives no wrong one.
     """
     part = functions.part
     free = np.flatnonzero(part.high > part.low)

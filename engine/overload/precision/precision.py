@@ -55,7 +55,9 @@ class Precision:
         return np.where(some, rate * self.found, 0.0)
 
     def with_own(self, own: Precision) -> Precision:
-        """Of an operator's output: what its inputs alone would give, with the operator's own precision."""
+        """Returns the precision of an operator's output, where this one is what its inputs alone would give.
+        own: the precision of the operator on exact inputs.
+        """
         return Precision(1.0 - self.right * own.right, 1.0 - self.found * own.found)
 
 

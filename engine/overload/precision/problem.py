@@ -134,7 +134,7 @@ class Outcome:
 
     @classmethod
     def at(cls, flow: Flow, point: int = 0) -> Outcome:
-        """Of what leaves a plan."""
+        """Reads the outcome of a plan off the flow that leaves it, at one point."""
         precision = flow.precision
         return cls(
             float(precision.fp[point]),

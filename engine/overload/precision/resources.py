@@ -39,26 +39,28 @@ class Table:
 
 
 def sampled(rate: FloatArray) -> Precision:
-    """Of SAMPLE. rate: the share of rows kept."""
+    """Returns the precision of SAMPLE. rate: the share of rows kept."""
     return Precision(np.zeros_like(rate), 1.0 - rate)
 
 
 def window_kept(kept: FloatArray, whole: float) -> Precision:
-    """Of what gives ``kept`` of ``whole`` rows due, because its windows are shorter than asked for.
+    """Returns the precision of an operator that gives ``kept`` of ``whole`` rows due, because its windows are
+    shorter than asked for.
 
-    Of a window join, kept is A1(w1') + A2(w2') and whole A1(w1) + A2(w2), A_i(x) the matches with stored rows
-    of side i that are no older than x. If matches are spread evenly over age, A_i(x) is as x.
+    For a window join, kept is A1(w1') + A2(w2') and whole is A1(w1) + A2(w2), where A_i(x) counts the matches
+    with stored rows of side i that are no older than x. If matches are spread evenly over age, A_i(x) is
+    proportional to x.
     """
     return Precision(np.zeros_like(kept), 1.0 - np.clip(share_of(kept, np.asarray(whole)), 0.0, 1.0))
 
 
 def window_join(kept_ms: tuple[float, float], whole_ms: tuple[float, float]) -> Precision:
-    """Of a window join whose matches are spread evenly over age, at one point."""
+    """Returns the precision, at one point, of a window join whose matches are spread evenly over age."""
     return window_kept(np.array([kept_ms[0] + kept_ms[1]]), whole_ms[0] + whole_ms[1])
 
 
 def sampled_synopses(left_share: float, left: FloatArray, right: FloatArray) -> Precision:
-    """Of a join that keeps samples of its synopses and probes them with every row.
+    """Returns the precision of a join that keeps samples of its synopses and probes them with every row.
 
     left_share: share of the matches whose older row is on the left side. left, right: rates of the samples.
     """
@@ -79,13 +81,16 @@ def bloom_rate(bits: FloatArray, hashes: int, values: float) -> FloatArray:
 
 
 def bloom_distinct(bits: FloatArray, hashes: int, values: float) -> Precision:
-    """Of DISTINCT that remembers values in a Bloom filter: a value found wrongly is missed."""
+    """Returns the precision of DISTINCT that remembers values in a Bloom filter; a false positive loses a
+    value.
+    """
     rate = bloom_rate(bits, hashes, values)
     return Precision(np.zeros_like(rate), rate)
 
 
 def bloom_intersect(bits: FloatArray, hashes: int, values: float, overlap: float) -> Precision:
-    """Of A INTERSECT B that keeps B in a Bloom filter: a value found wrongly is given wrongly.
+    """Returns the precision of A INTERSECT B that keeps B in a Bloom filter; a false positive gives a wrong
+    row.
 
     overlap: share of A's rows that are in B.
     """
@@ -94,7 +99,8 @@ def bloom_intersect(bits: FloatArray, hashes: int, values: float, overlap: float
 
 
 def remembered(older: FloatArray, due: float) -> Precision:
-    """Of DISTINCT that remembers a shorter time: a repeat older than that is given again, wrongly.
+    """Returns the precision of DISTINCT that remembers values for a shorter time; a repeat that is older is
+    given again, wrongly.
 
     older: such repeats a second, or in any other unit; due: distinct rows in the same unit.
     """

@@ -44,7 +44,9 @@ def split(hulls: Sequence[Sequence[Solved]], budget: float) -> FloatArray:
         return first
 
     def shares(price: float, *, generous: bool) -> FloatArray:
-        """Of the segments what is worth its price."""
+        """Returns how much of each segment is worth a price, float64[segments], in units of cost. generous:
+        segments that are worth exactly the price count whole.
+        """
         span = steep - flat
         even = span <= 1e-12 * np.maximum(steep, 1e-300)
         worth = (steep >= price) if generous else (steep > price)
@@ -92,7 +94,9 @@ def _chord(one: Solved, other: Solved) -> float:
 def _segments(
     hulls: Sequence[Sequence[Solved]],
 ) -> tuple[np.ndarray[tuple[int], np.dtype[np.intp]], FloatArray, FloatArray, FloatArray]:
-    """Of all hulls: the part, the width, and the slopes at the beginning and at the end of each segment."""
+    """Returns the segments of all hulls: for each its part, its width, and the slopes at its beginning and at
+    its end.
+    """
     part: list[int] = []
     width: list[float] = []
     steep: list[float] = []

@@ -17,7 +17,7 @@ from engine.overload.proposals.window_reduction import written_span
 
 
 def join_windows(sql: str, tokens: Tokens, source: SourceInText) -> Iterator[Rewrite]:
-    """Of one source."""
+    """Proposes a window for one source that is joined without any."""
     window = source.window
     unbounded = window is None or (isinstance(window, nodes.UnboundedClause) and not window.args.get("slide"))
     if not unbounded or not source.above.unwindowed or source.above.grows_by_loss:

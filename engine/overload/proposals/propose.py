@@ -61,7 +61,9 @@ def propose(
     row_bytes: Mapping[SourceName, float],
     tolerance: Tolerance,
 ) -> tuple[Proposal, ...]:
-    """Of a query that a text means. bind: the meaning of another text; row_bytes: of a row of each source."""
+    """Proposes cheaper texts for a query. sql: the text it was bound from; bind: binds another text;
+    row_bytes: bytes of a row of each source.
+    """
     found = []
     for rewrite in rewrites(sql, catalogue, limits):
         try:

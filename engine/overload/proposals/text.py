@@ -39,8 +39,8 @@ class Tokens:
         return self._tokens[self._places[start]].end + 1
 
     def duration(self, start: int) -> tuple[int, int]:
-        """Of a window that begins with RANGE, in brackets or not: where its length begins, and where that
-        ends with what is said of it.
+        """Finds where the length of a window that begins with RANGE starts and ends, in brackets or not; all
+        that qualifies the length is in it. start: where the window begins.
         """
         place = self._places[start]
         while self._tokens[place].text.upper() != "RANGE":

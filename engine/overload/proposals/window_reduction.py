@@ -18,7 +18,7 @@ KEPT = 0.5
 
 
 def window_reduction(sql: str, tokens: Tokens, source: SourceInText) -> Iterator[Rewrite]:
-    """Of one source."""
+    """Proposes a shorter window for one source."""
     window = source.window
     if not isinstance(window, nodes.RangeClause) or source.above.grows_by_loss:
         return
