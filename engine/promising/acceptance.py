@@ -17,7 +17,9 @@ from engine.stems.query_stem import QueryStem
 
 
 class Acceptance:
-    """Of some predicates, at least one, over rows of one schema. O(predicates)."""
+    """Tells which rows of one schema some predicate of a set may accept; the set has one at least.
+    O(predicates) to make.
+    """
 
     def __init__(self, schema: Schema, predicates: frozenset[Expression]) -> None:
         taken = [factors(each) for each in sorted(predicates, key=repr)]

@@ -43,7 +43,9 @@ class AttributeCondition:
 
 
 def condition_on(taken: Factors | None, column: int, type_: Type) -> AttributeCondition:
-    """Of the column at a place. taken: the predicate taken apart; None: every row. O(intervals log)."""
+    """What a predicate says of the column at a place. taken: the predicate taken apart; None: every row.
+    O(intervals log).
+    """
     if taken is None:
         return AttributeCondition(ANYTHING, None, unvalued=True, narrower=False)
     region = Region(())

@@ -25,9 +25,9 @@ NOTHING: Int64Array = np.empty(0, np.int64)
 
 @dataclass(frozen=True, slots=True)
 class FoundRows:
-    """Of one stream. rows: int64, ascending ordinals, each once. left: the rows that are estimated to be
-    found yet; None: nobody asks for them, or there are none. errors: rows that were visited and whose
-    predicate ended as an error.
+    """The rows of one stream that were found. rows: int64, ascending ordinals, each once. left: the rows that
+    are estimated to be found yet; None: nobody asks for them, or there are none. errors: rows that were
+    visited and whose predicate ended as an error.
     """
 
     rows: Int64Array
@@ -50,7 +50,9 @@ class PairRun:
 
     @classmethod
     def sorted(cls, left: Int64Array, right: Int64Array) -> PairRun:
-        """Of distinct pairs in any order. O(n log n): as one number each, where both ordinals fit one."""
+        """A run of distinct pairs, given in any order. O(n log n); each pair is sorted as one number where
+        both ordinals fit into it.
+        """
         if not len(left):
             return cls(left, right)
         first, second = int(left.min()), int(right.min())
@@ -74,7 +76,7 @@ class PairRun:
         )
 
     def copy(self) -> PairRun:
-        """The same in other arrays."""
+        """A copy in arrays of its own."""
         return PairRun(self.left.copy(), self.right.copy())
 
     def from_floors(self, left: int, right: int) -> PairRun:
@@ -88,7 +90,8 @@ class PairRun:
 
 @dataclass(frozen=True, slots=True)
 class FoundPairs:
-    """Of a join of two inputs; a :class:`engine.operators.chain.CompositeSource` for its queries.
+    """The pairs that were found for a join of two inputs; a :class:`engine.operators.chain.CompositeSource`
+    for its queries.
 
     runs: no pair is in two of them.
     """

@@ -112,12 +112,12 @@ class GroupCounts:
     spent: int = 0
 
     def with_left(self, entries_left: int, short: int, estimate_left: float) -> GroupCounts:
-        """The same with what is before the group now."""
+        """These counts with what the group has left to visit now."""
         return replace(self, entries_left=entries_left, short=short, estimate_left=estimate_left)
 
 
 def total_counts(counts: Iterable[GroupCounts]) -> GroupCounts:
-    """Of several groups together."""
+    """The sum of the counts of several groups."""
     names = [field.name for field in fields(GroupCounts)]
     each = list(counts)
     return GroupCounts(*(sum(getattr(one, name) for one in each) for name in names))

@@ -23,9 +23,9 @@ INT32_MAX = 2**31 - 1
 
 
 class _Cells(NamedTuple):
-    """Of n candidates the rows that may be visited. first, newest: int64, the oldest row the cell may have
-    and its newest one; rows: int64, how many it has between them. share: float64, of all rows of the cell;
-    estimate: int32, how many of these have the value: that share of the estimate for the cell.
+    """The rows that may be visited, for n candidates. first, newest: int64, the oldest row the cell may have
+    and its newest one; rows: int64, how many it has between them. share: float64, their share of all rows of
+    the cell; estimate: int32, how many of these rows have the value: that share of the estimate for the cell.
     """
 
     first: Int64Array

@@ -57,7 +57,7 @@ class Kept:
 
 
 class JoinMembers:
-    """Of one shape of two inputs."""
+    """The queries of a promising join of one shape, which has two inputs."""
 
     def __init__(self, shape: Shape) -> None:
         self._shape = shape
@@ -117,6 +117,6 @@ def _floor(reach: Reach, scan: ScanAt) -> int:
 
 
 def _any_of(predicates: Iterable[Expression | None]) -> Predicates:
-    """Of which a row has to satisfy one, where each query has one."""
+    """Predicates of which a row has to satisfy one; None where a query has none, and so takes every row."""
     distinct = set(predicates)
     return None if None in distinct else frozenset(each for each in distinct if each is not None)

@@ -353,8 +353,8 @@ class PromisingJoin:
         return self._pairs.view()
 
     def _left_of(self, query_id: str) -> tuple[int, float]:
-        """Of the entries that may lead to pairs in a query's windows how many they are, and how many pairs
-        are estimated. O(entries) for the first query with these windows since something changed.
+        """How many entries may lead to pairs in a query's windows, and how many pairs they are estimated to
+        lead to. O(entries) for the first query with these windows since something changed.
         """
         floors = self._members.floors_of(query_id, self._at)
         known = self._left_by_floors.get(floors)

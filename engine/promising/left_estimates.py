@@ -72,7 +72,7 @@ class LeftEstimates:
     def rows_left(
         self, number: int, members: SelectionMembers, named: NamedValues, summary: Summary
     ) -> RowsLeft | None:
-        """Of one member; None where there are none."""
+        """The rows left that one member is estimated to take; None where there are none."""
         if not self.total[number] > 0.0:
             return None
         layout = summary.layouts[-1]

@@ -30,7 +30,7 @@ class RowsLeft:
 
     @property
     def total(self) -> float:
-        """Of all strata."""
+        """The estimated rows of all strata together."""
         return float(self.rows.sum())
 
     def strata_of(self, values: Column) -> Int64Array:

@@ -33,7 +33,7 @@ PAIRS_MIN = 4_096
 NEVER = -1
 
 Predicates = frozenset[Expression] | None
-"""Of which a row has to satisfy one; None: it need not."""
+"""Predicates of which a row has to satisfy one; None: it need not."""
 
 
 @dataclass(slots=True)
@@ -267,7 +267,7 @@ class ProbedInput:
 
 
 def lookup_of(own: Sequence[Expression], others: Sequence[Expression], column: int) -> Expression | None:
-    """Of a join's keys the own side of the one whose other side is this column; None: there is none."""
+    """This side's expression of the join key whose other side is this column; None: no key has it."""
     for one, other in zip(own, others, strict=True):
         if isinstance(other, ColumnOf) and other.index == column:
             return one

@@ -71,7 +71,7 @@ class PromisingEntries:
         )
 
     def copy(self) -> PromisingEntries:
-        """The same in other arrays."""
+        """A copy in arrays of its own."""
         return PromisingEntries(*(getattr(self, each.name).copy() for each in fields(self)))
 
     def take(self, places: Int64Array | BoolArray | slice) -> PromisingEntries:

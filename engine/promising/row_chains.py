@@ -33,7 +33,9 @@ class BucketBound(NamedTuple):
 
 
 class RowChains:
-    """Of one input. ``buckets``: how many there are, that of values without a cell among them."""
+    """The chains of one input's rows. ``buckets``: how many there are, the bucket of values without a cell
+    among them.
+    """
 
     def __init__(self, buckets: int, start: int, capacities: Capacities = USUAL) -> None:
         self._rows_min = capacities.first(ROWS_MIN)

@@ -210,7 +210,7 @@ def places_of(rows: Rows, ordinals: Int64Array) -> Places:
 
 
 def together(parts: Sequence[Hits], members: int) -> Hits:
-    """Of rows that follow each other."""
+    """The hits of rows that follow each other, as one."""
     if len(parts) == 1:
         return parts[0]
     counts = sum((np.diff(part.starts) for part in parts), np.zeros(members, np.int64))

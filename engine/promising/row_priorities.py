@@ -48,7 +48,9 @@ class CellPlaces:
 
     @classmethod
     def of(cls, entries: RowEntries, summary: Summary) -> CellPlaces:
-        """Of entries; those whose zone is gone are taken to be in the oldest one. There is a zone."""
+        """The places of entries; an entry whose zone is gone is taken to be in the oldest one. There is a
+        zone.
+        """
         zones = summary.zones
         zone = np.maximum(zones.first.searchsorted(entries.cursor, "right") - 1, 0)
         rows = summary.cell_rows(np.arange(len(zones.first)))
@@ -70,8 +72,8 @@ def ranked(
     named: NamedValues,
     summary: Summary,
 ) -> RowEntries:
-    """The same entries with their priorities. base: the first ordinal that is retained. values_at: gives the
-    attribute of retained rows.
+    """The entries with their priorities for the group. base: the first ordinal that is retained. values_at:
+    gives the attribute of retained rows.
 
     O(entries * members that name no values + sum over entries of the named values of their buckets).
     """

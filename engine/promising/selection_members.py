@@ -51,7 +51,7 @@ class Learnt:
 
     @classmethod
     def none(cls, members: int, buckets: int) -> Learnt:
-        """Of so many members that saw nothing."""
+        """What is learnt of so many members before they saw anything."""
 
         def zeros(*shape: int) -> Int64Array:
             return np.zeros(shape, np.int64)
@@ -157,7 +157,7 @@ class SelectionMembers:
         return weights
 
     def scan_of(self, number: int) -> Scan:
-        """Of the member with a number."""
+        """The scan of the member with a number."""
         return next(self.held[query_id].query.scan for query_id, n in self.number.items() if n == number)
 
     def by_window(self) -> Mapping[Window, list[int]]:

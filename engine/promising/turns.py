@@ -47,7 +47,7 @@ class TurnsState:
 
 
 class Turns:
-    """Of groups by their numbers, which ascend in the order in which they came."""
+    """The turns of groups, each with a number; numbers ascend in the order in which groups came."""
 
     def __init__(self, quantum: int = QUANTUM) -> None:
         self.quantum = quantum
