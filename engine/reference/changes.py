@@ -119,7 +119,9 @@ def _still_retained(at: At, before: At) -> At:
 
 
 def difference(before: Sequence[Values], after: Sequence[Values], at_ms: int) -> list[Change]:
-    """Of two bags: those that went, then those that came. Of equal rows the last copy goes first."""
+    """The changes from one bag to another: the rows that went, then those that came. Of equal rows the last
+    copy goes first.
+    """
     was, is_now = _counted(before), _counted(after)
     went = [
         Change(-1, at_ms, values, copy)

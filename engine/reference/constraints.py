@@ -18,7 +18,7 @@ Row = tuple[int, Mapping[str, Any]]
 
 
 def broken_by(rows: Sequence[Row], constraints: Sequence[Constraint], retain_ms: int) -> list[int | None]:
-    """Of each row the place of the first constraint that it breaks, None where it enters."""
+    """For each row the place of the first constraint that it breaks, None where it enters."""
     entered: list[Row] = []
     found: list[int | None] = []
     for row in rows:

@@ -26,7 +26,7 @@ class Following:
     def __init__(self) -> None:
         self.asked: set[str] = set()
         self.last: dict[str, tuple[int | None, list[Values]]] = {}
-        """Of paused queries that are followed, NOW and the answer when they were paused."""
+        """By query that is paused and followed: NOW and the answer when it was paused."""
 
     def follows(self, query_id: str, query: Query) -> bool:
         return query.emit is not None or query_id in self.asked

@@ -66,7 +66,9 @@ def _all_equal(keys: Values, other: Values, types: Sequence[Type]) -> bool:
 
 
 def _latest(strict: bool, keys: Values, inner_keys: Sequence[Values], types: Sequence[Type]) -> list[int]:
-    """Of the rows that equal in all but the last key the one that comes last, none or one."""
+    """The place of the inner row that comes last at or before the instant, ``strict``: before it, among those
+    that equal the row in all keys but the last; a list of none or one.
+    """
     instant, type_ = keys[-1], types[-1]
     best: int | None = None
     for n, other in enumerate(inner_keys):

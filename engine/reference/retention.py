@@ -55,7 +55,7 @@ def needed(source: Source, readers: Sequence[Reader]) -> tuple[int | None, int]:
     retain_ms = source.stream.retain_ms
     retained_from, base = source.now - retain_ms, len(source.rows)
     counts: list[int] = []
-    """Of windows of rows that are looked at at each retained instant."""
+    """Sizes of the windows of rows that are looked at at each retained instant."""
     for reader in readers:
         if reader.instant is None:
             return source.retained_from, source.base

@@ -38,7 +38,7 @@ class Partition:
     promised: int | None = None
 
     def watermark(self, lateness_ms: int) -> int | None:
-        """None: nothing is known of it."""
+        """The watermark of the partition; None: nothing is known of it."""
         known = [] if self.timestamp_max is None else [self.timestamp_max - lateness_ms - 1]
         known += [] if self.promised is None else [self.promised]
         return max(known, default=None)

@@ -45,7 +45,9 @@ def answer(query: Query, at: At) -> tuple[list[Values], int, int | None]:
 
 
 def _placed(query: Query, at: At) -> tuple[list[Placed], int, int | None, bool]:
-    """The same with the rows as they are placed, and whether these are rows of streams in order of time."""
+    """The answer as :func:`answer` has it, with the rows as they are placed, and whether these are rows of
+    streams in order of time.
+    """
     seen = at[query.source]
     held = scan(query.scan, seen.source, seen.instant)
     rows, errors, froms = held.rows, 0, [held.complete_from]
@@ -134,7 +136,7 @@ def _stage(stage: Stage, rows: list[Placed]) -> tuple[list[Placed], int]:
 
 
 def _with_values(rows: Sequence[Placed], expressions: Sequence[Expression]) -> tuple[list[Placed], int]:
-    """The same rows with other values."""
+    """The rows with the values of these expressions, and how many of them are errors."""
     made = []
     errors = 0
     for row in rows:

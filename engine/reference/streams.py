@@ -194,7 +194,7 @@ def _elements(
 
 
 def difference(rows: Sequence[Values], others: Sequence[Values]) -> list[Values]:
-    """Of a bag what another has not: of equal rows the last ones, in the order of the first."""
+    """The rows of a bag that another has not: of equal rows the last ones, in the order of the first bag."""
     left = Counter(exactly(row) for row in others)
     found = []
     for row in rows:

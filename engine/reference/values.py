@@ -97,7 +97,7 @@ def identity(value: Any) -> Identity:
 
 
 def one_zero(value: Any) -> Any:
-    """The same, 0.0 for -0.0."""
+    """The value with 0.0 in place of -0.0."""
     return value + 0.0 if isinstance(value, float) else value
 
 

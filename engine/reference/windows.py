@@ -123,7 +123,7 @@ def _since(source: Source) -> int:
 
 
 def gone_before(source: Source) -> int | None:
-    """Of instants before this one rows are gone, or never came; None: all are there."""
+    """The instant before which rows are gone, or never came; None: all are there."""
     known = [] if source.whole_from is None else [source.whole_from]
     if source.first_at_or_after(_since(source)) > 0 or source.lacks:
         known.append(_since(source))
