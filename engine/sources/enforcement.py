@@ -35,8 +35,8 @@ Judged = Ordered | Clustered | Unique
 
 
 class Enforcement:
-    """Of one stream with constraints. One owner. past_max: so many values of a constraint are known beyond
-    RETAIN.
+    """Judges the rows of one stream with constraints. One owner. past_max: so many values of a constraint are
+    known beyond RETAIN.
     """
 
     def __init__(self, stream: Stream, past_max: int = VALUES_MAX, capacities: Capacities = USUAL) -> None:
@@ -46,21 +46,26 @@ class Enforcement:
         self.broken = [0] * len(stream.constraints)
         """By constraint, rows that broke it."""
         self.since: Position | None = None
-        """With which the first was broken."""
+        """The position with which a constraint was first broken."""
         self.withheld_ms: int | None = None
         """The instant of the last row that did not enter."""
         self.touched: set[str] = set()
         """Queries that lack such a row, or may."""
         self.told = [0] * len(stream.constraints)
-        """Of these, as many as tags say: a new amount for each tenth more."""
+        """By constraint, how many of the rows that broke it tags tell: a new amount for each tenth more."""
         self.rows = 0
-        """That entered: each has a number, from 0."""
+        """Rows that entered: each has a number, from 0."""
         self.waited: list[int | None] = [None] * len(stream.constraints)
-        """Of REFERENCES, how many rows or ms a row waited for its match at most, since the start."""
+        """By constraint, for REFERENCES, the most rows or ms that a row waited for its match since the start.
+        """
         self.judged: dict[int, int] = {}
-        """By constraint REFERENCES that is judged here, the first row of which it is not known."""
+        """By constraint REFERENCES that is judged here: the number of the first row of which it is not known
+        whether it keeps the constraint.
+        """
         self.referrers: list[Callable[[], int | None]] = []
-        """Of streams that refer to this one, the instant from which on their rows ask for matches."""
+        """One function for each stream that refers to this one: the instant from which on its rows ask for
+        matches.
+        """
         self._judged: list[tuple[int, Judged]] = [
             (number, one)
             for number, one in enumerate(stream.constraints)
@@ -123,7 +128,7 @@ class Enforcement:
         return (Violations(self.stream.name, rows.take(which), told, withheld=False, again=True),)
 
     def _hash(self, c: int, rows: Batch, ids: Int64Array) -> Int64Array:
-        """Of the values of rows, none of them NULL; kept by id."""
+        """Hashes of the values of rows, none of them NULL; they are kept by id."""
         hashes = hashes_of([rows.columns[place] for place in self._places[c]])
         self._hashes[ids] = hashes
         return hashes
@@ -244,8 +249,9 @@ class Enforcement:
     # --- readers of others ------------------------------------------------------------------------
 
     def found(self, unique: Unique, values: Sequence[Column]) -> tuple[Int64Array, Int64Array]:
-        """Of values of unique columns the number and the instant of the last row that has them; -1 where none
-        had them within RETAIN. values: a column each of the constraint's, without NULL where it counts.
+        """The number and the instant of the last row that has these values of unique columns, int64[n] each;
+        number -1 where none had them within RETAIN. values: one column for each of the constraint's, without
+        NULL where it counts.
         """
         c = next(c for c, (_, one) in enumerate(self._judged) if one == unique)
         ids = self._numbered(c, values)

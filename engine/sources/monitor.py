@@ -45,7 +45,9 @@ Columns = tuple[str, ...]
 
 
 class Observed:
-    """Of one list of columns: of a single one that orders, ORDERED as well as CLUSTERED."""
+    """What rows showed of one list of columns: how well it is CLUSTERED, and of a single column that orders,
+    how well it is ORDERED.
+    """
 
     def __init__(self, stream: Stream, columns: Columns) -> None:
         places = [stream.schema.index(column) for column in columns]
@@ -86,14 +88,16 @@ class Observed:
 
 
 class Monitor:
-    """Of one stream. ``candidates``: besides those that it declares."""
+    """Observes how well one stream keeps constraints: those that it declares, and those that :meth:`watch`
+    names.
+    """
 
     def __init__(self, stream: Stream) -> None:
         self.stream = stream
         self.mode = "sampled"
         self.usage = Usage()
         self.rows = 0
-        """That were looked at."""
+        """Rows that were looked at."""
         self._declared = {_columns(one) for one in stream.constraints if isinstance(one, Ordered | Clustered)}
         self._observed = {columns: Observed(stream, columns) for columns in self._declared}
         self._waiting: list[Batch] = []

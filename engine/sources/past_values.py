@@ -20,14 +20,15 @@ from engine.model.batch import BoolArray, Column, Int64Array
 from engine.model.types import Kind
 
 VALUES_MAX = 1 << 18
-"""Of one constraint; half as many are known at least, once there were so many."""
+"""The most values of one constraint that are known; half as many are known at least, once there were so many.
+"""
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 _SHIFT = np.uint64(29)
 NO_HASHES: Int64Array = np.empty(0, np.int64)
 
 
 class PastValues:
-    """Of one constraint. values_max: as the constant."""
+    """The hashes of past values of one constraint. values_max: how many it may hold, as VALUES_MAX."""
 
     def __init__(self, values_max: int = VALUES_MAX) -> None:
         self._half = max(1, values_max // 2)

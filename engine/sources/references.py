@@ -29,7 +29,9 @@ UNKNOWN = -1
 
 
 class ReferenceCheck:
-    """Of one constraint. ``waiting``: numbers of rows that are not judged, ascending."""
+    """Judges one REFERENCES constraint. ``waiting``: int64, ascending, the numbers of rows that are not
+    judged.
+    """
 
     def __init__(self, source: Source, number: int, constraint: References, target: Source) -> None:
         assert source.promises is not None
@@ -49,7 +51,9 @@ class ReferenceCheck:
         self.waiting: Int64Array = np.empty(0, np.int64)
         self._stamps: Int64Array = np.empty(0, np.int64)
         self._limit: Int64Array = np.empty(0, np.int64)
-        """Of the rows that wait, the number of the target's row behind the last that may be the match."""
+        """For each row that waits, the number of the target's row behind the last one that may be its match,
+        or UNKNOWN.
+        """
         self._others.referrers.append(self.waits_from_ms)
         self._take()
 

@@ -341,7 +341,9 @@ class Source:
             self._forget_errors(self.queries.probe(slots, self.queries.cohorts), versions)
 
     def _forget_errors(self, probe: NewQueries, versions: TableStem) -> None:
-        """Of versions that are in no answer any more, and only wait to be let go of together."""
+        """Take back the errors of versions that are in no answer any more, and only wait to be let go of
+        together.
+        """
         if self.retained_from_ms is None:
             return
         errors = self.queries.errors.copy()
@@ -511,7 +513,7 @@ class Source:
 
     @property
     def late_share(self) -> float:
-        """Of the rows that came, those that were too late for every answer."""
+        """The share of rows that were too late for every answer, of all rows that came."""
         return self.late / (self.late + self.rows.end) if self.late else 0.0
 
     def attributes(self) -> tuple[Attribute, ...]:

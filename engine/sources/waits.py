@@ -34,7 +34,9 @@ Some = tuple[Int64Array, Int64Array]
 
 
 class Waits:
-    """Of one pair of streams. needed: rows; longest_ms: None before the first match."""
+    """How long rows of one pair of streams waited for their match. needed: in rows; longest_ms: None before
+    the first match.
+    """
 
     def __init__(self, places: tuple[int, int]) -> None:
         """places: of the columns in their streams."""
@@ -46,10 +48,12 @@ class Waits:
         self._there: dict[int, tuple[int, int]] = {}
         """By key the place of the target's last row among those that entered, and its instant."""
         self._batches: deque[tuple[int, Int64Array]] = deque(maxlen=BATCHES_MAX)
-        """Of the last batches of the target, how many rows came before and the instants of its rows."""
+        """For each of the last batches of the target: how many rows came before, and the instants of its
+        rows.
+        """
         self._rows = 0
         self._met_by: list[tuple[int, int]] = []
-        """Of matches of the step at hand, how many rows and ms they were waited for."""
+        """For each match of the step at hand: how many rows and ms it was waited for."""
 
     def refer(self, rows: Batch, some: Some) -> None:
         """Rows of the referring stream entered. O(some)."""
@@ -105,7 +109,9 @@ class Waits:
 
 
 def some_of(column: Column, sampled: int) -> Some:
-    """Of some rows, the same keys in every column. sampled: so many of 1,024 are left out. O(rows)."""
+    """Places and keys of a sample of rows, with the same keys in every column. sampled: a mask; keys whose
+    hash has one of these bits are left out (1,023: all but one in 1,024). O(rows).
+    """
     keys = np.ascontiguousarray(column.values, np.int64)
     at = np.empty(len(keys), np.int64)
     at = at[: monitoring.sampled_places(keys, sampled, at)]
