@@ -20,7 +20,7 @@ from engine.operators.scan import ConditionErrors, ScanAt
 from engine.stems.match_place import Place, slot_at
 
 INACTIVE_WEIGHT = 1e-6
-"""Of a query that is paused (STREAM, section 5.3: it is planned for, and costs next to nothing)."""
+"""The weight of a paused query (STREAM, section 5.3: it is planned for, and costs next to nothing)."""
 
 SetKey = tuple[SourceName, ...]
 """Names of sources, each once, sorted."""
@@ -103,7 +103,7 @@ class StandingQuery:
 
     @property
     def asked_weight(self) -> float:
-        """The same while it runs: as its options say, else its text."""
+        """The weight of the query while it runs: as its options say, else its text."""
         asked = self.registration.weight
         if asked is None:
             asked = self.meaning.weight
@@ -141,7 +141,7 @@ class StandingQuery:
         return self.maintenance == "eager" and not self.paused
 
     def places(self) -> Iterator[tuple[SourceName, tuple[int, int]]]:
-        """Of each predicate whose matches are kept, its source and (slot, generation)."""
+        """The source and the (slot, generation) of each predicate whose matches are kept."""
         if len(self.sources) == 1:
             for place in self.slots:
                 yield self.sources[0], (slot_at(place), place >> 32)
