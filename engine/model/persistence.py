@@ -61,7 +61,7 @@ class ConstraintState:
 @dataclass(frozen=True, slots=True)
 class PromiseState:
     """The state of all constraints of a stream, in their order. rows: how many entered, by whose count rows
-    have numbers. since: the position with which the first constraint was broken. withheld_ms: the instant of
+    have numbers. since: the position with which a constraint was first broken. withheld_ms: the instant of
     the last row that did not enter, None: all did. touched: the queries that lack such a row, or may.
     """
 
