@@ -169,7 +169,7 @@ class AccessPath:
         return float(self._runs["count"][runs].mean()) if len(runs) else 0.0
 
     def nbytes(self) -> int:
-        """Of all arrays."""
+        """Bytes of all arrays."""
         return self._table.nbytes + self._runs.nbytes + self._pool.nbytes
 
     def _check(self) -> None:

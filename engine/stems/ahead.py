@@ -59,7 +59,9 @@ class Ahead:
 
 
 class MatchesInSlices:
-    """Of one segment of n rows with new queries, so far. first: ordinal of the first. at: where to go on."""
+    """The matches of new queries with one segment of n rows, as far as they are made. first: ordinal of the
+    segment's first row. at: the row to go on at.
+    """
 
     def __init__(self, first: int, n: int, gone: int, queries: NewQueries) -> None:
         """gone: so many of the rows match nothing."""

@@ -62,12 +62,12 @@ class BatchKeys:
         return held
 
     def part(self, places: Int64Array) -> PartKeys:
-        """The same of these rows alone."""
+        """The keys of these rows alone."""
         return PartKeys(self, places)
 
 
 class PartKeys(BatchKeys):
-    """Of some rows of a batch: each column is taken when it is asked for."""
+    """The keys of some rows of a batch: each column is taken when it is asked for."""
 
     def __init__(self, whole: BatchKeys, places: Int64Array) -> None:
         super().__init__(whole.rows, whole._domains)

@@ -20,7 +20,7 @@ BISECTED_MAX = 64
 """Fewer cuts than this are bisected, if there is no table for them; more are merged with the sorted batch."""
 
 LOOKED_UP_WORK, BISECTED_WORK, MERGED_WORK = 1.5, 10.0, 60.0
-"""Of a row by each way, in about nanoseconds."""
+"""The work to find the piece of a row: by table, by bisection, by merging; in about nanoseconds."""
 
 
 class Cuts:
@@ -30,7 +30,7 @@ class Cuts:
 
     @property
     def work(self) -> float:
-        """Of finding a row's piece."""
+        """The work to find the piece of a row, in about nanoseconds."""
         if self.lookup is not None:
             return LOOKED_UP_WORK
         return BISECTED_WORK if len(self.starts) < BISECTED_MAX else MERGED_WORK

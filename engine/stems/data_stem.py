@@ -118,7 +118,7 @@ class Rows:
         return bool(first.timestamp[self.base - first.first] < timestamp_ms)
 
     def gone_before_ms(self, retained_from_ms: int | None) -> int | None:
-        """Of instants before this one rows are gone, or were never there; None: all rows are."""
+        """The instant before which rows are gone, or were never there; None: all rows are there."""
         whole_ms = self.whole_from_ms
         if retained_from_ms is None or not self.lacks_before(retained_from_ms):
             return whole_ms
@@ -510,7 +510,7 @@ class DataStem:
                 self._catch_up(number, owed)
 
     def catch_up_all(self) -> None:
-        """The same of all slots."""
+        """Make all matches that are owed, of all slots. O(retained rows * new words)."""
         for number, part in enumerate(self._sealed):
             if part.matches.owed:
                 self._catch_up(number, part.matches.owed)

@@ -185,7 +185,7 @@ class DenseFilters:
                 yield number, block
 
     def facts(self, place: int, schema: Schema) -> dict[str, int]:
-        """Of a place's block: how many pieces each column's domain is cut into."""
+        """How many pieces the domain of each column is cut into, by column name, in the block of a place."""
         self.compile()
         block = self._blocks[place // BLOCK_SLOTS]
         if block is None:
@@ -194,7 +194,7 @@ class DenseFilters:
         return {schema.field(c.index).name: c.pieces for c in sorted(cuts, key=lambda c: c.index)}
 
     def nbytes(self) -> int:
-        """Of the compiled tables."""
+        """Bytes of the compiled tables."""
         return sum(block.nbytes() for block in self._blocks if block is not None)
 
     def _check(self) -> None:

@@ -56,7 +56,9 @@ class EnteringRows:
         return cls(rows.schema, (rows,), len(rows))
 
     def runs(self, start: int, stop: int) -> list[Run]:
-        """Of rows start to stop: where each lies, and which of them it is, from 0 on."""
+        """Where rows start to stop lie, and which of them each row is, from 0 on; a run for each batch that
+        has some.
+        """
         runs: list[Run] = []
         if self.places is not None:
             for batch, places in zip(self.batches, self.places, strict=True):

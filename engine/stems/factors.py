@@ -93,7 +93,7 @@ def compared(comparisons: Sequence[Comparison], values: Sequence[ex.Literal]) ->
     """
     term: Term = {}
     bounds: dict[int, list[int | None]] = {}
-    """Of columns of whole numbers: the first value, and the first above the last; None: no bound."""
+    """By column of whole numbers: the first value, and the first above the last; None: no bound."""
     for comparison in comparisons:
         column, op, constant = comparison.column, comparison.op, comparison.constant
         literal = values[constant] if isinstance(constant, int) else constant

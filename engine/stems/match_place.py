@@ -7,7 +7,7 @@ Place = int
 
 
 def place_at(slot: int, generation: int) -> Place:
-    """Of a slot's generation."""
+    """The place of the matches of a slot's generation."""
     return generation << 32 | slot
 
 

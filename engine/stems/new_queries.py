@@ -203,7 +203,9 @@ class NewQueries:
     def meet(
         self, rows: Batch, first: int, zones: Sequence[Zone | None] = ()
     ) -> tuple[bitmaps.Words, RowSlots]:
-        """The same as bits, overwritten by the next, and pairs of selective ones."""
+        """The matches that :meth:`match` gives, as bits, which the next call overwrites, and pairs of
+        selective queries.
+        """
         n = len(rows)
         if not len(self.slots):
             return self._bits, NO_PAIRS

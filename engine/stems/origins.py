@@ -35,7 +35,7 @@ class Origins:
         return self.partition[run], self.offset[run] + (rows - self.starts[run])
 
     def behind(self, first: int) -> Origins:
-        """Of the rows from this one on."""
+        """The origins of the rows from ``first`` on."""
         if self.starts is None:
             return Origins(self.partition[first:], self.offset[first:])
         run = int(self.starts.searchsorted(first, "right")) - 1
@@ -45,7 +45,7 @@ class Origins:
         return Origins(self.partition[run:], offset, starts)
 
     def packed(self, n: int) -> Origins:
-        """Of the first n rows of arrays, as runs where that is smaller."""
+        """The origins of the first n rows, as runs where that is smaller. These have no runs yet."""
         partition, offset = self.partition[:n], self.offset[:n]
         follows = (partition[1:] == partition[:-1]) & (offset[1:] == offset[:-1] + 1)
         starts = np.flatnonzero(np.concatenate([[True], ~follows])[:n]).astype(np.int32)

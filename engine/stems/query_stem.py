@@ -439,11 +439,11 @@ class QueryStem:
         return facts_of(self, slot, self.residuals.of(slot))
 
     def statistics(self) -> tuple[ModuleStatistics, ...]:
-        """Of the modules that rows go through."""
+        """Statistics of the modules that rows go through."""
         return self._routing.statistics()
 
     def nbytes(self) -> int:
-        """Of all that is kept of predicates, but for residuals and strings."""
+        """Bytes of all that is kept of predicates, but for residuals and strings."""
         arrays: list[npt.NDArray[Any]] = [self.errors, self.generations, self.holders, self._prints]
         arrays += [held.place for held in self._epochs]
         parts = self.store.nbytes() + self.dense.nbytes() + self.selective.nbytes() + self._shared.nbytes()

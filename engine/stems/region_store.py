@@ -167,7 +167,7 @@ class RegionStore:
         self._free = 0
 
     def nbytes(self) -> int:
-        """Of all arrays."""
+        """Bytes of all arrays."""
         rows = self.rows
         held = (
             rows.attribute,

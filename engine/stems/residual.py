@@ -21,7 +21,8 @@ from engine.model.lazy_columns import LazyColumns
 
 NODE_WORK = 8.0
 USER_WORK = 500.0
-"""Of a node, and of a user's function, for a row, in about nanoseconds, where no timer measures it."""
+"""The work of a node, and of a user's function, for a row, in about nanoseconds, where no timer measures it.
+"""
 
 NOTHING = Visit(0, 0, 0, 0.0)
 
@@ -113,7 +114,7 @@ class ResidualPredicate:
 
 
 def work(expression: Expression) -> float:
-    """Of a row, in about nanoseconds. O(nodes)."""
+    """The work of an expression for a row, in about nanoseconds. O(nodes)."""
     own = USER_WORK if calls_user(expression) else 0.0
     return own + _nodes(expression) * NODE_WORK
 

@@ -108,7 +108,7 @@ class Routing:
         return work
 
     def statistics(self) -> tuple[ModuleStatistics, ...]:
-        """Of the fused pass, if there was one (rows killed: estimated), and of the eddy's modules."""
+        """Statistics of the fused pass, if there was one (killed rows: estimated), and of the eddy."""
         if not self._fused:
             return self.eddy.statistics()
         fused = ModuleStatistics(

@@ -47,7 +47,7 @@ class SegmentView:
     timestamp: Int64Array
     matches: PartMatches
     zones: tuple[Zone | None, ...] = ()
-    """Of a sealed segment: one a column; empty while the segment is open."""
+    """The zone of each column, once the segment is sealed; empty while it is open."""
 
     @property
     def end(self) -> int:
@@ -58,7 +58,7 @@ class SegmentView:
         return self._batch(schema, *self.origins.of(0, self.n))
 
     def values(self, schema: Schema) -> Batch:
-        """The same without where they come from: partitions and offsets are -1, sample keys are not known."""
+        """The rows without their origins: partitions and offsets are -1, sample keys are not known."""
         nowhere = np.broadcast_to(np.int32(-1), self.n), np.broadcast_to(np.int64(-1), self.n)
         return self._batch(schema, *nowhere)
 

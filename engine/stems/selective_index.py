@@ -72,7 +72,9 @@ class SelectiveIndex:
     def _points(
         self, owners: Int64Array, terms: npt.NDArray[np.uint8], single: npt.NDArray[np.bool_]
     ) -> npt.NDArray[np.bool_]:
-        """Of each way in (rows in the store's order): whether all its intervals are single keys."""
+        """bool[n], for each row of a way in, in the store's order: whether all intervals of the way are
+        single keys.
+        """
         if single.all() or not len(single):
             return single
         group = np.cumsum(np.r_[True, (owners[1:] != owners[:-1]) | (terms[1:] != terms[:-1])]) - 1

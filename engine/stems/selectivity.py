@@ -44,7 +44,8 @@ class AccessChoice:
     ways_in: npt.NDArray[np.bool_]
 
     def paths(self, counts: Int64Array, rows: Intervals) -> tuple[Int64Array, npt.NDArray[np.bool_]]:
-        """Of each slot the attribute by which its first term is reached, -1 for none, and whether by a point.
+        """For each slot the attribute by which its first term is reached, -1 for none, and whether it is
+        reached by a point.
 
         counts, rows: as they were given to choose.
         """
@@ -101,7 +102,7 @@ class Sample:
         return held
 
     def shares(self, rows: Intervals) -> FloatArray:
-        """Of each interval, the share of rows in it."""
+        """float64[n]: the share of rows in each interval."""
         shares = np.empty(len(rows), np.float64)
         indices = np.unique(rows.attribute).tolist()
         for index in indices:
