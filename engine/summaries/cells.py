@@ -28,7 +28,7 @@ class CellPool:
 
     @property
     def cells(self) -> Cells:
-        """Of all slots; not to be kept, since the arrays give way to larger ones."""
+        """The cells of all slots; not to be kept, since the arrays give way to larger ones."""
         return Cells(self._counters, self._rows)
 
     @property

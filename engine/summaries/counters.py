@@ -57,7 +57,7 @@ class Counters(ABC):
         theta: float,
         rows_min: int,
     ) -> int:
-        """The same of values whose places nobody needs besides."""
+        """Enter rows as :meth:`summarize` does, where nobody else needs the places of their values."""
         some = keys.part(rows)
         places = self.places(some, some.bucket, layout)
         ended = self.summarize(cells, tally, places, slice(0, len(some.hash)), theta, rows_min)

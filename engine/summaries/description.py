@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from engine.summaries.summary import Summary
 
 ROWS_MIN_MAX = 1_000_000
-"""Of zone_rows_min, as statements have it."""
+"""The upper bound of zone_rows_min that the entity tells."""
 
 
 def attributes_of(summary: Summary) -> tuple[Attribute, ...]:
-    """Of one summary. O(zones)."""
+    """The attributes of one summary. O(zones)."""
     definition, zones = summary.definition, summary.zones
     settings = definition.settings
     confidence = float(zones.confidence[-1]) if len(zones.confidence) else None

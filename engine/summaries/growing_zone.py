@@ -134,7 +134,7 @@ class GrowingZone:
 
     @property
     def confidence(self) -> float:
-        """Of the open zone."""
+        """The confidence of the open zone."""
         return self._technique.confidence(self.tally, self.rows_min)
 
     @property

@@ -53,7 +53,7 @@ class Pyramid:
 
     @property
     def levels(self) -> list[dict[tuple[int, int], Node]]:
-        """Of each level above the zones, by layout and zone number >> level; ascending.
+        """For each level above the zones, its upper cells by layout and zone number >> level; ascending.
 
         They are summed up when they are asked for, and kept up until nobody asked for them while UNASKED_MAX
         zones ended.

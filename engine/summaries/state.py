@@ -90,7 +90,7 @@ class SummaryState:
 
 
 def zones_state(pyramids: list[Pyramid], pool: CellPool, *, listing: bool) -> ZonesState:
-    """Of the zones of all granularities, the first in front. listing: whether lists are kept."""
+    """The state of the zones of all granularities, the oldest zone first. listing: whether lists are kept."""
     held = [zone for pyramid in reversed(pyramids) for zone in pyramid.zones]
     slots = np.array([zone.slot for zone in held], np.int64)
     numbers = [[*(getattr(zone, name) for name in _WHOLE), CUTS.index(zone.cut)] for zone in held]

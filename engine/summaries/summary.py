@@ -159,7 +159,7 @@ class Summary:
     # -- what it tells
 
     def keys(self, values: Column) -> ValueKeys:
-        """Of values of the attribute, or of what is compared with it. O(n)."""
+        """The keys of values of the attribute, or of what is compared with it. O(n)."""
         hashes = self._hashes.hashes(values)
         positions = self._hashes.positions(values) if self._has_positions else np.empty(0)
         bucket = self._layouts[-1].bucket_of(hashes, positions)

@@ -35,7 +35,7 @@ class ValueKeys(NamedTuple):
     position: Float64Array
 
     def part(self, rows: slice) -> ValueKeys:
-        """Of some of the values."""
+        """The keys of some of the values."""
         return ValueKeys(self.hash[rows], self.bucket[rows], self.position[rows])
 
 

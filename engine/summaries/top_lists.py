@@ -22,8 +22,8 @@ CHUNK = 8_192
 
 
 class TopValues(NamedTuple):
-    """Of one cell, the largest estimate first. hash: uint64[n]; estimate: int32[n]; row: int64[n], the
-    ordinal of the last row that has the value and was looked at; retention may have let it go.
+    """The listed values of one cell, the largest estimate first. hash: uint64[n]; estimate: int32[n]; row:
+    int64[n], the ordinal of the last row that has the value and was looked at; retention may have let it go.
     """
 
     hash: HashArray
