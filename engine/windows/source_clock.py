@@ -298,7 +298,7 @@ class SourceClock:
 
 
 def _state_of(slots: Mapping[int, int], before: Partitions | None = None) -> Partitions:
-    """Of these partitions, by number, those of before as they stood."""
+    """The state of these partitions, which have slots by number; those of ``before`` keep theirs."""
     n = len(slots)
     state = Partitions(
         np.full(max(slots, default=-1) + 1, -1, np.int32),
