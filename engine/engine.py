@@ -146,7 +146,7 @@ class Engine(Embedding, Inspection, Persistence):
 
     @property
     def limits(self) -> Limits:
-        """Of texts, queries and answers."""
+        """The limits of texts, queries and answers."""
         return self._parts.limits
 
     @property
@@ -271,8 +271,9 @@ class Engine(Embedding, Inspection, Persistence):
         self._catalogue.learn(texts)
 
     def preparations(self, registrations: Iterable[Registration]) -> dict[str, Preparation]:
-        """Of queries that are to come together: what is to be made in slices before their step, since that
-        would take too long (:mod:`engine.preparing`), by id. Without a timer there are none.
+        """The preparations of queries that are to come together, by id: what has to be made in slices before
+        their step, since it would take too long in it (:mod:`engine.preparing`). Without a timer there are
+        none.
         """
         found = self._preparing.of(registrations)
         self._parts.may_owe |= bool(found)

@@ -212,7 +212,7 @@ class Inspection(ABC):
                 raise UnknownSource(name)
 
     def expecting(self, query_id: str, allotment: Allotment) -> Allotment:
-        """The same allotment of a standing query, with the precision that its answer may then expect; nothing
+        """The allotment of a standing query with the precision that its answer may then expect; nothing
         changes. Raises UnknownQuery, AllotmentRefused.
         """
         return self.less(query_id, allotment).expecting()
@@ -249,7 +249,7 @@ class Inspection(ABC):
         return statement
 
     def kept_rows(self) -> dict[SourceName, KeptRows]:
-        """Of each stream what its rows take, and how far the widest windows keep them. O(sources * sets)."""
+        """What the rows of each stream take, and how far the widest windows keep them. O(sources * sets)."""
         return {
             (name := source.stream.name): kept_rows(source, self._parts.sets.reaches_ms(name))
             for source in self._parts.sources.values()
@@ -301,7 +301,7 @@ class Inspection(ABC):
                 raise AssertionError(f"{module}.{name} says that it can be set")
 
     def _attributes_of(self, module: str) -> tuple[Attribute, ...] | None:
-        """Of one module; None where there is none. O(1) of those of a source."""
+        """The attributes of one module; None where there is none. O(1) for the modules of a source."""
         kind, _, of = module.partition("/")
         source = self._parts.sources.get(of)
         match kind:

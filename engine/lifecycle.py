@@ -26,7 +26,7 @@ from tureen.errors import TureenError
 
 
 class Lifecycle:
-    """Of the queries of an engine."""
+    """Registers, alters, allocates and removes the queries of an engine."""
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
@@ -257,7 +257,9 @@ class Lifecycle:
         return self._come(coming)
 
     def _stand_in(self, coming: Sequence[Coming]) -> list[tuple[StandingQuery, Coming]]:
-        """The same queries over the same sources, with other shares of them."""
+        """Put queries in the places of those with their ids, over the same sources, with other shares of
+        them.
+        """
         for one in coming:
             self._following.gone(self._queries[one.query_id])
         return self._put(

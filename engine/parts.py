@@ -56,10 +56,12 @@ class Stored:
     """Sources that moved since the last save; None: any may have, and there may be others."""
     unsaved_queries: set[str] = field(default_factory=set)
     dropped_queries: set[str] = field(default_factory=set)
-    """Of the store's queries, those that are gone: one that came after the last save was never there."""
+    """Queries that the store has and that are gone. One that came after the last save was never there."""
     errors: dict[str, tuple[int, ...]] = field(default_factory=dict)
     held: set[tuple[SetKey, SourceName]] = field(default_factory=set)
-    """Of which streams, for queries over which, the store has rows that joins hold."""
+    """Pairs of a set of sources and a stream: the store has rows of the stream that joins of queries over the
+    set hold.
+    """
     groups: set[int] = field(default_factory=set)
     """Numbers of the groups of queries with a preference that the store has."""
 
@@ -79,7 +81,7 @@ class Parts:
         """As :class:`engine.engine.Engine` has them."""
         self.watch = Stopwatch(clock)
         self.usage = Usage()
-        """Of steps, besides what their parts use."""
+        """What steps use, besides what their parts use."""
         self.timer = timer
         self.state = state
         """What state is made with."""
@@ -182,14 +184,14 @@ class Parts:
             self.approximations.look(standing)
 
     def tag_again(self, name: SourceName) -> None:
-        """The same of queries that lack more or less of a source by what was shed."""
+        """Renew the tags of queries that lack more or less of a source by what was shed."""
         for query_id in self.shed.moved(name):
             with self.defects.of(query_id):
                 self.approximations.look(self.queries[query_id])
 
     def tag_finds(self) -> None:
-        """The same of queries with a preference for which something was found, or is left, since the last
-        time. O(queries of groups that moved).
+        """Renew the tags of queries with a preference for which something was found, or is left, since the
+        last time. O(queries of groups that moved).
         """
         for over in self.sets.preferring():
             if over.promising.moved:
@@ -207,7 +209,9 @@ class Parts:
         return spent
 
     def promises_of(self, standing: StandingQuery) -> Iterator[tuple[Enforcement, int | None]]:
-        """Of the sources of a query that have some, with the instant from which each retains its rows."""
+        """The constraints of a query's sources, where a source has some, each with the instant from which the
+        source retains its rows.
+        """
         for name in standing.sources:
             source = self.sources.get(name)
             if source is not None and source.promises is not None:

@@ -38,7 +38,7 @@ NEARLY = 0.99
 
 
 class Preparation(InSlices):
-    """Of one query that is to come, until it has come or is given up; then it is to be dismissed.
+    """Prepares one query that is to come, until it has come or is given up; then it is to be dismissed.
 
     First its matches are made, by :meth:`some`; then ``beside`` may have something that is to be run once, in
     any thread; then it is done, and :meth:`some` keeps what was made up to date.
@@ -134,8 +134,9 @@ class Preparing:
         self._timer = timer
 
     def of(self, registrations: Iterable[Registration]) -> dict[str, Preparation]:
-        """Of queries that come together: those that need more than one step may take, by id. Those that are
-        refused are passed over. O(size of each), and the time for samples of rows.
+        """The preparations of those queries, of some that come together, that need more than one step may
+        take, by id. Those that are refused are passed over. O(size of each), and the time for samples of
+        rows.
         """
         if self._timer is None:
             return {}
