@@ -10,7 +10,7 @@ from engine.model.batch import Int64Array
 from engine.model.changes import Weights
 
 Codes = Callable[[Int64Array], Int64Array]
-"""Of the rows at these places, the same for equal ones."""
+"""Returns int64 codes of the rows at these places; equal rows have equal codes."""
 
 
 def remaining(codes_at: Codes, weights: Weights, groups: Int64Array) -> Int64Array:

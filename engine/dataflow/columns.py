@@ -54,7 +54,7 @@ class Readers:
         width = int(columns.max()) + 1 if len(columns) else 0
         self._starts = np.searchsorted(columns[self._order], np.arange(width + 1))
         self.lists = Lists(self._starts, self._order)
-        """Of each column."""
+        """The readers of each column."""
 
     def of(self, owners: Int32Array) -> tuple[Int64Array, Int32Array]:
         """(pair, reader) of each reader of the column of a pair, pairs ascending. owners: int32[pairs]."""
@@ -81,6 +81,6 @@ class Over(Readers):
         return pairs, self._columns[readers]
 
     def spread(self, delta: Delta) -> Delta:
-        """The same rows, of the columns that are over theirs."""
+        """Passes the rows of a delta on to the columns that are over theirs."""
         pairs, columns = self.read(delta.owners)
         return Delta(delta.temporal, np.searchsorted(pairs, delta.starts), columns, delta.ids)

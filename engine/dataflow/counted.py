@@ -18,7 +18,9 @@ from engine.operators.keys import with_one_zero
 
 
 class Counted:
-    """Of one argument, as far as a condition lets rows through; rows without a value do not count."""
+    """Numbers the values that cells have of one argument, in the rows that a condition lets through; rows
+    without a value do not count.
+    """
 
     def __init__(
         self,

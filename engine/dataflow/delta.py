@@ -3,10 +3,10 @@
 All queries of a shape are columns of the same nodes, so that one batch carries the rows of all. A row that
 several queries have stands once, with the columns that it belongs to:
 
-    row  values    begins  ends       owners
-    0    (a, 1)    NEVER   11         3
-    1    (b, 5)    11      FOREVER    0, 3
-    2    (a, 2)    12      FOREVER    0
+    row  values    valid_from  valid_to   owners
+    0    (a, 1)    NEVER       11         3
+    1    (b, 5)    11          FOREVER    0, 3
+    2    (a, 2)    12          FOREVER    0
 
 Row 0 was there before the transition and leaves at 11. A row that is there all along is in no delta.
 """
@@ -31,9 +31,9 @@ Ids = Callable[[], Int64Array]
 class Delta:
     """n rows and m pairs of a row and a column.
 
-    lives: the rows. starts: int64[n + 1], owners: int32[m]; row r is of the columns
-    owners[starts[r]:starts[r + 1]]. ids: of a node whose rows have ids; a row has the same id when it enters
-    and when it leaves, and no two that are there at one instant have the same.
+    temporal: the rows. starts: int64[n + 1], owners: int32[m]; row r is of the columns
+    owners[starts[r]:starts[r + 1]]. ids: the ids of the rows, None where they have none; a row has the same
+    id when it enters and when it leaves, and no two that are there at one instant have the same.
     """
 
     temporal: TemporalRelation
@@ -70,7 +70,7 @@ class Delta:
         return np.repeat(np.arange(len(self.temporal)), self.counts())
 
     def with_relation(self, relation: Relation) -> Delta:
-        """The same pairs over rows with other columns."""
+        """Returns these pairs over rows with other columns."""
         return Delta(self.temporal.with_columns(relation.columns), self.starts, self.owners, self.ids)
 
     def take(self, rows: Int64Array) -> Delta:

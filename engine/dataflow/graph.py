@@ -674,7 +674,7 @@ class Graph:
     def explain_plan(
         self, plan: Plan, sources: Collection[SourceName], expected_of: ExpectedOf = lambda _: None
     ) -> OperatorTree:
-        """The same of a plan over sources."""
+        """Returns the operators of a plan over sources as :meth:`explain` returns those of a query."""
         over = "+".join(sorted(set(sources)))
         return operator_tree(plan, self._tables, lambda key: self._state_of(key, over), expected_of)
 

@@ -28,7 +28,7 @@ TRIALS_MAX = 64
 
 @dataclass(slots=True)
 class _Outcome:
-    """Of queries on a transition. broken: those whose changes cannot be told, and why."""
+    """Collects what a transition does to queries. broken: those whose changes cannot be told, and why."""
 
     changes: list[Changes] = field(default_factory=list)
     broken: dict[str, Exception] = field(default_factory=dict)

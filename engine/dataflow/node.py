@@ -106,7 +106,7 @@ class Node(ABC):
     entered = 0
     premature = 0
     sources: tuple[SourceName, ...] = ()
-    """Of one without inputs, the sources whose rows it takes."""
+    """The sources whose rows a node without inputs takes; empty for others."""
 
     def __init__(self, *below: Node, settings: StateSettings | None = None) -> None:
         """settings: of one without inputs; others have those of their inputs."""
@@ -119,7 +119,7 @@ class Node(ABC):
         self.visited = 0
         """Rows that it looked at since it came."""
         self.entered = 0
-        """Of a negation and of pairs: rows that came into the answer since it came."""
+        """Rows that came into the answer of a negation or an INTERSECT since the node was made."""
         self.premature = 0
         """How many of them left it before the exit of their own."""
         self.usage = Usage()

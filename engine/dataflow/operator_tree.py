@@ -46,8 +46,8 @@ class NodeState:
     visited: int = 0
     """Rows that it looked at since it came."""
     premature: float | None = None
-    """Of the rows that came into the answer of a negation, the share that left it before the exit of their
-    own; None of other operators, and where none came.
+    """How large a share of the rows that came into the answer of a negation left it before their own exit.
+    None: another operator, or no rows came.
     """
     entity: str | None = None
     """Its id among the entities of its shard; None: it is not there, since nobody follows it."""
@@ -81,7 +81,7 @@ class KeptRows:
     """Whose rows: those of the left or right input, of the only one, or of the output."""
     structure: str
     partitions: int | None
-    """Of a calendar."""
+    """Partitions of a calendar; None: another structure."""
     rows: float
 
 

@@ -167,7 +167,9 @@ def _values_stay(plan: Plan) -> bool:
 
 
 def _telling(plan: Plan) -> Plan | None:
-    """The same with exits told by its DISTINCT, which knows them; None where it has none to do so."""
+    """Returns the plan with a DISTINCT that tells its exits itself, since it knows them; None where there is
+    no such DISTINCT.
+    """
     match plan:
         case Step(Project() | Filter(), below=below):
             under = _telling(below)

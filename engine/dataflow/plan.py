@@ -199,7 +199,9 @@ def plan_of(query: Query, tables: Container[SourceName]) -> Plan:
 
 
 def whole_plan_of(query: Query, tables: Container[SourceName]) -> Plan:
-    """The same with ids of rows, or the whole query as a leaf of its own: for RSTREAM."""
+    """Returns the plan of a query for RSTREAM: one whose rows have ids, or the whole query as a leaf of its
+    own.
+    """
     plan = plan_of(query, tables)
     identified = with_ids(plan)
     if identified is None:
@@ -376,7 +378,7 @@ def _ranked(shape: Ranked, below: Plan, stage: Stage) -> Plan | str:
 
 
 def _in_order(plan: Plan) -> Plan | None:
-    """The same with ids of rows that have the order of the relation; None where there are none."""
+    """Returns the plan with ids of rows that have the order of the relation; None where rows have none."""
     match plan:
         case Own() | Shared():
             return with_ids(plan)
@@ -499,7 +501,7 @@ def _distinct(below: Plan, expression: Expression) -> Plan:
 
 
 def with_ids(plan: Plan) -> Plan | None:
-    """The same with ids of rows; None where rows have none."""
+    """Returns the plan with ids of rows; None where rows have none."""
     match plan:
         case Own(query) if query.stages:
             return None

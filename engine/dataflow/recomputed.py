@@ -33,8 +33,8 @@ PIECE = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """Rows of cells with their lives. cells: int32[n]; begins, ends: int64[n]; ids: int64[n, w]; tuples:
-    int64[n, W], their values.
+    """Rows of cells with their lives. cells: int32[n]; valid_from, valid_to: int64[n]; ids: int64[n, w];
+    tuples: int64[n, W], their values.
     """
 
     cells: Int32Array
@@ -81,7 +81,7 @@ class Recomputed(Part):
         self._places = tuple(sorted(read))
         self._values = Words([read[place] for place in self._places], capacities)
         self._table = WordTable(id_words + 1, capacities)
-        """Of the words of a row's id and its cell."""
+        """Ids of entries: the words of a row's id, with its cell."""
         self._tuples: Int64Array = np.zeros((self._table.capacity, self._values.width), np.int64)
 
     def enter(self, delta: Delta, cells: Int32Array, capacity: int) -> None:

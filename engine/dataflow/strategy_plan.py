@@ -48,7 +48,7 @@ class Explained:
 
 
 def with_costs(tree: OperatorTree, cost: Estimate) -> OperatorTree:
-    """The same operators with what each costs."""
+    """Returns the tree with what each operator costs."""
     below = tuple(with_costs(one, other) for one, other in zip(tree.inputs, cost.inputs, strict=True))
     kept = tuple(KeptRows(each.of, each.structure, each.partitions, each.rows) for each in cost.kept)
     terms = tuple(CostTerm(each.name, each.listed, each.entries, each.ns) for each in cost.terms)
@@ -57,7 +57,9 @@ def with_costs(tree: OperatorTree, cost: Estimate) -> OperatorTree:
 
 
 def strategy_of(policy: Policy, choice: Choice | None, cost: Estimate | None) -> StrategyPlan:
-    """Of a query that is worked out by a policy. choice: among which ways; None: nothing was weighed."""
+    """Explains the strategy of a query whose plan follows a policy. choice: the ways that were weighed; None:
+    none were.
+    """
     strict = cost is not None and cost.is_strict
     structure = policy.structure if strict and policy.strategy == "upa" else None
     if choice is None or cost is None:

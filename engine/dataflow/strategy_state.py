@@ -38,7 +38,7 @@ ByStrategy = Mapping[Strategy, StrategyState]
 
 
 def summed(parts: Iterable[ByStrategy]) -> ByStrategy:
-    """Of all of these together; strategies of no query are left out."""
+    """Sums up the state by strategy; strategies of no query are left out."""
     found: dict[Strategy, StrategyState] = {}
     for part in parts:
         for strategy, state in part.items():

@@ -172,8 +172,9 @@ class Totals:
     # --- digits that grow -------------------------------------------------------------------------
 
     def full(self, states: Int64Array) -> list[Int64Array]:
-        """Of some states those digits whose totals have grown large: runs of their places, ascending by
-        digit, to be carried (:func:`engine.kernels.cells.carry`). States may be wider then. Mostly none.
+        """Finds the digits whose totals have grown large in some of these states. Returns runs of their
+        places, ascending by digit, which are to be carried (:func:`engine.kernels.cells.carry`). States may
+        be wider then. Mostly there are no runs.
         """
         runs: list[Int64Array] = []
         for argument in self._arguments.values():

@@ -25,7 +25,9 @@ ROOM_MIN = 256
 
 
 class CellRows:
-    """Of one input; one writer. ids: int64[room, w] and exits: int64[room], by slot."""
+    """Keeps the rows of one input and the cells that each is in. One writer. ids: int64[room, w] and exits:
+    int64[room], by slot.
+    """
 
     def __init__(self, edge: Edge, id_words: int, settings: StateSettings | None = None) -> None:
         self._settings = settings or StateSettings()

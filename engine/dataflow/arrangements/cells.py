@@ -49,7 +49,7 @@ class Entering:
 class Versions:
     """What cells went through: n versions, those of a cell in the order of their instants.
 
-    cells: int32[n]. begins, ends: int64[n]. before: int32[n], the version before, -1: none. states:
+    cells: int32[n]. valid_from, valid_to: int64[n]. before: int32[n], the version before, -1: none. states:
     int64[n, S].
     """
 
@@ -80,7 +80,7 @@ class Versions:
 
 
 class Cells:
-    """Of one operator. One writer. The first number of a state is how many rows a cell has."""
+    """Keeps the cells of one operator. One writer. The first number of a state counts the cell's rows."""
 
     def __init__(self, types: Sequence[Type], width: int, capacities: Capacities = USUAL) -> None:
         """types: of keys."""

@@ -32,7 +32,7 @@ class ColumnSets:
         self._numbers: dict[bytes, int] = {}
         self._count = 0
         self._members: Int32Array = np.empty(self._room_min, np.int32)
-        """Of all sets, one after another."""
+        """Members of all sets, one set after another."""
         self._ends: Int64Array = np.zeros(self._room_min, np.int64)
         """[sets]: where the members of each end."""
         self._spread = 0

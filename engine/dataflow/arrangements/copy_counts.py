@@ -18,18 +18,18 @@ from engine.model.changes import Weights
 from engine.model.types import Type
 
 OWNER_SHIFT = 32
-"""Of the last word of a row, which says below it what is NULL."""
+"""Bits below the owner in the last word of a row; they say which columns are NULL."""
 
 
 class CopyCounts:
-    """Of the answers of some queries. One writer."""
+    """Counts the copies of the rows in the answers of some queries. One writer."""
 
     def __init__(self, types: Sequence[Type], capacities: Capacities = USUAL) -> None:
         self._words = Words(types, capacities)
         self._has_room = len(self._words.types) % NULL_BITS <= OWNER_SHIFT
         """Whether the last word of a row has room for whose it is; else that is a word of its own."""
         self._table = WordTable(self._words.width + (not self._has_room), capacities)
-        """Of the words of a row and whose it is."""
+        """Ids of tuples: the words of a row, with its owner."""
         self._counts: Int64Array = np.zeros(self._table.capacity, np.int64)
         self._numbers: Numbers[str] = Numbers()
 

@@ -17,7 +17,7 @@ from engine.model.types import Type
 
 
 class Keys:
-    """Of one list of types. One writer."""
+    """Numbers the keys of one list of types. One writer."""
 
     def __init__(self, types: Sequence[Type], capacities: Capacities = USUAL) -> None:
         self._words = Words(types, capacities)

@@ -36,7 +36,7 @@ def bounds_of(offset: int, most: int | None, *, numbered: bool) -> Bounds:
 
 
 class OrderedRuns:
-    """Of the rows of a store. One writer."""
+    """Keeps rows of a store in order, in runs. One writer."""
 
     def __init__(self, bounds: Bounds, rows: RowStore, capacities: Capacities = USUAL) -> None:
         self._bounds = bounds

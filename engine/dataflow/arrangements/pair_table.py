@@ -30,7 +30,7 @@ class PairTable:
     def __init__(self, capacities: Capacities = USUAL) -> None:
         self._dense_min = capacities.first(DENSE_MIN)
         self._ids = WordTable(1, capacities)
-        """Of all pairs; it finds them where ``_dense`` is None."""
+        """Has the ids of all pairs; pairs are looked up in it where ``_dense`` is None."""
         self._dense: Int32Array | None = None
         self._extent = 0, 0
         """Above all keys and places that were seen."""

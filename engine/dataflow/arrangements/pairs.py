@@ -19,7 +19,7 @@ from engine.model.types import Type
 
 
 class Pairs:
-    """Of one list of types. One writer."""
+    """Gives ids to pairs whose keys are of one list of types. One writer."""
 
     def __init__(self, types: Sequence[Type], capacities: Capacities = USUAL) -> None:
         self._keys = Keys(types, capacities)

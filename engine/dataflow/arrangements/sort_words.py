@@ -37,7 +37,7 @@ class _Part:
 
 
 class SortWords:
-    """Of some keys. One writer."""
+    """Makes the words of rows that some keys order. One writer."""
 
     def __init__(self, keys: Sequence[SortKey], capacities: Capacities = USUAL) -> None:
         self._labels_min = capacities.first(LABELS_MIN)

@@ -64,7 +64,7 @@ class WordTable:
                 held = np.concatenate([held, np.zeros(self.capacity - len(held), np.int64)])
 
     def find(self, tuples: Int64Array) -> Int32Array:
-        """The same, -1 where there is none."""
+        """Returns the ids of int64[n, width], C order; -1 for a tuple that has none. No tuple gets an id."""
         ids = np.empty(len(tuples), np.int32)
         kernels.find(tuples, self._slots, self.words, ids)
         return ids

@@ -28,7 +28,7 @@ VALUES_MIN = 65_536
 
 
 class Words:
-    """Of one list of types. One writer."""
+    """Encodes rows of one list of types as words. One writer."""
 
     def __init__(self, types: Sequence[Type], capacities: Capacities = USUAL) -> None:
         self.types = tuple(types)

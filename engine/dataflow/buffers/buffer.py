@@ -109,7 +109,7 @@ class Buffer(ABC):
     @property
     @abstractmethod
     def nbytes(self) -> int:
-        """Of all arrays."""
+        """Bytes of all arrays."""
 
     @abstractmethod
     def _check(self) -> None:
@@ -153,7 +153,9 @@ class Buffer(ABC):
 
 
 def longer(array: npt.NDArray[Number], room: int, fill: int | None = None) -> npt.NDArray[Number]:
-    """The same entries with more room behind them."""
+    """Copies an array into one with ``room`` entries; those behind the old ones are ``fill``, or undefined
+    where that is None.
+    """
     made: npt.NDArray[Number] = np.empty(room, array.dtype)
     made[: len(array)] = array
     if fill is not None:

@@ -82,7 +82,7 @@ class Calendar(Buffer):
 
     @property
     def width(self) -> int:
-        """Of a partition, in the unit of exits."""
+        """The width of a partition, in the unit of exits."""
         return int(self._clock[kernels.WIDTH])
 
     def __len__(self) -> int:
@@ -252,7 +252,7 @@ class Calendar(Buffer):
     # --- what leaves ------------------------------------------------------------------------------
 
     def _take(self, until: int) -> Leaving:
-        """exits: below NEVER_LEAVES."""
+        """Takes out the entries whose exit is at ``until`` or before. until: below NEVER_LEAVES."""
         passed = self._passed_at(until)
         parts: list[Leaving] = []
         if passed:

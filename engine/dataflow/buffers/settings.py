@@ -26,9 +26,11 @@ class StateSettings:
         self.state_partitions = 10
         """Partitions of a calendar: more take less time to expire entries one by one, and more memory."""
         self.expiry_lazy_fraction = 0.05
-        """Of the span of a window, how long entries that nobody sees leave may stay behind their exit."""
+        """How long entries that nobody sees leave may stay behind their exit, as a share of the window's
+        span.
+        """
         self.initial_hash_buckets = 256
-        """Of buffers that find entries by their places."""
+        """Buckets that a buffer which finds entries by their places begins with."""
 
     def attributes(self) -> tuple[Attribute, ...]:
         """The settings as they stand."""

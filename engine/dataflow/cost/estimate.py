@@ -47,7 +47,7 @@ class Estimate:
     foretold: bool = False
 
     def all_terms(self) -> Iterator[Term]:
-        """Of all operators."""
+        """Yields the terms of all operators."""
         yield from self.terms
         for each in self.inputs:
             yield from each.all_terms()
@@ -79,7 +79,7 @@ class Estimate:
 
     @property
     def premature(self) -> float:
-        """Of the edges the largest share of rows that leave before their time."""
+        """The largest share, over all edges, of rows that leave before their time."""
         return max([self.flow.premature, *(each.premature for each in self.inputs)])
 
 

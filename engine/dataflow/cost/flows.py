@@ -63,7 +63,7 @@ class Flow:
     is_plain: bool = False
     """Its rows are some of a scan's, of which each is as likely as another."""
     left: tuple[tuple[Origin | None, ...], Sample] | None = None
-    """Of what a negation leaves: the columns that it compares, and their values."""
+    """What a negation leaves: the columns that it compares, and a sample of their values; else None."""
 
     @property
     def pattern(self) -> Pattern:
@@ -151,7 +151,7 @@ def above(stage: Stage, below: Flow, known: Statistics) -> Flow:
 
 
 def _early(edge: Edge) -> float:
-    """Of what is pushed out by other rows."""
+    """Returns the share of rows that leave before a foretold exit, because other rows push them out."""
     return 1.0 if edge.pattern is Pattern.STR else 0.0
 
 
@@ -301,8 +301,11 @@ def _surplus(left: float, right: float, values: float) -> float:
 
 
 def _premature(left: Flow, right: Flow, shared: float) -> float:
-    """Of rows that a negation gives, those that a right row takes away: none where no value is shared. A row
-    that the right side takes from the answer and one that the left side brings are as likely as their rates.
+    """Returns which share of the rows that a negation gives leaves early. Right rows take some of them away,
+    none where no value is shared; the left input's own share is the least.
+
+    A row that the right side takes from the answer and one that the left side brings are as likely as their
+    rates are high.
     """
     early = right.rate * shared
     found = early / (left.rate + early) if early else 0.0
@@ -313,7 +316,9 @@ def _premature(left: Flow, right: Flow, shared: float) -> float:
 
 
 def _sample(flow: Flow, origins: Sequence[Origin | None], known: Statistics) -> Sample | None:
-    """Of columns of one scan."""
+    """Returns a sample of the values of these columns; None where they are not columns of one scan, or not
+    known.
+    """
     if flow.left is not None and flow.left[0] == tuple(origins):
         return flow.left[1]
     found = [origin for origin in origins if origin is not None]
@@ -360,8 +365,8 @@ def values_above(stage: Aggregate | Distinct, below: Flow, known: Statistics) ->
 def compared_copies(
     stage: TwoInputs, left: Flow, right: Flow, known: Statistics
 ) -> tuple[float, float, float]:
-    """Of the columns that a stage compares: rows of a value on the left, on the right, and the share of left
-    rows whose value the right side has too.
+    """Returns the copies of the values that a stage compares: the mean number of rows of a value on the left,
+    that on the right, and the share of left rows whose value the right side has too.
     """
     of_left, of_right = _compared_by(stage, left, right)
     mine, others = _distinct(left, of_left, known), _distinct(right, of_right, known)

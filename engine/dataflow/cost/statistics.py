@@ -70,7 +70,7 @@ def _nothing(_scan: Scan, _places: tuple[Place, ...]) -> Sample | None:
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """Of the sources of a query."""
+    """What is known of the sources of a query."""
 
     rows_per_s: Mapping[SourceName, float]
     """Rows of each that come."""

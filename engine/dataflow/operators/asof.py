@@ -111,6 +111,6 @@ class AsOfNode(MatchNode):
 
 
 def _in_order(keys: KeyValues, compared: Expression, relation: Relation) -> KeyValues:
-    """The same with what rows are compared by; NULL has no partner."""
+    """Adds to keys the word by which rows are ordered; a row where ``compared`` is NULL has no partner."""
     (column,), _ = relation.values_of([compared])
     return KeyValues(keys.columns, keys.usable & column.there(), order_keys(column))

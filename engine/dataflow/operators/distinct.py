@@ -27,7 +27,7 @@ from engine.model.batch import Int32Array, Int64Array
 
 
 class DistinctNode(ByCell):
-    """Of each value the row that is given, and the last of its duplicates."""
+    """Keeps of each value the row that is given, and the duplicate that leaves last."""
 
     def __init__(self, below: Node, keys: Sequence[Expression], edge: Edge, *, foretold: bool = True) -> None:
         """edge: what is given, which this node keeps. foretold: the row that stands for a value is given with

@@ -30,7 +30,7 @@ from engine.operators.relation import Relation
 
 
 class ExitsNode(KeepsColumns, Above):
-    """The same rows, with each exit told at its instant."""
+    """Passes rows on and tells each exit at its instant."""
 
     def __init__(self, below: Node, edge: Edge) -> None:
         super().__init__(below)

@@ -40,7 +40,7 @@ class FlowNode(Node):
         self._context: EvaluationContext | None = None
         self._flow: Input | None = None
         self._log: Log | None = None
-        """Of a stream of a subquery, what the last transition left."""
+        """What the last transition left of a stream of a subquery."""
 
     def want(self, column: int) -> None:
         self.columns.want(column)

@@ -107,8 +107,8 @@ class ForetoldNode(ComparedNode):
 
     @property
     def state_work(self) -> Work:
-        """Of the rows of both inputs, and their looks at the counts of values; negative: those of the answer
-        that left before their exit.
+        """Work on the rows of both inputs, and their looks at the counts of values. negative: how many rows
+        of the answer left before their exit.
         """
         done = self._work + self._left_rows.work + Work(negative=self.premature)
         return done if self._right_rows is None else done + self._right_rows.work

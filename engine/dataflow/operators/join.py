@@ -234,7 +234,7 @@ class JoinNode(KeepsColumns, TwoInputs, Generic[Rows]):
     def _candidates(
         self, turn: Turn, slots: Int32Array, *, of_left: bool, staying: bool = False
     ) -> Iterator[Matched]:
-        """The same, whatever the condition, some pairs at a time."""
+        """Yields the pairs of :meth:`_pairs` before the condition is applied, some at a time."""
         near, far = (self._left_rows, self._right_rows) if of_left else (self._right_rows, self._left_rows)
         near.cover_keys()
         far.cover_keys()

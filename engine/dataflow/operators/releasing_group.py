@@ -38,7 +38,7 @@ class ReleasingGroupNode(GroupNode):
         self._over = None if over is None else KeysOver(over, self._over_keys, nulls=True)
         self._bounds = [Bounded(each) for each in self._final.below]
         self._ordinals: Int64Array = np.empty(0, np.int64)
-        """Of the rows of groups, one a group that a row is of."""
+        """Ordinals of the rows of groups, int64[entries]: one entry for each group that a row is in."""
         self._cell_of: Int32Array = np.empty(0, np.int32)
         """The group of each."""
 

@@ -109,7 +109,7 @@ class UnionNode(TwoInputs):
         return one_after_another([always(each) for each in found]).relation.take(order)
 
     def _of_side(self, side: int, delta: Delta) -> Delta:
-        """The same rows with ids here."""
+        """Gives the rows of a side the ids that they have here: the side, and the id below."""
         self.visited += len(delta.temporal)
 
         def ids() -> Int64Array:

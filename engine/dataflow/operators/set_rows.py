@@ -67,7 +67,7 @@ class LeftRowsNode(ComparedNode):
         self._forget_cells()
         self._kept: _Kept | None = None
         self._entries = PairTable(self.settings.capacities)
-        """Of the slot of a row and its column."""
+        """Entries: ids of pairs of a row's slot and its column."""
         self._records = 1
         self._held = no_chains(self._cells.capacity)
 
@@ -261,7 +261,7 @@ def _moving(delta: Delta, interval: Interval) -> Delta:
 
 
 def no_chains(cells: int) -> Chains:
-    """Of nothing, with room for so many cells."""
+    """Makes chains of no rows, with room for so many cells."""
     none, wide = np.zeros(0, np.int32), np.zeros(0, np.int64)
     ends = np.full((3, cells), kernels.NONE, np.int32)
     return Chains(

@@ -89,7 +89,7 @@ class LowBound:
         self._within_rows = within_rows
         self._last: Int64Array = np.empty(0, np.int64)
         self.value: int | None = None
-        """None: none is known."""
+        """The bound; None: none is known."""
 
     def read(self, column: Column) -> None:
         """The next rows; NULL bounds nothing."""

@@ -35,7 +35,7 @@ class Gone:
 
 
 class HeldRows:
-    """Of one stream. Rows keep their ordinals."""
+    """Keeps the rows that one stream let go of and that are needed still. Rows keep their ordinals."""
 
     def __init__(self, schema: Schema, capacities: Capacities = USUAL) -> None:
         self._swept_min = capacities.first(SWEPT_MIN)
@@ -48,7 +48,7 @@ class HeldRows:
         """The step in which the stream let go of each."""
         self._needed: Int64Array = np.empty(0, np.int64)
         self._needed_below: int | None = None
-        """Of the rows below this ordinal those that are needed are known; None: of none."""
+        """Below this ordinal it is known which rows are needed; None: it is known of no row."""
         self._swept = 0
 
     def __len__(self) -> int:

@@ -21,7 +21,7 @@ from engine.model.source import SourceName, Stream
 
 
 class HeldSources:
-    """Of one graph. One writer."""
+    """Keeps the rows that one graph holds of streams. One writer."""
 
     def __init__(self, streams: Mapping[SourceName, Stream], capacities: Capacities = USUAL) -> None:
         self._capacities = capacities

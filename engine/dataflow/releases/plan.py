@@ -53,8 +53,8 @@ class _Made:
 
 
 def releasing(plan: Plan, operator: Operator, streams: Streams) -> Plan | None:
-    """The same with releases at its joins and scans that hold rows; None where rows would pile up, or
-    somebody has to see them leave.
+    """Returns the plan with releases at its joins, and with scans that hold rows; None where rows would pile
+    up, or somebody has to see them leave.
     """
     if operator != "istream" or isinstance(plan, Shared):
         return None
@@ -140,7 +140,7 @@ def _origin(expression: Expression, made: _Made) -> _Origin | None:
 
 
 _Keys = Sequence[_Origin | None]
-"""Of the columns by which an input is joined."""
+"""The origins of the columns by which an input is joined."""
 
 
 def _release(near: _Made, near_keys: _Keys, far: _Made, far_keys: _Keys) -> Release:

@@ -101,5 +101,5 @@ KEPT = Release()
 """Rows stay."""
 
 Releases = tuple[Release, Release]
-"""Of the left input of a join, and of the right one."""
+"""The releases of the left and of the right input of a join."""
 NONE: Releases = (KEPT, KEPT)
