@@ -46,7 +46,7 @@ class Interval:
 class TemporalRelation:
     """n rows, each with one life; a bag that has a row twice has it twice here, each with its own life.
 
-    begins, ends: int64[n], instants in halves, begin < end.
+    valid_from, valid_to: int64[n], instants in halves, valid_from < valid_to.
     """
 
     relation: Relation

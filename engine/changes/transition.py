@@ -30,9 +30,9 @@ class SourceTransition:
     at: as it stands at the end of the interval, over all rows that were there at any time of it;
     ``at.retained_from_ms`` is as at the beginning.
     moves: False, it stands over the whole interval as ``at`` says.
-    keeps_ms: at an instant t of the interval rows before ``t - keeps_ms`` are retained no more; None: that is
-    only known of its end. retained_to_ms: rows before it are retained no more at the end of the interval;
-    None: all are.
+    retention_ms: at an instant t of the interval rows before ``t - retention_ms`` are retained no more; None:
+    that is only known of its end. retained_to_ms: rows before it are retained no more at the end of the
+    interval; None: all are.
     """
 
     at: ScanAt

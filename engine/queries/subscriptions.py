@@ -508,7 +508,8 @@ class Subscriptions:
     # --- what steps tell --------------------------------------------------------------------------
 
     def marks(self, sets: SourceSets, affected: Collection[SourceName] | None) -> Marks:
-        """To be asked before a step. touched: the sources that it moves on, or lets go of rows; None: any.
+        """Marks how sets stand; to be called before a step. affected: the sources that the step moves on, or
+        takes rows from; None: any.
 
         A source that moves on may end the hold of a join on rows of another, and so change what those who
         read that one see. O(sets that read these).
