@@ -44,7 +44,7 @@ FUNCTIONS = FunctionCatalogue(
 )
 QUERY = " AND ".join(f"keeps_{name}({name})" for name in FILTERED)
 SHORT = " AND ".join(f"{name} + 0 >= {LIMIT}" for name in FILTERED)
-"""The same filters as arithmetic."""
+"""The filters of QUERY as arithmetic."""
 BEFORE = (0.5, 0.1, 0.28, 0.25)
 AFTER = (0.5, 0.65, 0.28, 0.25)
 """The share of rows that each column ends; a and b end the lowest of the same values."""

@@ -32,7 +32,9 @@ from engine.language.user_functions import user_function
 from engine.model.batch import Batch
 
 TURNS_MIN, TURNS_MAX = 10, 500
-"""Of a loop in a function: the paper's functions take 10 to 500 microseconds, these a fiftieth of that."""
+"""Least and most turns of a loop in a function: the paper's functions take 10 to 500 microseconds, these a
+fiftieth of that.
+"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -41,7 +41,7 @@ Columns = npt.NDArray[np.float64]
 """float64[columns, rows]; the first is uniform in [0, 1)."""
 Operator = Callable[[Columns], Columns]
 Outcome = tuple[int, str | None, int, int]
-"""Of a run: ns, who consumes what came out, its bytes and rows."""
+"""Outcome of a run: ns, who consumes what came out, its bytes and rows."""
 
 PAPER = (1.0, 0.2, 0.0)
 FLAT_FIRST = (1.0, 0.9, 0.2, 0.0)
@@ -206,7 +206,9 @@ def warm(
 
 
 def cost_ns(operator: Operator, batches: Sequence[Columns]) -> float:
-    """Of one batch, the median of some that come in turn: one that comes again at once is in the cache."""
+    """The ns that an operator takes for one batch: the median over some batches that come in turn, since one
+    that comes again at once is in the cache.
+    """
     times = []
     for number in range(32):
         began = time.thread_time_ns()

@@ -21,7 +21,7 @@ LEFT_CAME, LEFT_WENT, RIGHT_CAME, RIGHT_WENT = range(4)
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """Over windows of so many units."""
+    """The answers of queries over windows of ``window`` units."""
 
     rows: Connections
     window: int
@@ -30,7 +30,7 @@ class Answers:
 
     @classmethod
     def of(cls, rows: Connections, window: int) -> Answers:
-        """Of windows of so many units."""
+        """The answers over windows of ``window`` units."""
         return cls(rows, window, 1 + int(rows.src.max(initial=-1)))
 
     def rows_of(self, link: int, unit: int) -> Counts:

@@ -34,9 +34,9 @@ ROW_BYTES = 50
 
 PROTOCOLS = ("ftp", "telnet", "smtp", "nntp", "ftp-data", "finger")
 SHARES = (0.05, 0.158, 0.31, 0.24, 0.17, 0.072)
-"""Of the protocols, in all rows."""
+"""Share of each protocol in all rows."""
 INTERACTIVE = 2
-"""So many of the protocols, the first, are those of users who come and go."""
+"""How many of the protocols, the first ones, are those of users who come and go."""
 
 COMMON = 800
 OWN = 1_200

@@ -120,7 +120,7 @@ def share(measured: Events, plain: Events, steps: int) -> float:
 
 
 def listing(events: Events) -> dict[str, Figure]:
-    """Of all entities."""
+    """Measure the list of all entities."""
 
     def listed() -> bytes:
         report, standing = events.engine.entities(), events.engine.view().standing

@@ -24,7 +24,9 @@ from benchmarks.report import Figure, Plot, Report, Series
 from benchmarks.update_patterns import LABELS, Point, Points, Query, measure_all
 
 Lists = Callable[[str, Connections, int, Point], float]
-"""Of a strategy over the rows of a window that was measured: entries that lists visit, per 1,000 rows."""
+"""Counts, for a strategy and the rows of a window that was measured, entries that lists visit, per 1,000
+rows.
+"""
 
 Measures = Mapping[str, Callable[[Point], float]]
 

@@ -21,7 +21,7 @@ from engine.queries.matching import RecordMatcher
 from engine.stems.query_stem import QueryStem
 
 PAIRS_MAX = 4_000_000
-"""Of a call: so many take 32 MB."""
+"""Most pairs of a call; so many take 32 MB."""
 CALLS = 40
 SECONDS = 3.0
 CHECKED = 40

@@ -55,7 +55,7 @@ COLUMNS = "a, b, c, d"
 AGGREGATES = "COUNT(*) AS n, SUM(b) AS total, AVG(c) AS mean, MIN(d) AS least, MAX(d) AS greatest"
 
 Call = Callable[[View, int], object]
-"""Of a view the answer of a query, by its number."""
+"""Takes the answer of a query, by its number, from a view."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

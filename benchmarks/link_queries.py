@@ -64,7 +64,7 @@ JOINED_ABSENT = Query(
     (0, 1, 2),
     Answers.absent_joined,
 )
-"""The same, the join first."""
+"""Query 5 as sets, the join first."""
 
 NEGATION_JOINED = Query(
     lambda window: (

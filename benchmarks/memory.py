@@ -87,7 +87,7 @@ def of_queries(rng: np.random.Generator, queries: int) -> dict[str, Figure]:
 
 
 def in_broker(rng: np.random.Generator, queries: int) -> dict[str, Figure]:
-    """The same of a broker's worker."""
+    """Bytes of a broker's worker per query: the slope from a fifth of the queries to all of them."""
     texts = [psoup.text(one, "a, b") for one in psoup.make_bounds(rng, queries, grid=1)]
     fewer, held, rows = queries // 5, [], 0
     with serving() as (client, kafka):

@@ -53,7 +53,7 @@ from engine.overload.shed_order import QueueLook, ShedOrder
 from topics.codec import decode
 
 SHARES = (0.3, 0.3, 0.3, 0.1)
-"""Of the input, by stream."""
+"""Share of the input, by stream."""
 WEIGHTS = (1.0, 2.0, 4.0, 8.0)
 MAX_FN = 0.95
 WINDOW_S = 2
@@ -78,12 +78,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 class UniformOrder(ShedOrder):
-    """All that may shed alike, whatever they weigh."""
+    """Lets all that may shed shed alike, whatever they weigh."""
 
     def split(
         self, seen: Sequence[QueueLook], willing: Sequence[QueueLook], target: float
     ) -> Mapping[str, float]:
-        """The same share of all."""
+        """Give every stream the same share."""
         lacking = sum(one.load for one in seen) - target
         share = lacking / max(1e-9, sum(one.load * one.won for one in willing))
         return {one.name: min(one.share, max(0.01, share)) for one in willing}
@@ -124,8 +124,8 @@ class Feed:
 
 @dataclass(slots=True)
 class Run:
-    """Of one engine. queue_bytes: of the longest queue. spent_s: until the input ended. caught_up_s: after
-    that, until nothing waited.
+    """A run of one engine. queue_bytes: size of the longest queue. spent_s: seconds until the input ended.
+    caught_up_s: seconds from then until nothing waited.
     """
 
     engine: Engine

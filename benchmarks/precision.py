@@ -175,7 +175,9 @@ def resolved(problem: Problem, last: Allocation, change: int) -> float:
 
 
 def ratio_to_grid(rng: np.random.Generator) -> float:
-    """Of a random problem of one shape, whose four shares are all tried."""
+    """Loss found for a random problem of one shape, relative to the least loss where all of a grid's values
+    of its four shares are tried.
+    """
     problem = make_problem(rng, int(rng.integers(1, 6)), 1)
     whole = sum(entity.bytes for entity in problem.entities)
     budget = float(rng.uniform(0.2, 0.9)) * whole

@@ -40,7 +40,7 @@ STREAMS = ("a", "b")
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Of one stream. k: int32[n]; ts: int64[n], rising, in ms. A row's id is its place."""
+    """The rows of one stream. k: int32[n]; ts: int64[n], rising, in ms. A row's id is its place."""
 
     k: npt.NDArray[np.int32]
     ts: npt.NDArray[np.int64]
@@ -59,7 +59,7 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Of a case: what was foretold, and what came."""
+    """What was foretold of a case, and what came."""
 
     name: str
     predicted: tuple[float, float]
@@ -165,8 +165,8 @@ def _cut(slot: int) -> Input:
 
 
 def _repeats(rows: Rows, window_ms: int, less_ms: int) -> tuple[float, float]:
-    """Of the first half: (rows whose value was not there in the window, those where it was, but longer ago
-    than the shorter one).
+    """Count rows of the span's second quarter: (rows whose value was not there in the window, rows whose
+    value was there, but longer ago than the shorter window).
     """
     last: dict[int, int] = {}
     due = older = 0

@@ -65,7 +65,7 @@ def run(options: argparse.Namespace) -> Report:
 
 
 def measure(options: argparse.Namespace, gap: int, queries: int) -> dict[str, float]:
-    """Of each line, the median over the seeds."""
+    """By line: percent of the answers found, the median over the seeds."""
     costs = costs_of(options)
     found: dict[str, list[float]] = {"pt": [], "simple": []}
     for seed in runs.seeds(options):

@@ -31,7 +31,7 @@ AXES = {
     "visits_per_hit": ("visits a hit", 0, 80),
     "out_per_in": ("outputs a row", 0, 12),
 }
-"""Of the paper; its time to a hit is in units, 2.5 a visit."""
+"""Axes of the paper's figure; its time to a hit is in units, 2.5 a visit."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

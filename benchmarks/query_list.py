@@ -109,7 +109,7 @@ class _Others:
                 self._ms.append(_ms(client, "/healthcheck")[0])
 
     def take_p99(self) -> float:
-        """Of those since the last call."""
+        """The 99th percentile, in ms, of the times noted since the last call; 0 where there are none."""
         found, self._ms = self._ms, []
         return float(np.quantile(found, 0.99)) if found else 0.0
 

@@ -50,7 +50,7 @@ from storage.store import Store
 STEP = 10_000
 LIMITS = Limits(queries_max=10_000_000)
 SELECTIVE_FROM = 10_000
-"""Of fewer queries some are kept as bits: they are cheaper so."""
+"""Least number of queries of which none is kept as bits; of fewer some are, since that is cheaper."""
 KEYS = 10_000
 VALUES = 1_000
 SCHEMA = Schema((Field("key", INTEGER), Field("value", INTEGER), Field("ts", TIMESTAMP, nullable=False)))

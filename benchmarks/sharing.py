@@ -71,7 +71,7 @@ class Rows:
     ts: npt.NDArray[np.int64]
 
     def batches(self, first: int, end: int) -> list[tuple[str, Batch]]:
-        """Of both streams in turn."""
+        """Batches of both streams in turn."""
         found = []
         for begin in range(first, end, 2 * BATCH_ROWS_MAX):
             for stream in range(2):

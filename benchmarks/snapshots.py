@@ -39,7 +39,7 @@ WINDOW_S = 5
 CONNECTIONS = 64
 COMPARED = 40
 SEED = 7
-"""Of the records, which another process makes."""
+"""Seed of the records, which another process makes."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -288,7 +288,7 @@ def end_to_end(session: SparkSession, options: argparse.Namespace) -> dict[str, 
 def from_kafka(
     session: SparkSession, bootstrap: str, checkpoint: Path, options: argparse.Namespace
 ) -> dict[str, Figure]:
-    """The same on a Kafka that runs."""
+    """Measure the job's micro-batches on a Kafka that runs."""
     from spark_jobs.scale_out.driver import Driver
     from spark_jobs.scale_out.settings import ScaleOutSettings
     from spark_jobs.scale_out.shards.layout import Layout

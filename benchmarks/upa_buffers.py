@@ -35,7 +35,7 @@ from engine.model.batch import Int32Array, Int64Array
 SPAN = 2_000_000
 """Halves of ms."""
 STEPS = 500
-"""Of a span."""
+"""Steps in which a span passes."""
 PREMATURE = 0.01
 INTERVALS = 0.002, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5
 
@@ -90,7 +90,7 @@ def run(options: argparse.Namespace) -> Report:
 
 
 def figures_of(cost: Cost, key: str) -> dict[str, Figure]:
-    """Of one run."""
+    """The figures of one run; ``key`` ends their names."""
     return {
         f"ns_per_entry.{key}": cost.ns,
         f"visited_per_entry.{key}": cost.visited,

@@ -300,7 +300,7 @@ class Drive:
         return 1_000 * cost.entries / len(self._links)
 
     def work(self) -> Work:
-        """Of all operators, since they came."""
+        """Work of all operators since they came."""
         graphs = list(self.engine._following._graphs.values())
         found = Work(sum(graph.visited for graph in graphs))
         for graph in graphs:

@@ -55,7 +55,7 @@ class Peers:
         return self._beside_esper(rows, bounds, rows_per_s) | self._beside_duckdb(rows, bounds, rows_per_s)
 
     def series(self) -> list[Series]:
-        """Of those that gave a figure."""
+        """Curves of the peers that gave a figure."""
         return [Series(name, list(c), list(c.values())) for name, c in self._curves.items() if c]
 
     def _beside_esper(self, rows: Rows, bounds: Bounds, rows_per_s: float) -> dict[str, Figure]:

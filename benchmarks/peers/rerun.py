@@ -30,7 +30,7 @@ class Rerun:
 
     @property
     def rows_per_s(self) -> float:
-        """Of one batch, all queries over it."""
+        """Rows a second of one batch, with all queries run over it."""
         return self.rows / self.seconds
 
 

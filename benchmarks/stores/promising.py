@@ -49,7 +49,7 @@ SETTINGS = {
     "t3": SummarySettings(buckets=BUCKETS, theta=0.0, zone_length_max_ms=T1_MS // 4),
     "t4": SummarySettings(buckets=BUCKETS, zone_length_max_ms=T1_MS),
 }
-"""Of the summaries, by structure."""
+"""Settings of the summaries, by structure."""
 
 
 def stream(name: str, seconds: int) -> Stream:

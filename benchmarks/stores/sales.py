@@ -24,7 +24,7 @@ SWAPPED = 10
 SWAP_S = 20.0, 40.0
 """From one change to the next, uniform."""
 PRICE_MEAN, PRICE_SIGMA = 1.0, 0.5
-"""Of the logarithm."""
+"""Mean and standard deviation of a price's logarithm."""
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]

@@ -19,9 +19,9 @@ from engine.summaries.summary import Summary
 
 BATCH = 4_096
 MEASURED_S = 150
-"""Of sales, whose insertion is measured."""
+"""Seconds of sales whose insertion is measured."""
 VISITED_S, VISITED_GAP, VISITED_STEP_MS = 120, 10, 5_000
-"""Of sales, over which visits are measured."""
+"""Sales over which visits are measured: seconds, gap, and ms of a step."""
 
 
 def structures(costs: Costs, step_ms: int) -> dict[str, Line]:

@@ -40,16 +40,16 @@ FUNCTION_US = 20.0
 DELAY_S = 0.05
 """How old a row may be at the end of its tick."""
 SHARE = 0.6
-"""Of the time that is left, that a grant is given at once."""
+"""Share of the time that is left which a grant is given at once."""
 REST_S = 0.003
 """Less time than this is no step's."""
 SMOOTHING = 0.2
-"""Of the last tick in what is known of times."""
+"""Weight of the last tick in what is known of times."""
 ROOM = Limits(snapshot_rows_max=100_000_000)
 
 
 def at_distinct_instants(sales: Sales) -> Sales:
-    """The same with no two rows of a store at one ms, so that no row is late behind its like."""
+    """Move sales so that no two rows of a store are at one ms, and no row is late behind another."""
     at = sales.at.copy()
     for store in (0, 1):
         mine = sales.store == store

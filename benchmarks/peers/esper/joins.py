@@ -40,7 +40,7 @@ class JoinRun:
 
     @property
     def rows_per_s(self) -> float:
-        """Of the middle pass."""
+        """Rows a second in the middle pass."""
         return self.rows / self.pass_s
 
 

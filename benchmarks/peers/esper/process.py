@@ -42,7 +42,7 @@ class EsperRun:
 
     @property
     def rows_per_s(self) -> float:
-        """Of the middle pass."""
+        """Rows a second in the middle pass."""
         return self.rows / self.pass_s
 
 
