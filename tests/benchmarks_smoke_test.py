@@ -242,7 +242,7 @@ BROKER_RUNS = {
         ["cpu_share", "worker_cpu_share", "kafka_cpu_share", "steps_per_s", "delay_ms.p50", "delay_ms.p99"],
     ),
 }
-"""Of a whole broker, with a Kafka of its own."""
+"""By benchmark of a whole broker, with a Kafka of its own: its options and the figures that it gives."""
 
 
 @pytest.fixture(scope="module", autouse=True)

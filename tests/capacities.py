@@ -25,5 +25,5 @@ def small_engine(limits: Limits | None = None, **others: Any) -> Engine:
 
 
 def small_restored(store: StateSource, limits: Limits | None = None, **others: Any) -> Engine:
-    """The same, back from a store."""
+    """An engine with such state, restored from a store."""
     return Engine.restore(store, limits, state=small(), **others)

@@ -68,7 +68,7 @@ def _no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 TEST_S = 240
-"""Of a test alone: the first Kafka of a machine is fetched before it starts, which takes what it takes."""
+"""Most seconds of a test alone: the first Kafka of a machine is fetched before, which takes what it takes."""
 
 HEAVIEST_FIRST = (
     "spark", "page", "broker/crash", "broker/results", "broker/outage", "broker/statements",

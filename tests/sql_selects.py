@@ -69,7 +69,7 @@ class Selects:
         return [self.stream, *self.views]
 
     def writer(self, schema: Schema | None = None) -> Writer:
-        """Of expressions over these columns, or the stream's."""
+        """A writer of expressions over these columns, or over the stream's."""
         return self.expressions(self.draw, schema or self.stream.schema, self.instant)
 
     def pick(self, *choices: str) -> str:

@@ -16,7 +16,7 @@ from tests.sql_selects import Item
 
 
 class Streams(Joins):
-    """Of the inputs in FROM most are streams of subqueries. depth_max: how deep these nest."""
+    """Writes queries whose inputs in FROM are mostly streams of subqueries. depth_max: how deep they nest."""
 
     def __init__(
         self,

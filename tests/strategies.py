@@ -338,7 +338,7 @@ class Script:
         self.add(Heartbeat(SourceName(name), self.lagging(), self.promises()))
 
     def promises(self) -> dict[int, int]:
-        """Of some partitions; now and then too far ahead, or long since kept."""
+        """Promises of some partitions; now and then too far ahead, or long since kept."""
         if self.orderly or self.draw(st.booleans()):
             return {}
         ahead = st.sampled_from([-200, -20, -5, -1, 0, 1, 2, 5, 10, 40, 200_000_000])

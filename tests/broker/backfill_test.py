@@ -121,7 +121,7 @@ def test_a_window_of_a_week_is_answered_on_a_stream_that_keeps_an_hour(
 def test_what_kafka_had_deleted_before_the_stream_came_is_missed_and_comes_from_the_archive(
     archiving: Broker, root: Path, name: str
 ) -> None:
-    """Of one partition the first records went, of another all."""
+    """The first records of one partition were deleted, and all records of another."""
     rows = rows_of(90, 60_000, partitions=3)
     archiving.admin.ensure_source_topic(name, 3)
     send(archiving, name, rows)
@@ -308,7 +308,7 @@ def test_a_broker_that_is_killed_in_mid_backfill_goes_on(
 def test_the_journal_alone_brings_history_back_or_goes_on_without(
     kafka: str, tmp_path: Path, service_id: str, name: str
 ) -> None:
-    """The same without processes: archive_seam_test.py."""
+    """Restarts processes; archive_seam_test.py tests this without processes."""
     root = tmp_path / "archive"
     one = Broker(kafka, tmp_path / "first", service_id, **given(root)).start()
     handle, _ = under_way(one, root, name)

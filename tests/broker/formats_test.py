@@ -98,7 +98,7 @@ def test_tags_of_an_answer_in_the_metadata_of_arrow_are_whole(count: int) -> Non
 
 
 def tagged(count: int) -> Answer:
-    """The same answer with so many tags."""
+    """The answer with ``count`` tags."""
     expected = Expected(fn=0.9)
     tags = [
         Approximation("sample", f"trips {i}", "declared", 10.0, "percent", 100.0, expected=expected)

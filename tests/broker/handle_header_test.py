@@ -17,7 +17,7 @@ BASE_MS = 1_700_000_000_000
 
 @pytest.fixture
 def handle(shared: Broker, name: str) -> str:
-    """Of a query with three rows."""
+    """The handle of a query with three rows."""
     shared.create(stream_sql(name))
     opens = shared.register(f"SELECT id, v FROM {name}")
     shared.send(name, [{"id": i, "v": i, "ts": BASE_MS + i} for i in range(4)])

@@ -34,7 +34,7 @@ def two(shared: Broker, name: str) -> list[str]:
 
 
 def window(one: Broker, handle: str) -> dict[str, Any]:
-    """Of the window, as a size."""
+    """The window of a query as a side of a move: entity, attribute and version, with its value."""
     entity = one.http.get(f"/entities/query/{handle}").json()
     (found,) = (one for one in entity["attributes"] if one["name"].startswith("window_ms."))
     return {"entity": f"query/{handle}", "attribute": found["name"], "if_version": entity["version"]} | {

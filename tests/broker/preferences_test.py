@@ -34,7 +34,7 @@ def told(broker: Broker, handle: str) -> tuple[list[list[Any]], list[dict[str, A
 
 
 def attributes(broker: Broker, entity: str) -> dict[str, Any]:
-    """Of an entity, as soon as its shard is back."""
+    """Attributes of an entity, as soon as its shard is back."""
     wait_until(lambda: broker.http.get(f"/entities/{entity}").status_code != 503, what=entity)
     reply = broker.http.get(f"/entities/{entity}")
     assert reply.status_code == 200, reply.text

@@ -39,7 +39,7 @@ COLUMNS = "id BIGINT, v STRING, ts TIMESTAMP"
 def one(
     kafka: str, tmp_path_factory: pytest.TempPathFactory, schema_registry: TestRegistry
 ) -> Iterator[Broker]:
-    """Of this file alone: its topics for all queries are made again by hand."""
+    """A broker for this file alone: its topics for all queries are made again by hand."""
     directory: Path = tmp_path_factory.mktemp("topics")
     name = f"r{directory.stat().st_ino}"
     settings = {

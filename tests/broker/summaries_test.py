@@ -31,7 +31,7 @@ def run(one: Broker, sql: str) -> tuple[int, dict[str, Any]]:
 
 
 def settled(one: Broker, sql: str) -> dict[str, Any]:
-    """The same; once more where its outcome was not known in time."""
+    """Run a statement until its outcome is known, which may take a second try; return the outcome."""
     found: list[tuple[int, dict[str, Any]]] = []
 
     def is_known() -> bool:

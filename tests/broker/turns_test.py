@@ -182,7 +182,7 @@ def histories(draw: st.DrawFn) -> Waiting:
 
 
 def _cut(rng: random.Random, waiting: Waiting) -> Waiting:
-    """The same rows in other batches."""
+    """Cut the rows that wait into other batches."""
     found: Waiting = {}
     for name, batches in waiting.items():
         rows = [row for batch in batches for row in batch]

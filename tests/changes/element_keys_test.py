@@ -42,7 +42,7 @@ def test_keys_are_those_of_the_definition(rows: list[tuple[Any, ...]]) -> None:
 
 
 def test_samples_are_nested_fair_and_of_their_seed() -> None:
-    """Of equal elements of one instant some are kept; of values that follow each other the share is as
+    """Equal elements of one instant are kept in part; of values that follow each other, the kept share is as
     asked.
     """
     n = 20_000

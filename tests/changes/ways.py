@@ -99,7 +99,7 @@ def bound(sql: str) -> Query:
 # --- courses --------------------------------------------------------------------------------------
 
 seeds = st.integers(0, 2**32 - 1)
-"""Of courses: what Hypothesis draws itself is mostly too little to meet."""
+"""Seeds of courses: what Hypothesis draws itself is mostly too little to meet."""
 
 FEW = settings(max_examples=max(8, settings.default.max_examples // 3))
 """For tests of many texts."""
@@ -159,7 +159,7 @@ def stored(name: str, rows: Sequence[Row], until_ms: int, retained_ms: int | Non
 
 
 def with_slots(transition: Transition, query: Query) -> Transition:
-    """The same rows with the matches of a query's predicates."""
+    """The transition with the matches of a query's predicates in its rows."""
     by_source = {}
     for name, at_source in transition.by_source.items():
         stem = at_source.at.rows

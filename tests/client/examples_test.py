@@ -35,7 +35,7 @@ def example(broker: Broker, name: str, *args: str, **environment: str) -> str:
 
 
 def test_each_is_run_here_or_sends_what_the_tour_reads() -> None:
-    """Of a new one this says that it wants a test."""
+    """Fails for a new example, to say that it wants a test."""
     tested = set(re.findall(r"\"(\w+\.py)\"", Path(__file__).read_text()))
     assert {one.name for one in EXAMPLES.glob("*.py")} == tested
 

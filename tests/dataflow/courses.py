@@ -26,7 +26,7 @@ def _of(transition: Transition) -> Iterator[SourceTransition]:
 
 
 def cut(rng: random.Random, transition: Transition, most: int = 3) -> list[Transition]:
-    """The same transition in several, without retention."""
+    """Cut a transition into several that follow each other, without retention."""
     first = -1 if transition.since_ms == NEVER else transition.since_ms
     ends = sorted({rng.randint(first + 1, transition.until_ms) for _ in range(most)} | {transition.until_ms})
     found, since = [], transition.since_ms

@@ -224,7 +224,7 @@ def test_changes_at_every_instant(text: str, seed: int) -> None:
 def test_a_right_row_that_left_on_an_earlier_turn_bounds_no_search_for_partners(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Of one transition: the only partner of a left row goes, another comes that has a lower key than it."""
+    """In one transition the only partner of a left row goes, and another comes that has a lower key."""
     monkeypatch.setattr(graph_module, "TURN_PAIRS", 1)
     text = "SELECT s.v, n FROM s [RANGE 9 MILLISECONDS] ASOF LEFT JOIN u [RANGE 5 MILLISECONDS] ON s.k >= u.n"
     left = stored("s", [(4, (2, 0.5, "a", 4))], 12, None)

@@ -220,7 +220,7 @@ WHOLE = ((0, 0), (1, 1))
 
 
 def foretold_of(data: Any, below: Given) -> ForetoldGivenNode:
-    """The same rows; some leave earlier than they were told to."""
+    """A node with the rows of :func:`node_of`, some of which leave earlier than was told."""
     node = node_of(data, below)
     exits = node.whole.temporal.valid_to
     later = data.draw(st.lists(st.integers(0, 3), min_size=len(exits), max_size=len(exits)))

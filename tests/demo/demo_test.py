@@ -254,7 +254,7 @@ def test_the_number_of_queries_is_told_as_it_is() -> None:
 
 
 def test_rows_go_on_later_than_the_last(streams: tuple[Replayed, Replayed], kafka: str) -> None:
-    """The same rows, as if the next days followed, and no instant goes back."""
+    """The rows come again as if the next days followed, and no instant goes back."""
     flights, _ = streams
     few = flights.head(300)
     topic = f"flights-{uuid.uuid4().hex[:10]}"

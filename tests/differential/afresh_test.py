@@ -39,7 +39,7 @@ def in_batches(rows: list[Row], archive: Archive, name: str, cut: int) -> list[B
 def histories(
     view: View, archive: Archive, cut: int, from_ms: int | None = None
 ) -> dict[SourceName, History]:
-    """Of all sources that take some, from an instant on."""
+    """Histories of all sources that take some, from an instant on."""
     found = {}
     for name in archive.rows:
         until_ms = view.seam_ms(name)

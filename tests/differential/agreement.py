@@ -201,7 +201,7 @@ def cut(step: Step, places: Sequence[int]) -> list[Step]:
 
 
 def numbered(steps: Iterable[Step], epoch: int = 1, after: int = 0) -> list[Step]:
-    """The same steps with sequence numbers counting on."""
+    """Number steps anew, counting on from ``after``."""
     return [
         Step(Position(epoch, after + place), step.clock_ms, step.body)
         for place, step in enumerate(steps, start=1)
@@ -224,7 +224,7 @@ __all__ = [
 def with_registrations(
     steps: Iterable[Step], change: Callable[[Registration], list[Registration]]
 ) -> list[Step]:
-    """The same steps, each registration replaced by these."""
+    """Replace each registration of the steps by what ``change`` makes of it."""
     changed = []
     for step in steps:
         if isinstance(step.body, Register):

@@ -110,7 +110,7 @@ so, with - where the window stays.
 
 @dataclass
 class Play:
-    """The same for both. steps: of the engine."""
+    """Plays a course to the engine and to the reference. told: results of the engine's steps."""
 
     subject: EngineSubject = field(default_factory=EngineSubject)
     reference: Reference = field(default_factory=Reference)

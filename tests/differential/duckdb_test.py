@@ -81,7 +81,7 @@ def database() -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 def in_duckdb(text: str) -> str:
-    """The same where the dialects differ in nothing but a name."""
+    """Translate a text in which the dialects differ in nothing but names."""
     return text.replace(" / ", " // ").replace("REGEXP_LIKE(", "REGEXP_MATCHES(")
 
 

@@ -44,7 +44,7 @@ def test_answers_and_results_are_the_references(steps: list[Step], backs: list[i
 
 @given(steps=journeys(any_select), backs=BACKS)
 def test_every_query_meets_rows_and_answers_as_the_reference(steps: list[Step], backs: list[int]) -> None:
-    """Of each leg the end is compared: the stream's rows, and queries of all kinds."""
+    """Compares, at the end of each leg, the rows of the stream and the answers of queries of all kinds."""
     engine, reference = EngineSubject(), Reference()
     for place, step in enumerate(steps):
         assert told(engine.apply(step)) == told(reference.apply(step))

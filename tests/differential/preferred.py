@@ -46,7 +46,9 @@ class Case:
     plain: str
     options: dict[str, str] = field(default_factory=dict)
     window_ms: int | None = None
-    """None: as far back as the summary reaches; rows that are not visited in time are never found."""
+    """Window of the preference; None: it reaches as far back as the summary. Rows not visited in time are
+    never found.
+    """
 
     @property
     def estimates(self) -> bool:

@@ -197,7 +197,9 @@ def database() -> Iterator[duckdb.DuckDBPyConnection]:
 def assert_each_as(
     database: duckdb.DuckDBPyConnection, text: str, mine: Callable[[Rows, Rows], Rows]
 ) -> None:
-    """The same bag for every pair; the text gives the pair's number before its own columns."""
+    """Check that DuckDB and ``mine`` give the same bag for every pair. text: gives the pair's number before
+    its own columns.
+    """
     theirs = database.sql(text).fetchall()
     for p, (left, right) in enumerate(PAIRS):
         expected = [row[1:] for row in theirs if row[0] == p]

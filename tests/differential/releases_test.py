@@ -136,7 +136,7 @@ def _three(rows: dict[str, list[Row]]) -> list[tuple[tuple[int, ...], int]]:
 
 
 def _groups(rows: Sequence[Row]) -> list[tuple[tuple[int, ...], int]]:
-    """Of each key, how many rows and their sum, at each instant at which it got one."""
+    """By key: how many rows there are and their sum, at each instant at which the key got a row."""
     return [
         ((key, len(held), sum(row[2] for row in held)), ts)
         for key, ts in {(row[1], row[3]) for row in rows}

@@ -35,7 +35,7 @@ ALLOWED: tuple[Mapping[str, str], ...] = (
     {"max_fn": "1"},
     {"max_fn": "0.4", "max_error": "0.2"},
 )
-"""Of queries, by their ids."""
+"""Options that queries get, each by its id."""
 LEVELS = (None, None, 1, 150_000, 400_000, LEVEL_MAX)
 
 
@@ -54,7 +54,7 @@ def shed_all(body: Records, level: int) -> Records:
 
 
 def unread(body: Records) -> Records:
-    """The same of which only the last record of each partition is read."""
+    """A shed step of which only the last record of each partition is read."""
     batch, shed = body.batch, body.shed
     assert shed is not None
     lasts = np.flatnonzero(np.diff(batch.partition, append=-1))
@@ -89,7 +89,7 @@ def is_table(body: Records) -> bool:
 
 
 def unshed(steps: list[Step]) -> list[Step]:
-    """The same steps, and nothing is shed."""
+    """The steps without shedding."""
     return [
         replace(step, body=replace(step.body, shed=None)) if isinstance(step.body, Records) else step
         for step in steps

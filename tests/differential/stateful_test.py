@@ -118,7 +118,7 @@ class EngineMachine(RuleBasedStateMachine):
 
     @rule(data=st.data(), name=st.sampled_from(["d", "v"]))
     def derive_a_stream(self, data: st.DataObject, name: str) -> None:
-        """Of the rows that a predicate keeps: windows may be put over those."""
+        """Derive a stream of the rows that a predicate keeps: windows may be put over it."""
         where = self.selects(data).writer().predicate(1)
         sql = f'SELECT * FROM "{self.stream.name}" WHERE {where}'
         self.apply(CreateDerived(Derived(SourceName(name), sql, is_stream=True)))

@@ -116,7 +116,9 @@ class Fold:
         self.rows = Counter(rows)
 
     def add(self, lines: Iterable[Line]) -> None:
-        """Of rows that are counted the copies with the highest numbers come and go."""
+        """Add what was told. Check that, of rows which are counted, the copies with the highest numbers come
+        and go.
+        """
         for (_, weight), some in groupby(lines, key=lambda line: (line.at_ms, line.weight)):
             copies: dict[Hashable, list[int]] = {}
             for line in some:
@@ -162,7 +164,7 @@ class Followers:
         return self.again(self.subject.restarted(store))
 
     def again(self, subject: EngineSubject) -> Followers:
-        """Of another engine that has come as far."""
+        """Followers of another engine that has come as far."""
         other = Followers(subject)
         for query_id in self.followed:
             other.follow(query_id)
@@ -187,7 +189,7 @@ def told_by_query(tellings: Iterable[PendingOutput]) -> dict[str, list[Line]]:
 
 
 def as_streams(steps: Sequence[Step], data: st.DataObject) -> list[Step]:
-    """The same queries, some of them with an operator, some of them saying EMIT CHANGES."""
+    """The steps with changed queries: some have an operator, some say EMIT CHANGES."""
 
     def changed(registration: Registration) -> list[Registration]:
         operator, emit = data.draw(st.sampled_from(OPERATORS)), data.draw(st.sampled_from(EMITS))

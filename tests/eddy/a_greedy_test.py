@@ -153,7 +153,7 @@ def picks_thirds(_: AGreedy, n: int, *, waits: bool = False) -> np.ndarray:
 
 @pytest.mark.parametrize("mode", ["split", "fused"])
 def test_a_profile_is_what_each_module_alone_would_say(mode, monkeypatch):
-    """Of the picked rows that nobody wants any more, and of those alone."""
+    """The profile counts picked rows that nobody wants any more, and those alone."""
     matched = Matched(
         ["a > 30 AND b > 40 AND a + b > 90", "a > 50 AND b > 20 AND a + b > 90 AND a * 2 > b + 90"]
     )

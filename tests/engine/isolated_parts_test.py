@@ -28,7 +28,7 @@ from tureen.errors import InternalError
 ROWS = "SELECT k, v FROM s [RANGE 5 MILLISECONDS]"
 MARK = 4711
 MARKED = f"SELECT k, v FROM s [RANGE {MARK} MILLISECONDS]"
-"""Of the victim, where an argument is to tell that it is about it."""
+"""Text of the victim for cases where an argument is to tell that it is about the victim."""
 
 
 def broken_if(original: Callable[..., Any], concerns: Callable[..., bool]) -> Callable[..., Any]:

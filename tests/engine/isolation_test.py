@@ -92,7 +92,7 @@ class Driven:
         self.moving = moving
         self.rng = random.Random(7)
         self.told: list[Told] = []
-        """Of each step but those that remove."""
+        """What was told of each step, without the steps that remove."""
         self.errors: dict[str, InternalError] = {}
         self.offset, self.clock_ms = 0, 10
         for sql in STREAMS:

@@ -73,7 +73,7 @@ def steps(draw: st.DrawFn) -> list[dict[str, list[Row]]]:
 
 
 def all_ordinals(sources: Sources, shape: Shape, windows_: Sequence[object], now_ms: int) -> list[np.ndarray]:
-    """Of each input what is retained and in its window at NOW."""
+    """By input: ordinals of the rows that are retained and in the input's window at NOW."""
     found = []
     for name, window in zip(shape.inputs, windows_, strict=True):
         stem, rows = sources.stems[name], sources.rows[name]

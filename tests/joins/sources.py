@@ -66,7 +66,7 @@ def equal(one: object, other: object) -> bool:
 
 
 def value(row: Row, key: Column) -> object:
-    """Of a key column."""
+    """The value that a row has in a key column."""
     return row[1 + key.index]
 
 

@@ -85,7 +85,7 @@ def scan_at(stored: Rows, slots: dict[Expression, int]) -> ScanAt:
 
 
 def reference(rows: Sequence[Sequence[Any]], stamps: Sequence[int]) -> Seen:
-    """The same rows for the reference, seen at NOW."""
+    """The rows as a source of the reference, seen at NOW."""
     stream = Stream(NAME, SCHEMA, "s", "ts")
     source = Source(stream, retained_from=-(10**15))
     source.rows = [

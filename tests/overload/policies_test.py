@@ -110,7 +110,7 @@ LATE = ("fifo", "chain", "chain-deadline")
 def delays(
     policy: str, plans: Sequence[Plan], arrivals: Sequence[Sequence[int]], latency: int
 ) -> list[float]:
-    """Of each batch, from its arrival to its result. arrivals: by instant, plans that get a batch."""
+    """Delay of each batch, from its arrival to its result. arrivals: by instant, plans that get a batch."""
     scheduler = scheduler_of(policy, plans)
     came: dict[int, int] = {}
     left: dict[int, int] = {}

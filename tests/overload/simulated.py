@@ -15,7 +15,7 @@ Plan = Sequence[float]
 
 
 State = tuple[tuple[int, ...], ...]
-"""Of each plan, how many batches stand at each module."""
+"""By plan: how many batches stand at each module."""
 
 
 def scheduler_of(policy: str, plans: Sequence[Plan]) -> Scheduler:

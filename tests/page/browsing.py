@@ -19,7 +19,7 @@ from playwright.sync_api import Browser, ConsoleMessage, Page, Playwright, Reque
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 DEADLINE_MS = 30_000
-"""Of everything that is waited for: the cores are shared with brokers and Kafka."""
+"""Longest that anything is waited for, in ms: the cores are shared with brokers and Kafka."""
 
 ARGUMENTS = (
     "--disable-quic",

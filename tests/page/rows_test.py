@@ -10,7 +10,9 @@ from playwright.sync_api import Locator, Page, expect
 from tests.kafka import wait_until
 
 ROWS = 3_000_000
-"""Of 32 px and more: some 100 million px, where browsers lay out 17 to 33 million."""
+"""Number of rows: at 32 px and more they are some 100 million px high, where browsers lay out 17 to 33
+million.
+"""
 
 _SHOW = """async (total) => {
   const { html, render } = await import("/page/vendor/core.js");

@@ -32,7 +32,7 @@ class Scene:
     bursts: Bursts
 
     def handle(self, title: str) -> str:
-        """Of the query of the board with this title."""
+        """The handle of the board's query with this title."""
         return self.board.handles[next(at for at, one in enumerate(BOARD) if one.title == title)]
 
 

@@ -29,7 +29,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 DESKTOP = (1360, 850)
 PHONE = (390, 780)
 COLOURS = 192
-"""Of the written files: as many as text and curves need."""
+"""Colours of the written files: as many as text and curves need."""
 BYTES_MAX = 300_000
 SETTLE_S = 75.0
 """Until the curves have something to show."""
@@ -62,7 +62,7 @@ def taken(browser: Browser, service: Broker, found: Scene, picture: Picture) -> 
 
 
 def optimised(data: bytes) -> bytes:
-    """The same picture with a palette."""
+    """Reduce a picture to a palette."""
     image = Image.open(io.BytesIO(data)).convert("RGB")
     few = image.quantize(COLOURS, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
     written = io.BytesIO()

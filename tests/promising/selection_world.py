@@ -56,7 +56,7 @@ def batch(rows: Sequence[Row], stamps: Sequence[int], first: int) -> Batch:
 def definition(
     attribute: str, granularity_ms: int, rate: int, depth: int, **settings: Any
 ) -> SummaryDefinition:
-    """Of a summary of the stream."""
+    """The definition of a summary of the stream."""
     chosen = SummarySettings(**settings)
     return SummaryDefinition("sum", NAME, attribute, granularity_ms, rate, depth, chosen)
 

@@ -71,7 +71,7 @@ def engine() -> Engine:
 
 
 def refusal(engine: Engine, body: Body) -> Exception | None:
-    """Of a step about one query."""
+    """The error that a step about one query gives; None: it is carried out."""
     engine.enqueue(Step(Position(0, engine.position.sequence + 1), 0, body))
     (result,) = engine.run()
     return next(iter(result.failed.values()), None)

@@ -236,7 +236,7 @@ rows = st.lists(
 def test_many_selections_are_told_as_each_alone(
     data: st.DataObject, batches: list[list[tuple[int, str | None, int]]], mode: str
 ) -> None:
-    """Of the same rows: all followed at once, and cut elsewhere with every query in an engine of its own."""
+    """All queries are followed at once; each is also followed alone, over the same rows cut elsewhere."""
     texts = [sql.format(limit) for sql in SELECTIONS for limit in (1, 3, 3)]
     chosen = data.draw(st.lists(st.sampled_from(range(len(texts))), min_size=1, max_size=8, unique=True))
     stamped: list[list[Row]] = []

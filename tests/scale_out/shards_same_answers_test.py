@@ -40,7 +40,7 @@ EMITS = (" EMIT CHANGES", " EMIT CHANGES WITH (format = 'diff')", " EMIT CHANGES
 
 
 def emitting(steps: list[Step], data: st.DataObject) -> list[Step]:
-    """The same queries, all of them emitting, some with an operator."""
+    """The steps with queries that all emit, some of them with an operator."""
     texts: dict[str, str] = {}
 
     def changed(sql: str, query_id: str) -> str:
@@ -78,13 +78,15 @@ def layouts(draw: Any, steps: list[Step]) -> Layout:
 
 
 def agree(steps: list[Step], data: st.DataObject) -> Counter[str]:
-    """Returns how many queries there were in each lane."""
+    """Check that shards tell what engines over all rows tell; return how many queries there were in each
+    lane.
+    """
     rng = random.Random(data.draw(st.integers(0, 1_000)))
     return agree_on(emitting(steps, data), layouts(data.draw, steps), rng)
 
 
 def agree_on(steps: list[Step], layout: Layout, rng: random.Random) -> Counter[str]:
-    """The same, of queries that emit."""
+    """Do what :func:`agree` does, for steps whose queries emit."""
     with tempfile.TemporaryDirectory() as checkpoint:
         sharded = Sharded(checkpoint, layout, rng)
         wholes = [Whole("parts", sharded.layout), Whole("lane", sharded.layout)]
@@ -128,7 +130,7 @@ def check_copies(wholes: list[Whole], held: Mapping[str, Counter[Any]]) -> None:
 
 
 def check_folds(whole: Whole, told: Mapping[str, Net]) -> None:
-    """Of queries that tell all changes and began with their answer."""
+    """Check that changes fold to the answer for queries that tell all changes and begin with their answer."""
     view = whole.engine.view()
     for query_id, standing in view.standing.items():
         query: Query = standing.query

@@ -119,7 +119,7 @@ class Fed:
         ]
 
     def again(self) -> list[tuple[int, str]]:
-        """The same of rows that entered with a value of the past."""
+        """(offset, reason) of rows that entered with a value of the past."""
         return [
             (offset, reason)
             for result in self.results
@@ -220,7 +220,7 @@ def infos(fed: Fed) -> list[QueryInfo]:
 
 
 def tags_of(fed: Fed) -> dict[str, list[tuple[str, str, float]]]:
-    """Of queries that have some."""
+    """The tags of queries that have some, by query id."""
     found = {
         query.query_id: [(tag.kind, tag.where, tag.amount) for tag in query.approximation]
         for query in infos(fed)

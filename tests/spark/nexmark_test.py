@@ -45,7 +45,9 @@ def deviations_of_share(hits: np.ndarray, probability: np.ndarray | float) -> fl
 
 
 def deviations_of_uniform(values: np.ndarray, kinds: int) -> float:
-    """The same for values that should be 0 to ``kinds - 1`` equally often: of the chi-square statistic."""
+    """How many standard deviations the chi-square statistic is from what it is expected to be, for values
+    that should be 0 to ``kinds - 1`` equally often.
+    """
     counts = np.bincount(values, minlength=kinds)
     assert counts.shape == (kinds,), "values outside"
     expected = len(values) / kinds

@@ -64,7 +64,7 @@ class Orders:
         return [json.loads(message.value() or b"")["id"] for message in messages_of(self.kafka, self.topic)]
 
     def reasons(self) -> Mapping[str, str]:
-        """Of the quarantine, by the ends of the files' names."""
+        """Reasons in the quarantine, by the ends of the files' names and the records."""
         found = self.spark.read.parquet(str(self.aside)).collect()
         return {row.file.rsplit("/", 1)[-1] + ":" + (row.record or ""): row.reason for row in found}
 

@@ -39,7 +39,7 @@ def test_slots_keep_their_cells_while_the_array_grows_and_shrinks() -> None:
 
 
 def nbytes(steps: list[list[int]]) -> int:
-    """Of a summary after steps with rows at these instants."""
+    """The size of a summary after steps with rows at these instants."""
     engine = Engine()
     engine.create("CREATE STREAM s (k BIGINT, ts TIMESTAMP) WITH (timestamp = 'ts')")
     engine.create("CREATE SUMMARY of_k ON s (k) WITH GRANULARITY 1 SECOND AND COLLAPSE(4, 3)")

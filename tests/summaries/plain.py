@@ -63,7 +63,7 @@ class PlainCells:
         return min(max(median(found), 0), self.rows[bucket])
 
     def squares(self) -> list[int]:
-        """Of each sketch row, over all buckets."""
+        """The sum of squared counts of each sketch row, over all buckets."""
         found = [0] * self.depth
         for (_, counter), count in self.counters.items():
             found[counter // self.width] += count * count
@@ -79,7 +79,9 @@ def confidence(cells: PlainCells, reference: float | None, rows_min: int) -> tup
 
 
 def likeness(before: PlainCells, now: PlainCells, buckets: int, rows_min: int) -> float:
-    """Of the rows that came since to those before. buckets: others are of rows without a value."""
+    """How like the rows that came since are to those before. buckets: how many there are of values; further
+    ones are of rows without a value.
+    """
     n = float(sum(before.rows[bucket] for bucket in range(buckets)))
     more = sum(now.rows[bucket] for bucket in range(buckets)) - n
     if n < 2 or more < 1:

@@ -253,7 +253,7 @@ def told(decoded: Decoded) -> dict[int, Any]:
 
 
 def _told_carefully(stream: Stream, values: Sequence[bytes | None]) -> dict[int, Any]:
-    """The same, each record by the careful way alone."""
+    """What :func:`told` says of records, each read by the careful way alone."""
 
     def not_plain(*_: Any) -> Any:
         raise small_batches.NotPlain

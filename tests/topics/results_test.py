@@ -32,7 +32,7 @@ from topics.results_schema import ResultSchemas
 
 Row = tuple[Any, ...]
 Change = tuple[str, int, int, Row]
-"""Of a query, weight, instant, row."""
+"""A change: query, weight, instant, row."""
 
 COLUMNS = pa.schema([("k", pa.int64()), ("v", pa.string())])
 AT = Position(3, 77)

@@ -25,8 +25,8 @@ SEEDS = 30
 
 @dataclass(frozen=True)
 class Found:
-    """Of one allocation. told, true: fn of rows, error of aggregates. fp: wrong rows, of those given. given:
-    what it was.
+    """What was told and what is true of one allocation. told, true: fn where the answer has rows, error where
+    it has aggregates. fp: wrong rows, as a share of those given. given: the allocation in words.
     """
 
     case: str

@@ -21,7 +21,7 @@ EVERY_MS = 4
 """Between two rows of a stream."""
 WINDOW_MS = 4_000
 ROWS = WINDOW_MS // EVERY_MS
-"""Of a window."""
+"""Rows of a window."""
 KEYS = 50
 """Values of k, which come as often as each other in every window, and of j, which are drawn at random."""
 GROUPS = 4
@@ -124,7 +124,7 @@ def misses(due: pa.Table, given: pa.Table) -> tuple[int, int, int, int]:
 
 
 def deviations(due: pa.Table, given: pa.Table, keys: int, columns: Sequence[str]) -> dict[str, list[float]]:
-    """Of aggregates by their names, how far each group that both have is off, relative to its value."""
+    """By aggregate: how far each group that both answers have is off, relative to its value."""
     found: dict[str, list[float]] = {name: [] for name in columns}
     mine = {tuple(list(row.values())[:keys]): row for row in given.to_pylist()}
     for row in due.to_pylist():

@@ -109,8 +109,8 @@ def test_the_set_form_of_a_difference_is_not_that_of_pairs() -> None:
 
 
 def test_a_selection_on_a_column_that_is_not_compared_stays_above_a_bag_difference() -> None:
-    """Of two rows of a value the younger stays, and satisfies the condition; below, the condition leaves it
-    alone to be counted, and the right row takes it away.
+    """Two rows have one value. Above the difference the younger row stays, and satisfies the condition; below
+    it, the condition leaves that row alone to be counted, and the right row takes it away.
     """
     rows = {"s": [s(1, 1, 1.5), s(2, 1, 0.5)], "u": [of_key(3, 1, 0)]}
     low = OPERATORS["select v"]

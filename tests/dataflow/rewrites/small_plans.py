@@ -32,7 +32,7 @@ from tests.changes.ways import LIMITS, bound
 
 K, V = Column(0, "k", BIGINT), Column(1, "v", DOUBLE)
 W = Column(0, "v", DOUBLE)
-"""Of a right input that is joined by it."""
+"""The column of a right input that is joined by it."""
 
 BASES = (
     "SELECT k, v FROM s [RANGE 5 MILLISECONDS]",

@@ -40,7 +40,7 @@ def rows_of(query: Query) -> Sequence[float]:
 
 
 def expected(engine: Engine, sql: str) -> Outcome:
-    """Of the answer, where the first window is shorter than asked for."""
+    """The expected precision of the answer, where the first window is shorter than asked for."""
     asked = bound(engine, sql.format(ASKED))
     found = approximate_steps(bound(engine, sql.format(GIVEN)), rows_of, asked=asked)
     assert found is not None

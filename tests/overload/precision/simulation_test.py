@@ -65,7 +65,7 @@ def test_selection(seed: int) -> None:
 
 
 def pairs(left: IntArray, right: IntArray, keys: int) -> IntArray:
-    """Of rows whose key is their number modulo keys, as numbers of both."""
+    """Join rows whose key is their number modulo ``keys``; a pair is one number made of both."""
     order = np.argsort(right % keys, kind="stable")
     right, codes = right[order], np.sort(right % keys)
     low, high = np.searchsorted(codes, left % keys), np.searchsorted(codes, left % keys, side="right")

@@ -120,7 +120,7 @@ class Service:
     # --- the engine that is given all ----------------------------------------------------------------
 
     def follow(self, batch: MicroBatch) -> None:
-        """The same micro-batch, as steps of a broker."""
+        """Take the micro-batch as steps of a broker."""
         bodies: list[Body] = [Unregister(batch.going), Register(batch.coming)]
         bodies += [self._rows(step) for step in batch.steps]
         for body in bodies:
