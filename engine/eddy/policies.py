@@ -156,8 +156,9 @@ that come near it get their share, the others a batch now and then. Drawn by the
 paper, half the batches would pass the best one by."""
 
 WISH = 1 / 8
-"""What it is worth that one query gives a row up which others of the module keep, in rows given up by all:
-the row is nearer its end, but no visit is spared yet."""
+"""The worth of a row that one query gives up and others of the module keep, where a row given up by all is
+worth 1: the row is nearer its end, but no visit is spared yet.
+"""
 
 LEAST = 1e-3
 """Credit a row of a module that ends nothing, a query it serves. Among such ones the cheaper comes first."""
