@@ -34,7 +34,7 @@ class Reach:
 
     @classmethod
     def of(cls, window: Window) -> Reach:
-        """That of one window."""
+        """The reach of one window."""
         if isinstance(window, RowWindow):
             return cls(rows=window.rows) if window.plain else cls(everything=True)
         if window.begin is None:

@@ -91,14 +91,14 @@ class Composites:
         return Chunk(parts, origin, 0, origin)
 
     def wrote(self, chunk: Chunk, count: int, end: Int64Array) -> None:
-        """So many are in the chunk now; end: no part is there or above."""
+        """Note that the chunk has ``count`` composites now. end: every part is below it."""
         self._count += count - chunk.count
         chunk.count = count
         chunk.end = end
         self._view = None
 
     def drop_below(self, floor: Int64Array) -> None:
-        """Those with a part below floor are dead. O(chunks), and now and then O(composites)."""
+        """Drop the composites with a part below floor. O(chunks), and now and then O(composites)."""
         if not self._chunks or not (self._chunks[0].end <= floor).any():
             if self._count > 2 * self._inputs * (self._alive + self._chunk):  # of those held one in n lives
                 self.sweep(floor)

@@ -144,7 +144,7 @@ class JoinGroup:
         self._change(windows, 1)
 
     def release(self, windows: Sequence[Window]) -> None:
-        """It goes."""
+        """A query goes; windows: as it was held with."""
         self._change(windows, -1)
 
     def _change(self, windows: Sequence[Window], by: int) -> None:
@@ -351,7 +351,7 @@ class JoinGroup:
         return self._view
 
     def indexes(self) -> Iterator[KeyIndex]:
-        """Those that it probes, each once for each edge that uses it."""
+        """The indexes that it probes, each once for each edge that uses it."""
         for pair in self._indexes:
             yield from pair
 

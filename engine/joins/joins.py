@@ -103,7 +103,7 @@ class Joins:
         return shape
 
     def remove(self, query: Query) -> None:
-        """It goes."""
+        """Remove a query; a group without queries goes with it."""
         shape = shape_of(query, self._widths)
         group = None if shape is None else self.groups.get(shape)
         if shape is None or group is None:

@@ -131,7 +131,7 @@ class NumberPairs:
         return numbers
 
     def parts(self, numbers: Int64Array) -> tuple[Int64Array, Int64Array]:
-        """Both halves of the pairs with these numbers."""
+        """Both numbers of each of the pairs with these numbers."""
         return self._ones[numbers], self._others[numbers]
 
     def _grow(self, room: int) -> None:

@@ -239,7 +239,7 @@ class KeyIndexes:
         return index
 
     def give_back(self, index: KeyIndex) -> None:
-        """Its last user's going removes it."""
+        """A user gives an index back; the last one's removes it."""
         index.users -= 1
         if index.users:
             return

@@ -97,8 +97,8 @@ def windows_of(query: Query, shape: Shape) -> tuple[Window, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Owner:
-    """Whose a column of a relation is: an input, its place in that input's source, and its name there if the
-    relation may call it otherwise.
+    """The origin of a column of a relation: an input, its place in that input's source, and its name there if
+    the relation may call it otherwise.
     """
 
     input: int

@@ -36,7 +36,7 @@ class Ends:
 
 @dataclass(frozen=True, slots=True)
 class JoinStep:
-    """To this input, by the first of these edges; the others are checked."""
+    """A step of a probe: to the input ``place`` by the first of these edges; the others are checked."""
 
     place: int
     edges: tuple[int, ...]
