@@ -37,9 +37,9 @@ class Arranged(NamedTuple):
     """Instants, in halves."""
     valid_to: Int64Array
     starts: Int64Array
-    """Where the run of its owners begins."""
+    """By slot: where the run of the row's owners begins among the words."""
     counts: Int32Array
-    """How long that is."""
+    """By slot: how many words that run has."""
     words: Int32Array
     """The numbers of the words in the runs, ascending within each run."""
     bits: UInt64Array

@@ -33,7 +33,7 @@ there, or is forgotten. AGAIN: it was there longer ago than RETAIN, and comes ag
 
 
 class Promised(NamedTuple):
-    """One of each a constraint.
+    """The promises of a stream, one constraint an item.
 
     kind: int8[c]. rows: int64[c], k. first: int64[c], where its part of ``ring`` (ORDERED: k long) or of
     ``due`` (CLUSTERED: k + 2 long) begins. retain_ms: a value whose last row is older is forgotten.

@@ -38,7 +38,7 @@ SQUARE_SHIFT = 14
 """2162 - 2 * 1074: by how much the square of a unit is shifted to fit the limbs."""
 SQUARES_LIMBS = UNIT + 140
 CARRY_ROWS = 1_024
-"""So many values may be added between two calls of :func:`carry`."""
+"""The most values that may be added between two calls of :func:`carry`."""
 
 MANTISSA = (1 << 52) - 1
 HIDDEN = 1 << 52

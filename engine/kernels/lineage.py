@@ -70,7 +70,7 @@ def begin(live: Words, wanted: Words) -> None:
 
 @kernel
 def end(wanted: Words, words: Places, rows: Places, at: Places, first: int, out: Words) -> None:
-    """These rows leave: out[words[c], first + at[row]] |= wanted[c, row]. O(rows * columns)."""
+    """End the flight of these rows: out[words[c], first + at[row]] |= wanted[c, row]. O(rows * columns)."""
     for c in range(words.shape[0]):
         source = wanted[c]
         target = out[words[c]]

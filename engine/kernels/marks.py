@@ -14,8 +14,8 @@ BoolArray = npt.NDArray[np.bool_]
 
 @kernel
 def unmarked(ids: Int32Array, marks: BoolArray, out: Int32Array) -> int:
-    """Those that are not marked, in the order in which they stand first; afterwards they are. Return how many
-    there are. marks: bool by id. out: int32[n]. O(n).
+    """Write the ids that are not marked, in the order in which they stand first, and mark them. Return how
+    many there are. marks: bool by id. out: int32[n]. O(n).
     """
     count = 0
     for i in ids:
@@ -28,8 +28,8 @@ def unmarked(ids: Int32Array, marks: BoolArray, out: Int32Array) -> int:
 
 @kernel
 def unused(ids: Int32Array, counts: Int64Array, out: Int32Array) -> int:
-    """Those whose count is 0, in the order in which they stand first. Return how many there are. counts:
-    int64 by id, none below 0. out: int32[n]. O(n).
+    """Write the ids whose count is 0, in the order in which they stand first. Return how many there are.
+    counts: int64 by id, none below 0. out: int32[n]. O(n).
     """
     found = 0
     for i in ids:

@@ -72,7 +72,7 @@ def spell(slots: Int32Array, held: RowCells, entries: Int32Array) -> None:
 
 @borrowing
 def release(slots: Int32Array, held: RowCells) -> None:
-    """These rows are in no cell any more."""
+    """Take these rows out of all cells."""
     for slot in slots:
         entry = held.heads[slot]
         held.heads[slot] = NONE
@@ -84,7 +84,7 @@ def release(slots: Int32Array, held: RowCells) -> None:
 
 @borrowing
 def drop(slots: Int32Array, dropped: BoolArray, held: RowCells) -> None:
-    """These rows leave the cells that are dropped, bool by cell. O(their entries)."""
+    """Take these rows out of the cells that are dropped, bool by cell. O(their entries)."""
     for slot in slots:
         entry = held.heads[slot]
         held.heads[slot] = NONE

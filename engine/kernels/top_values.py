@@ -153,7 +153,7 @@ def offer(
 def offer_listed(
     counters: Int32Array, rows: Int32Array, values: Values, row: Int64Array, top: Top, scratch: TopRoom
 ) -> None:
-    """As offer, for values all of which have an ordinal of their own, row: int64[n]."""
+    """Offer values as :func:`offer` does, where each has an ordinal of its own, row: int64[n]."""
     for i in range(row.shape[0]):
         _take(counters, rows, values, i, row[i], top, scratch)
 
