@@ -68,11 +68,11 @@ class AggregateFunction:
     signature: Signature
     distinct: DistinctUse
     statistic: Statistic
-    """What it is computed from."""
+    """What the function is computed from."""
     usage: str
     """A call, as a text shows it."""
     doc: str
-    """What it gives."""
+    """What the function gives."""
     keeps_nulls: bool = False
     """Whether rows count where the argument is NULL."""
     takes_rows: bool = False

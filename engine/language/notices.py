@@ -33,7 +33,7 @@ class Notice:
 
 
 def notices(sql: str) -> tuple[Notice, ...]:
-    """Those of a text that was understood.
+    """The notices of a text that was understood.
 
     >>> [(one.message, one.hint) for one in notices("SELECT a FROM s WHERE b = NULL")]
     [('= NULL is never true: NULL is no value to compare with', 'write IS NULL')]

@@ -53,7 +53,7 @@ class Preference:
     # In (0, 1]: the priority of granularity i is multiplied by fade ** (i - 1), with ``asc`` divided by it.
     fade: float = 1.0
     form: PriorityForm = "count"
-    # None: the whole stream so far, as far as the summaries and retention reach.
+    # None means the whole stream so far, as far as the summaries and retention reach.
     window_ms: int | None = None
 
 

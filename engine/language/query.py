@@ -73,7 +73,7 @@ class Scan:
     window_down_to_ms: int | None = field(default=None, compare=False)
 
     def predicates(self) -> Iterator[Expression]:
-        """Those over rows of the source: its own, and that of a window of rows."""
+        """The predicates over rows of the source: its own, and that of a window of rows."""
         if self.predicate is not None:
             yield self.predicate
         window = self.window
@@ -135,8 +135,8 @@ class Distinct:
 
 @dataclass(frozen=True, slots=True)
 class SortKey:
-    """Ascending has NULLs last, descending first, unless the text says otherwise; NaN is above all
-    numbers.
+    """An expression to sort by. Ascending has NULLs last, descending first, unless the text says otherwise;
+    NaN is above all numbers.
     """
 
     expression: Expression
@@ -354,7 +354,7 @@ class Query:
 
     @property
     def sources(self) -> tuple[SourceName, ...]:
-        """What its scans read, each once, in order."""
+        """The sources that its scans read, each once, in order."""
         return tuple(dict.fromkeys(scan.source for scan in self.scans()))
 
     @property

@@ -91,7 +91,7 @@ def render_preference(preference: Preference) -> list[str]:
 
 
 def render_priority(priority: Priority) -> str:
-    """Its expression, with estimates as a text has them."""
+    """The expression of a priority, with estimates as a text has them."""
     return render_expression(_with_estimates(priority))
 
 

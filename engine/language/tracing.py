@@ -159,7 +159,7 @@ class Traced(Literal):
         return outcome
 
     def __hash__(self) -> int:
-        # The same for all values, so that equality is asked for and its outcome noted.
+        # One hash for all values of a type, so that equality is asked for and its outcome noted.
         self._trace.look_up(self)
         return hash(self.type)
 

@@ -340,12 +340,12 @@ class WindowColumns:
         return self.places is None or bool(self.places)
 
     def common(self, other: WindowColumns) -> WindowColumns:
-        """Those that tell the same in both, of stages that compute columns."""
+        """The columns that tell the same in both, of stages that compute columns."""
         one, two = self.places or {}, other.places or {}
         return WindowColumns({}, {place: what for place, what in one.items() if two.get(place) == what})
 
     def above(self, stage: Stage) -> WindowColumns:
-        """Those of what a stage gives."""
+        """The window columns of what a stage gives."""
         match stage:
             case Project(outputs):
                 given = [output.expression for output in outputs]

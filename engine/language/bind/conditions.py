@@ -255,7 +255,7 @@ def _pairs(node: exp.Expr, correlation: Correlation, scope: Scope) -> tuple[list
 
 
 def _fit(node: exp.Expr, left: Expression, right: Expression, scope: Scope) -> tuple[Expression, Expression]:
-    """Both in the type they share."""
+    """Both expressions, cast to the type that they share. Raises TypeMismatch."""
     type_ = common([left.type, right.type])
     if type_ is None or type_.kind is Kind.ARRAY:
         raise scope.place(node).refuse(

@@ -145,8 +145,8 @@ class Joined:
 
 
 def fitted(left: Expression, right: Expression) -> tuple[Expression, Expression] | None:
-    """Both in the type they share, so that they are equal there just where they are equal; None: there is
-    none. A value that the type does not hold becomes NULL: nothing of the other equals it.
+    """Both expressions in the type that they share, so that they are equal there just where they are equal;
+    None: there is none. A value that the type does not hold becomes NULL: nothing of the other equals it.
     """
     type_ = common([left.type, right.type])
     if type_ is None:

@@ -252,7 +252,7 @@ class BoundRelation:
         return any(join.inner.has_streams for join in self.joins) or has_streams(self.stages)
 
     def streamed(self, operator: StreamOperator) -> BoundRelation:
-        """Its changes as a stream, of which everything is held."""
+        """The changes of the relation as a stream, of which everything is held."""
         if self.is_open and operator == "istream" and not self.stream.is_table:
             return self  # a stream already
         return self.computed().then(Streamed(operator, UNBOUNDED))
@@ -268,7 +268,7 @@ class BoundRelation:
 
     @property
     def stream_sample(self) -> Sample | None:
-        """That of its open stream."""
+        """The sample of its open stream."""
         stage = None if self.open_stream is None else self.stages[self.open_stream]
         return stage.sample if isinstance(stage, Streamed) else None
 

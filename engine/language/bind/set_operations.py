@@ -127,7 +127,9 @@ def _free(name: str, columns: Iterable[Output]) -> str:
 
 
 def _fit(pair: Pair, what: str, compares: bool, word: str, place: Place) -> Pair:
-    """Both in the type they share, each itself where it has that. Raises TypeMismatch, NotSupported."""
+    """Both columns in the type that they share, each itself where it has that. Raises TypeMismatch,
+    NotSupported.
+    """
     one, other = _instants(pair, place)
     type_ = common([one.type, other.type])
     if type_ is None:

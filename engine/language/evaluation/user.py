@@ -101,7 +101,9 @@ def _column(found: Any, type_: Type) -> Column:
 
 
 def _cast(array: pa.Array, type_: Type) -> pa.Array:
-    """To the declared type where that loses nothing; a number is no text and a truth no number."""
+    """Cast an array to the declared type where that loses nothing; a number is no text and a truth no number.
+    Raises TypeError.
+    """
     given = array.type
     numeric = pa.types.is_integer(given) or pa.types.is_floating(given) or pa.types.is_decimal(given)
     same = (

@@ -77,7 +77,7 @@ def _columns(cursor: Cursor, hint: str) -> list[exp.Identifier]:
 
 
 def _within(cursor: Cursor, kind: str, hint: str) -> tuple[nodes.RowCount | None, nodes.Duration | None]:
-    """So many rows, or a duration."""
+    """Parse what stands behind WITHIN: a number of rows, or a duration."""
     if cursor.at(TokenType.DASH):
         raise cursor.refuse(SyntaxRefused, "WITHIN counts from 0, which is strict", hint=hint)
     token = cursor.token
