@@ -104,7 +104,7 @@ class Lost:
 
     @property
     def broken(self) -> int:
-        """Those that are dead letters."""
+        """Records that are dead letters."""
         return self.rejected + self.unreadable
 
     @classmethod

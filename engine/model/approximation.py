@@ -36,7 +36,7 @@ class Expected:
     rank_error: float | None = None
 
     def as_dict(self) -> dict[str, float]:
-        """Those that are known."""
+        """The figures that are known, by name."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
 

@@ -59,7 +59,7 @@ class CodeValues:
             out[new] = held[codes[new]]
 
     def put(self, strings: pa.StringArray, values: Int64Array) -> None:
-        """These strings, no two alike, have other values now. O(strings), a table."""
+        """Give these strings, no two alike, other values from now on. O(strings), a table."""
         for table, (held, known) in self._held.items():
             codes, _ = table.find(strings)
             there = (codes != UNKNOWN) & (codes < known)

@@ -28,7 +28,9 @@ class Ordered:
 
 @dataclass(frozen=True, slots=True)
 class Clustered:
-    """Between two rows with the same values of these columns come at most so many with others."""
+    """A promise: between two rows with the same values of these columns come at most ``within_rows`` with
+    others.
+    """
 
     columns: tuple[str, ...]
     within_rows: int = 0

@@ -20,7 +20,7 @@ from tureen.errors import InternalError, TureenError
 
 INCIDENT_BYTES = 6
 TOLD_FRAMES = 3
-"""So many of the innermost frames tell one incident from others."""
+"""How many of the innermost frames tell one incident from others."""
 WITHOUT_VALUES = (
     AssertionError,
     AttributeError,

@@ -27,7 +27,7 @@ def interruptible(check: Check) -> Iterator[None]:
 
 
 def may_go_on() -> None:
-    """Between two pieces of work: raise what ends it, if something does. O(1) where nobody asked."""
+    """Raise what ends the work, if something does; called between two pieces. O(1) where nobody asked."""
     check = _check.get()
     if check is not None:
         check()

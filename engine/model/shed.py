@@ -31,7 +31,7 @@ NOT_SHED = LEVEL_MAX + 1
 PIECES_MAX = 64
 """In so many pieces of time a run says where its rows lie; then each has the time of two."""
 RUNS_MAX = 4_096
-"""So many runs of a source are known at once; with as many nothing more is shed."""
+"""The most runs of a source that are known at once; with as many nothing more is shed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class ShedRun:
     def continued(
         self, shed: Shed, until_ms: int, rows: int, piece: ShedPiece | None = None
     ) -> ShedRun | None:
-        """With what a later step sheds; None where that is another run. O(partitions)."""
+        """This run with what a later step sheds; None where that is another run. O(partitions)."""
         if shed.level != self.level:
             return None
         ranges = dict(self.ranges)

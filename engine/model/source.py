@@ -120,7 +120,9 @@ class Stream:
 
     @property
     def stored_schema(self) -> Schema:
-        """What its rows hold: the columns; of a table also whether the row takes its key's row away."""
+        """The columns that its stored rows have; those of a table also say whether the row takes its key's
+        row away.
+        """
         fields = (*self.schema.fields, DELETED) if self.is_table else self.schema.fields
         return Schema(fields, topic_seed(self.topic))
 

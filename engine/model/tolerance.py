@@ -64,7 +64,7 @@ AMOUNTS: Mapping[str, tuple[float, float, str]] = {
 }
 """name -> the least value, the greatest, and how it is written."""
 _ZERO = ("max_fp", "max_fn")
-"""Those that may be 0."""
+"""Options that may be 0."""
 
 
 EXACT = Tolerance()

@@ -70,7 +70,7 @@ class Stopwatch:
         self._since = now
 
     def leave(self) -> None:
-        """It is done, and the one before goes on."""
+        """The entity that runs is done, and the one before goes on."""
         if self.clock is None:
             return
         now = self.clock()
@@ -112,14 +112,14 @@ class Laps:
         return self
 
     def enter(self, usage: Usage) -> None:
-        """As of a :class:`Stopwatch`."""
+        """An operator runs, as :meth:`Stopwatch.enter` has it."""
         lap = self._laps.get(id(usage))
         if lap is None:
             lap = self._laps[id(usage)] = usage, Usage()
         self._lap.enter(lap[1])
 
     def leave(self) -> None:
-        """As of a :class:`Stopwatch`."""
+        """The operator is done, as :meth:`Stopwatch.leave` has it."""
         self._lap.leave()
 
     def end(self) -> None:
