@@ -125,7 +125,7 @@ def _evaluated(chosen: tuple[_Inequality, ...], left: Relation, right: Relation)
 
 
 def _column(expression: ex.Expression, left: Relation, right: Relation, of_right: bool) -> Column | None:
-    """Its value for each row of its side; None where one is an error."""
+    """The value of an expression for each row of its side; None where one is an error."""
     relation = left
     if of_right:
         width, columns = len(left.columns), right.columns

@@ -42,7 +42,7 @@ class FoundAt(ScanAt):
         return list(self.satisfying(predicate, places))
 
     def count_of(self, predicate: Expression | None, slot: int | None, start: int, stop: int) -> int:
-        """How many they are."""
+        """How many found rows start <= ordinal < stop a predicate accepts."""
         return sum(len(where) for _, where in self.matching(predicate, start, stop))
 
     def _places(self, start: int, stop: int) -> list[tuple[SegmentView, Int64Array]]:

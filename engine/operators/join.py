@@ -28,7 +28,7 @@ from tureen.errors import LimitExceeded
 
 CANDIDATES_MAX = Limits().join_candidates_max
 FEW = 4
-"""So many candidates a row are looked at as they are; for more, inequalities are looked up."""
+"""The most candidates a row that are looked at one by one; for more, inequalities are looked up."""
 
 
 def join(

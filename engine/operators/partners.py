@@ -32,11 +32,11 @@ class Candidates(Protocol):
         ...
 
     def pairs(self) -> Pairs:
-        """All of them, by left row and then by right row."""
+        """All pairs, by left row and then by right row."""
         ...
 
     def pieces(self) -> Iterator[Pairs]:
-        """All of them, at most PIECE at a time, each once, in any order."""
+        """All pairs, at most PIECE at a time, each once, in any order."""
         ...
 
     def arranged(self, pairs: Sequence[Pairs]) -> Pairs:
@@ -103,7 +103,7 @@ class Ranges:
         return int((self.high - self.low).sum())
 
     def pairs(self) -> Pairs:
-        """All of them, by left row and then by right row."""
+        """All pairs, by left row and then by right row."""
         total = self.count()
         rows, partners = np.empty(total, np.int64), np.empty(total, np.int64)
         if total:
@@ -156,11 +156,11 @@ class Given:
         return len(self.left)
 
     def pairs(self) -> Pairs:
-        """All of them."""
+        """All pairs."""
         return self.left, self.right
 
     def pieces(self) -> Iterator[Pairs]:
-        """At most PIECE at a time."""
+        """The pairs, at most PIECE at a time."""
         for start in range(0, len(self.left), PIECE):
             yield self.left[start : start + PIECE], self.right[start : start + PIECE]
 

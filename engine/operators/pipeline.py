@@ -157,7 +157,7 @@ def relation_of(
 def complete_from_of(
     query: Query, at: Mapping[SourceName, ScanAt], limits: Limits, streams: StreamSource
 ) -> int | None:
-    """From when on the answer is complete, as evaluating it tells. Raises LimitExceeded."""
+    """The instant from which the answer is complete, as evaluating it tells. Raises LimitExceeded."""
     run = _Run(at, limits, streams)
     run.relation(query)
     return run.complete_from_ms

@@ -64,7 +64,7 @@ class Relation:
         return self._moments is not None
 
     def moments(self) -> Moments:
-        """Those of rows that are in the order of time."""
+        """The moments of its rows, which are in the order of time."""
         assert self._moments is not None
         return self._moments()
 

@@ -94,7 +94,7 @@ class ScanAt:
 
     @classmethod
     def earlier(cls, rows: Rows, at_ms: int, retained_from_ms: int | None) -> ScanAt:
-        """As of an instant before NOW, over the rows that are known now."""
+        """A scan as of an instant before NOW, over the rows that are known now."""
         end = rows.first_at_or_after(at_ms + 1)
         return cls(rows, at_ms, retained_from_ms, end, lambda predicate: None)
 

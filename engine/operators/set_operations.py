@@ -47,8 +47,8 @@ def set_operation(stage: SetOperation, left: Relation, right: Relation, rows_max
 
 
 def _union(left: Relation, right: Relation, rows_max: int) -> Relation:
-    """Both: in the order of time where the rows of both are, else one after the other. The order is worked
-    out when a column is read.
+    """The rows of both: in the order of time where the rows of both are, else one after the other. The order
+    is worked out when a column is read.
     """
     n = len(left) + len(right)
     if n > rows_max:

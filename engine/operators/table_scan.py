@@ -57,7 +57,7 @@ class TableAt(ScanAt):
         return Scanned(rows_at(schema, chosen.places), chosen.complete_from_ms)
 
     def places(self, scan: Scan) -> Chosen:
-        """Those of them that satisfy its predicate."""
+        """The places of the versions that satisfy a scan's predicate."""
         if self.now_ms is None:
             return Chosen([])
         if scan.history:
@@ -99,7 +99,7 @@ class TableAt(ScanAt):
         return self._not_superseded(found, max(self.end, self._retained))
 
     def count(self, predicate: Expression | None, start: int, stop: int) -> int:
-        """How many they are."""
+        """How many rows start <= ordinal < stop a predicate accepts."""
         return sum(len(where) for _, where in self.matching(predicate, start, stop))
 
     @property

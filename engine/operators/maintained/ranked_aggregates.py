@@ -91,7 +91,7 @@ class RankedAggregates:
                 known.take(bank)
 
     def remove(self, query_ids: Iterable[str]) -> None:
-        """These queries go, as far as they are kept. Call it before their slots are used again."""
+        """Remove these queries, as far as they are kept. Call it before their slots are used again."""
         for query_id in query_ids:
             kept, _ = self._queries.pop(query_id, ((), None))
             for each in kept:
