@@ -41,7 +41,7 @@ class CellValues:
     # int32[n], rows of the value in the cell; int64[n], those of its zone.
     estimate: Int32Array
     zone_rows: Int64Array
-    # Of the attribute, one a pair.
+    # Values of the attribute, one a pair.
     values: Column
 
     @classmethod

@@ -80,7 +80,7 @@ class PairRun:
         return PairRun(self.left.copy(), self.right.copy())
 
     def from_floors(self, left: int, right: int) -> PairRun:
-        """Those whose parts are at or above these ordinals."""
+        """The pairs whose parts are at or above these ordinals."""
         start = int(self.left.searchsorted(left))
         kept = self.right[start:] >= right
         if not start and kept.all():
@@ -102,7 +102,7 @@ class FoundPairs:
         return sum(map(len, self.runs))
 
     def pairs(self) -> PairRun:
-        """All of them in order."""
+        """All pairs in order."""
         return PairRun.merged(self.runs)
 
     def rows(self, place: int) -> Int64Array:

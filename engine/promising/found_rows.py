@@ -42,7 +42,7 @@ class RowsFound:
         self._runs = [run for run in kept if len(run)]
 
     def read(self) -> Int64Array:
-        """All of them, ascending; the same object until others come."""
+        """All rows found, ascending; the same object until others come."""
         if self._read is None:
             merged = _merged(self._runs)
             self._runs = [merged] if len(merged) else []

@@ -40,7 +40,7 @@ class Member:
 
     @property
     def preference(self) -> Preference:
-        """That of its query."""
+        """The preference of its query."""
         assert self.query.preference is not None
         return self.query.preference
 
@@ -65,7 +65,7 @@ class GroupKey:
     def of(
         cls, kind: GroupKind, sources: tuple[SourceName, ...], edge: Edge | None, preference: Preference
     ) -> GroupKey:
-        """That of a query with this preference."""
+        """The key of a query with this preference."""
         return cls(
             kind, sources, edge, preference.priorities, preference.order, preference.fade, preference.form
         )
@@ -82,7 +82,7 @@ class GroupCounts:
 
     # Entries that were put into the promising set.
     entries: int = 0
-    # Of those, entries whose rows were all visited.
+    # Entries whose rows were all visited.
     done: int = 0
     # Entries that have rows to be visited.
     entries_left: int = 0
@@ -100,9 +100,9 @@ class GroupCounts:
     rows_cut: int = 0
     # Stored rows that left the windows, or all that looked for them, before they were visited.
     rows_lapsed: int = 0
-    # Of all entries those that the pyramid of a summary ruled out; they are visited last.
+    # Entries that the pyramid of a summary ruled out; they are visited last.
     pruned: int = 0
-    # Of all entries those whose priority was NaN, NULL or an error; they are visited after others.
+    # Entries whose priority was NaN, NULL or an error; they are visited after others.
     unranked: int = 0
     # Pairs, or rows, that were found.
     hits: int = 0
@@ -172,11 +172,11 @@ class PromisingGroup(Protocol):
         ...
 
     def remove(self, query_id: str) -> None:
-        """It goes."""
+        """A query goes."""
         ...
 
     def reweigh(self, query_id: str, weight: float) -> None:
-        """It has another weight."""
+        """A query has another weight."""
         ...
 
     def arrive(self, at: Mapping[SourceName, ScanAt], now_ms: int | None) -> None:

@@ -78,12 +78,12 @@ class JoinMembers:
         self._needed = None
 
     def remove(self, query_id: str) -> None:
-        """It goes."""
+        """A query goes."""
         del self.by_id[query_id]
         self._needed = None
 
     def reweigh(self, query_id: str, weight: float) -> None:
-        """It has another weight."""
+        """A query has another weight."""
         self.by_id[query_id] = replace(self.by_id[query_id], weight=weight)
 
     def needed(self) -> Kept:

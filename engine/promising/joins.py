@@ -116,7 +116,7 @@ class PromisingJoin:
         self._left_by_floors.clear()
 
     def remove(self, query_id: str) -> None:
-        """It goes; what only it wanted is not kept from now on."""
+        """A query goes; what only it wanted is not kept from now on."""
         self._members.remove(query_id)
         self._bound_pairs()
         if self._is_kept:
@@ -132,7 +132,7 @@ class PromisingJoin:
             self._pairs_max = min(self._pairs_max, self._limits.changes_max // 2)
 
     def reweigh(self, query_id: str, weight: float) -> None:
-        """It has another weight."""
+        """A query has another weight."""
         self._members.reweigh(query_id, weight)
 
     @property

@@ -47,12 +47,12 @@ class ProbedInput:
     lookup: Expression
     # The p that is used when this input is probed.
     priority: Priority
-    # Of this input, on the attribute of ``priority``.
+    # The summary of this input on the attribute of ``priority``.
     summary: Summary
     chains: RowChains = field(init=False)
     # Entries that lead to rows of this input.
     entries: PromisingSet = field(init=False)
-    # Of which a row has to satisfy one to have a partner.
+    # A row has to satisfy one of these to have a partner; None: it need not.
     predicates: Predicates = None
     # Rows below are in no window.
     floor: int = 0
@@ -60,10 +60,10 @@ class ProbedInput:
     seen: int = 0
     # Entries that lead to rows below this were looked at already.
     lapsed_below: int = 0
-    # Of pairs that will not be found the newest row that looked for partners, and the newest partner.
+    # The newest row that looked for partners, and the newest partner, in pairs that will not be found.
     missed_probing: int = NEVER
     missed_stored: int = NEVER
-    # Of which predicates, and how rows are looked at for them.
+    # The predicates that the filter was made for, and the filter.
     _acceptance: tuple[Predicates, Acceptance] | None = None
     # The values of ``lookup`` of the rows that just came, by the ordinal of the first of each piece.
     _fresh: list[tuple[int, Column]] = field(default_factory=list)
@@ -176,7 +176,7 @@ class ProbedInput:
         return self.missed_probing >= probing_floor and self.missed_stored >= stored_floor
 
     def cut(self, gone: BoolArray) -> None:
-        """These entries, bool[entries], are dropped because there are too many."""
+        """Drop these entries, bool[entries], because there are too many."""
         if gone.any():
             held, newest = self.entries.entries, self.entries.newest_probing()
             self.miss(int(newest[gone].max()), int(held.cursor[gone].max()))

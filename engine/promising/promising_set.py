@@ -128,7 +128,7 @@ class PromisingSet:
 
     @property
     def entries(self) -> PromisingEntries:
-        """Those that are held, without a copy: finished ones until :meth:`sweep`."""
+        """The entries that are held, without a copy: finished ones until :meth:`sweep`."""
         return self._held.take(slice(0, self._count))
 
     def visited_entries(self) -> VisitedEntries:

@@ -110,7 +110,7 @@ class RowEntries:
 
     @staticmethod
     def together(parts: Sequence[RowEntries]) -> RowEntries:
-        """All of them, one after another."""
+        """The entries of all parts, one part after another."""
         if len(parts) == 1:
             return parts[0]
         columns = zip(*([getattr(part, each.name) for each in fields(part)] for part in parts), strict=True)
@@ -134,7 +134,7 @@ they were ranked: all these are to be ranked.
 
 
 def stale(standing: Standings) -> Standings:
-    """Those of entries that are to be ranked again, or for the first time."""
+    """The standings of these entries once all of them are to be ranked again, or for the first time."""
     return np.where(standing > FRESH, -2 - standing, standing).astype(np.int8)
 
 

@@ -149,8 +149,8 @@ class RowFilter:
         starts: Int64Array,
         taken: Int64Array,
     ) -> Hits:
-        """Those whose residuals are TRUE, too. They are evaluated in the order in which each member has them,
-        each for the rows that some member still looks at.
+        """The hits whose residuals are TRUE, too. Residuals are evaluated in the order in which each member
+        has them, each for the rows that some member still looks at.
         """
         n = len(ordinals)
         columns = LazyColumns(len(rows.schema), lambda place: gather(place, rows.schema, places, n))

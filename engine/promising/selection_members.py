@@ -74,7 +74,7 @@ class Learnt:
         return sum(column.nbytes for column in columns)
 
     def clear(self, member: int) -> None:
-        """Its number is another's now."""
+        """Forget what was learnt of a member: its number is another's now."""
         columns = self.floor, self.lost_end, self.errors, self.visits, self.hits, self.seen, self.lost
         for column in columns:
             column[member] = 0
@@ -141,7 +141,7 @@ class SelectionMembers:
         return number
 
     def remove(self, query_id: str) -> int:
-        """It goes; returns the number that is free now."""
+        """A query goes; returns the number that is free now."""
         self._by_window = None
         number = self.number.pop(query_id)
         del self.held[query_id], self.taken[number], self.conditions[number]

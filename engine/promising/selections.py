@@ -133,14 +133,14 @@ class PromisingSelection:
         self._changed()
 
     def remove(self, query_id: str) -> None:
-        """It goes, and entries that it alone looked for."""
+        """A query goes, and the entries that it alone looked for."""
         number = self._members.remove(query_id)
         del self._found[number]
         self._offered.withdraw(number)
         self._changed()
 
     def reweigh(self, query_id: str, weight: float) -> None:
-        """It has another weight; the priorities of entries that are there are told anew."""
+        """A query has another weight; the priorities of the entries that are there are computed anew."""
         held = self._members.held
         held[query_id] = replace(held[query_id], weight=weight)
         self._set.refresh()
@@ -308,7 +308,7 @@ class PromisingSelection:
 
     @property
     def counts(self) -> GroupCounts:
-        """What it did, and what is before it."""
+        """Counts of what the group did, and of what is left for it."""
         entries, left = self._set.entries, float(self._all_left().total.sum())
         counts = replace(self._set.counts, hits=self._hits, spent=self._spent)
         return counts.with_left(len(entries), int(entries.left.sum()), left)

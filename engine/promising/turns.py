@@ -86,7 +86,7 @@ class Turns:
         return used
 
     def _whose(self, order: list[int]) -> int:
-        """Whose turn it is."""
+        """The number of the group whose turn it is."""
         number = next((each for each in order if each >= self._turn), order[0])
         if number != self._turn:
             self._turn, self._begun = number, False
