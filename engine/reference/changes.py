@@ -73,7 +73,7 @@ class Way:
 
 
 def operator_of(query: Query, sources: Sources) -> Operator:
-    """What its text says, else ISTREAM where rows never leave for it."""
+    """The operator that the query's text names, else ISTREAM where rows never leave for it."""
     if query.operator is not None:
         return query.operator
     tables = {name for name in query.sources if sources[name].stream.is_table}
@@ -202,7 +202,7 @@ def _instants(
     until: int | None,
     readers: Sequence[Reader] | None = None,
 ) -> list[int]:
-    """Those after ``since`` and up to ``until`` at which a scan of one of these sources may change."""
+    """The instants after ``since`` and up to ``until`` at which a scan of one of these sources may change."""
     if until is None:
         return []
     first = BEGINNING_MS + 1 if since is None else since + 1

@@ -90,7 +90,7 @@ def copies(sources: Mapping[str, Source]) -> Sources:
 def _differing(
     query_id: str, query: Query, sources: Sources, was: list[Values], is_now: list[Values], now: int
 ) -> Told:
-    """What its operator lets through of the difference of two answers, at NOW."""
+    """The part of the difference of two answers that the query's operator lets through, at NOW."""
     operator = operator_of(query, sources)
     changes = difference(was, is_now, now)
     if operator == "rstream" and changes:

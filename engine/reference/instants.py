@@ -15,7 +15,7 @@ from engine.windows.clauses import TimeWindow
 
 
 def instants(scan: Scan, rows: Iterable[Row]) -> Iterator[int]:
-    """Those that rows of a stream give, seen through a scan's windows."""
+    """The instants that rows of a stream give, seen through a scan's windows."""
     for row in rows:
         yield row.timestamp
         for instant in _of_row(scan, row.timestamp):

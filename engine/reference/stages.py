@@ -85,7 +85,7 @@ def _placed(query: Query, at: At) -> tuple[list[Placed], int, int | None, bool]:
 
 
 def _versions_from(stage: Join, rows: Sequence[Placed], at: At) -> int | None:
-    """From when the versions are there that the rows of a table's history are joined with."""
+    """The instant from which the versions are there that the rows of a table's history are joined with."""
     source = at[stage.inner.source].source
     if stage.latest is None or not stage.inner.scan.history or not gone_versions(source):
         return None

@@ -118,7 +118,7 @@ def _placed(rows: Sequence[tuple[int, Row]]) -> list[Placed]:
 
 
 def _since(source: Source) -> int:
-    """From when on all rows are there."""
+    """The instant from which all rows are there."""
     return BEGINNING_MS if source.retained_from is None else source.retained_from
 
 
