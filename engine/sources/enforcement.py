@@ -281,7 +281,7 @@ class Enforcement:
         return [found for one in self.referrers if (found := one()) is not None]
 
     def state(self, held: int) -> PromiseState:
-        """To be saved. held: how many rows are retained, from which the rest is known."""
+        """The state to be saved. held: how many rows are retained, from which the rest is known."""
         first = self.rows - held
         found = [ConstraintState(broken) for broken in self.broken]
         for c, (number, one) in enumerate(self._judged):

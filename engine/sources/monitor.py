@@ -113,7 +113,7 @@ class Monitor:
             self._waiting, self._count, self._entered, self.rows = [], 0, 0, 0
 
     def watch(self, candidates: Iterable[Columns]) -> None:
-        """These are of use now; others are forgotten."""
+        """Observe these lists of columns, which are of use now; others are forgotten."""
         wanted = list(dict.fromkeys([*self._declared, *candidates]))[:CANDIDATES_MAX]
         self._observed = {one: self._observed.get(one) or Observed(self.stream, one) for one in wanted}
 

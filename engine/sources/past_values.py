@@ -33,10 +33,10 @@ class PastValues:
     def __init__(self, values_max: int = VALUES_MAX) -> None:
         self._half = max(1, values_max // 2)
         self._old, self._young = NO_HASHES, NO_HASHES
-        """Ascending."""
+        """Hashes, ascending."""
 
     def add(self, hashes: Int64Array) -> None:
-        """These went."""
+        """Remember the hashes of values that went."""
         if not len(hashes):
             return
         self._young = np.union1d(self._young, hashes)
@@ -48,7 +48,7 @@ class PastValues:
         return _within(hashes, self._old) | _within(hashes, self._young)
 
     def all(self) -> Int64Array:
-        """Ascending, to be saved."""
+        """All hashes, ascending, to be saved."""
         return np.union1d(self._old, self._young)
 
     @property

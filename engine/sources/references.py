@@ -24,7 +24,7 @@ from engine.sources.enforcement import Enforcement
 from engine.sources.source import Source
 
 WAITING_MAX = 1 << 20
-"""So many rows wait; of more the oldest are not judged."""
+"""The most rows that wait; of more the oldest are not judged."""
 UNKNOWN = -1
 
 
