@@ -58,8 +58,8 @@ class ShownQueries(Mapping[str, StandingQuery]):
         return (name for _, name in sorted(there))
 
     def changed_since(self, before: ShownQueries | None) -> Iterator[StandingQuery]:
-        """Those that may be others than they were, and some that are not; before: None for all. Of what went
-        nothing is told. O(parts + queries of parts that were changed).
+        """The queries that may be others than they were, and some that are not; before: None for all. It
+        tells nothing of queries that went. O(parts + queries of parts that were changed).
         """
         if before is None:
             yield from self.in_any_order()

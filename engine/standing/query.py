@@ -83,7 +83,7 @@ class StandingQuery:
 
     @property
     def asked(self) -> Query:
-        """What its text asks for; as ``query``, but where it is given less."""
+        """The query that its text asks for; differs from ``query`` where it is given less."""
         return self.query if self.allotted is None else self.allotted.asked
 
     @property
