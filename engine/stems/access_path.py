@@ -58,7 +58,7 @@ class AccessPath:
             self._put(found)
 
     def slots(self) -> Int64Array:
-        """All of them, ascending. O(entries)."""
+        """All slots, ascending. O(entries)."""
         counts = self._runs["count"][: self._count].astype(np.int64)
         first = np.cumsum(counts) - counts
         where = np.repeat(self._runs["start"][: self._count] - first, counts) + np.arange(int(counts.sum()))

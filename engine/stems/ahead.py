@@ -21,7 +21,7 @@ from engine.stems.selective_index import RowSlots
 
 @dataclass(frozen=True, slots=True)
 class ErrorsAmong:
-    """So many errors among the rows of these ordinals."""
+    """How many errors there are among the rows of these ordinals."""
 
     first: int
     stop: int
@@ -42,7 +42,7 @@ class Ahead:
         self.pieces.setdefault(slot, [])
 
     def forget(self, slot: int) -> None:
-        """It is so no more; passed over where it was not."""
+        """A slot is ahead no more; passed over where it was not."""
         self.pieces.pop(slot, None)
 
     def lose(self) -> None:
@@ -90,7 +90,7 @@ class MatchesInSlices:
         self.at = stop
 
     def found(self) -> Found:
-        """All of them, once every row was taken."""
+        """All matches, once every row was taken."""
         rows = np.concatenate([np.zeros(0, np.uint16), *(pairs.rows for pairs in self._pairs)])
         slots = np.concatenate([np.zeros(0, np.int32), *(pairs.slots for pairs in self._pairs)])
         return Found(self._bits, lists_of(rows, slots, self._selective, self._bits.shape[1]))

@@ -19,7 +19,7 @@ class BatchKeys:
         self.rows = rows
         self.n = len(rows)
         self.codes: dict[Hashable, Pieces] = {}
-        """By what made them: the piece of each row."""
+        """The piece of each row, by what the pieces were made with."""
         self._domains = domains
         self._keys: dict[int, Int64Array] = {}
         self._orders: dict[int, tuple[npt.NDArray[np.uint16], Int64Array]] = {}

@@ -30,7 +30,7 @@ from engine.stems.regions import ABOVE, BELOW, Key, Region
 KEY_MIN = -(2**63)
 KEY_MAX = 2**63 - 1
 KEPT_MIN = 1_024
-"""So many strings may be named before those without a use go."""
+"""The strings that may be named, at least, before those without a use go."""
 
 KeyInterval = tuple[int, int]
 """(low, last), both in it."""
@@ -49,7 +49,9 @@ class Domain:
         self.double = type_.kind is Kind.DOUBLE
 
     def name(self, region: Region) -> None:
-        """Its constants will be asked for; afterwards keys given before may have moved (see ``moves``)."""
+        """Name the constants of a region, which will be asked for; afterwards keys given before may have
+        moved (see ``moves``).
+        """
 
     def intervals(self, region: Region) -> tuple[KeyInterval, ...]:
         """The intervals of a named region as keys, ascending."""
@@ -194,7 +196,9 @@ class StringDomain(Domain):
         return len(self._labels) > 2 * self._kept
 
     def keys(self, column: Column, out: Int64Array) -> None:
-        """As of any domain; O(rows + bytes of new strings), times log strings where ranges are named."""
+        """Write keys as every domain does. O(rows + bytes of new strings), times log strings where ranges are
+        named.
+        """
         self._named.keys_of(column, out, ordered=self._ordered)
 
     def _value(self, key: int) -> Any:

@@ -27,7 +27,7 @@ class Run:
     places: Place
 
     def column(self, place: int) -> Column:
-        """These rows of a column."""
+        """A column of these rows."""
         column = self.batch.columns[place]
         if isinstance(self.rows, slice):
             return column.slice(self.rows.start, self.rows.stop)
@@ -76,7 +76,7 @@ class EnteringRows:
         return runs
 
     def batch(self) -> Batch:
-        """All of them as one batch."""
+        """The rows as one batch."""
         if self.places is None:
             return concatenate(self.schema, self.batches)
         order = np.empty(sum(map(len, self.batches)), np.int64)
@@ -85,7 +85,7 @@ class EnteringRows:
 
 
 def merged(schema: Schema, batches: Sequence[Batch], now_ms: int) -> tuple[EnteringRows, Int64Array]:
-    """Those rows of some batches that are at or before NOW, by (timestamp, partition, offset).
+    """The rows of some batches that are at or before NOW, by (timestamp, partition, offset).
 
     Also the others, in that order too, as places in the batches one after another.
     """

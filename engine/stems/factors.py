@@ -120,7 +120,7 @@ def compared(comparisons: Sequence[Comparison], values: Sequence[ex.Literal]) ->
 
 
 def _narrow(held: list[int | None], op: ex.CompareOp, value: int) -> None:
-    """Between these bounds and ``op value``."""
+    """Narrow these bounds by ``op value``."""
     if op in ("=", ">=", ">"):
         start = value + 1 if op == ">" else value
         if held[0] is None or held[0] < start:
@@ -132,7 +132,9 @@ def _narrow(held: list[int | None], op: ex.CompareOp, value: int) -> None:
 
 
 def _terms(e: ex.Expression, *, true: bool) -> list[Term] | None:
-    """Where it is TRUE (or FALSE) as alternatives; None if that takes too many or another form."""
+    """The regions where the expression is TRUE (or FALSE), as alternative terms; None if it takes too many
+    terms or has another form.
+    """
     if isinstance(e, ex.Literal):
         return [{}] if e.value is true else []
     found = truth_of(e)

@@ -12,5 +12,5 @@ def place_at(slot: int, generation: int) -> Place:
 
 
 def slot_at(place: Place) -> int:
-    """Its slot."""
+    """The slot of a place."""
     return place & 0xFFFFFFFF

@@ -25,7 +25,7 @@ RECENT_MAX = 512
 
 
 class SortedStrings:
-    """Ascending strings and their labels."""
+    """Strings in ascending order, with their labels."""
 
     def __init__(self, labels: Iterable[tuple[str, int]]) -> None:
         pairs = sorted(labels)

@@ -285,7 +285,7 @@ class QueryStem:
     def _worthwhile(
         self, selective: BoolArray, choice: AccessChoice, sizes: Int64Array, rows: Intervals
     ) -> BoolArray:
-        """Those of selective slots whose path has, or gets, enough of them.
+        """bool[n]: which of the selective slots have a path that has, or gets, enough of them.
 
         The others wait in the dense cohort and are called when they are many.
         """
@@ -357,7 +357,9 @@ class QueryStem:
                 self.errors[slot] += count
 
     def probe(self, slots: Collection[int], cohorts: Cohorts) -> NewQueries:
-        """Those of these slots that stand, to be applied to rows that are there. cohorts: of those rows."""
+        """The queries of those of these slots that stand, to be applied to rows that are there. cohorts: of
+        those rows.
+        """
         mine = [slot for slot in slots if self.holders[slot]]
         modules = {m.name: m for slot in mine for m in self.residuals.of(slot)}
         return NewQueries(
@@ -378,7 +380,7 @@ class QueryStem:
     # --- revision ---------------------------------------------------------------------------------
 
     def revise(self, oldest_epoch: int) -> None:
-        """Between two segments: some slots may change their cohort, as the rows that came suggest.
+        """Change the cohort of some slots between two segments, as the rows that came suggest.
 
         Slots that came before there was a sample to judge them by are looked at first, then all in turn,
         seldom. oldest_epoch: of the segments that are kept. O(REVISED_SLOTS * log sample).

@@ -19,7 +19,7 @@ from engine.model.capacities import USUAL, Capacities
 
 ROOM_MIN = 64
 FREE_MIN = 1_024
-"""So many rows may be free before the others close up."""
+"""The rows that may be free, at least, before the others close up."""
 NULL_TOO = 1
 """Flag: NULL belongs to the region; on the first row of (term, attribute)."""
 
@@ -102,7 +102,7 @@ class RegionStore:
         mine.low[where], mine.last[where] = rows.low, rows.last
 
     def drop(self, slot: int) -> None:
-        """Its rows are gone. O(1), amortised; rows close up when half of them are holes."""
+        """Remove the rows of a slot. O(1), amortised; rows close up when half of them are holes."""
         size = int(self.count[slot])
         if size:
             self._holes.setdefault(size, []).append(int(self.start[slot]))
@@ -139,7 +139,7 @@ class RegionStore:
         return all(one == other for one, other in zip(held, rows, strict=True))
 
     def mark(self, slots: Int64Array, ways_in: npt.NDArray[np.bool_]) -> None:
-        """By which of their rows (in the order of :meth:`of`) the selective cohort reaches slots."""
+        """Mark by which of their rows (in the order of :meth:`of`) the selective cohort reaches slots."""
         where = _ranges(self.start[slots], self.count[slots])
         flags = self.rows.flags
         flags[where] = np.where(ways_in, flags[where] | WAY_IN, flags[where] & ~np.uint8(WAY_IN))

@@ -102,7 +102,7 @@ class ResidualPredicate:
         return Visit(len(rows), int(np.count_nonzero(keep)), ended, self._work * len(rows))
 
     def _rows(self, of_bits: Int64Array, of_pairs: npt.NDArray[np.uint16]) -> Int64Array:
-        """Both, ascending, each once."""
+        """The rows of both, ascending, each once."""
         return np.union1d(of_bits, of_pairs).astype(np.int64) if len(of_pairs) else of_bits
 
     def _pairs(self, flight: Flight) -> Int64Array:

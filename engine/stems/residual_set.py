@@ -25,7 +25,7 @@ class ResidualSet:
         return len(self.modules)
 
     def slots(self) -> Iterable[int]:
-        """Those that have residuals."""
+        """The slots that have residuals."""
         return self._of.keys()
 
     def of(self, slot: int) -> tuple[ResidualPredicate, ...]:
@@ -63,7 +63,7 @@ class ResidualSet:
         return True
 
     def needed(self, pairs: RowSlots) -> list[ResidualPredicate]:
-        """Those that some row may have to visit: of slots with a bit, and of slots in pairs."""
+        """The predicates that some row may have to visit: of slots with a bit, and of slots in pairs."""
         modules = {module.name: module for module in self.modules.values() if module.dense}
         if len(pairs):
             for slot in np.unique(pairs.slots).tolist():

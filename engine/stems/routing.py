@@ -30,7 +30,7 @@ FUSED = "grouped filters"
 
 SAMPLED_ROWS = 256
 SAMPLED_EVERY = 16
-"""So many rows of every so many batches tell what share of rows survives."""
+"""Rows are sampled, SAMPLED_ROWS of every SAMPLED_EVERY batches, to tell what share of rows survives."""
 
 CALLS_WORK = 60_000.0
 """What the calls of a visit take, whatever its rows, in about nanoseconds."""

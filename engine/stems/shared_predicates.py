@@ -67,7 +67,7 @@ class SharedPredicates:
         self._taken += 1
 
     def drop(self, fingerprint: int, slot: int) -> None:
-        """It was added."""
+        """Remove a slot that was added. Raises KeyError."""
         for place in self._places(fingerprint):
             if self._slots[place] == slot:
                 self._slots[place] = _GONE
@@ -79,5 +79,5 @@ class SharedPredicates:
         return self._prints.nbytes + self._slots.nbytes
 
     def slots(self) -> list[int]:
-        """All of them, ascending."""
+        """All slots, ascending."""
         return sorted(int(slot) for slot in self._slots if slot >= 0)

@@ -42,8 +42,8 @@ class TableRows(Rows):
         return self.last
 
     def not_superseded(self, ordinals: Int64Array, end: int) -> Int64Array:
-        """Those of these that no ordinal below ``end`` supersedes: of ordinals below ``end``, the rows of
-        their keys among the first ``end``.
+        """The ordinals that no ordinal below ``end`` supersedes: of ordinals below ``end``, the rows of their
+        keys among the first ``end``.
         """
         return ordinals[self.superseded[ordinals - self.base] >= end]
 
