@@ -28,7 +28,7 @@ class Layout:
 
     buckets: int
     # float64[buckets - 1], ascending: a value is in bucket i where i of them are at or below it.
-    # None: by hash.
+    # None: values are in buckets by hash.
     cuts: Float64Array | None = None
     # The least and the largest value of a histogram; None: intervals are by hash.
     range: tuple[float, float] | None = None

@@ -91,7 +91,9 @@ class Pyramid:
             self._add_above(into, slot)
 
     def reduce(self, zone: Zone, rows: Int64Array) -> None:
-        """So many rows of each bucket are gone, int64[buckets + 1]; what counts them stays in the cells."""
+        """Take rows of each bucket out of the counts, int64[buckets + 1]; what counts their values stays in
+        the cells.
+        """
         self._pool.of(zone.slot).rows[0] -= rows.astype(np.int32)
         if zone.is_indexed and self._is_summed:
             bucket = np.arange(len(rows) - 1)

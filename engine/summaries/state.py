@@ -37,7 +37,7 @@ class ZonesState:
     # int32[z, buckets + 1], the rows of the cells.
     rows: Int32Array
     # The lists of each zone: uint64, int64, int32, int32[z, buckets, 32] and int32[z, buckets, 32, t].
-    # None: none are kept.
+    # None where no lists are kept.
     top: Top | None
 
 
@@ -54,7 +54,7 @@ class GrowingState:
     begun: int
     # Ordinal of the first row that its lists don't know of.
     first: int
-    # Of those rows: uint64[n], and Places; None: no lists are kept.
+    # Hashes and places of those rows, uint64[n] and Places; None: no lists are kept.
     hash: HashArray | None
     places: Places | None
 
@@ -81,7 +81,7 @@ class SummaryState:
     buckets: npt.NDArray[np.uint16]
     zones: ZonesState
     growing: GrowingState
-    # None: there is nothing to learn any more.
+    # What the next layout is learned from; None: there is nothing to learn any more.
     learning: LearningState | None
     # The layout that was learned.
     layout: Layout | None
@@ -167,7 +167,7 @@ def restore_growing(state: GrowingState, zone: Zone | None, growing: GrowingZone
 
 
 def learning_state(learning: Learning) -> LearningState:
-    """What it has seen."""
+    """The state of what a layout has seen."""
     return LearningState(
         learning.until_ms, learning.seen, learning.stride, learning.positions, learning.hashes
     )

@@ -170,7 +170,7 @@ class Summary:
 
     @property
     def zones(self) -> Zones:
-        """Those that have retained rows."""
+        """The zones that have retained rows."""
         if self._zones is None:
             self._settle()
             self._zones = self._columns()
@@ -178,8 +178,8 @@ class Summary:
 
     @property
     def layouts(self) -> tuple[Layout, ...]:
-        """By which values are in buckets: ``zones.layout`` are places among them. Rows that enter now have
-        the last one.
+        """The layouts by which values are in buckets: ``zones.layout`` are places among them. Rows that enter
+        now have the last one.
         """
         return tuple(self._layouts)
 
@@ -305,7 +305,7 @@ class Summary:
         return self._pool.nbytes + self._rows.nbytes + tops + chunk
 
     def attributes(self) -> tuple[Attribute, ...]:
-        """What it tells of itself; theta and zone_rows_min may be set, see :meth:`alter`."""
+        """Attributes of the summary as an entity; theta and zone_rows_min may be set, see :meth:`alter`."""
         return attributes_of(self)
 
     def alter(self, *, theta: float | None = None, zone_rows_min: int | None = None) -> None:
@@ -463,7 +463,7 @@ class Summary:
         return self._technique.places(keys, bucket, by)
 
     def _candidates(self, keys: ValueKeys, layout: int, wanted: BoolArray) -> Candidates:
-        """Those in zones of one layout. wanted: bool[zones]."""
+        """The candidates in zones of one layout. wanted: bool[zones]."""
         if self._trees is None:
             self._trees = Trees.of(self._pyramids)
         forest, slots = forest_of(self._trees, layout, self.zones, wanted)

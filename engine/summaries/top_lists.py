@@ -112,7 +112,7 @@ class Chunk:
             self.end(cells, top)
 
     def hold(self, hash_: HashArray, places: Places, first: int) -> None:
-        """These rows are held, and no others; copied."""
+        """Hold these rows, and no others; they are copied."""
         self.count, self.first = len(hash_), first
         self.hash[: self.count] = hash_
         for mine, its in zip(self.places, places, strict=True):

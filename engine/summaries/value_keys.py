@@ -77,7 +77,7 @@ class ValueHashes:
 
     @staticmethod
     def _decimal_hashes(values: Column, out: HashArray) -> None:
-        """As integers where they are whole, else as the doubles nearest to them."""
+        """Hash decimals as integers where they are whole, else as the doubles nearest to them."""
         power = 10**values.type.scale
         whole, rest = np.divmod(values.values, power)
         doubles = values.values / float(power)

@@ -23,9 +23,9 @@ class Zone:
 
     # 1..m.
     granularity: int
-    # Of the first row, ms.
+    # The instant of its first row, ms.
     begin_ms: int
-    # Of the last row, ms.
+    # The instant of its last row, ms.
     last_ms: int
     # Ordinals of its rows, first <= ordinal < end; those that retention let go are not among them.
     first: int
