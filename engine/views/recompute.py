@@ -58,7 +58,9 @@ def seam_ms(source: SourceView) -> int | None:
 
 
 def needed_from(query: Query, at_ms: int) -> dict[SourceName, int | None]:
-    """From when on each source's rows decide the answer at an instant; None: from the first one on."""
+    """For each source, the instant from which its rows decide the answer at an instant; None: from the first
+    row on.
+    """
     found: dict[SourceName, int | None] = {}
     for scan, behind_ms in query.scans_behind():
         name, window, begin_ms = scan.source, scan.window, None
