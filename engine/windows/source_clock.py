@@ -79,7 +79,7 @@ class ClockView:
     state: Partitions
 
     def partitions(self, lagging: Collection[int] = ()) -> list[PartitionTime]:
-        """Those that were met, by number. lagging: those with unread records.
+        """The partitions that were met, by number. lagging: those with unread records.
 
         O(partitions log partitions).
         """
@@ -285,7 +285,7 @@ class SourceClock:
         return clocks
 
     def restore(self, now_ms: int | None, clock_ms: int, partitions: Mapping[int, PartitionClock]) -> None:
-        """Back to a saved state."""
+        """Restore a saved state."""
         self.now_ms = now_ms
         self.clock_ms = clock_ms
         self._partitions = {p: slot for slot, p in enumerate(partitions)}
