@@ -258,7 +258,7 @@ class Engine(Embedding, Inspection, Persistence):
 
     @property
     def summaries(self) -> Mapping[SummaryName, NamedSummary]:
-        """Those that stand, by name; a new mapping."""
+        """The summaries that stand, by name; a new mapping."""
         return dict(self._catalogue.summaries.standing)
 
     def learn(self, texts: Iterable[tuple[Read, Mapping[str, Stream | Derived], Summaries]]) -> None:

@@ -116,7 +116,7 @@ class Preparation(InSlices):
         return parts.following.nurse(standing, coming.query, parts.sets.seen(standing.set_key))
 
     def dismiss(self) -> None:
-        """Its query has come, or does not come: what nobody else holds goes. Once."""
+        """Let go of what nobody else holds, once: the query has come, or does not come."""
         self._parts.following.dismiss(self.query_id)
         for source, slots in self._held:
             source.release(slots)
