@@ -45,8 +45,8 @@ def double_bits(values: npt.NDArray[np.float64]) -> Int64Array:
 
 
 def equal_values(column: Column, some: Int64Array | slice, others: Int32Array | Int64Array) -> BoolArray:
-    """bool[n]: whether the values at some places are those at others. Of any type but ARRAY; no two strings
-    are alike.
+    """Compares the values at some places with those at others: bool[n], true where they are equal. The type
+    is any but ARRAY; no two codes mean one string.
     """
     one, other = column.values[some], column.values[others]
     if column.type.kind is Kind.DOUBLE:

@@ -11,8 +11,9 @@ window leaves it behind or when retention takes it:
     a table function's rows    with the last instant of their window, as rows of that instant do
                                (:mod:`engine.changes.assigned`)
 
-Cost: of what changed O(log rows) and the rows that come and go, of ``[ROWS n WHERE p]`` also n of them; of
-``PARTITION BY``, when a row comes, the keys of all that are retained. Of what is alive the window's rows.
+Cost: what changed takes O(log rows + rows that come and go); for ``[ROWS n WHERE p]`` n rows more; for
+``PARTITION BY``, when a row comes, the keys of all rows that are retained. What is alive takes O(rows of the
+window).
 """
 
 from __future__ import annotations

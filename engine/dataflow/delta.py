@@ -62,7 +62,7 @@ class Delta:
         return self.ids()
 
     def counts(self) -> Int64Array:
-        """int64[n]: of how many columns each row is."""
+        """int64[n]: how many columns each row belongs to."""
         return self.starts[1:] - self.starts[:-1]
 
     def rows(self) -> Int64Array:

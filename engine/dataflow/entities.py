@@ -29,7 +29,9 @@ class OperatorEntity:
 
 @dataclass(frozen=True, slots=True)
 class GraphEntities:
-    """below: of each sink, the operators that it depends on. sink_of: by query id."""
+    """Names the operators of a graph as entities. below: the operators that each sink depends on, by the
+    sink's id. sink_of: the sink of each query, by query id.
+    """
 
     operators: Sequence[OperatorEntity]
     below: Mapping[str, Sequence[str]]

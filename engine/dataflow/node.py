@@ -109,7 +109,7 @@ class Node(ABC):
     """The sources whose rows a node without inputs takes; empty for others."""
 
     def __init__(self, *below: Node, settings: StateSettings | None = None) -> None:
-        """settings: of one without inputs; others have those of their inputs."""
+        """settings: those of a node without inputs; others have the settings of their inputs."""
         self.settings: StateSettings = below[0].settings if below else settings or StateSettings()
         """What state is made with."""
         self.columns = Columns(self.settings.capacities)

@@ -22,9 +22,10 @@ from engine.model.maintenance import QueryOptions, Strategy, Structure
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """structure: of state over an edge on which rows leave before their time, of ``upa`` alone: partitions
-    that a negative tuple searches; all exits as negative tuples, as ``nt`` has them; or partitions with an
-    index. partitions: how many a calendar has; None: as many as :mod:`engine.dataflow.buffers.settings` says.
+    """Says how the operators of a query keep rows. structure: of the state over an edge on which rows leave
+    before their time, for ``upa`` alone: partitions that a negative tuple searches; all exits as negative
+    tuples, as ``nt`` has them; or partitions with an index. partitions: how many a calendar has; None: as
+    many as :mod:`engine.dataflow.buffers.settings` says.
     """
 
     strategy: Strategy = "nt"

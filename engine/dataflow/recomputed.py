@@ -81,7 +81,7 @@ class Recomputed(Part):
         self._places = tuple(sorted(read))
         self._values = Words([read[place] for place in self._places], capacities)
         self._table = WordTable(id_words + 1, capacities)
-        """Ids of entries: the words of a row's id, with its cell."""
+        """Gives an id, the entry, to the words of a row's id with its cell."""
         self._tuples: Int64Array = np.zeros((self._table.capacity, self._values.width), np.int64)
 
     def enter(self, delta: Delta, cells: Int32Array, capacity: int) -> None:

@@ -14,7 +14,7 @@ from engine.changes.temporal_relation import Interval
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Turn:
-    """context: of the whole transition. interval: the instants of the turn."""
+    """A part of a transition. context: that of the whole transition. interval: the instants of the turn."""
 
     context: EvaluationContext
     interval: Interval

@@ -7,8 +7,8 @@ the slope of the segment, what it takes away in a unit of time, is the priority 
 
 A module with several consumers makes the chart a tree. There the segment is the subtree from the module on
 that takes away most in a unit of time (Horn, *Single-machine job sequencing with treelike precedence
-ordering*, 1972): the steepest segment below is taken in as long as it is no flatter than what there is. Of a
-module with one consumer that is the lower envelope. A join is one module for each input, so it has a chart
+ordering*, 1972): the steepest segment below is taken in as long as it is no flatter than what there is. For a
+module with one consumer this is the lower envelope. A join is one module for each input, so it has a chart
 for each.
 
 Pure. Sizes may be of any unit, and grow: a join may let out more than comes in, slopes are negative then.

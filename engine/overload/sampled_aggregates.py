@@ -42,8 +42,9 @@ class SampleSums:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """value: of the whole population. error: half the width of the 95 % interval, relative to the value; None
-    where the sample says nothing of it: it has no rows, or the square of their sum is 0 or no double.
+    """An estimate of an aggregate. value: that over the whole population. error: half the width of the 95 %
+    interval, relative to the value; None where the sample says nothing of it: it has no rows, or the square
+    of their sum is 0 or no double.
     """
 
     value: float | None

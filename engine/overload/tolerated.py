@@ -1,9 +1,10 @@
 """Which rows a query lets be shed, and the condition by which it does not see them.
 
-A query that tolerates missing rows says so by ``max_fn``, of aggregates by ``max_error`` too (the less
-counts), or at a scan by SAMPLE(p DOWN TO q), which lets the share 1 - q / p go. Of n scans that may lose rows
-each has the share 1 - (1 - max_fn) ^ (1 / n): what a join of all of them then misses is max_fn. A scan whose
-missing rows would let the answer grow may lose none (:func:`engine.overload.precision.freedom.losable`).
+A query that tolerates missing rows says so by ``max_fn``, one with aggregates by ``max_error`` too (the less
+counts), or at a scan by SAMPLE(p DOWN TO q), which lets the share 1 - q / p go. Where n scans may lose rows,
+each may lose the share 1 - (1 - max_fn) ^ (1 / n): a join of all of them then misses the share max_fn. A scan
+whose missing rows would let the answer grow may lose none
+(:func:`engine.overload.precision.freedom.losable`).
 
 The condition stands beside the scan's own, behind its window: a row that was shed has its place among the
 last n of [ROWS n], so that no older row comes in its stead; windows of the last rows of each key, or of

@@ -281,7 +281,7 @@ def _places(asked: Query, less: Query) -> Iterator[int]:
 
 def _is_as_from_now(query: Query, streams: Mapping[SourceName, Stream]) -> bool:
     """Whether [UNBOUNDED] of a stream is as good as [NOW] to tell the query's changes: ISTREAM of a selection
-    (STREAM, section 2.2). Of a join it never is: what a stream is joined with may change.
+    (STREAM, section 2.2). For a join it never is: what a stream is joined with may change.
     """
     scan = query.scan
     if operator_over(query, streams) != "istream" or streams[scan.source].is_table:

@@ -1,9 +1,10 @@
 """How precise an answer is as measured: by the rows that are there, beside what is expected of it.
 
-Of each scan it is counted how many rows of the window that the text asks for are in the one that is given,
-how many of those looked at its sample keeps, and how many were shed. What a plan makes of these is worked out
-as what is expected (:mod:`engine.overload.precision.of_query`). Of rows that nobody retains as many are taken
-to have come as of those that are there. Cost: a look at 4,096 rows of each scan.
+Three figures of each scan are counted: how many rows of the window that the text asks for are in the one that
+is given, how many of the rows that are looked at its sample keeps, and how many rows were shed. What a plan
+makes of these is worked out as an expected precision is (:mod:`engine.overload.precision.of_query`). Rows
+that nobody retains are taken to have come as densely as those that are there. Cost: a look at 4,096 rows of
+each scan.
 """
 
 from __future__ import annotations

@@ -73,10 +73,10 @@ class PlanPreference:
     summaries: tuple[PlanSummary, ...]
     # Queries that share the set.
     members: int
-    # Of the set; :class:`engine.promising.group.GroupCounts`.
+    # Counts of the set (:class:`engine.promising.group.GroupCounts`).
     counts: Mapping[str, float]
     found: int
-    # Of rows of its windows that are not visited, how many the summaries estimate to be found.
+    # How many of the unvisited rows of its windows will be found, as the summaries estimate.
     estimated_left: float
     # Found of found and estimated.
     precision: float
@@ -84,7 +84,7 @@ class PlanPreference:
     is_whole: bool
     # What is left out, and what else would show it.
     notes: tuple[str, ...]
-    # Of an aggregate over one stream, its columns that are no estimates of those over all rows.
+    # Columns of an aggregate over one stream that are no estimates of those over all rows.
     unscaled: tuple[str, ...] = ()
     # Where it was analyzed and has one row, the columns that are completed by estimates, with what the
     # visited rows alone give.

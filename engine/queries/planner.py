@@ -6,7 +6,7 @@ of :data:`SELECTIVITY_AT_FIRST` to match and an answer every :data:`ANSWER_EVERY
 the matches and how often the answer was asked for, and takes nobody's absence for good. A mode is changed
 only where another costs less than half, so that a load near a border does not swing. Answers of joins and of
 subqueries are evaluated again when a row that matters came: they are kept for those who ask for it alone.
-Of a query that is followed matches are always kept, since each step asks which of its rows match.
+Matches of a followed query are always kept, since each step asks which of its rows match.
 """
 
 from __future__ import annotations

@@ -22,8 +22,9 @@ from tureen.errors import HandleInUse, LimitExceeded, NotSupported, TureenError,
 
 @dataclass(slots=True)
 class SortedOut:
-    """changed: of queries that stand, with the same text and other options. coming: new ones. failed: query
-    id -> why it was refused. What stands as it is asked for is in none of them.
+    """Sorts registrations by what they change. changed: those of standing queries, with the same text and
+    other options. coming: those of new queries. failed: why a registration was refused, by query id. One that
+    stands as it is asked for is in none of these.
     """
 
     changed: list[Registration] = field(default_factory=list)

@@ -75,9 +75,9 @@ class _Lack(NamedTuple):
 
 
 class _Reader(NamedTuple):
-    """classes: of the scans that let rows go. blind: the sources of which no other scan of the query sees
-    every row. is_full: it is given less already, maybe as much as its bounds allow, so that nothing more is
-    shed for it.
+    """A tolerant query. classes: those of its scans that let rows go. blind: the sources of which no other
+    scan of the query sees every row. is_full: it is given less already, maybe as much as its bounds allow, so
+    that nothing more is shed for it.
     """
 
     classes: tuple[tuple[SourceName, _Class], ...]

@@ -2,8 +2,8 @@
 
 Matches of their predicates are kept by each source's Query SteM, shared with all queries that read it. Kept
 here are the answers of eager queries, trees of partial aggregates for those over one stream, and the
-combinations of rows that queries which join by the same keys have in common (:mod:`engine.joins`). Of queries
-with a preference none of that is kept, but what their groups found (:mod:`engine.queries.promising`).
+combinations of rows that queries which join by the same keys have in common (:mod:`engine.joins`). For
+queries with a preference only what their groups found is kept (:mod:`engine.queries.promising`).
 """
 
 from __future__ import annotations

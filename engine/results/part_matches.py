@@ -86,7 +86,8 @@ class ListedPairs:
 
 
 class PartMatches:
-    """bits: of the dense cohort. lists: lots of row lists, the newest last.
+    """Keeps the matches of one segment. bits: those of the dense cohort. lists: lots of row lists, the newest
+    last.
 
     log: of an open segment, pairs (rows, slots) that follow the lists; by_slot: some of them by slot. owed:
     slots that came after the rows were sealed and whose matches are still to be made; whoever asks for one

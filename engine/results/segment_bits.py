@@ -130,12 +130,12 @@ class DenseBlock:
 
 
 class ListBlock:
-    """lists: of each word."""
+    """A block that keeps the rows of each place. lists: the row lists of each word."""
 
     __slots__ = ("lists",)
 
     def __init__(self, lists: Sequence[RowLists] = ()) -> None:
-        """lists: of the first words; no row matches in the others."""
+        """lists: those of the first words; no row matches in the others."""
         self.lists = [*lists, *[RowLists.empty()] * (CHUNK_WORDS - len(lists))]
 
 
@@ -240,7 +240,7 @@ class SegmentBits:
         return int(chunks.count_bit(block.at, block.used, self._pool.rows, place & 511, first, last))
 
     def counts(self, n: int, places: int) -> Int64Array:
-        """int64[places]: of the first n rows how many match in each place. O(words * n + matches)."""
+        """int64[places]: how many of the first n rows match in each place. O(words * n + matches)."""
         found = np.zeros(-(-places // 64) * 64, np.int64)
         for word in range(len(found) // 64):
             block = self._block(word >> 3)

@@ -1,6 +1,6 @@
 """Rows that were told with the instants at which they will leave, and the cells that each is in.
 
-Of a row its id and its exit are kept, no values. When it leaves is seen from its exit, by a buffer
+A row is kept as its id and its exit, without values. A buffer finds the rows that leave by their exits
 (:mod:`engine.dataflow.buffers`). Cost: that of the buffer, and O(1) a row and cell.
 """
 

@@ -29,7 +29,7 @@ class CopyCounts:
         self._has_room = len(self._words.types) % NULL_BITS <= OWNER_SHIFT
         """Whether the last word of a row has room for whose it is; else that is a word of its own."""
         self._table = WordTable(self._words.width + (not self._has_room), capacities)
-        """Ids of tuples: the words of a row, with its owner."""
+        """Gives ids to tuples: the words of a row with its owner."""
         self._counts: Int64Array = np.zeros(self._table.capacity, np.int64)
         self._numbers: Numbers[str] = Numbers()
 

@@ -1,8 +1,8 @@
 """The rows of a stream in the order of time, by key: one store for windows of all sizes.
 
-Of a row its ordinal, its instant, its key and the set of columns that accept it are kept, no values. Rows
-come at the end and go at the beginning, when the widest window has left them; what they leave behind is taken
-up when half of the room is empty. Cost: O(1) a row, amortised.
+A row is kept as its ordinal, its instant, its key and the set of columns that accept it, without values. Rows
+come at the end and go at the beginning, when the widest window has left them; the store is compacted when
+half of its room is empty. Cost: O(1) a row, amortised.
 """
 
 from __future__ import annotations

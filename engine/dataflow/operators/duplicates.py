@@ -207,6 +207,6 @@ class DuplicatesNode(ByCell):
 
 
 def _ids(delta: Delta) -> Int64Array:
-    """int64[pairs, w + 1]: of each row for each of its columns, with that."""
+    """int64[pairs, w + 1]: an id for each pair of a row and a column: the row's id, and the column."""
     ids = np.repeat(delta.ids_of(), delta.counts(), axis=0)
     return np.hstack([ids, delta.owners.astype(np.int64).reshape(-1, 1)])

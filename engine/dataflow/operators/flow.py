@@ -1,10 +1,10 @@
 """What has no operator of its own: the first stages of one query, worked out from the rows of the sources
 (:mod:`engine.changes.instants`), or its scan alone where its windows depend on its predicate.
 
-Cost: of stages an evaluation for each instant at which a row of a scan comes or goes, of a scan that of
-:mod:`engine.changes.scans`, on transitions that may concern the query; nothing is kept. Of a stream of a
-subquery that of the subquery's changes, and the elements that its window holds, which are kept; where
-retention takes what they are made of, an evaluation for each instant.
+Cost, on transitions that may concern the query: stages take an evaluation for each instant at which a row of
+a scan comes or goes, a scan alone takes what :mod:`engine.changes.scans` says; nothing is kept. A stream of a
+subquery takes what the subquery's changes take, and the elements that its window holds are kept; where
+retention takes the rows that they are made of, it takes an evaluation for each instant.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """INTERSECT ALL and EXCEPT ALL over rows whose exits are foretold, which foretell their own as far as can be.
 
-Of rows their ids, exits and cells are kept, no values. A pair of INTERSECT ALL is there until the earlier
-exit of both rows, unless one of them leaves before its time. A row of EXCEPT ALL leaves with its own exit, or
-before it, when a right row takes it away: what negation is about. Expiry follows the instants of the turn.
+Rows are kept as their ids, exits and cells, without values. A pair of INTERSECT ALL is there until the
+earlier exit of both rows, unless one of them leaves before its time. A row of EXCEPT ALL leaves with its own
+exit, or before it, when a right row takes it away: what negation is about. Expiry follows the instants of the
+turn.
 
 Cost: O(1) a row and column, amortised, and that of the buffers.
 """

@@ -2,8 +2,8 @@
 
 The rows of both inputs are kept by key (:mod:`engine.dataflow.arrangements.keyed_rows`), those of all
 queries of a shape together. A column is a pair of columns, one of each input: a pair of rows belongs to it
-where both rows do. Of a turn the rows that move meet all that are there, on the left first; those of the
-right then meet the ones that stay.
+where both rows do. On a turn the left rows that move meet all right rows that are there; then the right rows
+that move meet the left rows that stay.
 
 Cost: O(rows that move + their partners), and the condition for each pair.
 """

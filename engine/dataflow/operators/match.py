@@ -1,6 +1,6 @@
 """Joins in which it matters whether a row has a partner: outer joins, IN and EXISTS, and their negations.
 
-Whether a row has one changes while its partners enter and leave, for each column by itself. Of a turn the
+Whether a row has one changes while its partners enter and leave, for each column by itself. On a turn the
 rows that move, and those whose partners do, are looked at with all partners that they have: each life is cut
 where the first partner enters and the last one leaves.
 

@@ -1,7 +1,7 @@
 """Groups that are over by the constraints of a stream: their state goes, and what was told of them stays.
 
-Of a group that is not over the ordinals of its rows are kept beside its state, for the stream has to hold
-these rows as long as state may be made anew of them.
+A group that is not over keeps the ordinals of its rows beside its state, for the stream has to hold these
+rows as long as state may be made anew of them.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ class LeftRowsNode(ComparedNode):
         self._forget_cells()
         self._kept: _Kept | None = None
         self._entries = PairTable(self.settings.capacities)
-        """Entries: ids of pairs of a row's slot and its column."""
+        """Gives an id, the entry, to each pair of a row's slot and its column."""
         self._records = 1
         self._held = no_chains(self._cells.capacity)
 

@@ -1,12 +1,12 @@
 """Joins of two streams by windows of many sizes, from one store a stream (STREAM, CIDR 2003, section 3.2).
 
 Windows that end at NOW differ in when rows leave them, so a row is kept once, as long as the widest holds it,
-and a column is a pair of columns of the inputs with the sizes of its two windows. Of a turn
+and a column is a pair of columns of the inputs with the sizes of its two windows. On a turn
 
     rows that enter      meet the partners that are there at its end, for the columns whose windows hold both
     each pair of sizes   has a range of rows a side that leave, whose pairs end for the columns of these sizes
 
-so that no exit is sent through the graph: of a row without partners a window costs a look at its key. A pair
+so that no exit is sent through the graph: a row without partners costs each window a look at its key. A pair
 may end for one column and stay for others, so pairs have no ids.
 
 Cost: O(rows that enter + rows that leave times sizes + pairs that enter or end).

@@ -173,7 +173,7 @@ def _overs(far: _Made, keys: _Keys) -> Iterator[ClosedKeys]:
 
 
 def _over(stream: Stream, clustered: Clustered, names: tuple[str, ...]) -> ClosedKeys:
-    """names: of the columns, in the order of keys."""
+    """Returns when keys of a clustered stream are closed. names: its columns, in the order of the keys."""
     places = [stream.schema.index(name) for name in names]
     found = tuple(place for place in places if place is not None)
     return ClosedKeys(stream.name, found, names, clustered.within_rows)

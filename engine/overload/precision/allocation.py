@@ -496,7 +496,9 @@ def proportional(problem: Problem) -> Allocation:
 
 
 def _filled_evenly(part: Part, level: float) -> FloatArray:
-    """level: of the most that one entity can use, in (0, 1]."""
+    """Gives all entities of a part as much, float64[variables]. level: as a share, in (0, 1], of the most
+    that one entity can use.
+    """
     costs = np.maximum(part.bytes + part.cpu_ns, 1e-300)
     copies = np.array([len(names) for names in part.entities], np.float64)
     return np.clip(level * copies / costs, part.low, part.high)

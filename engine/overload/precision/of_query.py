@@ -108,8 +108,8 @@ WHOLE = Table.linear(1.0)
 
 @dataclass(frozen=True, slots=True)
 class QueryShape:
-    """steps: of the scan, then of each stage, what leaves it. knobs: what each slot is. A rate that is
-    no slot counts as whole.
+    """What a query gives by the shares that its scans are given. steps: what leaves the scan, then what
+    leaves each stage. knobs: what each slot is; a rate that is no slot counts as whole.
     """
 
     steps: tuple[Node, ...]
@@ -279,7 +279,7 @@ class _Builder:
                 assert kind != "union"
                 right = self.steps(inner)[-1]
                 mine, others = rate_at_random(found.left), rate_at_random(found.right)
-                # Of the values that the right side may have, it lacks those of which no row happens to be.
+                # The right side lacks those of its possible values that no row happens to have.
                 shared = min(1.0, found.shared / -math.expm1(-others))
                 return BagCompared(kind, below, right, mine, others, shared)
             case SetOperation("intersect", inner):

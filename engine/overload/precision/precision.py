@@ -17,7 +17,7 @@ FloatArray = npt.NDArray[np.float64]
 class Precision:
     """fp: wrong rows by rows given; fn: missing rows by rows due. float64[points], in [0, 1].
 
-    Of an operator they are what it gives on exact inputs.
+    The precision of an operator is the precision of what it gives on exact inputs.
     """
 
     fp: FloatArray

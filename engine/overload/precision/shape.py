@@ -30,7 +30,7 @@ that come to it or leave it."""
 class Flow:
     """What leaves an operator."""
 
-    # Of the answer: the rows that are there at a time.
+    # The precision of the answer, which is the rows that are there at a time.
     precision: Precision
     # float64[points]: the share of its rows that samples keep, which is known and has no bias, and is part of
     # ``precision.fn`` too.
@@ -437,7 +437,7 @@ class Aggregated:
         error = np.zeros(points)
         told = self.sums or self.mean_spread > 0.0
         if self.sums or not told:
-            # Of the rows that are left by other means than samples, which are ``present`` of those due.
+            # The share of rows that other losses than samples leave: ``present`` of those due.
             left = np.clip(present, 0.0, 1.0)
             variance = np.maximum(left, 1e-12) * resources.sum_variance(kept, self.spread)
             variance = variance + left * (1.0 - left) * self.scatter

@@ -1,6 +1,6 @@
 """How a budget is split over parts that nothing connects: by marginal loss per unit of it.
 
-Of each part some solved points are known: cost, loss, and slope (what one more unit saves). Between the
+Some solved points of each part are known: cost, loss, and slope (what one more unit saves). Between the
 vertices of their lower convex hull the slope is taken to fall evenly from the one to the other, where the
 slopes fit the chord, and to be that of the chord elsewhere. The budget is split so that no unit would save
 more in another part. Cost: O(points log points + 60 * segments).
