@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable
 
 END_S = 3.0
-"""So long an orderly end may take; then the kernel ends the process, even one that is busy."""
+"""Longest that an orderly end may take; then the kernel ends the process, even one that is busy."""
 
 
 def watch(supervisor_fd: int, noticed: Callable[[], object]) -> None:

@@ -31,7 +31,7 @@ def decoded_batch(stream: Stream, records: pa.RecordBatch, append_ms: str) -> De
 
 
 def heartbeats_of(records: pa.RecordBatch) -> Heartbeats:
-    """Those among records with a column headers, which is NULL or a list of (key, value)."""
+    """The heartbeats among records with a column headers, which is NULL or a list of (key, value)."""
     column = records.column("headers")
     names = column.flatten().field("key")
     if not pc.any(pc.equal(names, HEADER_HEARTBEAT)).as_py():

@@ -54,7 +54,7 @@ DEPTH_MAX = 64
 CAREFUL_RECORDS = 128
 """Pieces of at most so many records are read one by one when they can't be read at once."""
 LAYOUTS_MAX = 8
-"""So many ways to spell the columns are read at once in a batch; records of others one by one."""
+"""Ways to spell the columns that are read at once in a batch; records of other ways are read one by one."""
 SCHEMA_ID_BYTES = 5
 WIRE_FORMAT = (
     "looks like Avro, or another of a schema registry's wire formats (the value begins with byte 0 and a "
@@ -376,7 +376,7 @@ def _reading_schema(stream: Stream, layout: Layout, first: bytes) -> pa.Schema:
 
 
 def _as_declared(type_: Type, array: pa.Array) -> pa.Array:
-    """From the type it was read as to the declared one."""
+    """Cast an array from the type it was read as to the declared one."""
     if type_.kind in (Kind.DATE, Kind.DECIMAL):
         return pc.cast(array, type_.arrow)
     if type_.kind is Kind.TIMESTAMP:

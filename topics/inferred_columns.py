@@ -161,7 +161,7 @@ def infer(member: str, name: str, seen: Observed) -> InferredColumn | LeftOut:
 
 
 def _types(member: str, seen: Observed) -> list[Type]:
-    """Those to try, the narrowest first."""
+    """The types to try, the narrowest first."""
     values = [value for value, _ in seen.values]
     types = [BOOLEAN]
     if any(isinstance(value, str) and not isinstance(value, Number) for value in values):

@@ -73,9 +73,9 @@ allotments and no records that were shed, and it took the answers of paused quer
 no grants of work."""
 READ_TIMEOUT_S = 30.0
 SCANNED_STEPS = 20_000
-"""So many steps are read through rather than searched."""
+"""Steps that are read through rather than searched."""
 TAIL_OFFSETS = 64
-"""So many offsets from the end the last step is looked for first; markers of transactions are among them."""
+"""Offsets from the end where the last step is looked for first; markers of transactions are among them."""
 
 
 class JournalUnreadable(TureenError):

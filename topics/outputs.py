@@ -126,7 +126,7 @@ class _Topic:
 
 
 class Outputs:
-    """Those of one process."""
+    """Knows where the queries of one process write, and makes the topics and schemas for that."""
 
     def __init__(self, settings: OutputSettings, admin: Admin) -> None:
         """Raises SettingsError."""

@@ -270,7 +270,7 @@ def codes_of_rows(keys: pa.Table) -> Int64Array:
 
 
 def _places(changes: Changes, rows: Int64Array) -> Int64Array:
-    """Whose the rows are, as places in ``query_ids``."""
+    """The owners of the rows, as places in ``query_ids``."""
     return np.searchsorted(changes.starts, rows, side="right") - 1
 
 

@@ -49,7 +49,7 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class Owners:
-    """Whose n records are. query_ids: of those who have some. places: int32[n], into query_ids."""
+    """The owners of n records. query_ids: the queries that have some. places: int32[n], into query_ids."""
 
     query_ids: Sequence[str]
     places: Int32Array

@@ -38,7 +38,7 @@ class TopicWatch:
         self.hurry = False
 
     def gone(self, topics: Iterable[str]) -> list[TopicMissing]:
-        """Those of the topics that are not there any more; never blocks."""
+        """Find those of the topics that are not there any more; never blocks."""
         now = time.monotonic()
         gone: list[TopicMissing] = []
         if self._pending:

@@ -65,7 +65,7 @@ class Open:
     path: str
     params: dict[str, str | int]
     read_s: float
-    """So long nothing may come."""
+    """Longest, in seconds, that nothing may come."""
 
 
 class Read:

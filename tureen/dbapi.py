@@ -239,7 +239,7 @@ class Cursor:
         return next(iter(self.fetchmany(1)), None)
 
     def fetchmany(self, size: int | None = None) -> list[Row]:
-        """So many rows more, ``arraysize`` by default; fewer where there are no more."""
+        """The next ``size`` rows, ``arraysize`` by default; fewer where there are no more."""
         self._open()
         if self._rows is None or self.rownumber is None:
             raise InterfaceError("there are no rows: execute a SELECT first")

@@ -31,10 +31,10 @@ from tureen.facts import error_from
 
 ATTEMPTS = 4
 PAUSE_S = 0.15
-"""Between attempts, doubled each time: about a second in all."""
+"""Seconds between attempts, doubled each time: about a second in all."""
 
 BROKER_WAIT_S = 15.0
-"""So long the broker itself waits for the outcome of a write; then it says PENDING."""
+"""How long the broker itself waits for the outcome of a write; then it says PENDING."""
 
 _LOOPBACK = {"127.0.0.1", "localhost", "::1"}
 _ADDRESS_HINT = "write it like http://127.0.0.1:8080"
@@ -110,7 +110,7 @@ class Heard:
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """So many seconds before the talk goes on."""
+    """The talk goes on after ``seconds``."""
 
     seconds: float
 

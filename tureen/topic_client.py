@@ -54,7 +54,7 @@ PUBLISHED = "PUBLISHED"
 REPLY_RETENTION_MS = 3_600_000
 METADATA_TIMEOUT_S = 10.0
 CONFIRMED_S = 4.0
-"""So long Kafka may take to confirm a single record."""
+"""How long Kafka may take to confirm a single record."""
 POLLED_AT_ONCE = 2_000
 SERVED_HINT = "it is created at the start of `tureen serve`, or of a scale-out"
 UNCHANGED_AFTER_S = 2.0

@@ -52,7 +52,7 @@ class Uses:
     found: tuple[Use, ...]
 
     def of_kind(self, kind: str | None) -> tuple[Use, ...]:
-        """Those of a kind; None: of all but queries, that they share."""
+        """The uses of entities of a kind; None: of all entities but queries, which queries share."""
         return tuple(one for one in self.found if (one.kind == kind if kind else one.kind != "query"))
 
 

@@ -104,7 +104,7 @@ class _History:
 
 
 class Backfills:
-    """Reads the history that the streams of one shard lack from the archive, and makes steps of it."""
+    """Reads the history that the streams of one shard lack from the archive, and gives it as steps."""
 
     def __init__(self, number: int, settings: Settings, shelf: Shelf, wake: Callable[[], None]) -> None:
         """wake: called from another thread when a piece is there."""

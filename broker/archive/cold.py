@@ -74,7 +74,7 @@ class _Budget:
             )
 
     def expect(self, rows: int) -> None:
-        """So many more are about to come. Raises LimitExceeded."""
+        """Check that ``rows`` more may come. Raises LimitExceeded."""
         allowed = self._settings.archive_rows_max
         if self.rows + rows > allowed:
             hint = "narrow the windows, or ask for a later instant"

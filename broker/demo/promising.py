@@ -30,7 +30,7 @@ UNITS_PER_S = 300
 """Far fewer than flights come a second."""
 WHOLE_MAX_S = 30.0
 EXACT_S = 3.0
-"""So long the screen has the exact answer at the end."""
+"""Seconds for which the screen has the exact answer at the end."""
 
 
 def _day(stream: Replayed, now_ms: int) -> pa.Table:

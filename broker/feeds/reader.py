@@ -97,7 +97,7 @@ class Reader:
         return answer
 
     def rows(self, answer: Answer) -> pa.Table:
-        """Those that a feed begins with."""
+        """The rows that a feed begins with."""
         return answer.table.slice(0, 0) if self._memory.operator == "dstream" else answer.table
 
     def resume(self, since: str) -> None:

@@ -29,7 +29,7 @@ HEAD_BYTES_MAX = 64 * 1024
 """Most bytes that a request may have besides its body; the parser itself would take any number."""
 
 READ_S = 0.05
-"""In so long the event loop has read what had come before."""
+"""Seconds in which the event loop has read what had come before."""
 
 AtOnce = Callable[[Scope], Response | None]
 """An answer that needs no waiting; None where the application is to be asked."""
@@ -188,7 +188,7 @@ class Connection(HttpToolsProtocol):
         self._in_flight.waiting.add(self)
 
     def release(self, size: int) -> None:
-        """So many bytes of a body are worked off."""
+        """Note that ``size`` bytes of a body are worked off."""
         size = min(size, self._held)
         self._held -= size
         self._in_flight.bytes -= size

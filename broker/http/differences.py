@@ -133,7 +133,7 @@ class Differences:
 
 
 def _latest(*answers: Answer) -> int | None:
-    """From when on both are complete; None: they are."""
+    """From when on both answers are complete; None: they are complete."""
     return max((one.complete_from_ms for one in answers if one.complete_from_ms is not None), default=None)
 
 

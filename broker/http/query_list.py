@@ -18,9 +18,9 @@ PAGE_MAX = 1_000
 SEARCH_MAX = 1_000
 WORDS_MAX = 16
 MADE_MAX, MADE_BYTES_MAX = 32, 1 << 18
-"""So many answers, of so many bytes, are kept for those who ask for the same."""
+"""Most answers that are kept for those who ask for the same, and most bytes of each."""
 TOGETHER = 50
-"""So many queries are looked up before the event loop does something else."""
+"""Queries that are looked up before the event loop does something else."""
 
 
 class QueryLists:

@@ -9,7 +9,9 @@ from broker.settings import Settings
 from broker.worker.node import Node
 
 TOPICS_MAX = 2_000
-"""So many are listed, the first by name; Kafka is asked for the offsets of all their partitions at once."""
+"""Most topics that are listed, the first by name; Kafka is asked for the offsets of all their partitions at
+once.
+"""
 
 
 class TopicList:

@@ -270,7 +270,7 @@ class _Way:
         return _stage("read", ids, f"step {took.position} took it", is_read=True, **facts)
 
     def decoded_as(self) -> Stage:
-        """Its columns, or why it has none."""
+        """The record's columns, or why it has none."""
         ids, decoded = self._ids[:1], self._decoded
         if decoded is not None and decoded.heartbeats:
             (below,) = decoded.heartbeats.values()

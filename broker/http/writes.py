@@ -43,7 +43,7 @@ Answer = tuple[int, dict[str, Any]]
 
 PARTS_AT_WORK = 2
 READ_AHEAD_BYTES = 1024 * 1024
-"""Bytes of a body of many registrations that wait, about, besides the parts that are worked off."""
+"""About how many bytes of a body of many registrations wait, besides the parts that are worked off."""
 
 log = logs.get()
 

@@ -35,6 +35,6 @@ class Books:
         self.summaries = dict(engine.summaries)
 
     def forget(self, query_ids: Iterable[str]) -> None:
-        """These went, those of them that stood."""
+        """Forget queries that went, those of them that stood."""
         for query_id in query_ids:
             self.queries.pop(query_id, None)

@@ -19,7 +19,7 @@ from tureen.errors import ChangesBroken, InternalError
 
 
 class BrokenQueries:
-    """Those of all shards."""
+    """The queries of all shards that a defect ended or whose changes cannot be told."""
 
     def __init__(self, directory: Directory, shards: Shards, hosting: Hosting, outputs: Outputs) -> None:
         self._directory = directory

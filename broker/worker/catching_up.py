@@ -75,7 +75,7 @@ class CatchUps:
 
 
 def _told(view: View, name: SourceName, held: _Held | None) -> CatchingUp | None:
-    """Tell how far a source has caught up; None: it has caught up."""
+    """Tell how far a source is with catching up; None: it has caught up."""
     source = view.source(name)
     if source is None or held is None:
         return CatchingUp(name, 0, None, 0)

@@ -52,8 +52,8 @@ STAY = Consequence("answers_stay", "No answer changes.")
 
 
 def together(found: Mapping[str, tuple[Consequence, ...]]) -> list[dict[str, Any]]:
-    """Those of several attributes, each once. What says that answers stay goes where another says that they
-    do not; bytes are summed.
+    """Merge the consequences of edits of several attributes, each once. What says that answers stay goes
+    where another says that they do not; bytes are summed.
     """
     every = [one for each in found.values() for one in each]
     codes = {one.code for one in every}

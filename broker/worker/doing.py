@@ -22,7 +22,7 @@ TRANSACTION = "it waits for Kafka to take a transaction"
 SAVING = "it writes its store"
 ANSWERING = "it answers a question of a request"
 NAMED_MAX = 3
-"""So many queries of one step are named."""
+"""Most queries of one step that are named."""
 
 
 def doing(body: Body) -> str:

@@ -32,13 +32,13 @@ from tureen.errors import ChangesBroken, InternalError, LimitExceeded, TureenErr
 from tureen.protocol import TopicNames
 
 LOGGED_MAX = 100
-"""So many queries that one defect ended are named in the log."""
+"""Most queries that the log names of those that one defect ended."""
 
 log = logs.get()
 
 
 class _Broken(Exception):
-    """These cannot be told."""
+    """The changes of these queries cannot be told."""
 
     def __init__(self, query_ids: Iterable[str], reason: TureenError) -> None:
         self.query_ids = tuple(query_ids)
@@ -196,13 +196,15 @@ class Emission:
         return records
 
     def refused(self, topics: Mapping[str, TureenError], pending: Pending) -> tuple[str, ...]:
-        """Those who write to these topics, which refuse it: they emit no more."""
+        """End the emission of queries that write to these topics, which refuse it; return which queries those
+        are.
+        """
         reasons = {name: topics[to.topic] for name, to in self._to.items() if to.topic in topics}
         waiting = {one.query_id: topics[one.to.topic] for one in pending if one.to.topic in topics}
         return self._break(waiting | reasons)
 
     def give_up(self, reasons: Mapping[str, Exception]) -> tuple[str, ...]:
-        """These emit no more."""
+        """End the emission of these queries; return them."""
         return self._break(reasons)
 
     def _break(self, reasons: Mapping[str, Exception]) -> tuple[str, ...]:

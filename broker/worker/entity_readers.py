@@ -31,7 +31,7 @@ def readers_of(reading: Reading, id_: str) -> list[str]:
 
 
 def reached_from(reading: Reading, source: str, among: Collection[str]) -> set[str]:
-    """Those of some entities that read the Query SteM of a source, themselves or by others."""
+    """Find the entities, among some, that read the Query SteM of a source, themselves or by others."""
     found: set[str] = set()
     for number, report in reading.reports.items():
         readers: dict[str, list[str]] = {}

@@ -29,7 +29,9 @@ MS = 1_000_000
 SAVED_STEPS = 4
 """Full grants that may be saved up from the share of time that input leaves."""
 RISE = 0.2
-"""How fast the measured free time between transactions rises, as a share a transaction; it falls at once."""
+"""Share of a rise in the free time between transactions that is taken over at once; a fall is taken over
+whole.
+"""
 RECORDS_PART = 0.5
 """Share of the free time that steps of records have; heartbeats have the rest, behind the rows' answers."""
 LINGER_S_MIN = 0.005

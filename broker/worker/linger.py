@@ -10,7 +10,7 @@ Pure: clocks are passed in. O(1).
 from __future__ import annotations
 
 ROWS_MAX = 1_024
-"""From so many rows on a transaction costs less than they do."""
+"""Least rows for which a transaction costs less than the rows do."""
 
 
 class Linger:
@@ -21,7 +21,7 @@ class Linger:
         self._until_s = 0.0
 
     def took(self, rows: int, began_s: float, *, lagging: bool) -> None:
-        """So many rows were taken up; lagging: more wait."""
+        """Note that rows were taken up. lagging: more wait."""
         self._until_s = began_s + self._linger_s if 0 < rows < ROWS_MAX and not lagging else 0.0
 
     def left_s(self, now_s: float) -> float:

@@ -98,7 +98,7 @@ def held_bytes() -> int:
 
 
 class Memory:
-    """One of a worker."""
+    """Watches how much memory a worker uses, and tells the level."""
 
     def __init__(
         self,

@@ -113,7 +113,7 @@ class TolerantQueries:
         self._ids: dict[str, None] = {}
 
     def of(self, shown: ShownQueries) -> list[StandingQuery]:
-        """Those of now. O(parts of the map + queries of parts that were changed + these)."""
+        """List the tolerant queries of now. O(parts of the map + queries of parts that changed + these)."""
         for query in shown.changed_since(self._shown):
             if query.is_tolerant:
                 self._ids[query.query_id] = None

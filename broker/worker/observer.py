@@ -23,7 +23,7 @@ STALE_S = 25.0
 
 
 class Observer:
-    """One of a worker. Used on the event loop."""
+    """Observes a worker. Used on the event loop."""
 
     def __init__(self, node: Node, metrics: Metrics, entities: Entities) -> None:
         self.history = History()

@@ -37,7 +37,7 @@ NONE: Mapping[str, Any] = {}
 
 
 def given(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Without those that are null: they have their defaults."""
+    """The options without those that are null: they have their defaults."""
     return {name: value for name, value in options.items() if value is not None}
 
 

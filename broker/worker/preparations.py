@@ -128,11 +128,11 @@ class Preparations:
         return [group for group in groups if group]
 
     def begin(self, commands: Sequence[ShardCommand]) -> None:
-        """These are carried out now."""
+        """Note that these commands are carried out now."""
         self._trials.begin(one for one in commands if self._comes(one))
 
     def done(self, commands: Sequence[ShardCommand]) -> None:
-        """They are carried out."""
+        """Note that these commands were carried out."""
         for one in commands:
             if one.kind == "register":
                 self._dismiss(one.name)

@@ -28,7 +28,7 @@ AUTO = "auto"
 TOLERANCES = ("max_", "paused")
 """Options that begin so decide what an answer is."""
 PREFERENCES = {"fade", "priority"}
-"""Those of a preference do, while work is left."""
+"""Options of a preference, which decide what an answer is while work is left."""
 
 
 def query_attributes(

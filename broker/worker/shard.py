@@ -88,7 +88,7 @@ from tureen.errors import (
 State = Literal["recovering", "held", "live", "failed", "fenced", "stopped"]
 
 MODULE = "shard"
-"""Its id as an entity, behind its number."""
+"""Name of a shard as an entity, behind the shard's number."""
 PREFERENCE_WORK = "preference_work_per_s_max"
 """The attribute, and the setting that it begins with."""
 

@@ -12,7 +12,7 @@ from topics.shared import SharedConsumers
 
 
 class SharedReading:
-    """One of a worker. Used from any thread."""
+    """Reads topics for all shards of a worker. Used from any thread."""
 
     def __init__(
         self, settings: Settings, kafka: Mapping[str, str], admin: Admin, fetched_kbytes: int

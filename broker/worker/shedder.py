@@ -63,7 +63,7 @@ class Shedder:
         self._order = order
         self._streams: dict[SourceName, _Stream] = {}
         self._busy: set[SourceName] = set()
-        """Those that had records lately."""
+        """Streams that had records lately."""
         self._looked_s: float | None = None
 
     def look(self, engine: Engine, backlogs: Mapping[SourceName, int], now_s: float) -> None:

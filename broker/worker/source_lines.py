@@ -15,7 +15,7 @@ from engine.model.answer import SourceInfo
 from engine.model.source import SourceName
 
 SOURCES_MAX = 200
-"""So many are told of, the first by name."""
+"""Most sources that are told of: the first by name."""
 COUNTED = ("records", "late", "dead_letters")
 
 

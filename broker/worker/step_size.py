@@ -14,7 +14,7 @@ ROWS_MIN = 64
 RECORDS_MIN = 500
 """A transaction may always write so many records."""
 RECORDS_FIRST = 10_000
-"""So many, before it is known how long writing takes."""
+"""Records that a transaction may write before it is known how long writing takes."""
 
 
 class TransactionSize:

@@ -56,7 +56,7 @@ from topics.sizes import RECORD_OVERHEAD_BYTES
 from tureen.errors import ChangesBroken, InternalError, TureenError
 
 WAITING_FACTOR = 2
-"""How many times ``changes_max`` the changes of all queries may wait before nothing more is taken up."""
+"""How many times ``changes_max`` changes of all queries may wait before nothing more is taken up."""
 PIECE_ROWS = 4_096
 """Changes of one query that are encoded at once; others that wait have their turn."""
 PIECES_MAX = 1_000

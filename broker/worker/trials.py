@@ -25,7 +25,7 @@ TRIED_MAX = 2
 
 
 class Trials:
-    """Knows how many workers died over each registration of one shard, from a file of the shard's."""
+    """Notes in a file what one shard is at work on, and counts the workers that died over a registration."""
 
     def __init__(self, path: Path) -> None:
         """Read what the worker before left."""

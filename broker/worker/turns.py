@@ -49,7 +49,7 @@ class Turns:
         self._offered: set[str] = set()
         """Streams of which something may stand in the scheduler."""
         self._streams: dict[str, None] = {}
-        """Those that ever had something."""
+        """Streams that ever had something."""
         self._number = 0
 
     def begin(self, engine: Engine, ready: Iterable[str]) -> None:
@@ -63,7 +63,7 @@ class Turns:
         self._offered.clear()
 
     def offer(self, engine: Engine, stream: str, rows: int, nbytes: int, now_ns: int) -> None:
-        """So much waits of a stream, and may be taken."""
+        """Note that so much waits of a stream, and may be taken."""
         if stream not in self._came:
             self._number += 1
             self._came[stream] = self._number, now_ns

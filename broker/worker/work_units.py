@@ -20,7 +20,7 @@ OUTLIER, MEMORY_OF_OTHERS = 4.0, 0.05
 before: times have changed.
 """
 GROWTH = 2.0
-"""From one grant to the next the units grow by this factor at most."""
+"""Factor by which the units grow from one grant to the next, at most."""
 BURST_S = 0.25
 """The work that a limit allows in this time may be done at once, and at least a unit."""
 
@@ -104,7 +104,7 @@ class WorkLimit:
         self._units = 0.0
 
     def set(self, per_s_max: int | None, now_ns: int) -> None:
-        """Another limit from now on; what the last one left is forfeited."""
+        """Set another limit from now on; what the last one left is forfeited."""
         self.per_s_max = per_s_max
         self._ns, self._units = now_ns, 0.0
 
@@ -118,7 +118,7 @@ class WorkLimit:
         return self._units
 
     def spent(self, units: int) -> None:
-        """So many were done."""
+        """Note that ``units`` were done."""
         self._units -= units
 
     def wait_s(self, units: int, now_ns: int) -> float:

@@ -43,7 +43,7 @@ HOT_BIDDERS: Final = 3 / 4
 PEOPLE_ACTIVE: Final = 1_000
 AUCTIONS_IN_FLIGHT: Final = 100
 LEAD: Final = 10
-"""So many ids of people and auctions that do not exist yet are chosen as well."""
+"""How many ids of people and auctions that do not exist yet are chosen as well."""
 HOT_CHANNELS: Final = ("Google", "Facebook", "Baidu", "Apple")
 CHANNELS: Final = 10_000
 CHANNELS_WITH_ID: Final = 9 / 10

@@ -28,7 +28,7 @@ from storage.archive.errors import ArchiveVersionUnknown
 
 VERSION = 1
 COMMITS_LOOKED_AT = 20
-"""So many of the newest commits are united; more than can be on their way at once."""
+"""Newest commits that are united; more than can be on their way at once."""
 
 AFTER_A_GAP = 20
 """So many offsets behind records that are gone tell from when on nothing is missing. One would do, were it

@@ -15,7 +15,9 @@ LOOK_S = 0.1
 LINE_S = 2.0
 """Elsewhere than on a terminal, a line is written so often at most."""
 FOR_NOW_S = 45.0
-"""So long rows that were read are waited for, that NOW alone keeps back: more than the usual idle timeout."""
+"""How long rows are waited for that were read and that NOW alone keeps back: longer than the usual idle
+timeout.
+"""
 
 
 class Shows(Protocol):
@@ -44,7 +46,7 @@ def wait(query: Query) -> None:
 
 
 def _left(query: Query) -> list[CatchingUp]:
-    """Those that go on."""
+    """The sources that go on catching up."""
     return [one for one in query.status().catching_up if not one.lost]
 
 

@@ -32,7 +32,7 @@ from engine.stems.match_place import Place
 
 BLOCK = 4_096
 SEARCHED_MAX = 2_000
-"""So many characters of a text and its parameters are searched, and sorted by."""
+"""Most characters of a text and its parameters that are searched, and sorted by."""
 STATES = ("RUNNING", "PAUSED", "PENDING", "ERROR")
 MODES = ("auto", "none", "lazy", "eager")
 NO_SHARD = -1
@@ -133,8 +133,8 @@ class Columns:
         entries: Mapping[str, QueryEntry],
         standing: Mapping[int, Mapping[str, StandingQuery]],
     ) -> None:
-        """These have come, changed or gone. entries: as they are now; standing: by shard. O(names), and
-        O(BLOCK) for each block of which a row changes.
+        """Take in queries that have come, changed or gone. entries: as they are now; standing: by shard.
+        O(names), and O(BLOCK) for each block of which a row changes.
         """
         for name in names:
             entry = entries.get(name)
@@ -150,7 +150,7 @@ class Columns:
         self._search_again(entries)
 
     def update_standing(self, queries: Iterable[StandingQuery]) -> None:
-        """These stand so now."""
+        """Take in how these queries stand now."""
         for query in queries:
             row = self.rows.get(query.query_id)
             if row is not None:

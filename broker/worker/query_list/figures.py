@@ -44,7 +44,7 @@ class Figures:
     entered: Entered
 
     def of(self, row: int) -> dict[str, float | int | None]:
-        """Those of a row, as JSON has them."""
+        """The figures of a row, as JSON has them."""
         found: dict[str, float | int | None] = {}
         for name, values in self.values.items():
             value = float(values[row]) if row < len(values) else np.nan

@@ -26,9 +26,9 @@ Sort = Literal[
 ]
 Direction = Literal["asc", "desc"]
 ORDERED_MAX = 8_000_000
-"""So many places of all orders together, of 4 bytes."""
+"""Most places of all orders together, of 4 bytes each."""
 FOUND_MAX = 16
-"""So many searches are remembered until a query comes, goes or changes."""
+"""Most searches that are remembered until a query comes, goes or changes."""
 
 
 @dataclass(frozen=True, slots=True)
