@@ -68,7 +68,7 @@ class Less:
 def less_of(query: Query, streams: Streams, allotment: Allotment) -> Less:
     """What stands for a query that is given this. streams: that it reads. O(size of the query).
 
-    The allotment must be one that fits (:func:`engine.overload.allowed.require_allowed`).
+    The allotment must be one that fits (:func:`engine.overload.room.require_room`).
     """
     builder = _Builder(streams, iter(allotment.scans))
     less = builder.query(query)[0]

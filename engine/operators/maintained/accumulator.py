@@ -42,7 +42,7 @@ class Accumulator:
         return tuple(np.full((*shape, partials.SLOTS), value, dtype) for dtype, value in self.empty)
 
     def prepared(self, operands: Operands) -> tuple[Accumulator, tuple[npt.NDArray[Any], ...]]:
-        """As :meth:`.DoubleSums.prepared`: any values fit."""
+        """As :meth:`engine.operators.maintained.doubles.DoubleSums.prepared`: any values fit."""
         return self, self.prepare(operands)
 
 
