@@ -48,6 +48,10 @@ from topics.consumer import Range
 from topics.letters import forwarded
 from tureen.errors import HeartbeatRefused, KafkaUnavailable
 
+TURNS_S = 0.25
+"""A stream has a further step in a transaction only so long after its begin: where steps take long, those of
+other streams come first.
+"""
 REST_MS = 1_000
 """A shard with nothing to do looks so often whether there is something after all."""
 
@@ -146,6 +150,7 @@ class Ingestion:
         scheduler = self._steps.engine.scheduler
         taken: Counter[SourceName] = Counter()
         by_name = {one.stream.name: one for one in ready}
+        until_s = time.monotonic() + TURNS_S
         for stream in by_name.values():
             self._offer(stream)
         while (name := self._turns.next(scheduler, time.perf_counter_ns())) is not None:
@@ -153,7 +158,7 @@ class Ingestion:
                 break
             stream = by_name[SourceName(name)]
             taken[stream.stream.name] += self._from_one(stream, outgoing)
-            if taken[stream.stream.name] < share:
+            if taken[stream.stream.name] < share and time.monotonic() < until_s:
                 self._offer(stream)
         return taken.total()
 

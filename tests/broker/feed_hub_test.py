@@ -6,7 +6,6 @@ import asyncio
 import json
 from collections import Counter
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
@@ -14,6 +13,7 @@ import pytest
 from broker.feeds.hub import Hub
 from broker.feeds.memory import Memory
 from broker.feeds.reader import Piece, Reader
+from broker.worker.request_work import RequestWork
 from engine.model.step import StepResult
 from tests.engine.feed import Feed, ticks
 from tureen.errors import LimitExceeded, MustRefetch, TureenError
@@ -29,7 +29,7 @@ class Bridge:
         self.feed = Feed(sql, **feed)
         self.woken = 0
         self.hub = Hub(bytes_max, 60.0, self._wake)
-        self.pool = ThreadPoolExecutor(1)
+        self.work = RequestWork("feeds", 1, 64, "answer_ms_max", 60_000)
         self._done = len(self.feed.told)
 
     def _wake(self) -> None:
@@ -49,7 +49,7 @@ class Bridge:
         self.hub.committed(SHARD, self.feed.engine.view(), done, set(touched))
 
     def reader(self, memory: Memory) -> Reader:
-        return Reader(self.hub, memory, self.pool, 1_000, lambda sources: 0)
+        return Reader(self.hub, memory, self.work, 1_000, lambda sources: 0)
 
 
 def fold(answer: Counter[str], pieces: Iterable[Piece]) -> None:

@@ -127,7 +127,8 @@ def test_summaries_are_known_without_rows_and_where_another_query_is_refused(tmp
     assert {info.query_id for info in rowless.view().queries()} == {"preferring"}
     back = Engines(Limits(sql_bytes_max=120)).restored(store)
     assert {info.query_id for info in back.view().queries()} == {"preferring"}
-    assert back.summary_facts("keys") == feed.engine.summary_facts("keys")
+    found, expected = (engine.summary_facts("keys")["keys"] for engine in (back, feed.engine))
+    assert {**found, "bytes": 0} == {**expected, "bytes": 0}  # room for zones that went is not brought back
 
 
 def test_commands_about_summaries_make_steps_only_where_they_change_something() -> None:

@@ -153,7 +153,7 @@ def test_only_rows_that_raise_err(
     assert found == expected
 
 
-@pytest.mark.parametrize("raised", [SystemExit(3), GeneratorExit(), ValueError("no")])
+@pytest.mark.parametrize("raised", [SystemExit(3), KeyboardInterrupt(), GeneratorExit(), ValueError("no")])
 def test_whatever_is_raised_errs_its_row_alone(raised: BaseException) -> None:
     def call(x: int) -> int:
         if x == 2:

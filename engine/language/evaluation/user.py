@@ -72,9 +72,7 @@ def _run(
         else:
             found = [function.call(*row) for row in zip(*rows, strict=True)]
         results.append(_column(found, function.result))
-    except KeyboardInterrupt:
-        raise
-    except BaseException:  # noqa: BLE001  whatever a user's code raises; sys.exit() and panics of libraries too
+    except BaseException:  # noqa: BLE001  whatever a user's code raises; sys.exit(), KeyboardInterrupt, panics too
         if stop - start == 1:
             failed[start] = True
             results.append(_column([None], function.result))
