@@ -193,7 +193,6 @@ def test_a_registration_over_which_workers_died_is_tried_once_more_then_refused(
 ) -> None:
     handle = register(one, dear(name))["handle"]
     until(lambda: is_under_way(one, handle))
-    behind = register(one, dear(name, 1))["handle"]
     kill_worker(one)
     until(lambda: is_under_way(one, handle), what="it is tried once more")
     kill_worker(one)
@@ -201,7 +200,8 @@ def test_a_registration_over_which_workers_died_is_tried_once_more_then_refused(
     told = error(one, handle)
     assert (told["code"], "unregister" in told["hint"]) == ("registration_ends_worker", True)
 
-    # The one behind it goes on; a worker that dies over it once does it no harm.
+    # Others are prepared after it; a worker that dies over one once does it no harm.
+    behind = register(one, dear(name, 1))["handle"]
     until(lambda: is_under_way(one, behind))
     kill_worker(one)
     gate.open()

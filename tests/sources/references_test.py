@@ -165,7 +165,8 @@ def test_the_same_rows_lack_their_match_however_the_streams_are_read(
 
 def test_a_match_that_is_older_than_retain_is_not_known() -> None:
     fed = Fed(References(("n",), TARGET, ("id",), 0), retain_ms=10)
+    fed.put("f", [(0, 9, "a", None)])  # from now on it is known what its rows may still ask for
     fed.put("s", [(0, 0, "a", 1), (1, 5, "a", 2), (2, 15, "a", 3), (3, 17, "a", 4)])
-    fed.put("f", [(0, 10, "a", 1), (1, 11, "a", 1), (2, 15, "a", 2), (3, 16, "a", 2)])
+    fed.put("f", [(1, 10, "a", 1), (2, 11, "a", 1), (3, 15, "a", 2), (4, 16, "a", 2)])
     fed.flush()
-    assert fed.lacking() == [1, 3]
+    assert fed.lacking() == [2, 4]
