@@ -403,10 +403,14 @@ def show_lost(late: int, dead_letters: int, counted_from_ms: int | None) -> None
 
 
 def registered(query: Query) -> dict[str, Any]:
-    """What became of a registration, for ``--json``; ``error`` is there for one that is PENDING, ``output``
-    and ``lane`` where that was told."""
+    """What became of a registration, for ``--json``; ``error`` is there for one that is PENDING, ``output``,
+    ``lane`` and ``warnings`` where that was told."""
     told = {"handle": query.handle, "query_id": query.query_id, "state": query.state}
-    told |= {name: query.facts[name] for name in ("output", "lane") if query.facts.get(name) is not None}
+    told |= {
+        name: query.facts[name]
+        for name in ("output", "lane", "warnings")
+        if query.facts.get(name) is not None
+    }
     return told if query.error is None else {**told, "error": query.error.as_dict()}
 
 

@@ -85,6 +85,15 @@ class Counts:
     given: dict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
     """By stream whose rows were read: the places of columns that had a value."""
 
+    def forget(self, name: str) -> None:
+        """A stream is dropped: another of its name begins anew."""
+        of_streams = (
+            self.records, self.entered, self.late, self.dead_letters, self.violations, self.heartbeats,
+            self.bytes, self.shed, self.unread, self.given,
+        )  # fmt: skip
+        for counted in of_streams:
+            counted.pop(name, None)
+
     def read(self, name: str, batch: Batch) -> None:
         """Rows of a stream came. O(1) for columns that had values before."""
         if len(batch):

@@ -41,6 +41,11 @@ class QueryEntry:
     tried: int | None = None
 
     @property
+    def holds_sources(self) -> bool:
+        """Whether its sources cannot be dropped without it: it stands, or is worked out before it does."""
+        return self.shard is not None or (self.state == "PENDING" and self.tried is not None)
+
+    @property
     def said(self) -> str | None:
         """Equal for equal texts and parameters; None where there is no text."""
         return None if self.sql is None else said(self.sql, self.parameters)

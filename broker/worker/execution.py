@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from broker.internal import Outcome
 from broker.worker.books import Books
+from broker.worker.counts import Counts
 from broker.worker.emission import Emission
 from broker.worker.outbox import Outgoing
 from broker.worker.preparations import Preparations
@@ -33,6 +34,7 @@ class Execution:
         emission: Emission,
         saving: Saving,
         preparations: Preparations,
+        counts: Counts,
     ) -> None:
         self._books = books
         self._steps = steps
@@ -40,6 +42,7 @@ class Execution:
         self._emission = emission
         self._saving = saving
         self._preparations = preparations
+        self._counts = counts
 
     def carry_out(self, commands: Sequence[ShardCommand], outgoing: Outgoing) -> list[Outcome]:
         """Make the steps of some commands, in order; one outcome each. Raises Interrupted."""
@@ -114,3 +117,4 @@ class Execution:
             case "drop":
                 if isinstance(self._books.sources.pop(command.name), Stream):
                     self._streams.drop(SourceName(command.name))
+                    self._counts.forget(command.name)

@@ -23,7 +23,7 @@ STATES: tuple[State, ...] = ("RUNNING", "PAUSED", "PENDING", "ERROR")
 
 class QueryTable(MutableMapping[str, QueryEntry]):
     """by_state: how many there are of each state. by_shard: how many stand on each shard. readers: how many
-    that stand read a source or a view.
+    that stand, or are worked out before they do, read a source or a view.
     """
 
     def __init__(self) -> None:
@@ -80,6 +80,7 @@ class QueryTable(MutableMapping[str, QueryEntry]):
         self.by_state[entry.state] += by
         if entry.shard is not None:
             _add(self.by_shard, entry.shard, by)
+        if entry.holds_sources:
             for name in {*entry.sources, *entry.uses}:
                 _add(self.readers, name, by)
 

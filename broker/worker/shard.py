@@ -186,7 +186,13 @@ class Shard(threading.Thread):
         self._trials = Trials(settings.data_dir / "shards" / f"{number}.trials.json")
         self._preparations = Preparations(number, self._trials, self._books, pulse, self._inbox.wake)
         self._execution = Execution(
-            self._books, self._steps, self._streams, self._emission, self._saving, self._preparations
+            self._books,
+            self._steps,
+            self._streams,
+            self._emission,
+            self._saving,
+            self._preparations,
+            self.counts,
         )
         self._backfills = None if shelf is None else Backfills(number, settings, shelf, self._inbox.wake)
         self._ingestion = Ingestion(

@@ -90,3 +90,4 @@ def register(
                 console.show_json(console.registered(query))
             else:
                 console.show_handle(query, on_stdout=True, topics=topics)
+                console.show_warnings(query.facts.get("warnings") or ())

@@ -124,6 +124,7 @@ def run(client: Client, statement: str, answers: Answers, as_json: bool) -> None
             console.show_json(console.registered(query))
         else:
             console.show_handle(query, on_stdout=True)
+            console.show_warnings(query.facts.get("warnings") or ())
     elif is_query(console.about(statement)):
         _ask(client, statement, answers)
     else:

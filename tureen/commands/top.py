@@ -23,7 +23,7 @@ TEXT_CHARACTERS = 70
 
 
 @click.command()
-@click.option("--once", is_flag=True, help="Measure one interval, print it, and end.")
+@click.option("--once", is_flag=True, help="Measure one interval, print it, and end; so it is in a pipe.")
 @click.option(
     "--every",
     "every_s",
@@ -53,6 +53,7 @@ def top(
     """
     with console.client(url, token) as client:
         watched = _Watched(client)
+        once = once or not (as_json or console.out().is_terminal)  # nobody can look at a pipe again and again
         if as_json or once:
             while True:
                 found = watched.next(every_s)
