@@ -192,6 +192,14 @@ def test_a_session_from_stream_to_snapshot(broker: Broker, tmp_path: Path) -> No
     assert f"stream {name} is gone" in dropped.stderr
 
 
+def test_a_likely_mistake_is_told_when_a_query_is_registered(broker: Broker, trades: str) -> None:
+    given = "register", f"SELECT * FROM {trades} WHERE price = NULL"
+    told = tureen_(*given, broker=broker)
+    assert (told.exit_code, "IS NULL" in told.stderr) == (0, True)
+    (warning,) = json.loads(tureen_(*given, "--json", broker=broker).stdout)["warnings"]
+    assert warning["code"] == "null_comparison"
+
+
 def test_register_sets_options(broker: Broker, trades: str) -> None:
     text = f"SELECT DISTINCT symbol FROM {trades} [RANGE 1 MINUTE]"
     options = ("--option", "strategy=upa", "--option", "weight = 2")
