@@ -137,6 +137,11 @@ class CatchingUp:
     waiting: int
     lost: bool = False
 
+    @property
+    def is_read(self) -> bool:
+        """Whether all is read, so that what is lacking is above NOW."""
+        return self.of is not None and self.read >= self.of
+
     def as_dict(self) -> dict[str, str | int | None]:
         """As JSON has it."""
         return asdict(self)

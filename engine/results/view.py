@@ -258,6 +258,9 @@ class View:
 
     def _answer(self, query_id: str, now_ms: int | None, result: Evaluated, over: SetView) -> Answer:
         catching_up = self.catching_up(over.sources)
+        if now_ms is not None and over.now_ms is not None and now_ms < over.now_ms:
+            # Rows above NOW are no part of an earlier instant.
+            catching_up = tuple(one for one in catching_up if not one.is_read)
         return Answer(
             query_id,
             result.rows,

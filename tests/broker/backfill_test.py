@@ -202,6 +202,7 @@ def test_an_earlier_instant_is_answered_from_the_archive(archiving: Broker, root
 
     archive = Archived(root, stream_of(sql_of(name, 2)))
     archive.append(rows)
+    wait_until(lambda: archiving.snapshot(handle, at=at_ms)["complete"], what="all is read")
     found = archiving.snapshot(handle, at=at_ms)
     assert [row[0] for row in found["rows"]] == [
         row[3]["id"] for row in rows if at_ms - 6 * HOUR_MS <= row[2] <= at_ms
