@@ -132,6 +132,7 @@ def test_topics_to_their_ends_past_what_is_not_seen(kafka: str, service_id: str)
     with producer.transaction() as transaction:
         transaction.send(written, b"last", partition=0)
     producer.close()
+    wait_until(lambda: admin.end_offsets(written) == {0: 2}, what="the marker is written")
     ends = {topic: admin.end_offsets(topic) for topic in (plain, written)}
     assert (ends[plain][1], ends[written]) == (0, {0: 2})  # nothing at all, and a marker behind the record
     consumer = BatchConsumer(settings(kafka))
