@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from engine.dataflow.cost.flows import FILTERED, TOPPED
 from engine.language.query import (
     Aggregate,
     Distinct,
@@ -24,9 +25,9 @@ from engine.model.interruption import may_go_on
 from engine.model.source import SourceName
 from engine.operators.scan import ScanAt, is_range
 
-FILTERED, GROUPED, KEPT_ONCE, JOINED, TOPPED = 1 / 3, 0.1, 0.5, 0.5, 0.1
-"""Shares of rows that are taken to leave a filter, an aggregate with keys, DISTINCT, a semi-join, a top n; of
-pairs, by a join without keys: as a filter."""
+GROUPED, KEPT_ONCE, JOINED = 0.1, 0.5, 0.5
+"""Shares of rows that are taken to leave an aggregate with keys, DISTINCT, a semi-join; of pairs, by a join
+without keys: as a filter."""
 
 SAMPLED_ROWS = 4_096
 """So many of the last rows tell how many match where no matches are kept."""
