@@ -108,11 +108,15 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Whatever takes a Kafka fixture is marked, so that ``-m 'not kafka'`` leaves it out."""
+    """Whatever takes a Kafka fixture is marked, so that ``-m 'not kafka'`` leaves it out. It waits for other
+    processes, so that where several processes run the tests it is tried a second time when it fails.
+    """
     for item in items:
         if {"kafka", "kafka_node"} & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.kafka)
             item.add_marker(pytest.mark.timeout(TEST_S, func_only=True))
+            if hasattr(config, "workerinput"):
+                item.add_marker(pytest.mark.flaky(reruns=1))
     if hasattr(config, "workerinput"):
         order = list(enumerate(HEAVIEST_FIRST))
         last = len(order)
