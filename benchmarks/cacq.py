@@ -19,8 +19,8 @@ from engine.language.functions import BUILT_IN, FunctionCatalogue
 from engine.model.batch import BATCH_ROWS_MAX, Batch, Column
 from engine.model.source import Field, Schema
 from engine.model.types import INTEGER
-from engine.results.segment_bits import Matrix
 from engine.stems.query_stem import QueryStem
+from engine.store.matches.segment_bits import Matrix
 
 COLUMNS = ("a", "b", "c", "d", "e")
 VALUES = 100

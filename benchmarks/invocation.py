@@ -38,7 +38,7 @@ from engine.model.batch import BATCH_ROWS_MAX, Batch, Column
 from engine.model.source import Field, Schema
 from engine.model.step import Register, Registration
 from engine.model.types import BIGINT, DOUBLE, TIMESTAMP
-from engine.results.view import View
+from engine.views.view import View
 
 SCHEMA = Schema(
     (

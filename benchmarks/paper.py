@@ -15,7 +15,7 @@ from benchmarks.psoup import COLUMNS, Bounds
 from benchmarks.report import Series
 from benchmarks.timing import repeat
 from engine.engine import Engine
-from engine.results.view import View
+from engine.views.view import View
 
 VALUES = 256
 SYSTEMS: Mapping[str, str] = {"nomat": "none", "psoup_p": "lazy", "psoup_c": "eager"}

@@ -33,7 +33,7 @@ from benchmarks.numbers import Numbers
 from benchmarks.report import Figure, Plot, Report, Series
 from benchmarks.timing import repeat
 from engine.engine import Engine
-from engine.results.view import View
+from engine.views.view import View
 
 KEYS = 1_000
 WINDOW = 10_000

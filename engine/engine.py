@@ -65,10 +65,10 @@ from engine.queries.planner import is_left_open
 from engine.queries.shed_readers import NOTHING_TO_SHED, Sheddable
 from engine.queries.subscriptions import PendingOutput
 from engine.queries.summaries import NamedSummary
-from engine.results.view import View
 from engine.sources.backfill import Wanted, wanted
 from engine.sources.source import Source
 from engine.standing.query import SetKey, StandingQuery
+from engine.views.view import View
 from tureen.errors import (
     BackfillRefused,
     InternalError,

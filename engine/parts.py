@@ -34,13 +34,13 @@ from engine.queries.shed_readers import ShedReaders
 from engine.queries.source_sets import SourceSets
 from engine.queries.subscriptions import Subscriptions
 from engine.queries.touched import relying, touched_by
-from engine.results.source_view import SourceView
-from engine.results.view import SetView, View
 from engine.sources.enforcement import Enforcement
 from engine.sources.references import ReferenceChecks
 from engine.sources.source import Source
+from engine.sources.source_view import SourceView
 from engine.standing.queries import StandingQueries
 from engine.standing.query import SetKey, StandingQuery
+from engine.views.view import SetView, View
 from tureen.errors import (
     StepOutOfOrder,
     UnknownQuery,

@@ -42,8 +42,8 @@ from engine.engine import Engine
 from engine.model.batch import Batch, concatenate
 from engine.model.source import Stream
 from engine.model.step import Backfill
-from engine.results.view import View
 from engine.sources.backfill import Wanted
+from engine.views.view import View
 from storage.archive.coverage import COMPLETE, disorder_ms
 from storage.archive.errors import ArchiveMismatch
 from storage.archive.reader import ArchivedStream

@@ -34,8 +34,8 @@ from broker.settings import Settings
 from engine.model.answer import Answer
 from engine.model.batch import Batch
 from engine.model.source import SourceName
-from engine.results.view import View
 from engine.views.recompute import History, needed_from
+from engine.views.view import View
 from storage.archive.coverage import COMPLETE
 from storage.archive.reader import ArchivedStream
 from tureen.errors import HistoryUnavailable, InstantOutOfRange, LimitExceeded, NotArchived

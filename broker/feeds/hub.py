@@ -19,7 +19,7 @@ from broker.feeds.cursor import ALTERED_HINT, Birth
 from broker.feeds.lines import columns_head
 from broker.feeds.memory import End, Entry, Memory, Ring, Told
 from engine.model.step import StepResult
-from engine.results.view import View
+from engine.views.view import View
 from tureen.errors import LimitExceeded, MustRefetch, TureenError, UnknownQuery
 
 

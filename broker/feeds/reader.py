@@ -20,7 +20,7 @@ from broker.feeds.memory import End, Entry, Memory, Told
 from broker.worker.request_work import RequestWork
 from engine.model.answer import Answer
 from engine.model.approximation import Approximation
-from engine.results.view import View
+from engine.views.view import View
 from tureen.errors import (
     InstantOutOfRange,
     LimitExceeded,

@@ -41,7 +41,7 @@ from broker.worker.shard_command import ShardCommand
 from engine.language.templates import Template
 from engine.model.answer import Answer
 from engine.model.units import unit_of
-from engine.results.view import View
+from engine.views.view import View
 from topics.approximation import header_text
 from tureen.errors import (
     HistoryUnavailable,

@@ -24,7 +24,7 @@ from broker.settings import Settings
 from broker.worker.node import Node
 from engine.changes.difference import difference
 from engine.model.answer import Answer, AnswerColumns
-from engine.results.view import View
+from engine.views.view import View
 from tureen.errors import InstantOutOfRange, LimitExceeded, NotArchived
 
 ROWS_DEFAULT = 1_000

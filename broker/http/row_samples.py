@@ -10,7 +10,7 @@ import orjson
 
 from broker.http.formats import encode
 from engine.model.answer import AnswerColumns
-from engine.results.view import View
+from engine.views.view import View
 from tureen.errors import TureenError
 
 ROWS_MAX = 20

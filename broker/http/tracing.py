@@ -26,9 +26,9 @@ from broker.worker.node import Node
 from engine.model.batch import Batch
 from engine.model.shed import NOT_SHED
 from engine.model.source import SourceName
-from engine.results.source_view import SourceView
-from engine.results.traced import JoinedQueries, Partners, joined_queries, partners, stored_row, waiting_row
-from engine.results.view import View
+from engine.sources.source_view import SourceView
+from engine.views.traced import JoinedQueries, Partners, joined_queries, partners, stored_row, waiting_row
+from engine.views.view import View
 from topics.codec import Decoded
 from topics.json_rows import json_values
 from topics.keyed import decode_messages

@@ -13,7 +13,7 @@ from engine.engine import Engine
 from engine.model.source import Derived, Stream
 from engine.model.summary import SummaryName
 from engine.queries.summaries import NamedSummary
-from engine.results.view import View
+from engine.views.view import View
 from topics.wording import said
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 from engine.model.answer import CatchingUp
 from engine.model.source import SourceName
-from engine.results.view import View
+from engine.views.view import View
 
 
 @dataclass(frozen=True, slots=True)

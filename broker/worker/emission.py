@@ -24,7 +24,7 @@ from engine.engine import Engine
 from engine.model.changes import Changes
 from engine.model.defects import internal, refusal_of
 from engine.model.step import Body, Register, StepResult, Unregister
-from engine.results.view import View
+from engine.views.view import View
 from topics.journal import NOTHING_DEFERRED, Deferral
 from topics.outputs import AWAITED, Outputs, destination, emits
 from topics.results import Destination, Records, RowsTooLarge, parts

@@ -42,8 +42,8 @@ from broker.worker.turns import StreamQueue, Turns
 from engine.model.source import SourceName, Stream
 from engine.model.step import Heartbeat, Records, StepResult
 from engine.overload.shed_order import ShedOrder
-from engine.results.view import View
 from engine.sources.promise import check_promise
+from engine.views.view import View
 from topics.consumer import Range
 from topics.letters import forwarded
 from tureen.errors import HeartbeatRefused, KafkaUnavailable

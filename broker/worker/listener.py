@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from typing import Protocol
 
 from engine.model.step import StepResult
-from engine.results.view import View
+from engine.views.view import View
 from tureen.errors import TureenError
 
 

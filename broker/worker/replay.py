@@ -13,7 +13,7 @@ from __future__ import annotations
 from broker.worker.pending import Pending, portions
 from engine.engine import Engine
 from engine.model.step import Step, Unregister, Written
-from engine.results.view import View
+from engine.views.view import View
 from topics.journal import StepRecord
 from topics.outputs import destination
 from topics.results import Destination

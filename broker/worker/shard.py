@@ -69,7 +69,7 @@ from engine.model.step import BEGINNING, Position
 from engine.model.summary import SummaryName
 from engine.promising.group import GroupCounts
 from engine.queries.summaries import NamedSummary
-from engine.results.view import View
+from engine.views.view import View
 from storage.store import Store
 from topics.admin import Admin
 from topics.outputs import Outputs

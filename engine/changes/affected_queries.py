@@ -15,8 +15,8 @@ import numpy as np
 from engine.changes.ranges import affected_ranges
 from engine.changes.transition import Transition
 from engine.language.query import Query, Scan
-from engine.results.accepted import Slots, accepted
 from engine.standing.query import StandingQuery
+from engine.store.matches.accepted import Slots, accepted
 
 
 @dataclass(slots=True)

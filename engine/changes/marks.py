@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from engine.changes.transition import NEVER, SourceTransition, Transition
 from engine.model.source import SourceName
-from engine.results.source_view import SourceView, sources_at, timeless
+from engine.sources.source_view import SourceView, sources_at, timeless
 from engine.standing.query import StandingQuery
 from engine.stems.data_stem import Rows
 

@@ -259,7 +259,7 @@ def pairs_of_lists(
     found_names: Int32Array,
 ) -> int:
     """Write row and name as :func:`pairs` does, for one word that is stored as row lists
-    (:mod:`engine.results.row_lists`). names: int32[64].
+    (:mod:`engine.store.matches.row_lists`). names: int32[64].
     """
     count, room = 0, found_rows.shape[0]
     for bit in range(64):

@@ -13,7 +13,7 @@ import numpy as np
 from engine.kernels.promising import known_pairs
 from engine.model.state_tree import Tree
 from engine.promising.found import FoundPairs, FoundRows, PairRun
-from engine.results.found_answers import Found
+from engine.views.found_answers import Found
 
 
 def together(carried: Found, found: Found) -> Found:

@@ -45,8 +45,8 @@ from engine.promising.found import FoundPairs
 from engine.queries.estimated_rows import estimated_rows, ordinals
 from engine.queries.plan_inputs import PlanInputs
 from engine.queries.plan_preference import PlanPreference
-from engine.results.found_answers import evaluate_found, found_at
 from engine.stems.factors import Factors, factors
+from engine.views.found_answers import evaluate_found, found_at
 from engine.windows.clauses import UNBOUNDED
 from tureen.errors import LimitExceeded
 

@@ -30,11 +30,11 @@ from engine.language.rules import rewrite
 from engine.model.batch import Batch, Int32Array
 from engine.model.source import SourceName
 from engine.model.step import Registration
-from engine.results.segment_bits import Matrix
 from engine.standing.query import StandingQuery
-from engine.stems.cohorts import SELECTIVE, Cohorts
 from engine.stems.query_stem import QueryStem
 from engine.stems.selective_index import NO_PAIRS
+from engine.store.matches.cohorts import SELECTIVE, Cohorts
+from engine.store.matches.segment_bits import Matrix
 
 
 @dataclass(frozen=True, slots=True)

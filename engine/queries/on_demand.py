@@ -18,9 +18,9 @@ from engine.operators.scan import ScanAt
 from engine.promising.group import GroupKey, Member
 from engine.queries.preference_tags import GroupTags
 from engine.queries.promising_groups import new_group
-from engine.results.found_answers import Found
 from engine.summaries.state import SummaryState
 from engine.summaries.summary import Summary
+from engine.views.found_answers import Found
 
 
 @dataclass(frozen=True, slots=True)

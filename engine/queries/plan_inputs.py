@@ -33,9 +33,9 @@ from engine.queries.plan_preference import PlanPreference
 from engine.queries.planner import Planner, Setting
 from engine.queries.proposing import proposals_for
 from engine.queries.strategist import StrategyInputs
-from engine.results.found_answers import Found
-from engine.results.source_view import SourceView
+from engine.sources.source_view import SourceView
 from engine.standing.query import StandingQuery
+from engine.views.found_answers import Found
 from tureen.errors import UnknownQuery
 
 

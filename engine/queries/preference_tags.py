@@ -8,7 +8,7 @@ from functools import cached_property
 from engine.language.query import Aggregate, Query
 from engine.model.approximation import Approximation, Expected, Unfinished
 from engine.promising.group import GroupCounts, GroupKey, Member, PromisingGroup, expected_precision
-from engine.results.estimated_aggregates import unscaled_calls
+from engine.views.estimated_aggregates import unscaled_calls
 
 Tags = tuple[Approximation, ...]
 

@@ -29,10 +29,10 @@ from engine.queries.carried import above, bare, found_of_tree, found_tree, toget
 from engine.queries.on_demand import Asked, FrozenSummary
 from engine.queries.preference_tags import GroupTags, tag_on_demand
 from engine.queries.promising_groups import key_of, new_group, restored_group
-from engine.results.found_answers import NOTHING_YET, Found
 from engine.sources.source import Source
 from engine.standing.query import SetKey, StandingQuery
 from engine.summaries.summary import Summary
+from engine.views.found_answers import NOTHING_YET, Found
 
 NOTHING_FOUND: Mapping[str, Found] = {}
 

@@ -13,7 +13,7 @@ from engine.overload.proposals.proposal import Proposal
 from engine.overload.proposals.propose import propose
 from engine.overload.proposals.sources_in_text import Catalogue
 from engine.queries.estimated_rows import estimated_rows
-from engine.results.source_view import SourceView
+from engine.sources.source_view import SourceView
 
 ROW_BYTES = 64.0
 """Bytes that a row is taken to have in a source that holds none yet."""

@@ -45,16 +45,16 @@ from engine.queries.planner import Planner, Setting
 from engine.queries.promising import Numbered, Numbers, SetGroups, member_of
 from engine.queries.statistics import statistics_of
 from engine.queries.strategist import StrategyInputs
-from engine.results.estimated_aggregates import unscaled_calls
-from engine.results.found_answers import NOTHING_YET, kept_found
-from engine.results.kept import KeptAnswers
-from engine.results.row_counts import RowCounts
-from engine.results.source_view import SourceView, now_of, sources_at, timeless
-from engine.results.view import SetView
 from engine.sources.source import Source
+from engine.sources.source_view import SourceView, now_of, sources_at, timeless
 from engine.standing.query import StandingQuery
 from engine.stems.factors import Factors
 from engine.stems.match_place import Place, slot_at
+from engine.views.estimated_aggregates import unscaled_calls
+from engine.views.found_answers import NOTHING_YET, kept_found
+from engine.views.kept import KeptAnswers
+from engine.views.row_counts import RowCounts
+from engine.views.view import SetView
 from engine.windows.clauses import RowWindow
 from engine.windows.retention import Hold, reach_ms
 

@@ -17,9 +17,9 @@ from engine.model.usage import Stopwatch
 from engine.queries.planner import Planner
 from engine.queries.promising import Numbers
 from engine.queries.source_set import SourceSet
-from engine.results.view import SetView
 from engine.sources.source import Source
 from engine.standing.query import SetKey, StandingQuery
+from engine.views.view import SetView
 from engine.windows.retention import Hold
 
 

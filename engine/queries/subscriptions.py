@@ -40,10 +40,10 @@ from engine.queries.nursery import Nursery
 from engine.queries.source_set import SourceSet
 from engine.queries.source_sets import SourceSets
 from engine.queries.strategist import Strategist, StrategyInputs, Way
-from engine.results.view import SetView, View
 from engine.sources.source import Source
 from engine.standing.query import SetKey, StandingQuery, set_key
 from engine.stems.data_stem import Rows
+from engine.views.view import SetView, View
 from tureen.errors import LimitExceeded, TureenError
 
 TAKEN_BACK_FACTOR = 4

@@ -21,15 +21,13 @@ from engine.model.state_tree import Tree
 from engine.model.step import Backfill, Heartbeat, Position, Records, Refusal, StepResult, Violations
 from engine.model.summary import SummaryDefinition, SummaryName
 from engine.model.usage import Stopwatch, Usage
-from engine.results.segment_bits import Matrix
-from engine.results.source_view import SourceView
 from engine.sources.backfill import check, origin_of
 from engine.sources.enforcement import Enforcement
 from engine.sources.meter import Meter
 from engine.sources.monitor import Monitor
 from engine.sources.promise import check_promise
+from engine.sources.source_view import SourceView
 from engine.sources.summarising import SummarisedRows
-from engine.stems.cohorts import SELECTIVE
 from engine.stems.data_stem import RAISED, DataStem, Rows
 from engine.stems.entering import EnteringRows
 from engine.stems.factors import Factors
@@ -38,6 +36,8 @@ from engine.stems.new_queries import NewQueries
 from engine.stems.pending import PendingRows, Piece
 from engine.stems.query_stem import QueryStem
 from engine.stems.table_stem import TableStem
+from engine.store.matches.cohorts import SELECTIVE
+from engine.store.matches.segment_bits import Matrix
 from engine.summaries.summary import Summary
 from engine.windows.retention import Hold
 from engine.windows.source_clock import LATE, REJECTED, TAKEN, Passage, SourceClock

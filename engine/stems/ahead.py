@@ -14,9 +14,9 @@ import numpy as np
 
 from engine.kernels import bitmaps
 from engine.model.batch import Batch
-from engine.results.slot_lists import RowNumbers, lists_of
 from engine.stems.new_queries import Found, NewQueries
 from engine.stems.selective_index import RowSlots
+from engine.store.matches.slot_lists import RowNumbers, lists_of
 
 
 @dataclass(frozen=True, slots=True)

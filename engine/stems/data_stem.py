@@ -26,15 +26,15 @@ from engine.model.batch import MATCHED_ROWS_MAX, Batch, Int64Array, concatenate
 from engine.model.capacities import USUAL, Capacities
 from engine.model.source import Schema
 from engine.model.usage import Usage
-from engine.results.chunks import CHUNK_WORDS, CHUNKS, ChunkPool
-from engine.results.segment_bits import BitTarget
 from engine.stems.ahead import Ahead, MatchesInSlices
-from engine.stems.cohorts import Cohorts
 from engine.stems.entering import EnteringRows
 from engine.stems.new_queries import Found, NewQueries
 from engine.stems.segment import SegmentView, Tail
 from engine.stems.selective_index import RowSlots
 from engine.stems.stream_strings import StreamStrings
+from engine.store.matches.chunks import CHUNK_WORDS, CHUNKS, ChunkPool
+from engine.store.matches.cohorts import Cohorts
+from engine.store.matches.segment_bits import BitTarget
 
 PACKING_PACE = 2
 """Words of sealed segments are packed so many times as fast as they come."""

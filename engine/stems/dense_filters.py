@@ -16,7 +16,6 @@ import numpy as np
 from engine.kernels import bitmaps
 from engine.model.batch import Int32Array
 from engine.model.source import Schema
-from engine.results.segment_bits import BitTarget
 from engine.stems.batch_keys import BatchKeys
 from engine.stems.cuts import CutsPool
 from engine.stems.grouped_filter import (
@@ -27,6 +26,7 @@ from engine.stems.grouped_filter import (
     compile_block,
 )
 from engine.stems.region_store import RegionStore
+from engine.store.matches.segment_bits import BitTarget
 
 
 class DenseFilters:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engine.stems.cohorts import SELECTIVE
 from engine.stems.region_store import NULL_TOO, Intervals
 from engine.stems.residual import ResidualPredicate
+from engine.store.matches.cohorts import SELECTIVE
 
 if TYPE_CHECKING:
     from engine.stems.query_stem import QueryStem

@@ -22,11 +22,11 @@ import numpy.typing as npt
 from engine.kernels import bitmaps, intervals
 from engine.kernels.intervals import Pieces
 from engine.model.batch import Int64Array
-from engine.results.segment_bits import BitTarget
 from engine.stems.batch_keys import BatchKeys
 from engine.stems.cuts import Cuts, CutsPool
 from engine.stems.domain import KEY_MAX, KEY_MIN
 from engine.stems.region_store import NULL_TOO, Intervals, RegionStore
+from engine.store.matches.segment_bits import BitTarget
 
 BLOCK_WORDS = 8
 BLOCK_SLOTS = 64 * BLOCK_WORDS

@@ -18,10 +18,7 @@ from engine.kernels import bitmaps, intervals
 from engine.language.expressions import reads_made
 from engine.model.batch import BATCH_ROWS_MAX, Batch, BoolArray, Column, Int32Array, Int64Array
 from engine.model.types import Kind
-from engine.results.segment_bits import Matrix
-from engine.results.slot_lists import SlotLists, lists_of
 from engine.stems.batch_keys import BatchKeys
-from engine.stems.cohorts import SELECTIVE
 from engine.stems.cuts import CutsPool
 from engine.stems.domain import KEY_MAX, KEY_MIN, Domain
 from engine.stems.grouped_filter import BLOCK_SLOTS, BLOCK_WORDS, Block, compile_block
@@ -29,6 +26,9 @@ from engine.stems.region_store import NULL_TOO, Intervals, RegionStore
 from engine.stems.residual import ResidualPredicate
 from engine.stems.selective_index import NO_PAIRS, RowSlots, SelectiveIndex
 from engine.stems.zone import Zone
+from engine.store.matches.cohorts import SELECTIVE
+from engine.store.matches.segment_bits import Matrix
+from engine.store.matches.slot_lists import SlotLists, lists_of
 
 SCANNED_MAX = 16
 """More queries than this share indexes."""

@@ -36,9 +36,7 @@ from engine.model.batch import Batch, BoolArray, Int64Array
 from engine.model.capacities import USUAL, Capacities
 from engine.model.source import MADE, Schema
 from engine.model.usage import Stopwatch, Usage
-from engine.results.segment_bits import BitTarget
 from engine.stems.batch_keys import BatchKeys
-from engine.stems.cohorts import SELECTIVE, Cohorts
 from engine.stems.dense_filters import DenseFilters
 from engine.stems.domain import Domain, StringDomain, domain_of, moved_bounds
 from engine.stems.factors import Factors, factors
@@ -50,6 +48,8 @@ from engine.stems.routing import Routing
 from engine.stems.selective_index import RowSlots, SelectiveIndex
 from engine.stems.selectivity import SHARE_MAX, AccessChoice, Sample
 from engine.stems.shared_predicates import SharedPredicates
+from engine.store.matches.cohorts import SELECTIVE, Cohorts
+from engine.store.matches.segment_bits import BitTarget
 
 REVISED_SLOTS = 2_048
 """Slots whose cohort is looked at again at a time."""

@@ -8,9 +8,9 @@ import numpy as np
 
 from engine.language import expressions as ex
 from engine.model.batch import Int32Array
-from engine.stems.cohorts import SELECTIVE
 from engine.stems.residual import ResidualPredicate
 from engine.stems.selective_index import RowSlots
+from engine.store.matches.cohorts import SELECTIVE
 
 
 class ResidualSet:

@@ -16,7 +16,6 @@ from engine.eddy.flight import Flight
 from engine.eddy.statistics import ModuleStatistics
 from engine.model.batch import Batch, Int32Array, Int64Array
 from engine.model.source import Schema
-from engine.results.segment_bits import BitTarget
 from engine.stems.batch_keys import BatchKeys
 from engine.stems.dense_filters import DenseFilters
 from engine.stems.region_store import RegionStore
@@ -24,6 +23,7 @@ from engine.stems.residual import ResidualPredicate
 from engine.stems.residual_set import ResidualSet
 from engine.stems.selective_index import RowSlots, SelectiveIndex
 from engine.stems.split_filters import SplitFilters
+from engine.store.matches.segment_bits import BitTarget
 
 FUSED = "grouped filters"
 """The name of all of them in one pass."""

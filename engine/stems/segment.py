@@ -18,17 +18,17 @@ from engine.model.capacities import USUAL, Capacities
 from engine.model.source import Field, Schema
 from engine.model.string_table import StringTable
 from engine.model.types import Kind
-from engine.results.chunks import ChunkPool
-from engine.results.part_matches import PairLog, PartMatches, sealed_lists, with_late
-from engine.results.segment_bits import SegmentBits
-from engine.results.slot_lists import SlotLists
-from engine.stems.cohorts import Cohorts
 from engine.stems.entering import EnteringRows, Run
 from engine.stems.new_queries import Found, NewQueries
 from engine.stems.origins import Origins
 from engine.stems.selective_index import RowSlots
 from engine.stems.stream_strings import Tables
 from engine.stems.zone import Zone, zone_of
+from engine.store.matches.chunks import ChunkPool
+from engine.store.matches.cohorts import Cohorts
+from engine.store.matches.part_matches import PairLog, PartMatches, sealed_lists, with_late
+from engine.store.matches.segment_bits import SegmentBits
+from engine.store.matches.slot_lists import SlotLists
 
 SEGMENT_ROWS = 65_536
 

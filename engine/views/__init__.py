@@ -1,1 +1,1 @@
-"""What readers get."""
+"""What readers get: views, and the answers that they work out."""

@@ -23,8 +23,8 @@ from engine.operators.assignment import Bracket, first_needed_ms
 from engine.operators.earlier import require_answer, require_versions
 from engine.operators.pipeline import Evaluated, evaluate
 from engine.operators.scan import ScanAt
-from engine.results.source_view import SourceView, now_of, sources_at
 from engine.sources.backfill import check_rows, origin_of
+from engine.sources.source_view import SourceView, now_of, sources_at
 from engine.stems.data_stem import RAISED, DataStem, Rows
 from engine.stems.query_stem import QueryStem
 from engine.stems.segment import SegmentColumn, SegmentView

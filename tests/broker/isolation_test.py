@@ -30,8 +30,8 @@ def strike():
 
     from engine.dataflow.graph import Graph
     from engine.dataflow.operators.group import GroupNode
-    from engine.results.kept import KeptAnswers
-    from engine.results.view import View
+    from engine.views.kept import KeptAnswers
+    from engine.views.view import View
 
     failing = WeakSet()
     add, changed, bring, evaluated = Graph.add, GroupNode._changed, KeptAnswers._bring, View._evaluated

@@ -15,7 +15,7 @@ from engine.language.query import CreateFromQuery
 from engine.model import step
 from engine.model.batch import Batch, versions
 from engine.model.source import Stream
-from engine.results.view import View
+from engine.views.view import View
 
 ROWS = 24_000
 BATCHES = 6

@@ -14,8 +14,8 @@ from engine.model.step import Step
 from engine.model.types import TIMESTAMP_MS_MIN
 from engine.reference import Reference
 from engine.reference.rows import Row
-from engine.results.view import View
 from engine.views.recompute import History, needed_from
+from engine.views.view import View
 from tests.differential.agreement import EngineSubject, exact_rows, plain_rows
 from tests.differential.backfill_test import long_retained, whole
 from tests.differential.engine_test import any_statement

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.results.view import View
+from engine.views.view import View
 from tests.engine.feed import Feed
 from tests.sources.backfill_test import history, maintained
 from tureen.errors import UnknownQuery

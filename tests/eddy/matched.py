@@ -11,9 +11,9 @@ from engine.language.evaluate import truth
 from engine.language.expressions import Expression
 from engine.language.functions import BUILT_IN, FunctionCatalogue
 from engine.model.batch import Batch
-from engine.results.segment_bits import Matrix
-from engine.stems.cohorts import SELECTIVE
 from engine.stems.query_stem import QueryStem
+from engine.store.matches.cohorts import SELECTIVE
+from engine.store.matches.segment_bits import Matrix
 from tests.capacities import small_engine
 
 BASE = "CREATE STREAM s (a INTEGER, b INTEGER, c DOUBLE, t STRING, ts TIMESTAMP)"

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.results.accepted import FEW_SLOTS, Slots, accepted, accepted_at_most, accepted_of
-from engine.results.chunks import ChunkPool
-from engine.results.part_matches import PartMatches
-from engine.results.segment_bits import SegmentBits
-from engine.results.slot_lists import SlotLists, lists_of
-from engine.stems.cohorts import SELECTIVE, Cohorts
+from engine.store.matches.accepted import FEW_SLOTS, Slots, accepted, accepted_at_most, accepted_of
+from engine.store.matches.chunks import ChunkPool
+from engine.store.matches.cohorts import SELECTIVE, Cohorts
+from engine.store.matches.part_matches import PartMatches
+from engine.store.matches.segment_bits import SegmentBits
+from engine.store.matches.slot_lists import SlotLists, lists_of
 
 ROWS, SLOTS = 3_000, 200
 

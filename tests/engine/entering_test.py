@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.model.batch import Batch
-from engine.results.chunks import CHUNKS
-from engine.stems.cohorts import Cohorts
 from engine.stems.entering import EnteringRows
 from engine.stems.pending import PendingRows
 from engine.stems.segment import Tail
 from engine.stems.selective_index import NO_PAIRS
 from engine.stems.stream_strings import StreamStrings
+from engine.store.matches.chunks import CHUNKS
+from engine.store.matches.cohorts import Cohorts
 from tests.operators.relations import column
 from tests.operators.stored import SCHEMA, TYPES
 from tests.strategies import values

@@ -19,8 +19,8 @@ from weakref import WeakSet
 
 from engine.dataflow.graph import Graph
 from engine.operators.maintained.ranked_aggregates import RankedAggregates
-from engine.results.kept import KeptAnswers
-from engine.results.view import View
+from engine.views.kept import KeptAnswers
+from engine.views.view import View
 
 VICTIM = "victim"
 

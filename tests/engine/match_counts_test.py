@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from engine.model.source import SourceName
-from engine.results.view import View
 from engine.stems.segment import SEGMENT_ROWS
+from engine.views.view import View
 from tests.engine.feed import Feed
 
 S = SourceName("s")

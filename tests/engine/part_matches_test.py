@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.results.chunks import ChunkPool
-from engine.results.part_matches import UNLISTED_MIN, PairLog, PartMatches
-from engine.results.segment_bits import SegmentBits
-from engine.results.slot_lists import lists_of
-from engine.stems.cohorts import SELECTIVE, Cohorts
+from engine.store.matches.chunks import ChunkPool
+from engine.store.matches.cohorts import SELECTIVE, Cohorts
+from engine.store.matches.part_matches import UNLISTED_MIN, PairLog, PartMatches
+from engine.store.matches.segment_bits import SegmentBits
+from engine.store.matches.slot_lists import lists_of
 
 
 def slots_all_selective(count: int) -> Cohorts:

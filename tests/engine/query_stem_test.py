@@ -23,11 +23,11 @@ from engine.language.evaluate import truth
 from engine.language.expressions import Expression
 from engine.model.batch import Batch, concatenate
 from engine.operators.scan import ScanAt
-from engine.results.chunks import ChunkPool
-from engine.stems.cohorts import SELECTIVE
 from engine.stems.data_stem import DataStem, Rows
 from engine.stems.factors import factors
 from engine.stems.query_stem import Added, QueryStem
+from engine.store.matches.chunks import ChunkPool
+from engine.store.matches.cohorts import SELECTIVE
 from tests.capacities import small_engine
 from tests.strategies import examples
 

@@ -12,11 +12,11 @@ import pytest
 import engine.stems.query_stem as engine_query_stem
 from engine.language.evaluate import truth
 from engine.model.batch import Batch, Column
-from engine.results.segment_bits import Matrix
 from engine.stems import regions
-from engine.stems.cohorts import SELECTIVE
 from engine.stems.factors import factors
 from engine.stems.query_stem import QueryStem
+from engine.store.matches.cohorts import SELECTIVE
+from engine.store.matches.segment_bits import Matrix
 from tests.capacities import small_engine
 
 NAN, INF = math.nan, math.inf

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from engine.kernels import chunks
 from engine.kernels.bitmaps import EVERY_BIT
-from engine.results.chunks import (
+from engine.store.matches.chunks import (
     CHUNK_ROWS,
     CHUNK_WORDS,
     LENT_FOR_ONE,
@@ -19,7 +19,7 @@ from engine.results.chunks import (
     WAITING_MIN,
     ChunkPool,
 )
-from engine.results.segment_bits import DenseBlock, ListBlock, NamedPlaces, SegmentBits
+from engine.store.matches.segment_bits import DenseBlock, ListBlock, NamedPlaces, SegmentBits
 from tests.strategies import examples
 
 POOL = ChunkPool(rows=8)

@@ -19,7 +19,7 @@ from engine.model.limits import Limits
 from engine.model.source import Field, Schema, SourceName, Stream
 from engine.model.step import CreateSource, Heartbeat, Position, Records, Register, Registration, Step
 from engine.model.types import BIGINT, DOUBLE, STRING, TIMESTAMP
-from engine.results.source_view import sources_at
+from engine.sources.source_view import sources_at
 from engine.windows.clauses import UNBOUNDED
 from storage.store import Store
 from tests.capacities import small_engine, small_restored

@@ -18,10 +18,10 @@ from broker.worker.query_list.columns import ALL_ROWS, NO_SOURCE, Columns
 from engine.model.batch import Int64Array
 from engine.model.source import SourceName
 from engine.queries.entities import Paid, Report
-from engine.results.match_counts import HeldMatches
-from engine.results.view import View
 from engine.standing.query import SetKey, StandingQuery
 from engine.stems.match_place import Place
+from engine.store.matches.match_counts import HeldMatches
+from engine.views.view import View
 
 FIGURES = ("rows_per_s", "matches", "memory_bytes", "cpu_share", "age_ms", "behind_ms")
 """rows_per_s: rows of its sources that entered. matches: rows that are held and its predicates accept, summed

@@ -22,8 +22,8 @@ from broker.worker.query_list.figures import figures, nothing
 from broker.worker.query_list.orders import Direction, Order, Orders, Sort, Wanted
 from broker.worker.query_list.shapes import ShapeSort, grouped
 from engine.language.cutting import without_constants
-from engine.results.view import View
 from engine.standing.queries import ShownQueries
+from engine.views.view import View
 
 EVERY_S = 1.0
 SHARE_MAX = 0.05

@@ -1,8 +1,8 @@
 """Scans: rows that enter or leave a window of a source, and which queries' predicates accept them.
 
 The window is the same for all queries of the node, so what moves is found once; who accepts it is read from
-the kept matches (:mod:`engine.results.accepted`). A column is a predicate: one whose matches are kept is
-known by its slot; another is evaluated.
+the kept matches (:mod:`engine.store.matches.accepted`). A column is a predicate: one whose matches are kept
+is known by its slot; another is evaluated.
 
 Cost: O(rows that move + pairs), and an evaluation for each column without a slot.
 """
@@ -31,8 +31,8 @@ from engine.model.batch import Int32Array, Int64Array
 from engine.model.runs import places_of
 from engine.operators.gather import rows_at
 from engine.operators.relation import Relation
-from engine.results.accepted import Slots, accepted_at_most, accepted_of
 from engine.stems.data_stem import Rows
+from engine.store.matches.accepted import Slots, accepted_at_most, accepted_of
 from engine.windows.clauses import TimeWindow
 
 PAIRS_MAX = 1 << 20

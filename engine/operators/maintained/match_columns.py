@@ -15,9 +15,9 @@ import numpy.typing as npt
 
 from engine.kernels import partials
 from engine.model.batch import Int64Array
-from engine.results.part_matches import PartMatches
-from engine.stems.cohorts import SELECTIVE, Cohorts
 from engine.stems.segment import SegmentView
+from engine.store.matches.cohorts import SELECTIVE, Cohorts
+from engine.store.matches.part_matches import PartMatches
 
 Words = npt.NDArray[np.uint64]
 

@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.model.batch import BoolArray, Int32Array, Int64Array
-from engine.results.part_matches import PartMatches
-from engine.stems.cohorts import SELECTIVE
 from engine.stems.segment import SegmentView
+from engine.store.matches.cohorts import SELECTIVE
+from engine.store.matches.part_matches import PartMatches
 
 
 @dataclass(frozen=True, slots=True)

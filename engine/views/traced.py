@@ -14,9 +14,9 @@ import numpy as np
 from engine.joins.view import JoinView
 from engine.model.batch import Batch
 from engine.model.source import SourceName
-from engine.results.view import View
 from engine.standing.query import StandingQuery
 from engine.stems.data_stem import Rows
+from engine.views.view import View
 
 SLOTS_LOOKED_AT = 20_000
 """Predicates of queries over several sources that are looked up for one row."""

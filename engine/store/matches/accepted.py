@@ -8,10 +8,10 @@ import numpy as np
 
 from engine.model.batch import BoolArray, Int32Array, Int64Array
 from engine.model.runs import places_of
-from engine.results.part_matches import PartMatches, place_of
-from engine.results.segment_bits import NamedPlaces, near, those_of
-from engine.results.slot_lists import RowNumbers, SlotLists
-from engine.stems.cohorts import SELECTIVE, Cohorts
+from engine.store.matches.cohorts import SELECTIVE, Cohorts
+from engine.store.matches.part_matches import PartMatches, place_of
+from engine.store.matches.segment_bits import NamedPlaces, near, those_of
+from engine.store.matches.slot_lists import RowNumbers, SlotLists
 
 FEW_SLOTS = 16
 """So many lists are looked up one by one."""

@@ -1,7 +1,7 @@
 """The kept matches of the dense cohort over one segment, in blocks of 512 places.
 
-A block is *dense*, chunks of bits (:mod:`engine.results.chunks`), or *lists*, the rows of each place. Where
-it has no chunk no row matches. A sealed block becomes lists where those are much smaller.
+A block is *dense*, chunks of bits (:mod:`engine.store.matches.chunks`), or *lists*, the rows of each place.
+Where it has no chunk no row matches. A sealed block becomes lists where those are much smaller.
 
 One owner writes: bits of rows that readers do not know yet, and bits of places that nobody may read yet. A
 block that takes another form is replaced, so that who reads needs no lock; its chunks go back to their pool
@@ -19,8 +19,8 @@ import numpy as np
 from engine.kernels import bitmaps, chunks
 from engine.kernels.bitmaps import Words
 from engine.model.batch import Int32Array, Int64Array
-from engine.results.chunks import CHUNK_WORDS, ChunkPool
-from engine.results.row_lists import RowLists, is_sparse, lists_of_bits
+from engine.store.matches.chunks import CHUNK_WORDS, ChunkPool
+from engine.store.matches.row_lists import RowLists, is_sparse, lists_of_bits
 
 SAMPLED_RUNS = 2
 """Runs of rows that are sampled in each chunk of a word, to tell whether lists are smaller."""

@@ -12,9 +12,9 @@ import numpy as np
 
 from engine.model.batch import BoolArray, Int32Array, Int64Array
 from engine.model.capacities import USUAL, Capacities
-from engine.results.segment_bits import SegmentBits
-from engine.results.slot_lists import RowNumbers, SlotLists, lists_of, merged
-from engine.stems.cohorts import SELECTIVE, Cohorts
+from engine.store.matches.cohorts import SELECTIVE, Cohorts
+from engine.store.matches.segment_bits import SegmentBits
+from engine.store.matches.slot_lists import RowNumbers, SlotLists, lists_of, merged
 
 RUNS_MAX = 4
 """More lots of late lists than this are made one."""

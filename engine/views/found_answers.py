@@ -19,9 +19,9 @@ from engine.operators.found_scan import FoundAt
 from engine.operators.pipeline import Evaluated, evaluate
 from engine.operators.scan import ScanAt
 from engine.promising.found import NOTHING, FoundPairs, FoundRows
-from engine.results.estimated_aggregates import Completing, completed_calls, visited_part
-from engine.results.kept import Kept
 from engine.standing.query import StandingQuery
+from engine.views.estimated_aggregates import Completing, completed_calls, visited_part
+from engine.views.kept import Kept
 from tureen.errors import LimitExceeded
 
 Found = FoundRows | FoundPairs

@@ -35,17 +35,17 @@ from engine.operators.pipeline import Evaluated, evaluate
 from engine.operators.scan import ConditionErrors, ScanAt
 from engine.overload.less import measured_as_declared
 from engine.promising.found import FoundRows
-from engine.results.estimated_aggregates import with_visited
-from engine.results.found_answers import NOTHING_YET, Found, evaluate_found
-from engine.results.kept import Kept
-from engine.results.match_counts import HeldMatches, match_counts
-from engine.results.measured import is_sampled, with_measured_error
-from engine.results.row_counts import RowCounts
-from engine.results.source_view import SourceView, sources_at
+from engine.sources.source_view import SourceView, sources_at
 from engine.standing.queries import ShownQueries
 from engine.standing.query import SetKey, StandingQuery
 from engine.stems.data_stem import Rows
+from engine.store.matches.match_counts import HeldMatches, match_counts
+from engine.views.estimated_aggregates import with_visited
+from engine.views.found_answers import NOTHING_YET, Found, evaluate_found
+from engine.views.kept import Kept
+from engine.views.measured import is_sampled, with_measured_error
 from engine.views.recompute import History, answer_afresh, seam_ms
+from engine.views.row_counts import RowCounts
 from engine.windows.clauses import UNBOUNDED
 from engine.windows.source_clock import PartitionTime
 from tureen.errors import (

@@ -1,1 +1,0 @@
-"""The results structure: for every query, which rows satisfy it, and the views that readers use."""

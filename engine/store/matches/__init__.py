@@ -1,0 +1,1 @@
+"""Kept matches: for every query slot, which rows of a segment its predicate accepts."""
