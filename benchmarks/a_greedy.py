@@ -31,7 +31,7 @@ from benchmarks.cacq import COLUMNS, Standing, Values, batch_of
 from benchmarks.cacq_udf import TURNS_MIN, chooser
 from benchmarks.report import Figure, Report
 from engine.eddy.choices import POLICIES
-from engine.eddy.policies import FixedOrder, Policy
+from engine.eddy.policies import FixedOrder, RoutingPolicy
 from engine.language.functions import FunctionCatalogue
 from engine.language.user_functions import user_function
 from engine.model.batch import BATCH_ROWS_MAX
@@ -67,7 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> Report:
     """Each policy over the same rows."""
     best = {shares: best_order(shares, options.seed) for shares in (BEFORE, AFTER)}
-    policies: dict[str, Policy] = {name: make() for name, make in POLICIES.items()}
+    policies: dict[str, RoutingPolicy] = {name: make() for name, make in POLICIES.items()}
     policies["fixed"] = FixedOrder(best[BEFORE])
     policies["best"] = FixedOrder(best[AFTER])
     visits, figures = dict[str, npt.NDArray[np.int64]](), dict[str, Figure]()
@@ -112,7 +112,7 @@ def best_order(shares: Sequence[float], seed: int) -> list[str]:
 
 
 def routed(
-    policy: Policy, options: argparse.Namespace, query: str, batches: int
+    policy: RoutingPolicy, options: argparse.Namespace, query: str, batches: int
 ) -> tuple[npt.NDArray[np.int64], float]:
     """(visits of each batch, share of processor time in profiles). Raises RuntimeError for a wrong answer."""
     standing = Standing([query], policy, timer=time.thread_time_ns, functions=FUNCTIONS)

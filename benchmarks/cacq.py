@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.eddy.eddy import Timer
-from engine.eddy.policies import M, Optimal, Policy
+from engine.eddy.policies import M, Optimal, RoutingPolicy
 from engine.engine import Engine
 from engine.language.expressions import Expression
 from engine.language.functions import BUILT_IN, FunctionCatalogue
@@ -76,7 +76,7 @@ class Standing:
     def __init__(
         self,
         texts: Sequence[str],
-        policy: Policy | None = None,
+        policy: RoutingPolicy | None = None,
         *,
         grouped_filters: str = "split",
         timer: Timer | None = None,

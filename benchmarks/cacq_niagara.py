@@ -35,7 +35,7 @@ import numpy.typing as npt
 from benchmarks.cacq import Standing
 from benchmarks.numbers import Numbers
 from benchmarks.report import Figure, Plot, Report, Series
-from engine.eddy.policies import Policy, Tickets, Visit
+from engine.eddy.policies import RoutingPolicy, Tickets, Visit
 from engine.language.functions import BUILT_IN, FunctionCatalogue
 from engine.model.batch import BATCH_ROWS_MAX, Batch, Column
 from engine.model.source import Field, Schema
@@ -111,7 +111,7 @@ class Plans:
             )
             for plan in LABELS
         }
-        self.policy: Policy = Tickets()
+        self.policy: RoutingPolicy = Tickets()
         self._stops = (Stop("filter", len(texts)), Stop("articles", len(texts)))
         self.queries = len(texts)
 

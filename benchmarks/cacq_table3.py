@@ -32,11 +32,11 @@ import numpy as np
 from benchmarks import cacq
 from benchmarks.cacq import TABLE3, VALUES, Standing, Worst, batch_of, uniform
 from benchmarks.report import Figure, Report
-from engine.eddy.policies import FixedOrder, Optimal, Policy, Random, Tickets
+from engine.eddy.policies import FixedOrder, Optimal, Random, RoutingPolicy, Tickets
 from engine.model.batch import BATCH_ROWS_MAX, Batch, Column
 from engine.model.types import DOUBLE
 
-SYSTEMS: Mapping[str, Callable[[], Policy]] = {
+SYSTEMS: Mapping[str, Callable[[], RoutingPolicy]] = {
     "tickets": Tickets,
     "random": Random,
     "worst": Worst,
@@ -77,7 +77,7 @@ def run(options: argparse.Namespace) -> Report:
     return Report(figures)
 
 
-def visits(policy: Policy, batches: int, rng: np.random.Generator) -> float:
+def visits(policy: RoutingPolicy, batches: int, rng: np.random.Generator) -> float:
     """Rows given to filters, a row, after a warm-up. Raises RuntimeError for a wrong answer."""
     standing = Standing(TABLE3, policy)
     given = 0

@@ -28,7 +28,7 @@ import orjson
 from benchmarks.events import Events
 from benchmarks.report import Figure, Report
 from benchmarks.timing import repeat
-from broker.worker.entities import Reading, page_of
+from broker.worker.entities import EntityReading, page_of
 from engine.model.attributes import AttributeValue
 
 NAMES = ("first", "second", "third")
@@ -124,7 +124,7 @@ def listing(events: Events) -> dict[str, Figure]:
 
     def listed() -> bytes:
         report, standing = events.engine.entities(), events.engine.view().standing
-        reading = Reading(0.0, {0: report}, {0: 0.0}, {0: standing}, {0: {}})
+        reading = EntityReading(0.0, {0: report}, {0: 0.0}, {0: standing}, {0: {}})
         return orjson.dumps(page_of(reading, None, None, "", 1 << 62))
 
     entities = orjson.loads(listed())["entities"]

@@ -32,7 +32,7 @@ import numpy.typing as npt
 from benchmarks.report import Figure, Report
 from broker.worker.intake import Shedding
 from broker.worker.shedder import Shedder
-from broker.worker.taken import Taken
+from broker.worker.taken import TakenRows
 from engine.engine import Engine
 from engine.language.query import CreateStream
 from engine.language.statements import parse
@@ -188,7 +188,7 @@ def apply(engine: Engine, body: Body, clock_ms: int) -> None:
     assert not result.failed, result.failed
 
 
-def take(engine: Engine, feed: Feed, shedding: Shedding | None, rows: int, now_s: float) -> Taken:
+def take(engine: Engine, feed: Feed, shedding: Shedding | None, rows: int, now_s: float) -> TakenRows:
     """Make a step of the next records of a stream, as the broker's intake does, and run it."""
     came = feed.came(now_s)
     first, until = feed.next, min(came, feed.next + rows)
@@ -205,7 +205,7 @@ def take(engine: Engine, feed: Feed, shedding: Shedding | None, rows: int, now_s
     if shedding is not None:
         feed.shed.append((first, until))
     size = int((until - first) * feed.row_bytes)
-    return Taken(body, [None] * len(batch), offsets, [], size, ())
+    return TakenRows(body, [None] * len(batch), offsets, [], size, ())
 
 
 def overloaded(options: argparse.Namespace, rate: float, order: ShedOrder) -> Run:

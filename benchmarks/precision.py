@@ -31,14 +31,14 @@ from benchmarks.report import Figure, Report
 from engine.overload.precision.allocation import equal, proportional, solve
 from engine.overload.precision.loss import loss_of
 from engine.overload.precision.problem import Allocation, Entity, EntityId, PlannedQuery, Problem
-from engine.overload.precision.resources import Table
+from engine.overload.precision.resources import MeasuredCurve
 from engine.overload.precision.shape import (
     Aggregated,
+    BaseInput,
     Deduplicated,
     Excepted,
-    Input,
-    Joined,
-    Node,
+    JoinLoss,
+    LossNode,
     PlanShape,
     Sampled,
     Selected,
@@ -118,18 +118,20 @@ def make_problem(rng: np.random.Generator, queries: int, shapes: int) -> Problem
     return Problem(entities, asked, BUDGET * sum(entity.bytes for entity in entities))
 
 
-def _root(rng: np.random.Generator, number: int) -> Node:
+def _root(rng: np.random.Generator, number: int) -> LossNode:
     left, right = rng.uniform(50, 500, 2)
-    ages = Table((0.0, 0.3, 1.0), (0.0, left * rng.uniform(0.3, 0.8), left))
-    cut = WindowCut(ages, 2, Table.linear(right), 3)
-    joined = Joined(Sampled(Input(), 0), Sampled(Input(), 1), cut)
+    ages = MeasuredCurve((0.0, 0.3, 1.0), (0.0, left * rng.uniform(0.3, 0.8), left))
+    cut = WindowCut(ages, 2, MeasuredCurve.linear(right), 3)
+    joined = JoinLoss(Sampled(BaseInput(), 0), Sampled(BaseInput(), 1), cut)
     match number % 4:
         case 0:
             return Selected(joined)
         case 1:
             return Deduplicated(joined, ((1, 0.5), (3, 0.5)))
         case 2:
-            return Excepted(joined, Joined(Input(), Input(), WindowCut(Table.linear(1.0), 3)), 0.3)
+            return Excepted(
+                joined, JoinLoss(BaseInput(), BaseInput(), WindowCut(MeasuredCurve.linear(1.0), 3)), 0.3
+            )
         case _:
             return Aggregated(joined, 1 / rng.uniform(100, 10_000))
 

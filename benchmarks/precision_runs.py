@@ -20,12 +20,12 @@ from engine.model.source import Field, Schema
 from engine.model.types import INTEGER, TIMESTAMP
 from engine.overload.precision.composition import distinct
 from engine.overload.precision.precision import Precision
-from engine.overload.precision.resources import Table, remembered, window_join, window_kept
+from engine.overload.precision.resources import MeasuredCurve, remembered, window_join, window_kept
 from engine.overload.precision.shape import (
+    BaseInput,
     Excepted,
-    Input,
-    Joined,
-    Node,
+    JoinLoss,
+    LossNode,
     PlanShape,
     Sampled,
     United,
@@ -156,12 +156,12 @@ def _overlap(whole: Sequence[Counter[str]], rows: Rows, window_ms: int) -> float
     return 1.0 - float(np.mean([each.total() for each in whole])) / left
 
 
-def _point(node: Node, slots: int, x: Sequence[float]) -> Precision:
+def _point(node: LossNode, slots: int, x: Sequence[float]) -> Precision:
     return PlanShape(node, slots).at(np.array(x)[:, None]).precision
 
 
-def _cut(slot: int) -> Input:
-    return Input(own=WindowCut(Table.linear(1.0), slot))
+def _cut(slot: int) -> BaseInput:
+    return BaseInput(own=WindowCut(MeasuredCurve.linear(1.0), slot))
 
 
 def _repeats(rows: Rows, window_ms: int, less_ms: int) -> tuple[float, float]:
@@ -221,7 +221,7 @@ CASES = (
         True,
         (100, 100),
         (20, 1),
-        lambda whole, less, rows: _point(Sampled(Input(), 0), 1, [0.3]),
+        lambda whole, less, rows: _point(Sampled(BaseInput(), 0), 1, [0.3]),
     ),
     Case(
         "SAMPLE, join",
@@ -231,7 +231,9 @@ CASES = (
         True,
         (100, 100),
         (12, 12),
-        lambda whole, less, rows: _point(Joined(Sampled(Input(), 0), Sampled(Input(), 1)), 2, [0.5, 0.6]),
+        lambda whole, less, rows: _point(
+            JoinLoss(Sampled(BaseInput(), 0), Sampled(BaseInput(), 1)), 2, [0.5, 0.6]
+        ),
     ),
     Case(
         "UNION ALL",
@@ -249,7 +251,7 @@ CASES = (
         False,
         (0, 0),
         (10, 10),
-        lambda whole, less, rows: _point(Excepted(_cut(0), Input(), 0.5), 1, [0.5]),
+        lambda whole, less, rows: _point(Excepted(_cut(0), BaseInput(), 0.5), 1, [0.5]),
     ),
     Case(
         "EXCEPT, right",
@@ -259,7 +261,7 @@ CASES = (
         (0, 0),
         (10, 10),
         lambda whole, less, rows: _point(
-            Excepted(Input(), _cut(0), _overlap(whole, rows["a"], 100_000)), 1, [0.5]
+            Excepted(BaseInput(), _cut(0), _overlap(whole, rows["a"], 100_000)), 1, [0.5]
         ),
     ),
     Case(

@@ -29,7 +29,7 @@ from benchmarks.numbers import Numbers
 from benchmarks.report import Figure, Plot, Report, Series
 from engine.dataflow.buffers.buffer import Buffer
 from engine.dataflow.buffers.calendar import Calendar
-from engine.dataflow.buffers.scanned import Scanned
+from engine.dataflow.buffers.scanned import ScannedBuffer
 from engine.model.batch import Int32Array, Int64Array
 
 SPAN = 2_000_000
@@ -81,7 +81,7 @@ def run(options: argparse.Namespace) -> Report:
         print(f"{partitions:,} partitions: {cost.ns:.0f} ns an entry, {cost.size:.1f} bytes", file=sys.stderr)
     for share in options.intervals:
         every = max(1, round(share * STEPS))
-        for kept, buffer in ((by_interval, Calendar(SPAN, 10, ordered=False)), (scanned, Scanned())):
+        for kept, buffer in ((by_interval, Calendar(SPAN, 10, ordered=False)), (scanned, ScannedBuffer())):
             cost = measure(buffer, options.live, every, 0, options.seed)
             kept.append(cost)
             figures |= figures_of(cost, f"i{share:g}" + ".scanned" * (kept is scanned))

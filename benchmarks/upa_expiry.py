@@ -30,7 +30,7 @@ from benchmarks.update_patterns import EMIT, LABELS, STRATEGIES, Drive, window_c
 from engine.dataflow.buffers.buffer import Buffer
 from engine.dataflow.buffers.calendar import Calendar
 from engine.dataflow.buffers.indexed import Indexed
-from engine.dataflow.buffers.scanned import Scanned
+from engine.dataflow.buffers.scanned import ScannedBuffer
 from engine.model.batch import BATCH_ROWS_MAX, Int64Array
 from engine.model.runs import places_of
 
@@ -43,7 +43,7 @@ STRUCTURES: Mapping[str, Callable[[int], Buffer]] = {
     "calendar50": lambda span: Calendar(span, 50),
     "calendar10_in_arrival_order": lambda span: Calendar(span, 10, ordered=False),
     "indexed10": lambda span: Indexed(span, 10),
-    "scanned": lambda span: Scanned(),
+    "scanned": lambda span: ScannedBuffer(),
 }
 MAIN = "calendar10"
 

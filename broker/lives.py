@@ -29,7 +29,7 @@ SHORT = 0.8
 
 
 @dataclass(frozen=True, slots=True)
-class End:
+class LifeEnd:
     """One life's. at_s: since 1970. budget_bytes: that it had; 0 where it said none. at: what its thread was
     at that hung.
     """
@@ -40,15 +40,15 @@ class End:
     at: str = ""
 
 
-def read(data_dir: Path) -> list[End]:
+def read(data_dir: Path) -> list[LifeEnd]:
     """The last ends, oldest first; none where the file is missing or no such file."""
     try:
-        return [End(**one) for one in json.loads((data_dir / NAME).read_bytes())]
+        return [LifeEnd(**one) for one in json.loads((data_dir / NAME).read_bytes())]
     except (OSError, ValueError, TypeError):
         return []
 
 
-def note(data_dir: Path, end: End) -> None:
+def note(data_dir: Path, end: LifeEnd) -> None:
     """Add one; a disk that takes nothing is passed over."""
     path = data_dir / NAME
     ends = [*read(data_dir), end][-KEPT_MAX:]
@@ -63,7 +63,7 @@ def forget(data_dir: Path, causes: Sequence[str]) -> None:
         _write(data_dir / NAME, kept)
 
 
-def _write(path: Path, ends: Sequence[End]) -> None:
+def _write(path: Path, ends: Sequence[LifeEnd]) -> None:
     beside = path.with_suffix(f".{os.getpid()}.{threading.get_ident()}.tmp")
     descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     with os.fdopen(descriptor, "w") as file:
@@ -71,7 +71,7 @@ def _write(path: Path, ends: Sequence[End]) -> None:
     beside.replace(path)
 
 
-def repeated(ends: Sequence[End], now_s: float, budget_bytes: int) -> list[str]:
+def repeated(ends: Sequence[LifeEnd], now_s: float, budget_bytes: int) -> list[str]:
     """The causes that ended so many lives of late. Ends by ``memory`` with another budget do not count: who
     has changed it wants to try.
     """

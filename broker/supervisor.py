@@ -110,16 +110,16 @@ class Child:
             self.process.wait(STACKS_S)
         self.process.kill()
 
-    def ended(self, code: int) -> lives.End | None:
+    def ended(self, code: int) -> lives.LifeEnd | None:
         """Its last life, where that ended against its will in a way that may come back."""
         if self.module != WORKER:
             return None
         memory = self.liveness.memory
         short = lives.was_short(memory) or lives.oom_kills() > self.oom_kills
         if self.hung is not None:
-            return lives.End(time.time(), self.hung, memory[1], self.hung_at)
+            return lives.LifeEnd(time.time(), self.hung, memory[1], self.hung_at)
         if code == -signal.SIGKILL and short:
-            return lives.End(time.time(), "memory", memory[1])
+            return lives.LifeEnd(time.time(), "memory", memory[1])
         return None
 
 
@@ -134,14 +134,14 @@ def cause(silent: list[Silent], drowsy: list[Silent]) -> str:
     return "worker"
 
 
-def last_life(data_dir: Path, signs: Path) -> lives.End | None:
+def last_life(data_dir: Path, signs: Path) -> lives.LifeEnd | None:
     """How the worker ended that was there before this supervisor, where it was killed together with its own
     and memory was short.
     """
     if not signs.is_file():
         return None
     memory = Liveness(signs).memory
-    return lives.End(time.time(), "memory", memory[1]) if lives.was_short(memory) else None
+    return lives.LifeEnd(time.time(), "memory", memory[1]) if lives.was_short(memory) else None
 
 
 def say(text: str) -> None:
@@ -271,7 +271,7 @@ def _stop(children: list[Child], timeout_s: float) -> int:
     return code
 
 
-def _told(code: int, end: lives.End | None) -> str:
+def _told(code: int, end: lives.LifeEnd | None) -> str:
     if code >= 0:
         return f"exit code {code}"
     why = " (out of memory)" if end is not None and end.cause == "memory" else ""

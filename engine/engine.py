@@ -59,7 +59,7 @@ from engine.parts import Parts
 from engine.persistence import Persistence, restore
 from engine.preparing import Preparation, Preparing
 from engine.queries.allowance import Allowance
-from engine.queries.candidates import Candidates
+from engine.queries.candidates import ConstraintCandidates
 from engine.queries.demand import Demand, demand_of
 from engine.queries.planner import is_left_open
 from engine.queries.shed_readers import NOTHING_TO_SHED, Sheddable
@@ -116,7 +116,7 @@ class Engine(Embedding, Inspection, Persistence):
         self._work_ns = 0.0
         self._preferring: tuple[SourceName, ...] | None = None
         self._to_revise: list[str] = []
-        self._candidates = Candidates(parts.sources)
+        self._candidates = ConstraintCandidates(parts.sources)
         self._demands: dict[SourceName, Demand] = {}
         self._sheddable: dict[SourceName, Sheddable] = {}
 

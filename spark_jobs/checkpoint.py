@@ -25,7 +25,7 @@ from pyspark.sql import SparkSession
 
 from spark_jobs.errors import CheckpointMismatch
 from spark_jobs.failures import writing_files
-from spark_jobs.files import Files
+from spark_jobs.files import DirectoryFiles
 
 VERSION = 1
 NAME = "tureen.json"
@@ -54,7 +54,7 @@ class Checkpoint:
 def claim(session: SparkSession, path: str, identity: Identity) -> Checkpoint:
     """The directory, made if it is missing. Raises CheckpointMismatch, PathNotWritable."""
     with writing_files(path):
-        files = Files(session, path)
+        files = DirectoryFiles(session, path)
         if not files.exists(NAME):
             _take(files, path, session.version, identity)
         found = _parsed(path, files.read(NAME))
@@ -83,7 +83,7 @@ def _agree(path: str, found: Mapping[str, Any], identity: Identity) -> None:
         raise CheckpointMismatch(path, f"was made with other settings: {'; '.join(changed)}", hint=hint)
 
 
-def _take(files: Files, path: str, spark: str, identity: Identity) -> None:
+def _take(files: DirectoryFiles, path: str, spark: str, identity: Identity) -> None:
     """Make the directory ours, unless another run is first. Raises CheckpointMismatch."""
     if any(not name.startswith(BID) for name in files.names()):
         if files.exists(NAME):

@@ -13,7 +13,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 
-class Files:
+class DirectoryFiles:
     """The directory, which need not be there yet."""
 
     def __init__(self, session: SparkSession, directory: str) -> None:

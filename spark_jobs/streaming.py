@@ -50,7 +50,7 @@ PASSING = (KafkaUnavailable, TransactionAborted, CommitUnknown)
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class BatchCounts:
     """What a micro-batch was: its rows, and further counts, which the report adds up by name."""
 
     rows: int = 0
@@ -83,7 +83,7 @@ class StreamReport:
 
 
 Frame = Callable[[], DataFrame]
-Batch = Callable[[DataFrame, int, Checkpoint], Done]
+Batch = Callable[[DataFrame, int, Checkpoint], BatchCounts]
 
 
 def run_stream(

@@ -14,13 +14,13 @@ HEADER_BYTES_MAX = 4_096
 """Most bytes of a header's value. HTTP clients and proxies mostly take 8 KiB of all headers together."""
 
 
-class Told(Protocol):
+class Tag(Protocol):
     """A tag, or whatever else an answer says of itself in a list."""
 
     def as_dict(self) -> Mapping[str, Any]: ...
 
 
-def header_text(tags: Sequence[Told], bytes_max: int = HEADER_BYTES_MAX) -> str:
+def header_text(tags: Sequence[Tag], bytes_max: int = HEADER_BYTES_MAX) -> str:
     """The value of the header. bytes_max: at least 64."""
     texts = [json.dumps(tag.as_dict(), separators=(",", ":")) for tag in tags]
     whole = f"[{','.join(texts)}]"

@@ -18,7 +18,7 @@ import pyarrow as pa
 from engine.model.batch import Int64Array
 from engine.model.changes import Changes
 from engine.model.step import Position
-from topics.results_codec import HASH_DIGITS, JsonCodec, Owners, Told
+from topics.results_codec import HASH_DIGITS, EncodedChanges, JsonCodec, Owners
 
 FEW_CHANGES = 32
 """From more on, working by columns costs less."""
@@ -85,7 +85,7 @@ def encode_few(
     changes: Changes,
     form: str,
     key: tuple[int, ...] | None,
-    told: Told,
+    told: EncodedChanges,
     owners: Owners,
     position: Position,
     numbered: Mapping[str, int],
@@ -109,7 +109,7 @@ def _keys(
     changes: Changes,
     form: str,
     key: tuple[int, ...] | None,
-    told: Told,
+    told: EncodedChanges,
     owners: Owners,
     position: Position,
     numbered: Mapping[str, int],
@@ -150,7 +150,7 @@ def _starts(changes: Changes) -> list[tuple[str, int]]:
     return list(zip(changes.query_ids, changes.starts[:-1].tolist(), strict=True))
 
 
-def _values(codec: JsonCodec, form: str, told: Told, texts: Sequence[str]) -> list[bytes | None]:
+def _values(codec: JsonCodec, form: str, told: EncodedChanges, texts: Sequence[str]) -> list[bytes | None]:
     prefix = codec.value_prefix
     if form == "diff":
         assert told.weights is not None

@@ -12,7 +12,7 @@ import orjson
 
 from engine.model.source import SourceName
 from engine.model.step import Position
-from topics.newest import TopicFacts, newest
+from topics.newest import TopicExtent, newest
 from topics.settings import KafkaSettings
 
 STEPS_SCANNED = 50_000
@@ -21,7 +21,7 @@ STEPS_SCANNED = 50_000
 def step_of(
     settings: KafkaSettings,
     topic: str,
-    facts: TopicFacts,
+    facts: TopicExtent,
     shard: int,
     source: SourceName,
     partition: int,
@@ -31,7 +31,7 @@ def step_of(
 
     facts: of the topic of steps. Raises KafkaUnavailable, TopicMissing.
     """
-    own = TopicFacts({shard: facts.begin.get(shard, 0)}, {shard: facts.end.get(shard, 0)})
+    own = TopicExtent({shard: facts.begin.get(shard, 0)}, {shard: facts.end.get(shard, 0)})
     name = orjson.dumps(source)
 
     def took(message: Any) -> bool:

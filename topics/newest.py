@@ -20,7 +20,7 @@ _FETCH: KafkaSettings = {"queued.min.messages": 1_000, "queued.max.messages.kbyt
 
 
 @dataclass(frozen=True, slots=True)
-class TopicFacts:
+class TopicExtent:
     """A topic as it is: the offsets of its partitions. records: at most so many; markers and gaps count."""
 
     begin: Mapping[int, int]
@@ -35,15 +35,15 @@ class TopicFacts:
         return sum(end - self.begin.get(number, 0) for number, end in self.end.items())
 
 
-def facts_of(admin: Admin, topic: str) -> TopicFacts:
+def facts_of(admin: Admin, topic: str) -> TopicExtent:
     """Raises TopicMissing, KafkaUnavailable."""
-    return TopicFacts(admin.begin_offsets(topic), admin.end_offsets(topic))
+    return TopicExtent(admin.begin_offsets(topic), admin.end_offsets(topic))
 
 
 def newest(
     settings: KafkaSettings,
     topic: str,
-    facts: TopicFacts,
+    facts: TopicExtent,
     count: int,
     *,
     wanted: Callable[[Any], bool] = lambda _: True,
@@ -73,7 +73,7 @@ class Looked:
 def look(
     settings: KafkaSettings,
     topic: str,
-    facts: TopicFacts,
+    facts: TopicExtent,
     count: int,
     *,
     wanted: Callable[[Any], bool] = lambda _: True,

@@ -91,7 +91,7 @@ class Emitted(Protocol):
 
 
 class Output(Protocol):
-    """What leaves a query, as :class:`engine.changes.output.Output` says it."""
+    """What leaves a query, as :class:`engine.changes.output.ChangesOutput` says it."""
 
     @property
     def operator(self) -> Operator: ...

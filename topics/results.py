@@ -44,7 +44,7 @@ from topics.approximation import header_text
 from topics.few_changes import FEW_CHANGES, are_plain, encode_few
 from topics.json_rows import json_objects
 from topics.produce_loop import ColumnHeaders
-from topics.results_codec import HASH_DIGITS, Codec, JsonCodec, Owners, Told
+from topics.results_codec import HASH_DIGITS, Codec, EncodedChanges, JsonCodec, Owners
 from tureen.errors import LimitExceeded
 from tureen.protocol import HEADER_APPROXIMATION, HEADER_AT_MS, HEADER_OCCASION, HEADER_POSITION
 
@@ -209,29 +209,33 @@ class _Rows:
         return self._all
 
 
-def _told(changes: Changes, to: Destination) -> Told:
+def _told(changes: Changes, to: Destination) -> EncodedChanges:
     """Which records there are."""
     n = len(changes)
     rows = np.arange(n)
     came = changes.weights > 0
     if to.format == "diff":
-        return Told(rows, changes.at_ms, after=rows, weights=changes.weights)
+        return EncodedChanges(rows, changes.at_ms, after=rows, weights=changes.weights)
     if to.operator != "changes":
         if to.format == "upsert":
             # A log of rows that came has no record for one that went, since the query has another text.
             rows = np.flatnonzero(came) if to.operator == "istream" else rows
-            return Told(rows, changes.at_ms[rows], after=rows)
-        return Told(rows, changes.at_ms, before=np.where(came, -1, rows), after=np.where(came, rows, -1))
+            return EncodedChanges(rows, changes.at_ms[rows], after=rows)
+        return EncodedChanges(
+            rows, changes.at_ms, before=np.where(came, -1, rows), after=np.where(came, rows, -1)
+        )
     snapshot = changes.occasion == "snapshot"
     if came.all():
-        return Told(rows, changes.at_ms, before=np.full(n, -1), after=rows, snapshot=snapshot)
+        return EncodedChanges(rows, changes.at_ms, before=np.full(n, -1), after=rows, snapshot=snapshot)
     before, after = np.where(came, -1, rows), np.where(came, rows, -1)
     went, comes = _replaced(changes, to)
     before[comes] = went
     keep = np.ones(n, np.bool_)
     keep[went] = False
     rows = np.flatnonzero(keep)
-    return Told(rows, changes.at_ms[rows], before=before[rows], after=after[rows], snapshot=snapshot)
+    return EncodedChanges(
+        rows, changes.at_ms[rows], before=before[rows], after=after[rows], snapshot=snapshot
+    )
 
 
 def _replaced(changes: Changes, to: Destination) -> tuple[Int64Array, Int64Array]:

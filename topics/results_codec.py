@@ -27,7 +27,7 @@ HASH_DIGITS = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class EncodedChanges:
     """n records. rows: the row that gives each its key, ascending; at_ms: when. before, after: places of the
     rows that went and that came, -1 for none; None: of no record. weights: of a diff, one a record.
     """
@@ -83,7 +83,7 @@ class Codec(Protocol):
     ) -> pa.LargeBinaryArray:
         """One a record; of ``columns`` and ``texts`` one is given."""
 
-    def values(self, form: str, told: Told, rows: Rows) -> pa.LargeBinaryArray:
+    def values(self, form: str, told: EncodedChanges, rows: Rows) -> pa.LargeBinaryArray:
         """One a record, NULL for a deletion."""
 
 
@@ -109,7 +109,7 @@ class JsonCodec:
         found = json_objects(columns, heads, "}}")
         return _joined(prefix, found) if prefix else found
 
-    def values(self, form: str, told: Told, rows: Rows) -> pa.LargeBinaryArray:
+    def values(self, form: str, told: EncodedChanges, rows: Rows) -> pa.LargeBinaryArray:
         prefix = self.value_prefix
         if form == "diff":
             weights = told.weights
@@ -176,10 +176,10 @@ class AvroCodec:
             )
         return pa.array([_written(self._key, self._key_schema, one) for one in told], pa.large_binary())
 
-    def values(self, form: str, told: Told, rows: Rows) -> pa.LargeBinaryArray:
+    def values(self, form: str, told: EncodedChanges, rows: Rows) -> pa.LargeBinaryArray:
         return pa.array(self._values(form, told, rows), pa.large_binary())
 
-    def _values(self, form: str, told: Told, rows: Rows) -> list[bytes | None]:
+    def _values(self, form: str, told: EncodedChanges, rows: Rows) -> list[bytes | None]:
         table, prefix, schema = rows.table, self._value, self._value_schema
         found = _records(table, self._names)
         if form == "diff":

@@ -62,7 +62,7 @@ class Matches:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class EndedQueries:
     """What became of queries that were to end.
 
     query_ids: those that ended. pending: their end is written, its outcome not known yet. unknown: places of
@@ -74,7 +74,7 @@ class Ended:
     unknown: tuple[tuple[int, TureenError], ...] = ()
 
     @classmethod
-    def of(cls, message: Mapping[str, Any]) -> Ended:
+    def of(cls, message: Mapping[str, Any]) -> EndedQueries:
         return cls(
             tuple(message.get("ended") or ()),
             tuple(message.get("pending") or ()),

@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Any, Unpack
 
 from tureen import calls
-from tureen.answers import Dropped, Ended, Listing, Matches, Promised
+from tureen.answers import Dropped, EndedQueries, Listing, Matches, Promised
 from tureen.builder import Select
 from tureen.calls import Record
 from tureen.changes_callbacks import AsyncSubscription, Callback, OnError, awaiting
@@ -289,11 +289,11 @@ class AsyncClient:
         """End a query, by its handle or, for the operator, its public id. Raises UnknownQuery."""
         await self._http.run(calls.unregister(handle))
 
-    async def unregister_many(self, handles: Iterable[str]) -> Ended:
+    async def unregister_many(self, handles: Iterable[str]) -> EndedQueries:
         """End queries in one call: :meth:`tureen.Client.unregister_many`."""
         return await self._http.run(calls.unregister_many(list(handles)))
 
-    async def unregister_all_of(self, source: str) -> Ended:
+    async def unregister_all_of(self, source: str) -> EndedQueries:
         """End all queries that read a source: :meth:`tureen.Client.unregister_all_of`."""
         return await self._http.run(calls.unregister_all_of(source))
 

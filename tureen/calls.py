@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 import httpx
 
-from tureen.answers import Dropped, Ended, Listing, Matches, Promised
+from tureen.answers import Dropped, EndedQueries, Listing, Matches, Promised
 from tureen.errors import BrokerUnavailable, TureenError
 from tureen.exchange import Request, Talk, ask, json_of
 from tureen.facts import QueryStatus, Source
@@ -100,13 +100,13 @@ def unregister(handle: str) -> Talk[None]:
     return ask(Request("DELETE", _path(handle), _nothing))
 
 
-def unregister_many(given: Sequence[str]) -> Talk[Ended]:
+def unregister_many(given: Sequence[str]) -> Talk[EndedQueries]:
     """POST /queries/unregister: handles, or for the operator ids."""
     body = {"json": {"queries": list(given)}}
     return ask(Request("POST", "/queries/unregister", _ended, body=body, again=False))
 
 
-def unregister_all_of(source: str) -> Talk[Ended]:
+def unregister_all_of(source: str) -> Talk[EndedQueries]:
     """POST /queries/unregister: all that read a source."""
     body = {"json": {"source": source}}
     return ask(Request("POST", "/queries/unregister", _ended, body=body, again=False))
@@ -337,8 +337,8 @@ def _promised(response: httpx.Response) -> Promised:
     return Promised.of(json_of(response))
 
 
-def _ended(response: httpx.Response) -> Ended:
-    return Ended.of(json_of(response))
+def _ended(response: httpx.Response) -> EndedQueries:
+    return EndedQueries.of(json_of(response))
 
 
 def _source(response: httpx.Response) -> Source:

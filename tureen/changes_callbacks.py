@@ -32,7 +32,7 @@ _log = logging.getLogger("tureen.changes")
 _log.addHandler(logging.NullHandler())  # heard only where the application set logging up
 
 
-class Told:
+class SubscriptionState:
     """How a subscription stands.
 
     position: behind the last event that was dealt with. error: what ended it, or None. ended: the EndEvent of
@@ -58,7 +58,7 @@ class Told:
         _log.error("following a query ended: %s", error, exc_info=None if known else error)
 
 
-class Subscription(Told):
+class Subscription(SubscriptionState):
     """Events that are dealt with in a thread.
 
     events: of a :class:`tureen.changes_feed.ChangeFeed`, which is closed at the end. deal: called with each
@@ -122,7 +122,7 @@ class Subscription(Told):
             raise self.error
 
 
-class AsyncSubscription(Told):
+class AsyncSubscription(SubscriptionState):
     """A subscription in a task of asyncio; what ``deal`` gives is awaited where it can be."""
 
     def __init__(

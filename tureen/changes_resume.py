@@ -27,7 +27,7 @@ from urllib.parse import quote
 import httpx
 
 from tureen.changes import AwayEvent, EndEvent, EndReason, Event, SnapshotEvent
-from tureen.changes_wire import Ended, Reader
+from tureen.changes_wire import FeedEnded, Reader
 from tureen.errors import BrokerUnavailable, MustRefetch, TureenError
 from tureen.exchange import ATTEMPTS, PAUSE_S, Pause, refusal, unavailable
 
@@ -185,7 +185,7 @@ def _hand_over(told: list[Any], state: _State) -> Generator[Event, Any, bool]:
     """Yield events and note where they lead. True: the feed has come to its end."""
     for one in told:
         state.heard = True
-        if isinstance(one, Ended):
+        if isinstance(one, FeedEnded):
             if one.reason == "must_refetch":
                 raise MustRefetch()
             state.position = one.position or state.position

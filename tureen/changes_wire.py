@@ -26,7 +26,7 @@ LINE_BYTES_MAX = 256 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class FeedEnded:
     """A feed ended by itself: why, and where it is to go on."""
 
     reason: str
@@ -34,7 +34,7 @@ class Ended:
     error: TureenError | None
 
 
-Told = SnapshotEvent | ChangesEvent | ProgressEvent | Ended
+Told = SnapshotEvent | ChangesEvent | ProgressEvent | FeedEnded
 
 
 class Lines:
@@ -118,7 +118,7 @@ class Reader:
         pieces, self._pieces = [*self._pieces, message], []
         if kind == "end":
             error = message.get("error")
-            return Ended(
+            return FeedEnded(
                 str(message.get("reason")), message.get("position"), error_from(error) if error else None
             )
         if kind == "progress":

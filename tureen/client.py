@@ -27,7 +27,7 @@ from types import TracebackType
 from typing import Any, Unpack
 
 from tureen import calls
-from tureen.answers import Dropped, Ended, Listing, Matches, Promised
+from tureen.answers import Dropped, EndedQueries, Listing, Matches, Promised
 from tureen.builder import Select
 from tureen.calls import Record
 from tureen.changes_callbacks import Callback, OnError, Subscription, calling
@@ -371,14 +371,14 @@ class Client:
         """
         self._way.unregister(handle)
 
-    def unregister_many(self, handles: Iterable[str]) -> Ended:
+    def unregister_many(self, handles: Iterable[str]) -> EndedQueries:
         """End queries by their handles or, for the operator, their public ids, in one call by HTTP.
 
         The result names those that are no query's.
         """
         return self._http.run(calls.unregister_many(list(handles)))
 
-    def unregister_all_of(self, source: str) -> Ended:
+    def unregister_all_of(self, source: str) -> EndedQueries:
         """End all queries that read a stream, a table or a view, directly or through views, by HTTP.
 
         For the operator. Raises UnknownSource.

@@ -18,7 +18,7 @@ from collections.abc import AsyncIterable, Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tureen.changes import EndEvent, Event
-from tureen.changes_callbacks import AsyncSubscription, Subscription, Told
+from tureen.changes_callbacks import AsyncSubscription, Subscription, SubscriptionState
 from tureen.columns import Column, Row
 from tureen.errors import BrokerUnavailable, TureenError, UnknownQuery
 from tureen.folding import ROWS_MAX, Fold
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-class Folded(Told):
+class Folded(SubscriptionState):
     """What a live answer can be asked.
 
     version: counts the events; position, error, ended and away as of a subscription.

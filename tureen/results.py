@@ -44,7 +44,7 @@ Weighed = tuple[int, Row]
 """A row that came (1) or went (-1)."""
 
 
-class Told(NamedTuple):
+class ResultChange(NamedTuple):
     """A change that a record made: ``weight`` as :data:`Weighed` has it; position and instant of the step,
     and what of the answer is not exact after it.
     """
@@ -168,7 +168,7 @@ class ResultTopic:
         form: Format = "upsert",
         operator: Operator = "changes",
         service_id: str = "tureen",
-        told: Callable[[Told], None] | None = None,
+        told: Callable[[ResultChange], None] | None = None,
     ) -> None:
         names = TopicNames(service_id)
         self.topic = names.results if into is None else names.results_into(into)
@@ -289,7 +289,7 @@ class ResultTopic:
         self.approximation = approximations_from(_text(headers.get(HEADER_APPROXIMATION)))
         if self._told is not None:
             for weight, row in changed:
-                self._told(Told(weight, row, self.at_ms, self.position, self.approximation))
+                self._told(ResultChange(weight, row, self.at_ms, self.position, self.approximation))
         return True
 
     def _ends(self, level: IsolationLevel) -> dict[int, int]:

@@ -27,7 +27,7 @@ from tureen.columns import Column
 from tureen.errors import KafkaUnavailable, NotSupported, TureenError
 from tureen.facts import QueryStatus
 from tureen.protocol import TopicNames
-from tureen.results import ResultTopic, Row, Told
+from tureen.results import ResultChange, ResultTopic, Row
 from tureen.topic_client import TopicTransport
 
 READ_S = 60.0
@@ -50,10 +50,10 @@ def topic_events(
         output = _output(status)
         form, operator = output["format"], output["operator"]
         folds = operator not in ("dstream", "rstream")
-        heard: list[Told] = []
+        heard: list[ResultChange] = []
         live_now = not folds
 
-        def told(one: Told) -> None:
+        def told(one: ResultChange) -> None:
             if live_now:
                 heard.append(one)
 
@@ -106,7 +106,7 @@ class _Events:
         tags = self._approximation if results.position is None else results.approximation
         return self._snapshot(results.position, results.at_ms, found, tags)
 
-    def changes(self, heard: Sequence[Told]) -> Iterator[Event]:
+    def changes(self, heard: Sequence[ResultChange]) -> Iterator[Event]:
         for (position, at_ms), told in groupby(heard, lambda one: (one.position, one.at_ms)):
             part = list(told)
             tags = part[-1].approximation

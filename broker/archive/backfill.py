@@ -34,7 +34,7 @@ from typing import Any, Literal
 import numpy as np
 
 from broker import logs
-from broker.archive.chunks import Backward, Piece
+from broker.archive.chunks import ArchiveChunk, Backward
 from broker.archive.seam import Seam, held_offsets, passed_offsets
 from broker.archive.shelf import Shelf
 from broker.settings import Settings
@@ -79,7 +79,7 @@ class _Found:
     state: State
     behind: tuple[int, ...] = ()
     reading: _Reading | None = None
-    piece: Piece | None = None
+    piece: ArchiveChunk | None = None
     error: TureenError | None = None
 
 
@@ -175,7 +175,7 @@ class Backfills:
         if one is not None and one.job is not None:
             one.job.cancel()
 
-    def _collected(self, one: _History) -> Piece | None:
+    def _collected(self, one: _History) -> ArchiveChunk | None:
         """What the job of a stream came to."""
         if one.job is None or not one.job.done():
             return None
@@ -193,7 +193,9 @@ class Backfills:
             one.due_s = time.monotonic() + self._settings.archive_check_ms / 1_000
         return found.piece
 
-    def _step(self, one: _History, piece: Piece, seam_ms: int, view: View) -> tuple[Backfill, HistoryNamed]:
+    def _step(
+        self, one: _History, piece: ArchiveChunk, seam_ms: int, view: View
+    ) -> tuple[Backfill, HistoryNamed]:
         assert one.reading is not None
         name = one.stream.name
         one.rows += len(piece.rows)

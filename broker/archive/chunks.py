@@ -16,7 +16,7 @@ from engine.model.source import Schema
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class ArchiveChunk:
     """All rows of from_ms <= instant < until_ms, in (timestamp, partition, offset) order."""
 
     rows: Batch
@@ -49,7 +49,7 @@ class Backward:
         self.until_ms = until_ms
         """What was given so far reaches back to here."""
 
-    def next(self, rows: int) -> Piece | None:
+    def next(self, rows: int) -> ArchiveChunk | None:
         """The piece before, of so many rows at most, or of one instant; None where nothing is left."""
         if self.until_ms <= self._from_ms:
             return None
@@ -65,7 +65,7 @@ class Backward:
         read, until_ms = self._read, self.until_ms
         self._read = read.slice(0, cut)
         self.until_ms = int(read.timestamp[cut - 1]) + 1 if cut else self._from_ms
-        return Piece(read.slice(cut, len(read)), self.until_ms, until_ms)
+        return ArchiveChunk(read.slice(cut, len(read)), self.until_ms, until_ms)
 
     def _cut(self, rows: int) -> int | None:
         """Where the piece begins in what was read; None where more has to be read to know."""

@@ -14,7 +14,7 @@ from typing import Protocol
 
 from broker import logs
 from broker.feeds.hub import Hub
-from broker.feeds.memory import Memory
+from broker.feeds.memory import RecentChanges
 from broker.worker.node import Node
 from engine.engine import Engine
 from tureen.errors import BrokerUnavailable, TureenError
@@ -39,21 +39,21 @@ class Follows:
         self._node = node
         self._hub = hub
         self._linger_s = linger_s
-        self._watchers: dict[Memory, dict[Watcher, None]] = {}
-        self._idle: dict[Memory, float] = {}
+        self._watchers: dict[RecentChanges, dict[Watcher, None]] = {}
+        self._idle: dict[RecentChanges, float] = {}
         self._asleep: dict[Watcher, None] = {}
-        self._coming: dict[Memory, asyncio.Future[None]] = {}
-        self._asking: dict[int, list[Memory]] = {}
+        self._coming: dict[RecentChanges, asyncio.Future[None]] = {}
+        self._asking: dict[int, list[RecentChanges]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
-    async def follow(self, query_id: str, shard: int, watcher: Watcher) -> Memory:
+    async def follow(self, query_id: str, shard: int, watcher: Watcher) -> RecentChanges:
         """The memory of a query that is followed from now on, at the latest; ``watcher`` is woken with it.
 
         Raises UnknownQuery, BrokerUnavailable.
         """
         memory = self._hub.memory(query_id)
         if memory is None:
-            memory = Memory(query_id, shard)
+            memory = RecentChanges(query_id, shard)
             self._hub.add(memory)
             self._coming[memory] = asyncio.get_running_loop().create_future()
             if shard not in self._asking:
@@ -73,7 +73,7 @@ class Follows:
             raise
         return memory
 
-    def leave(self, memory: Memory, watcher: Watcher) -> None:
+    def leave(self, memory: RecentChanges, watcher: Watcher) -> None:
         """It watches no more."""
         watchers = self._watchers.get(memory)
         if watchers is None or watchers.pop(watcher, self) is self or watchers:
@@ -107,7 +107,7 @@ class Follows:
         """To be called about once a second."""
         self._hub.expire()
         until_s = asyncio.get_running_loop().time() - self._linger_s
-        left: dict[int, list[Memory]] = {}
+        left: dict[int, list[RecentChanges]] = {}
         for memory, since_s in self._idle.items():
             if since_s > until_s:
                 break  # in the order in which they were left
@@ -120,7 +120,7 @@ class Follows:
 
     # --- questions to shards ----------------------------------------------------------------------
 
-    def _spawn(self, shard: int, leaving: Sequence[Memory] = ()) -> None:
+    def _spawn(self, shard: int, leaving: Sequence[RecentChanges] = ()) -> None:
         task = asyncio.get_running_loop().create_task(
             self._unfollow(shard, leaving) if leaving else self._begin(shard)
         )
@@ -151,12 +151,12 @@ class Follows:
                     coming.exception()  # its watchers may have gone
         del self._asking[shard]
 
-    def _begun(self, memories: Sequence[Memory], engine: Engine) -> dict[Memory, TureenError]:
+    def _begun(self, memories: Sequence[RecentChanges], engine: Engine) -> dict[RecentChanges, TureenError]:
         """Follow them, in the shard's thread; those that cannot be, and why. A paused query is followed
         in silence until it runs again.
         """
         view = self._node.shards[memories[0].shard].told(engine.view())
-        refused: dict[Memory, TureenError] = {}
+        refused: dict[RecentChanges, TureenError] = {}
         for memory in memories:
             try:
                 engine.follow(memory.query_id)
@@ -165,7 +165,7 @@ class Follows:
                 refused[memory] = refusal
         return refused
 
-    async def _unfollow(self, shard: int, memories: Sequence[Memory]) -> None:
+    async def _unfollow(self, shard: int, memories: Sequence[RecentChanges]) -> None:
         def work(engine: Engine) -> None:
             for memory in memories:
                 engine.unfollow(memory.query_id)

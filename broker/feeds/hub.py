@@ -17,14 +17,14 @@ from threading import Lock
 
 from broker.feeds.cursor import ALTERED_HINT, Birth
 from broker.feeds.lines import columns_head
-from broker.feeds.memory import End, Entry, Memory, Ring, Told
+from broker.feeds.memory import Entry, FeedEnd, RecentChanges, Ring, Told
 from engine.model.step import StepResult
 from engine.views.view import View
 from tureen.errors import LimitExceeded, MustRefetch, TureenError, UnknownQuery
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class FeedReading:
     """What a feed finds at one moment.
 
     view: the shard after its last step. birth: the registration, or its last alteration, that the view has.
@@ -35,7 +35,7 @@ class Reading:
     view: View
     birth: Birth
     entries: list[Entry] | None
-    end: End | None
+    end: FeedEnd | None
 
 
 class Hub:
@@ -45,9 +45,9 @@ class Hub:
         """wake: called, by a shard's thread, when :meth:`touched` has something after it had nothing."""
         self._lock = Lock()
         self._ring = Ring(bytes_max, keep_s)
-        self._memories: dict[str, Memory] = {}
+        self._memories: dict[str, RecentChanges] = {}
         self._views: dict[int, View] = {}
-        self._touched: dict[Memory, None] = {}
+        self._touched: dict[RecentChanges, None] = {}
         self._wake = wake
 
     # --- the shards' threads ----------------------------------------------------------------------
@@ -80,7 +80,7 @@ class Hub:
 
     def ended(self, shard: int, error: TureenError | None) -> None:
         """As :class:`broker.worker.listener.Listener` says."""
-        end = End("stopping") if error is None else End("failed", error)
+        end = FeedEnd("stopping") if error is None else FeedEnd("failed", error)
         with self._lock:
             for memory in [one for one in self._memories.values() if one.shard == shard]:
                 self._end(memory, end)
@@ -88,7 +88,7 @@ class Hub:
         if wakes:
             self._wake()
 
-    def begin(self, memory: Memory, view: View, life: str) -> None:
+    def begin(self, memory: RecentChanges, view: View, life: str) -> None:
         """Following begins, in the thread of the query's shard between two steps. Raises UnknownQuery.
 
         life: of the shard's journal. What will have changed when a paused query runs again is not told, so
@@ -109,7 +109,7 @@ class Hub:
             self._ring.put(told)
             self._touched.update(dict.fromkeys(entry.memory for entry in told.entries))
 
-    def _mine(self, query_id: str, shard: int) -> Memory | None:
+    def _mine(self, query_id: str, shard: int) -> RecentChanges | None:
         memory = self._memories.get(query_id)
         if memory is None or memory.shard != shard or memory.since is None:
             return None
@@ -122,7 +122,7 @@ class Hub:
             if memory is not None and end is not None:
                 self._end(memory, end)
 
-    def _end(self, memory: Memory, end: End) -> None:
+    def _end(self, memory: RecentChanges, end: FeedEnd) -> None:
         memory.end = end
         if self._memories.get(memory.query_id) is memory:
             del self._memories[memory.query_id]
@@ -130,17 +130,17 @@ class Hub:
 
     # --- the event loop ---------------------------------------------------------------------------
 
-    def memory(self, query_id: str) -> Memory | None:
+    def memory(self, query_id: str) -> RecentChanges | None:
         """That of a query which is followed, or soon will be."""
         with self._lock:
             return self._memories.get(query_id)
 
-    def add(self, memory: Memory) -> None:
+    def add(self, memory: RecentChanges) -> None:
         """Make room for a query; nothing is kept before :meth:`begin`."""
         with self._lock:
             self._memories[memory.query_id] = memory
 
-    def forget(self, memories: Iterable[Memory]) -> None:
+    def forget(self, memories: Iterable[RecentChanges]) -> None:
         """Nobody wants these any more."""
         with self._lock:
             for memory in memories:
@@ -149,19 +149,19 @@ class Hub:
                 memory.since = None
                 memory.clear()
 
-    def touched(self) -> list[Memory]:
+    def touched(self) -> list[RecentChanges]:
         """Memories with something new, each once."""
         with self._lock:
             found = list(self._touched)
             self._touched.clear()
         return found
 
-    def read(self, memory: Memory, sequence: int, most: int) -> Reading:
+    def read(self, memory: RecentChanges, sequence: int, most: int) -> FeedReading:
         """What came after a step, at most so many entries at once."""
         with self._lock:
             entries = memory.after(sequence, most)
             assert memory.birth is not None
-            return Reading(self._views[memory.shard], memory.birth, entries, memory.end)
+            return FeedReading(self._views[memory.shard], memory.birth, entries, memory.end)
 
     def encode(self, told: Told) -> None:
         """Make lines of it."""
@@ -184,21 +184,21 @@ class Hub:
         return self._ring.size
 
 
-def _ended(memory: Memory, view: View) -> End | None:
+def _ended(memory: RecentChanges, view: View) -> FeedEnd | None:
     """Why a query cannot be followed any more after it was registered again, changed or removed."""
     try:
         info = view.query(memory.query_id)
     except UnknownQuery:
-        return End("unregistered")
+        return FeedEnd("unregistered")
     if memory.birth is not None and info.born.sequence != memory.birth.sequence:
-        return End("must_refetch", MustRefetch(hint=ALTERED_HINT))
+        return FeedEnd("must_refetch", MustRefetch(hint=ALTERED_HINT))
     return None
 
 
-def _broken(error: Exception) -> End:
+def _broken(error: Exception) -> FeedEnd:
     if isinstance(error, LimitExceeded):
-        return End("must_refetch", error)
+        return FeedEnd("must_refetch", error)
     known = (
         error if isinstance(error, TureenError) else TureenError(f"its changes could not be given: {error!r}")
     )
-    return End("failed", known)
+    return FeedEnd("failed", known)

@@ -41,7 +41,7 @@ EndReason = Literal["caught_up", "unregistered", "stopping", "must_refetch", "fa
 
 
 @dataclass(frozen=True, slots=True)
-class End:
+class FeedEnd:
     """Why a query is followed no more."""
 
     reason: EndReason
@@ -54,7 +54,7 @@ class Entry:
     line feed; empty until encoded.
     """
 
-    memory: Memory
+    memory: RecentChanges
     cursor: Cursor
     told: Told
     rows: int
@@ -71,7 +71,7 @@ class Entry:
 
 
 @dataclass(slots=True, eq=False)
-class Memory:
+class RecentChanges:
     """Holds the recent changes of one followed query.
 
     since: the sequence number of the step after which it is complete; None before following has begun.
@@ -85,7 +85,7 @@ class Memory:
     births: list[Birth] = field(default_factory=list)
     operator: Operator = "changes"
     head: bytes = b""
-    end: End | None = None
+    end: FeedEnd | None = None
     _entries: list[Entry] = field(default_factory=list)
     _first: int = 0
 
@@ -145,7 +145,7 @@ class Told:
         self,
         position: Position,
         changes: Sequence[Changes],
-        followed: Mapping[str, Memory],
+        followed: Mapping[str, RecentChanges],
         at_s: float,
     ) -> None:
         """Takes what is of followed queries; where nothing is, it has no entries. at_s: when it was told."""
@@ -218,7 +218,7 @@ class _Rows:
         return int(self.table.nbytes) + 9 * int(self.table.num_rows)
 
 
-def _followed(changes: Changes, followed: Mapping[str, Memory]) -> list[int]:
+def _followed(changes: Changes, followed: Mapping[str, RecentChanges]) -> list[int]:
     """Which of its queries are followed here and changed."""
     starts = changes.starts
     return [
@@ -285,7 +285,7 @@ class Ring:
         for entry in told.entries:
             entry.memory.drop(entry)
 
-    def _check(self, memories: Iterable[Memory]) -> None:
+    def _check(self, memories: Iterable[RecentChanges]) -> None:
         """Assert what is promised."""
         assert self.size == sum(told.size for told in self._told)
         assert self.size <= self._bytes_max or len(self._told) == 1

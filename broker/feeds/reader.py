@@ -16,7 +16,7 @@ import pyarrow as pa
 from broker.feeds.cursor import ALTERED_HINT, Cursor
 from broker.feeds.hub import Hub
 from broker.feeds.lines import LINE_ROWS, change_lines, change_texts
-from broker.feeds.memory import End, Entry, Memory, Told
+from broker.feeds.memory import Entry, FeedEnd, RecentChanges, Told
 from broker.worker.request_work import RequestWork
 from engine.model.answer import Answer
 from engine.model.approximation import Approximation
@@ -38,7 +38,7 @@ Found = TypeVar("Found")
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class ChangeLines:
     """Lines of changes, and where a reader is behind them. told_s: when they were told; None: they were
     worked out again.
     """
@@ -55,7 +55,7 @@ class Reader:
     def __init__(
         self,
         hub: Hub,
-        memory: Memory,
+        memory: RecentChanges,
         pool: RequestWork,
         rows_max: int,
         history: Callable[[tuple[str, ...]], int],
@@ -71,7 +71,7 @@ class Reader:
         reading = hub.read(memory, 0, 0)
         self._view, self._birth = reading.view, reading.birth
         self.cursor = Cursor(self._view.position, None, self._birth)
-        self.end: End | None = None
+        self.end: FeedEnd | None = None
 
     @property
     def head(self) -> bytes:
@@ -104,7 +104,7 @@ class Reader:
         """Go on from a position. Raises PositionRefused, MustRefetch."""
         self.cursor = Cursor.parse(since, self._memory.births, self._view.position)
 
-    async def more(self) -> list[Piece]:
+    async def more(self) -> list[ChangeLines]:
         """What comes next; nothing where the reader knows all there is. Raises MustRefetch."""
         reading = self._hub.read(self._memory, self.cursor.position.sequence, ENTRIES_AT_ONCE)
         self._view, self._birth = reading.view, reading.birth
@@ -118,7 +118,7 @@ class Reader:
         pieces = []
         for entry in reading.entries:
             await self._encoded(entry)
-            pieces.append(Piece(entry.lines, entry.cursor, entry.rows, entry.told.at_s))
+            pieces.append(ChangeLines(entry.lines, entry.cursor, entry.rows, entry.told.at_s))
         if pieces:
             self.cursor = pieces[-1].cursor
         return pieces
@@ -150,7 +150,7 @@ class Reader:
         else:
             await self.run(lambda: self._hub.encode(told))
 
-    async def _again(self, view: View) -> list[Piece]:
+    async def _again(self, view: View) -> list[ChangeLines]:
         """All that changed between the reader's position and a view, from retained rows."""
         name, since_ms, birth = self._memory.query_id, self.cursor.now_ms, self._birth
         if self.cursor.birth != birth:
@@ -173,12 +173,12 @@ class Reader:
         except (InstantOutOfRange, LimitExceeded, NotSupported) as gone:
             raise MustRefetch() from gone
         except UnknownQuery:
-            self.end = End("unregistered")
+            self.end = FeedEnd("unregistered")
             return []
         except QueryPaused:  # once it runs again
             return []
         self.cursor = cursor
-        return [Piece(lines, cursor, rows)] if rows else []
+        return [ChangeLines(lines, cursor, rows)] if rows else []
 
 
 def line_starts(rows: int) -> range:

@@ -70,7 +70,7 @@ _QUERY = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class TakenAnswer:
     """An answer and its bytes. change_position: where its changes go on; None for an earlier instant, and of
     one with rows of the archive. archive: what was read there; None: nothing was.
     """
@@ -111,7 +111,7 @@ class Snapshots:
         at_ms: int | None,
         archive: bool | None = None,
         first: int | None = None,
-    ) -> Taken:
+    ) -> TakenAnswer:
         """archive: True completes the answer by archived rows, where it lacks any; None does so where it
         could not be given at ``at_ms`` otherwise; False never does. first: so many of its rows at most.
 
@@ -120,7 +120,7 @@ class Snapshots:
         """
         self.require_for(archive)
 
-        async def found(number: int) -> Taken:
+        async def found(number: int) -> TakenAnswer:
             view = await self.view_at(number, name, at_ms)
             try:
                 taken = await self._timed(view, number, name, form, at_ms, first)
@@ -171,7 +171,7 @@ class Snapshots:
 
     async def _timed(
         self, view: View, shard: int, name: str, form: SnapshotFormat, at_ms: int | None, first: int | None
-    ) -> Taken:
+    ) -> TakenAnswer:
         taken = self._little(view, shard, name, form) if at_ms is None and first is None else None
         if taken is not None:
             return taken
@@ -183,7 +183,7 @@ class Snapshots:
         self._metrics.snapshot(form, time.perf_counter() - began_s, len(found.data))
         return found
 
-    def at_once(self, name: str, form: SnapshotFormat) -> Taken | None:
+    def at_once(self, name: str, form: SnapshotFormat) -> TakenAnswer | None:
         """The answer of now; None where it is waited for or takes long, which :meth:`take` may do.
 
         Raises what :meth:`take` raises, and UnknownQuery of one that is being replaced.
@@ -204,7 +204,7 @@ class Snapshots:
         if short is not None:
             raise short
 
-    def _little(self, view: View, shard: int, name: str, form: SnapshotFormat) -> Taken | None:
+    def _little(self, view: View, shard: int, name: str, form: SnapshotFormat) -> TakenAnswer | None:
         """An answer of which little is expected; None where it has many rows, or takes long."""
         if self._expected_s(view, name) >= AT_ONCE_S:
             return None
@@ -227,7 +227,7 @@ class Snapshots:
         at_ms: int | None,
         rows_max: int,
         first: int | None = None,
-    ) -> tuple[Taken, float]:
+    ) -> tuple[TakenAnswer, float]:
         """An answer, and how many seconds of a core it took."""
         busy_s = time.thread_time()
         found = view.snapshot(name, at_ms=at_ms, rows_max=rows_max, first=first)
@@ -239,11 +239,11 @@ class Snapshots:
             data = encode(found, form, self._settings.snapshot_bytes_max, position)
         cost_s = time.thread_time() - busy_s
         self._node.shards[shard].asked.spend(name, cost_s)
-        return Taken(found, data, position), cost_s
+        return TakenAnswer(found, data, position), cost_s
 
     async def _completed(
         self, view: View, name: str, form: SnapshotFormat, at_ms: int | None, first: int | None
-    ) -> Taken:
+    ) -> TakenAnswer:
         """Take an answer that is completed with rows of the archive; threads of the archive's own work it
         out.
         """
@@ -251,13 +251,13 @@ class Snapshots:
         assert cold is not None
         began_s = time.perf_counter()
 
-        def work() -> Taken:
+        def work() -> TakenAnswer:
             found = cold.answer(view, name, at_ms, self._settings.snapshot_rows_max)
             reached = Reached(found.rows, found.earliest_ms)
             some = replace(found.answer, rows=found.answer.rows.first(first))
             with self._node.memory.answering(some.rows.nbytes):
                 data = encode(some, form, self._settings.snapshot_bytes_max, archive=reached)
-            return Taken(some, data, None, reached)
+            return TakenAnswer(some, data, None, reached)
 
         taken = await cold.within(work)
         self._metrics.cold(time.perf_counter() - began_s, taken.archive.rows if taken.archive else 0)
@@ -373,11 +373,11 @@ def _refuse_other_units(at_ms: int, now_ms: int | None) -> None:
         raise InstantOutOfRange(at_ms, None, now_ms, hint=hint)
 
 
-def _response(taken: Taken, form: SnapshotFormat) -> Response:
+def _response(taken: TakenAnswer, form: SnapshotFormat) -> Response:
     return Response(taken.data, 200, _headers(taken), CONTENT_TYPES[form])
 
 
-def _headers(taken: Taken) -> dict[str, str]:
+def _headers(taken: TakenAnswer) -> dict[str, str]:
     """What an answer says of itself, for formats that hold rows alone."""
     found = taken.answer
     headers = {

@@ -14,7 +14,7 @@ from typing import Any
 from engine.language.query import CreateStream
 from engine.model.source import Stream
 from topics.admin import Admin
-from topics.newest import TopicFacts, facts_of, newest
+from topics.newest import TopicExtent, facts_of, newest
 from topics.sampling import Sample, sample
 from tureen.errors import TopicMissing, TureenError
 
@@ -28,7 +28,7 @@ IDLE_TIMEOUT_SAFE_MS = 10_000
 class TopicBefore:
     """A topic before CREATE. facts: None where it did not exist. similar: topics of nearly that name."""
 
-    facts: TopicFacts | None
+    facts: TopicExtent | None
     similar: tuple[str, ...]
 
 
@@ -71,7 +71,7 @@ def topic_answer(kafka: dict[str, str], statement: CreateStream, before: TopicBe
     }
 
 
-def _sampled(kafka: dict[str, str], stream: Stream, facts: TopicFacts) -> Sample | None:
+def _sampled(kafka: dict[str, str], stream: Stream, facts: TopicExtent) -> Sample | None:
     try:
         messages = newest(kafka, stream.topic, facts, SAMPLE_RECORDS, timeout_s=SAMPLE_WAIT_S)
     except TureenError:  # the stream is there; this is only said besides

@@ -27,7 +27,7 @@ from broker.http.options import ChangeRequest, QueryChanges, change_request
 from broker.http.requests import body_object
 from broker.http.summaries import ENTITY, SummaryRequests
 from broker.worker.allotments import is_allotment
-from broker.worker.entities import QUERY, Entities, Entity, Reading
+from broker.worker.entities import QUERY, Entities, Entity, EntityReading
 from broker.worker.entity_readers import reached_from, readers_of
 from broker.worker.node import Node
 from engine.model.attributes import AttributeValue
@@ -60,7 +60,7 @@ class EntityRequests:
         self._summaries = summaries
         self._sql_bytes_max = sql_bytes_max
 
-    async def read(self, fresh_s: float) -> Reading:
+    async def read(self, fresh_s: float) -> EntityReading:
         """A report of all shards that is at most so many seconds old."""
         return await self._entities.read(fresh_s)
 

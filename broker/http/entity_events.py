@@ -15,7 +15,7 @@ import orjson
 
 from broker.http.event_hub import EventHub, EventStream
 from broker.http.row_samples import row_sample
-from broker.worker.entities import FRESH_S, Entities, Reading, statistics_of
+from broker.worker.entities import FRESH_S, Entities, EntityReading, statistics_of
 from broker.worker.node import Node
 from engine.model.attributes import AttributeValue
 from tureen.errors import UnknownQuery
@@ -58,7 +58,7 @@ class EntityFrames:
         return told
 
     def _made(
-        self, reading: Reading, before: Statistics | None, sample: dict[str, Any] | None
+        self, reading: EntityReading, before: Statistics | None, sample: dict[str, Any] | None
     ) -> tuple[Statistics, bytes | None]:
         wanted = self._wanted
         now: Statistics = {}

@@ -60,7 +60,7 @@ class Channel:
         self.has_ended = False
         self.is_broken = False
         self.at_once = at_once
-        self.listeners: set[Listener] = set()
+        self.listeners: set[EventListener] = set()
         self._event = event.encode()
         self._every_s = every_s
         self._frames = frames
@@ -110,7 +110,7 @@ class Channel:
         return found
 
 
-class Listener:
+class EventListener:
     """One stream of events that is open."""
 
     def __init__(self, connection: Connection, seen: int) -> None:
@@ -209,7 +209,7 @@ class EventHub:
     ) -> None:
         """Pass frames on until there is an end, or the listener has gone."""
         known = channel.at_once and channel.number > 0
-        listener = Listener(connection, channel.number - known)
+        listener = EventListener(connection, channel.number - known)
         channel.listeners.add(listener)
         self._counts.listeners += 1
         connection.tell_loss(listener.wake)
@@ -233,7 +233,7 @@ class EventHub:
             self._counts.listeners -= 1
             self._leave(key, channel, listener)
 
-    async def _write(self, channel: Channel, listener: Listener, as_sse: bool, send: Send) -> bool:
+    async def _write(self, channel: Channel, listener: EventListener, as_sse: bool, send: Send) -> bool:
         """Whether the listener has taken it, or will; else it has gone, or was cut off."""
         try:
             await listener.connection.room(self._write_timeout_s)
@@ -252,7 +252,7 @@ class EventHub:
         await send({"type": "http.response.body", "body": body, "more_body": True})
         return True
 
-    def _leave(self, key: Hashable, channel: Channel, listener: Listener) -> None:
+    def _leave(self, key: Hashable, channel: Channel, listener: EventListener) -> None:
         channel.listeners.discard(listener)
         if not channel.listeners and self._channels.get(key) is channel:
             del self._channels[key]

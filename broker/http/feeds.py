@@ -34,8 +34,8 @@ from broker.feeds.lines import (
     snapshot_line,
     tags_text,
 )
-from broker.feeds.memory import End, Memory
-from broker.feeds.reader import Piece, Reader, line_starts
+from broker.feeds.memory import FeedEnd, RecentChanges
+from broker.feeds.reader import ChangeLines, Reader, line_starts
 from broker.http.answers import Snapshots
 from broker.http.asking import REPLACED_WAIT_S, asked
 from broker.http.connection import Connection, connection_of
@@ -141,7 +141,7 @@ class Feeds:
         self.counts.open += 1
         self._quiet[feed] = feed.loop.time()
 
-    async def why(self, query_id: str, end: End) -> End:
+    async def why(self, query_id: str, end: FeedEnd) -> FeedEnd:
         """Why a feed really ends. A query that left its shard is gone, or was altered to a text that another
         shard answers; the directory knows a moment later.
         """
@@ -154,7 +154,7 @@ class Feeds:
             entry = self.node.directory.queries.get(query_id)
         if entry is None:
             return end
-        return End("must_refetch", MustRefetch(hint=ALTERED_HINT))
+        return FeedEnd("must_refetch", MustRefetch(hint=ALTERED_HINT))
 
     # --- life -------------------------------------------------------------------------------------
 
@@ -220,7 +220,7 @@ class Feed:
         self._feeds = feeds
         self._request = request
         self._send = send
-        self._memory: Memory | None = None
+        self._memory: RecentChanges | None = None
         self._sleep: asyncio.Future[None] | None = None
         self._woken = False
 
@@ -297,7 +297,7 @@ class Feed:
         try:
             end = await self._live(reader)
         except MustRefetch as gone:
-            end = End("must_refetch", gone)
+            end = FeedEnd("must_refetch", gone)
             self._feeds.counts.must_refetch += 1
         end = await self._feeds.why(self._request.query_id, end)
         self._feeds.counts.ended[end.reason] += 1
@@ -305,7 +305,7 @@ class Feed:
         await self._tell("end", [line], reader.cursor)
         await self._send({"type": "http.response.body", "body": b"", "more_body": False})
 
-    async def _live(self, reader: Reader) -> End:
+    async def _live(self, reader: Reader) -> FeedEnd:
         """Pass on what changes, until there is a reason to end. Raises MustRefetch."""
         while True:
             pieces = await reader.more()
@@ -315,16 +315,16 @@ class Feed:
             if reader.end is not None:
                 return reader.end
             if self._feeds.is_stopping:
-                return End("stopping")
+                return FeedEnd("stopping")
             if self._request.mode == "once":
                 reader.progress()
-                return End("caught_up")
+                return FeedEnd("caught_up")
             if self.is_due:
                 cursor = reader.progress()
                 await self._tell("progress", [progress_line(cursor, tags=reader.tags)], cursor)
             await self._sleeping()
 
-    async def _pass_on(self, pieces: Sequence[Piece]) -> None:
+    async def _pass_on(self, pieces: Sequence[ChangeLines]) -> None:
         form, counts = self._request.form, self._feeds.counts
         if not pieces:
             return
@@ -395,7 +395,7 @@ class Feed:
         """What a poll is answered with, as soon as there is something or the wait is over."""
         is_over = self.loop.time() + self._request.wait_ms / 1_000
         alarm = self.loop.call_at(is_over, self.wake)
-        pieces: list[Piece] = []
+        pieces: list[ChangeLines] = []
         size = 0
         try:
             while size < POLL_BYTES:

@@ -21,7 +21,7 @@ from broker.http.errors import BadRequest
 from broker.http.named import known, require_operator
 from broker.http.requests import body_object
 from broker.worker.allotments import source_of
-from broker.worker.entities import QUERY, Reading, part_id
+from broker.worker.entities import QUERY, EntityReading, part_id
 from broker.worker.memory_sizes import (
     COMPOSITES,
     KeptBySource,
@@ -49,7 +49,7 @@ HOLDING = ("synopsis", "operator", "queue", "sink", "monitor")
 
 
 @dataclass(frozen=True, slots=True)
-class End:
+class MoveEnd:
     """One end of a move. given: the entity as the request names it, with a handle perhaps. size: as it is.
     query: whose window it is; None: it is no window.
     """
@@ -102,7 +102,7 @@ class MemoryRequests:
             self._told = time.monotonic(), found
             return found
 
-    def _listed(self, reading: Reading, kept: Mapping[int, KeptBySource]) -> Told:
+    def _listed(self, reading: EntityReading, kept: Mapping[int, KeptBySource]) -> Told:
         synopses: list[Told] = sorted(
             (
                 {
@@ -156,7 +156,7 @@ class MemoryRequests:
         self._told = None
         return facts
 
-    async def _dry(self, source: End, smaller: int, target: End, larger: int, operator: bool) -> Told:
+    async def _dry(self, source: MoveEnd, smaller: int, target: MoveEnd, larger: int, operator: bool) -> Told:
         parts = (
             ("from", await self._requests.dry_run(source.given, source.body(smaller), operator)),
             ("to", await self._requests.dry_run(target.given, target.body(larger), operator)),
@@ -165,7 +165,9 @@ class MemoryRequests:
             "consequences": [one | {"of": name} for name, told in parts for one in told["consequences"]],
         }
 
-    async def _apply(self, source: End, smaller: int, target: End, larger: int, operator: bool) -> None:
+    async def _apply(
+        self, source: MoveEnd, smaller: int, target: MoveEnd, larger: int, operator: bool
+    ) -> None:
         if source.size.entity == target.size.entity:  # of one query both are one edit
             edit = {source.size.attribute: smaller, target.size.attribute: larger}
             version = {} if source.version is None else {"if_version": source.version}
@@ -188,7 +190,7 @@ class MemoryRequests:
                 ) from refused
             raise
 
-    async def _end(self, fields: Told, name: str, operator: bool) -> End:
+    async def _end(self, fields: Told, name: str, operator: bool) -> MoveEnd:
         """Raises BadRequest, MoveRefused, NotAllowed, UnknownEntity, UnknownQuery, HandleNeeded."""
         told = fields.get(name)
         if not isinstance(told, dict):
@@ -209,14 +211,14 @@ class MemoryRequests:
                     size = join_size(number, part.id, part.attributes)
                     if size is None or attribute != COMPOSITES:
                         raise _immovable(given, attribute)
-                    return End(given, version, size, None, {})
+                    return MoveEnd(given, version, size, None, {})
         if any(
             part_id(number, part.id) == given for number, one in reading.reports.items() for part in one.parts
         ):
             raise _immovable(given, attribute)
         raise UnknownEntity(given)
 
-    async def _window(self, given: str, query_id: str, attribute: str, version: int | None) -> End:
+    async def _window(self, given: str, query_id: str, attribute: str, version: int | None) -> MoveEnd:
         entry = self._node.directory.queries.get(query_id)
         if entry is None:
             raise UnknownQuery()
@@ -228,11 +230,11 @@ class MemoryRequests:
         kept = await self._node.shards.ask(entry.shard, lambda engine: engine.kept_rows())
         for size in window_sizes(standing, self._node.directory.streams(), kept):
             if size.attribute == attribute:
-                return End(given, version, size, standing, kept)
+                return MoveEnd(given, version, size, standing, kept)
         raise _immovable(QUERY + query_id, attribute)
 
 
-def _values(source: End, target: End, nbytes: int) -> tuple[int, int, Told]:
+def _values(source: MoveEnd, target: MoveEnd, nbytes: int) -> tuple[int, int, Told]:
     """The values of both ends, and what is told of them. Raises MoveRefused."""
     if not source.size.nbytes:
         raise MoveRefused(
@@ -257,7 +259,7 @@ def _values(source: End, target: End, nbytes: int) -> tuple[int, int, Told]:
     return smaller, larger, {"from": _told(source, smaller, -freed), "to": _told(target, larger, taken)}
 
 
-def _bytes_at(end: End, value: int | None) -> int:
+def _bytes_at(end: MoveEnd, value: int | None) -> int:
     """What it holds at a value: of a join nothing below what it keeps, and what it may keep above."""
     if value is None:
         return 0
@@ -268,7 +270,7 @@ def _bytes_at(end: End, value: int | None) -> int:
     return 0 if value * each < end.size.nbytes else round(value * each)
 
 
-def _told(end: End, value: int, nbytes: int) -> Told:
+def _told(end: MoveEnd, value: int, nbytes: int) -> Told:
     return {
         "entity": end.size.entity,
         "attribute": end.size.attribute,

@@ -16,7 +16,7 @@ import orjson
 import tureen
 from broker.http.event_hub import EventHub, EventStream
 from broker.worker.cpu_kinds import CpuKinds
-from broker.worker.entities import Entities, Reading
+from broker.worker.entities import Entities, EntityReading
 from broker.worker.metrics import Metrics
 from broker.worker.node import Node
 from broker.worker.source_lines import SourceCounts, source_counts, source_lines
@@ -40,7 +40,7 @@ class StatusFrames:
         self._entities = entities
         self._every_s = every_s
         self._kinds = CpuKinds()
-        self._reading: asyncio.Task[Reading] | None = None
+        self._reading: asyncio.Task[EntityReading] | None = None
         self._read_s = 0.0
         """When engines may be read again, on the monotonic clock."""
         self._before: SourceCounts | None = None
@@ -62,7 +62,7 @@ class StatusFrames:
             self._reading = asyncio.create_task(self._entities.read(self._every_s / 2, queries=False))
             self._reading.add_done_callback(lambda done: self._took(done, now_s))
 
-    def _took(self, done: asyncio.Task[Reading], began_s: float) -> None:
+    def _took(self, done: asyncio.Task[EntityReading], began_s: float) -> None:
         if not done.cancelled():
             done.exception()  # it is told by what is old
         self._read_s = began_s + max(self._every_s / 2, READ_PART * (time.monotonic() - began_s))

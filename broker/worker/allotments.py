@@ -13,7 +13,7 @@ from decimal import Decimal
 
 from engine.model.allotment import Allotment, ScanAllotment
 from engine.model.approximation import Expected
-from engine.model.attributes import Attribute, AttributeValue, Bounds
+from engine.model.attributes import Attribute, AttributeValue, NumberRange
 from engine.model.source import SourceName, Stream
 from engine.overload.room import Room, rooms_of
 from engine.standing.query import StandingQuery
@@ -128,7 +128,7 @@ def _of_scan(of: str, room: Room, given: ScanAllotment) -> Iterator[Attribute]:
             WINDOW + of,
             high if given.window_ms is None else given.window_ms,
             "the length of the window that it is given; the greatest, and NULL, is what its text asks for",
-            bounds=Bounds(low, high),
+            bounds=NumberRange(low, high),
             unit="ms",
             kind="integer",
             changes_answers=True,
@@ -140,7 +140,7 @@ def _of_scan(of: str, room: Room, given: ScanAllotment) -> Iterator[Attribute]:
             PERCENT + of,
             asked if given.percent is None else float(given.percent),
             "the percentage of rows that it samples; the greatest, and NULL, is what its text asks for",
-            bounds=Bounds(least, asked),
+            bounds=NumberRange(least, asked),
             unit="percent",
             kind="number",
             changes_answers=True,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from broker.worker.entities import Reading, part_id
+from broker.worker.entities import EntityReading, part_id
 
 ANSWERS = "answers"
 """What queries are asked for, besides the engines' own work."""
@@ -23,7 +23,7 @@ class CpuKinds:
         self._spent_ns: dict[str, float] = {}
         self._answers_ns = 0.0
 
-    def look(self, reading: Reading) -> None:
+    def look(self, reading: EntityReading) -> None:
         """Take a reading in, if it is another one. O(entities but queries).
 
         What an entity used is counted from the reading before; of one that was not there, all. So that of

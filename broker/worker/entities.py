@@ -35,8 +35,8 @@ from engine.model.attributes import Attribute, AttributeValue, edits, version_of
 from engine.model.source import SourceName
 from engine.queries.allotting import GivenLess
 from engine.queries.entities import (
-    Measured,
-    Part,
+    EntityPart,
+    MeasuredUsage,
     Report,
     statistic_attributes,
     statistics,
@@ -86,7 +86,7 @@ class Entity:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class EntityReading:
     """What was found in the shards at about one time. at_s: on the monotonic clock. spent_ns: computing time
     of answers that queries were asked for, besides that of engines, by shard.
 
@@ -125,13 +125,13 @@ class Entities:
         """changeable: the options of a registration that can be changed while the query runs."""
         self._node = node
         self._changeable = changeable
-        self._readings: dict[bool, Reading] = {}
+        self._readings: dict[bool, EntityReading] = {}
         """The last with queries (True) and without."""
-        self._taking: dict[bool, asyncio.Task[Reading]] = {}
+        self._taking: dict[bool, asyncio.Task[EntityReading]] = {}
         self._allotting = asyncio.Lock()
         """Edits of what queries are given, one after another."""
 
-    async def read(self, fresh_s: float = FRESH_S, *, queries: bool = True) -> Reading:
+    async def read(self, fresh_s: float = FRESH_S, *, queries: bool = True) -> EntityReading:
         """Ask all shards that are live. Many who ask at once are answered together. queries: False leaves
         them out, and what it costs to tell of each.
         """
@@ -143,11 +143,11 @@ class Entities:
             taking = self._taking[queries] = asyncio.create_task(self._take(queries))
         return await asyncio.shield(taking)
 
-    def last(self) -> Reading | None:
+    def last(self) -> EntityReading | None:
         """The latest reading, with queries or without; None before the first. Nobody is asked."""
         return max(self._readings.values(), key=lambda one: one.at_s, default=None)
 
-    async def _take(self, queries: bool) -> Reading:
+    async def _take(self, queries: bool) -> EntityReading:
         live = [shard for shard in self._node.shards if shard.state == "live"]
         found = await asyncio.gather(*(self._report(shard, queries) for shard in live))
         reports: dict[int, Report] = {}
@@ -164,7 +164,7 @@ class Entities:
                 spent[number] = sum(answers[number].values())
             else:
                 spent[number] = shard.asked.total_ns
-        reading = self._readings[queries] = Reading(time.monotonic(), reports, spent, standing, answers)
+        reading = self._readings[queries] = EntityReading(time.monotonic(), reports, spent, standing, answers)
         return reading
 
     async def _report(self, shard: Shard, queries: bool) -> tuple[Report, ShownQueries] | None:
@@ -237,7 +237,7 @@ class Entities:
             return ()
         return () if told is None else precision_attributes(*told)
 
-    def _query(self, name: str, reading: Reading) -> Entity:
+    def _query(self, name: str, reading: EntityReading) -> Entity:
         entry = self._node.directory.queries.get(name)
         if entry is None:
             raise UnknownEntity(QUERY + name)
@@ -402,7 +402,13 @@ def _named(id_: str) -> Iterator[None]:
 
 
 def page_of(
-    reading: Reading, kind: str | None, query: str | None, after: str, limit: int, *, queries: bool = True
+    reading: EntityReading,
+    kind: str | None,
+    query: str | None,
+    after: str,
+    limit: int,
+    *,
+    queries: bool = True,
 ) -> dict[str, Any]:
     """A page of all entities by their ids, as :meth:`Entities.listed` has it. Raises UnknownQuery.
 
@@ -416,7 +422,7 @@ def page_of(
     page = [
         {
             "id": id_,
-            "kind": each.kind if isinstance(each, Part) else "query",
+            "kind": each.kind if isinstance(each, EntityPart) else "query",
             "shard": number,
             "reads": shared.reads(number, reading.reports[number], each),
             "statistics": _statistics(reading, number, each, cpu_ns),
@@ -431,7 +437,7 @@ def page_of(
 
 
 def statistics_of(
-    reading: Reading, kind: str | None, query: str | None, *, queries: bool = True
+    reading: EntityReading, kind: str | None, query: str | None, *, queries: bool = True
 ) -> dict[str, dict[str, AttributeValue]]:
     """Return what entities use, by id; which ones is chosen as for :func:`page_of`. Raises UnknownQuery."""
     cpu_ns = reading.cpu_ns
@@ -442,9 +448,9 @@ def statistics_of(
 
 
 def _statistics(
-    reading: Reading, number: int, entity: Part | StandingQuery, cpu_ns: float
+    reading: EntityReading, number: int, entity: EntityPart | StandingQuery, cpu_ns: float
 ) -> dict[str, AttributeValue]:
-    if isinstance(entity, Part):
+    if isinstance(entity, EntityPart):
         return statistics(entity.usage, entity.nbytes, entity.readers, cpu_ns) | entity.listed()
     answers_ns = reading.answers_ns[number].get(entity.query_id, 0.0)
     return query_statistics(reading.reports[number], entity, cpu_ns, answers_ns)
@@ -456,8 +462,8 @@ class _SharedIds:
     def __init__(self) -> None:
         self._known: dict[tuple[int, int], list[str]] = {}
 
-    def reads(self, number: int, report: Report, entity: Part | StandingQuery) -> list[str]:
-        if isinstance(entity, Part):
+    def reads(self, number: int, report: Report, entity: EntityPart | StandingQuery) -> list[str]:
+        if isinstance(entity, EntityPart):
             return [part_id(number, each) for each in entity.reads]
         ids = report.entities_of(entity)
         key = number, id(ids)  # a report keeps what it has told of
@@ -495,20 +501,20 @@ def query_statistics(
     }
 
 
-def _parts_of(shard: Shard) -> tuple[Part, ...]:
+def _parts_of(shard: Shard) -> tuple[EntityPart, ...]:
     """What a shard has besides its engine."""
     return (
-        Part(
+        EntityPart(
             SHARD,
             shard.attributes(),
-            Measured(),
+            MeasuredUsage(),
             0,
             0,
         ),
-        Part(
+        EntityPart(
             "queue/changes",
             (Attribute("queued_rows", shard.waiting(), "changes still to be written to result topics"),),
-            Measured(),
+            MeasuredUsage(),
             0,
             0,
             ("engine",),
@@ -517,8 +523,8 @@ def _parts_of(shard: Shard) -> tuple[Part, ...]:
 
 
 def _chosen(
-    reading: Reading, kind: str | None, query: str | None, queries: bool
-) -> Iterator[tuple[str, int, Part | StandingQuery]]:
+    reading: EntityReading, kind: str | None, query: str | None, queries: bool
+) -> Iterator[tuple[str, int, EntityPart | StandingQuery]]:
     """(id, shard, entity) of those of a kind, or that a query shares. Raises UnknownQuery."""
     wanted: set[str] | None = None
     if query is not None:
@@ -530,7 +536,7 @@ def _chosen(
             yield id_, number, each
 
 
-def _all(reading: Reading, queries: bool) -> Iterator[tuple[str, str, int, Part | StandingQuery]]:
+def _all(reading: EntityReading, queries: bool) -> Iterator[tuple[str, str, int, EntityPart | StandingQuery]]:
     """(id, kind, shard, entity)."""
     settings = False
     for number, report in reading.reports.items():

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from broker.worker.entities import Reading, part_id
+from broker.worker.entities import EntityReading, part_id
 from engine.dataflow.buffers import settings as buffers
 
 
-def readers_of(reading: Reading, id_: str) -> list[str]:
+def readers_of(reading: EntityReading, id_: str) -> list[str]:
     """The ids of the queries that share an entity, in order. reading: one with queries."""
     number, _, name = id_.partition("/")
     found: list[str] = []
@@ -30,7 +30,7 @@ def readers_of(reading: Reading, id_: str) -> list[str]:
     return sorted(found)
 
 
-def reached_from(reading: Reading, source: str, among: Collection[str]) -> set[str]:
+def reached_from(reading: EntityReading, source: str, among: Collection[str]) -> set[str]:
     """Find the entities, among some, that read the Query SteM of a source, themselves or by others."""
     found: set[str] = set()
     for number, report in reading.reports.items():

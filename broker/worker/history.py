@@ -17,10 +17,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from broker.worker.curves import Curves
-from broker.worker.entities import Reading, part_id
+from broker.worker.entities import EntityReading, part_id
 from broker.worker.source_lines import SOURCES_MAX
 from engine.model.attributes import Attribute
-from engine.queries.entities import Measured, Part
+from engine.queries.entities import EntityPart, MeasuredUsage
 from tureen.errors import UnknownEntity, UnknownSource
 
 HOUR_MS = 3_600_000
@@ -43,7 +43,7 @@ OF_SOURCE = {
 Values = Mapping[str, tuple[float | None, str]]
 
 
-class History:
+class MeasuredHistory:
     """What is kept. Used by the event loop alone."""
 
     def __init__(self) -> None:
@@ -51,7 +51,7 @@ class History:
         self._sources: dict[str, Curves] = {}
         self._entities: dict[str, Curves] = {}
         self._left_out = 0
-        self._before: dict[str, Measured] = {}
+        self._before: dict[str, MeasuredUsage] = {}
         self._before_s = 0.0
 
     # --- what happens -----------------------------------------------------------------------------
@@ -72,7 +72,7 @@ class History:
                 curves = self._sources[one["name"]] = _curves(EVERY_MS)
             curves.note(at_ms, {name: (one[name], unit) for name, unit in OF_SOURCE.items()})
 
-    def note_entities(self, at_ms: int, reading: Reading) -> None:
+    def note_entities(self, at_ms: int, reading: EntityReading) -> None:
         """Note values of entities that are no queries. O(these entities)."""
         parts = {
             part_id(number, part.id): part
@@ -141,7 +141,9 @@ def _curves(every_ms: int) -> Curves:
     return Curves(every_ms, HOUR_MS // every_ms)
 
 
-def _values(part: Part, before: Measured | None, elapsed_s: float) -> dict[str, tuple[float | None, str]]:
+def _values(
+    part: EntityPart, before: MeasuredUsage | None, elapsed_s: float
+) -> dict[str, tuple[float | None, str]]:
     """Rates since the reading before, what it holds, and what of it can be set."""
     usage, was = part.usage, before
 

@@ -36,7 +36,7 @@ from broker.worker.shedder import Shedder
 from broker.worker.step_size import StepSize
 from broker.worker.steps import Steps
 from broker.worker.streams import ReadStream, Streams, backlogs
-from broker.worker.taken import Taken
+from broker.worker.taken import TakenRows
 from broker.worker.troubles import Troubles
 from broker.worker.turns import StreamQueue, Turns
 from engine.model.source import SourceName, Stream
@@ -302,7 +302,7 @@ class Ingestion:
         """Whether a stream that is read here is no guest."""
         return shard_of([name], self._settings.shards) == self._number
 
-    def _records(self, stream: ReadStream, taken: Taken, outgoing: Outgoing) -> None:
+    def _records(self, stream: ReadStream, taken: TakenRows, outgoing: Outgoing) -> None:
         name = stream.stream.name
         caused = outgoing.caused
         below, refused = self._promised(stream.stream, taken) if taken.promises else ({}, [])
@@ -319,7 +319,7 @@ class Ingestion:
         self._step_size.stepped(len(taken.messages), outgoing.caused - caused, self._steps.size.records)
 
     def _forward(
-        self, taken: Taken, refused: Sequence[tuple[int, str]], result: StepResult, outgoing: Outgoing
+        self, taken: TakenRows, refused: Sequence[tuple[int, str]], result: StepResult, outgoing: Outgoing
     ) -> None:
         """Letters of what was read and is no row of its stream."""
         names = self._settings.names
@@ -332,7 +332,7 @@ class Ingestion:
             outgoing.letters.append(self._letter(names.late, taken.messages[taken.rows[row]], "late"))
 
     def _count(
-        self, taken: Taken, refused: Sequence[tuple[int, str]], result: StepResult, entered: int
+        self, taken: TakenRows, refused: Sequence[tuple[int, str]], result: StepResult, entered: int
     ) -> None:
         name, shed, counts = taken.body.source, taken.body.shed, self._counts
         counts.records[name] += taken.count
@@ -357,7 +357,7 @@ class Ingestion:
         self._grants.records_took(took_ns, granted, result.spent, spent_ns)
         return result
 
-    def _promised(self, stream: Stream, taken: Taken) -> tuple[dict[int, int], list[tuple[int, str]]]:
+    def _promised(self, stream: Stream, taken: TakenRows) -> tuple[dict[int, int], list[tuple[int, str]]]:
         """What heartbeats among records promise, by partition, and (place, reason) of those that the stream
         does not take.
         """

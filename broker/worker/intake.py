@@ -19,7 +19,7 @@ import numpy as np
 from broker.worker.beginnings import Beginnings
 from broker.worker.promises import cut_at_promises
 from broker.worker.shared_reading import SharedReading
-from broker.worker.taken import Taken
+from broker.worker.taken import TakenRows
 from engine.model.shed import Shed
 from engine.model.source import SourceName, Stream
 from engine.model.step import Records
@@ -126,7 +126,7 @@ class Intake:
         self._channel = shared.channel(wake)
         self._consumer = BatchConsumer({}, channel=self._channel)
         self._consumer.add(stream.topic, begin)
-        self._left: deque[Taken] = deque()
+        self._left: deque[TakenRows] = deque()
         """Parts of the last poll, behind a heartbeat in it."""
         self._awaited: dict[int, float] = {}
         self._await(partition for partition, offset in begin.items() if offset <= 0)
@@ -186,7 +186,7 @@ class Intake:
         """How many records are in the log, or came, that were not taken, as far as it is known."""
         return max(self._consumer.backlog(self.stream.topic), self._channel.records)
 
-    def poll(self, records_max: int, shedding: Shedding | None = None) -> Taken | None:
+    def poll(self, records_max: int, shedding: Shedding | None = None) -> TakenRows | None:
         """What came, at most so many records; None where nothing moved. shedding: how they are shed; None:
         they are not. Behind a heartbeat it ends: what is left comes with the next call. Raises OffsetLost.
         """
@@ -202,7 +202,7 @@ class Intake:
                 return self._shed(polled, shedding, begun)
         return None
 
-    def _shed(self, polled: Polled, shedding: Shedding, begun: Mapping[int, int]) -> Taken:
+    def _shed(self, polled: Polled, shedding: Shedding, begun: Mapping[int, int]) -> TakenRows:
         """Take up a poll that is shed. All records are taken, or all are left unread but for the last one of
         each partition, whose instants tell how far time has gone; where one of those gives no row, all are
         read. begun: by partition, where reading began.
@@ -221,7 +221,7 @@ class Intake:
             self.stream, polled.messages, polled.values, polled.partition, polled.offset, polled.append_ms
         )
 
-    def _taken(self, polled: Polled, decoded: Decoded, shed: Shed | None = None) -> Taken:
+    def _taken(self, polled: Polled, decoded: Decoded, shed: Shed | None = None) -> TakenRows:
         bad = [(item.place, item.reason) for item in decoded.bad]
         rows = np.arange(len(polled))
         if bad or decoded.heartbeats:
@@ -238,7 +238,7 @@ class Intake:
             unreadable=len(bad),
             shed=shed,
         )
-        taken = Taken(body, polled.messages, rows, bad, _bytes(polled), polled.ranges)
+        taken = TakenRows(body, polled.messages, rows, bad, _bytes(polled), polled.ranges)
         if not decoded.heartbeats:
             return taken
         first, *left = cut_at_promises(taken, polled, decoded.heartbeats)

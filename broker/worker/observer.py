@@ -12,7 +12,7 @@ import time
 
 from broker.worker.cpu_kinds import CpuKinds
 from broker.worker.entities import Entities
-from broker.worker.history import ENTITIES_EVERY_MS, EVERY_MS, History
+from broker.worker.history import ENTITIES_EVERY_MS, EVERY_MS, MeasuredHistory
 from broker.worker.metrics import Metrics
 from broker.worker.node import Node
 from broker.worker.source_lines import SourceCounts, source_counts, source_lines
@@ -26,7 +26,7 @@ class Observer:
     """Observes a worker. Used on the event loop."""
 
     def __init__(self, node: Node, metrics: Metrics, entities: Entities) -> None:
-        self.history = History()
+        self.history = MeasuredHistory()
         self.entities = entities
         self._node = node
         self._metrics = metrics

@@ -12,12 +12,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from broker.worker.taken import Promise, Taken
+from broker.worker.taken import Promise, TakenRows
 from engine.model.shed import Shed
 from topics.consumer import Polled
 
 
-def cut_at_promises(taken: Taken, polled: Polled, promised: Mapping[int, int]) -> Iterator[Taken]:
+def cut_at_promises(taken: TakenRows, polled: Polled, promised: Mapping[int, int]) -> Iterator[TakenRows]:
     """Parts of what was taken, in order. promised: place among the messages -> ms since 1970, not empty."""
     n, start = len(taken.messages), 0
     stops = [place + 1 for place in sorted(promised) if place + 1 not in promised]
@@ -54,7 +54,7 @@ def cut_at_promises(taken: Taken, polled: Polled, promised: Mapping[int, int]) -
         )
         size = sum(len(value) for value in part.values if value is not None)
         messages, rows = taken.messages[start:stop], taken.rows[low:high] - start
-        yield Taken(body, messages, rows, bad, size, ranges, promises)
+        yield TakenRows(body, messages, rows, bad, size, ranges, promises)
         start = stop
 
 

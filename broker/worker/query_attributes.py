@@ -10,7 +10,7 @@ from broker.worker import options as query_options
 from broker.worker.entries import QueryEntry
 from engine.language.preference import preference_of
 from engine.language.query import Query
-from engine.model.attributes import Attribute, Bounds
+from engine.model.attributes import Attribute, NumberRange
 from engine.model.maintenance import (
     LATENCY_MS_MAX,
     PARTITIONS_MAX,
@@ -65,7 +65,7 @@ def query_attributes(
             WEIGHT_DEFAULT if weight is None else weight,
             "how much it counts beside others where memory, time or work is short; NULL: what its text says, "
             "else 1",
-            bounds=Bounds(0, WEIGHT_MAX, low_excluded=True),
+            bounds=NumberRange(0, WEIGHT_MAX, low_excluded=True),
             kind="number",
             clearable=True,
         ),
@@ -73,7 +73,7 @@ def query_attributes(
             "max_fp",
             tolerance.max_fp,
             "the share of wrong rows that its answer may have; NULL: what its text says, else none",
-            bounds=Bounds(0, 1),
+            bounds=NumberRange(0, 1),
             kind="number",
             clearable=True,
             changes_answers=True,
@@ -82,7 +82,7 @@ def query_attributes(
             "max_fn",
             tolerance.max_fn,
             "the share of missing rows that its answer may have; NULL: what its text says, else none",
-            bounds=Bounds(0, 1),
+            bounds=NumberRange(0, 1),
             kind="number",
             clearable=True,
             changes_answers=True,
@@ -91,7 +91,7 @@ def query_attributes(
             "max_error",
             tolerance.max_error,
             "the relative error that its aggregates may have; NULL: what its text says, else none",
-            bounds=Bounds(0, 1, low_excluded=True),
+            bounds=NumberRange(0, 1, low_excluded=True),
             kind="number",
             clearable=True,
             changes_answers=True,
@@ -102,7 +102,7 @@ def query_attributes(
             "how long records of its streams may wait under the scheduling policy chain-deadline; "
             "NULL: no bound",
             unit="ms",
-            bounds=Bounds(1, LATENCY_MS_MAX),
+            bounds=NumberRange(1, LATENCY_MS_MAX),
             kind="integer",
             clearable=True,
         ),
@@ -168,7 +168,7 @@ def _of_preference(query: Query, options: Mapping[str, str]) -> tuple[Attribute,
             "fade",
             preference.fade,
             "the factor by which a row counts less for each granularity that it is older",
-            bounds=Bounds(0, 1, low_excluded=True),
+            bounds=NumberRange(0, 1, low_excluded=True),
             kind="number",
             changes_answers=True,
             clearable=True,

@@ -243,7 +243,7 @@ def _replayed(
 ) -> Recovered:
     stored = engine.position
     reader = RangeReader(kafka)
-    history = History(engine, shelf, settings)
+    history = ArchivedSteps(engine, shelf, settings)
     replayed = 0
     output = Output(engine, settings.names)
     engine.tells = False
@@ -282,7 +282,7 @@ def _replayed(
     return Recovered(engine, replayed, output.pending, output.lost(), history.steps, history.lost)
 
 
-class History:
+class ArchivedSteps:
     """Steps of rows that the archive gave. steps: the last of each stream. lost: streams whose rows were not
     to be had again, and why.
     """

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 from broker import logs
 from broker.worker.intake import Shedding
-from broker.worker.taken import Taken
+from broker.worker.taken import TakenRows
 from engine.engine import Engine
 from engine.model.shed import LEVEL_MAX
 from engine.model.source import SourceName
@@ -114,7 +114,7 @@ class Shedder:
                 return Shedding(level, unread), many
         return None, rows
 
-    def took(self, name: SourceName, taken: Taken, spent_ns: int) -> None:
+    def took(self, name: SourceName, taken: TakenRows, spent_ns: int) -> None:
         """A step took these records, in so long."""
         one = self._streams.setdefault(name, _Stream())
         shed, count = taken.body.shed, taken.count

@@ -22,7 +22,7 @@ from broker.worker.inbox import Inbox
 from broker.worker.intake import Intake, Opening, Shedding, look_at, topic_recreated
 from broker.worker.pace import Pace
 from broker.worker.shared_reading import SharedReading
-from broker.worker.taken import Taken
+from broker.worker.taken import TakenRows
 from engine.model.source import SourceName, Stream
 from topics.admin import TopicFacts
 from topics.consumer import OffsetLost
@@ -164,7 +164,7 @@ class Streams:
             return True
         return self._shared.is_away and any(one.intake is not None for one in self.by_name.values())
 
-    def poll(self, stream: ReadStream, rows_max: int, shedding: Shedding | None = None) -> Taken | None:
+    def poll(self, stream: ReadStream, rows_max: int, shedding: Shedding | None = None) -> TakenRows | None:
         """What came of one stream, so many records at most; a stream that is lost by it gives None.
         shedding: how they are shed; None: they are not.
         """

@@ -22,7 +22,7 @@ class Promise(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class TakenRows:
     """The rows, what gave none, and what each row was before.
 
     messages: the records as they were read. rows: for each row of the body its place among them.

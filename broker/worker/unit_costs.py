@@ -25,8 +25,8 @@ from time import thread_time_ns
 import numpy as np
 
 from engine.dataflow.buffers.calendar import Calendar
-from engine.dataflow.buffers.fifo import Fifo
-from engine.dataflow.buffers.scanned import Scanned
+from engine.dataflow.buffers.fifo import FifoBuffer
+from engine.dataflow.buffers.scanned import ScannedBuffer
 from engine.engine import Engine
 from engine.model.batch import Batch, Column
 from engine.model.maintenance import UnitCosts
@@ -125,7 +125,7 @@ def _queue_ns() -> tuple[float, float]:
     """What it takes to put an entry into a queue, and to take it out."""
     found = []
     for _ in range(TIMES):
-        queue = Fifo()
+        queue = FifoBuffer()
         inserted = _once_ns(lambda: queue.insert(_PLACES, _EXITS))  # noqa: B023
         taken = _once_ns(lambda: queue.take(2 * ENTRIES))  # noqa: B023
         found.append((inserted / ENTRIES, taken / ENTRIES))
@@ -146,7 +146,7 @@ def _sort_ns(queued: float) -> float:
 
 def _visit_ns() -> float:
     """What it takes to look at an entry that stays."""
-    entries = Scanned()
+    entries = ScannedBuffer()
     entries.insert(_PLACES, _EXITS)
     return min(_once_ns(lambda: entries.take(0)) for _ in range(TIMES)) / ENTRIES
 

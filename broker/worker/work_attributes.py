@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from broker.worker.grants import Grants
-from engine.model.attributes import Attribute, AttributeValue, Bounds
+from engine.model.attributes import Attribute, AttributeValue, NumberRange
 
 LIMIT = "preference_work_per_s_max"
 """The attribute, and the setting that it begins with."""
@@ -18,7 +18,7 @@ def work_attributes(grants: Grants) -> tuple[Attribute, ...]:
             grants.limit.per_s_max,
             "units of work a second for queries with a preference; NULL: what is free, 0: none",
             unit="units/s",
-            bounds=Bounds(0, UNITS_PER_S_MAX),
+            bounds=NumberRange(0, UNITS_PER_S_MAX),
             kind="integer",
             clearable=True,
         ),

@@ -13,7 +13,7 @@ from engine.model.source import SourceName, Stream
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
+class ChangesOutput:
     """operator: which of the changes. emit: where to and how, None of a query that emits nothing. key: the
     columns that together tell its rows apart, none where there is one row at most; None: nothing but all
     values do, if they.
@@ -35,7 +35,7 @@ def continues(before: Query, after: Query, streams: Mapping[SourceName, Stream])
     return old.operator == new.operator and old.emit == new.emit and (old.emit is None or old.key == new.key)
 
 
-def output_of(query: Query, streams: Mapping[SourceName, Stream]) -> Output:
+def output_of(query: Query, streams: Mapping[SourceName, Stream]) -> ChangesOutput:
     """That of a query over these streams and tables; there may be others among them. O(stages * columns)."""
     read = {name: streams[name] for name in query.sources}
-    return Output(operator_over(query, read), query.emit, result_key(query, read))
+    return ChangesOutput(operator_over(query, read), query.emit, result_key(query, read))

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import get_args
 
 from engine.dataflow.buffers.settings import StateSettings
-from engine.dataflow.cost.estimate import Estimate, estimate
+from engine.dataflow.cost.estimate import PlanCost, estimate
 from engine.dataflow.cost.statistics import Statistics
 from engine.dataflow.physical import physical
 from engine.dataflow.plan import plan_of
@@ -37,7 +37,7 @@ class Candidate:
     query: Query
     rules: tuple[str, ...]
     policy: Policy
-    estimate: Estimate
+    estimate: PlanCost
 
     @property
     def name(self) -> str:
@@ -131,7 +131,7 @@ def choose(
     return Choice(chosen, others, options.strategy is not None)
 
 
-def _is_apart(policy: Policy, options: QueryOptions, cost: Estimate, *, foretold: bool) -> bool:
+def _is_apart(policy: Policy, options: QueryOptions, cost: PlanCost, *, foretold: bool) -> bool:
     """Whether a policy makes a plan of its own, and may be chosen."""
     if options.strategy is not None and (options.structure is not None or policy.strategy != "upa"):
         return True

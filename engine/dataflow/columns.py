@@ -8,14 +8,14 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from engine.dataflow.delta import Delta
-from engine.kernels.told import Lists
+from engine.kernels.told import ItemLists
 from engine.model.batch import Int32Array, Int64Array
 from engine.model.runs import places_of
 
 Key = TypeVar("Key", bound=Hashable)
 
 
-class Numbers(Generic[Key]):
+class KeyNumbers(Generic[Key]):
     """Small numbers for keys. One that is given back is used again."""
 
     def __init__(self) -> None:
@@ -53,7 +53,7 @@ class Readers:
         self._order = np.argsort(columns, kind="stable").astype(np.int32)
         width = int(columns.max()) + 1 if len(columns) else 0
         self._starts = np.searchsorted(columns[self._order], np.arange(width + 1))
-        self.lists = Lists(self._starts, self._order)
+        self.lists = ItemLists(self._starts, self._order)
         """The readers of each column."""
 
     def of(self, owners: Int32Array) -> tuple[Int64Array, Int32Array]:

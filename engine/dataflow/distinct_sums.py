@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from engine.dataflow.arrangements.cells import Entering, Versions, resized
+from engine.dataflow.arrangements.cells import CellEvents, Versions, resized
 from engine.dataflow.arrangements.copy_counts import grown
 from engine.dataflow.counted import Counted
 from engine.dataflow.delta import Delta
@@ -37,7 +37,7 @@ class DistinctSums(Part):
         kernels.enter_distinct(delta.starts, cells, entries, values, self._counts, self._state)
         self._carry(cells)
 
-    def fold(self, delta: Delta, entering: Entering, versions: Versions, capacity: int) -> list[Column]:
+    def fold(self, delta: Delta, entering: CellEvents, versions: Versions, capacity: int) -> list[Column]:
         entries, ids, _ = self._values.of(delta, entering.cells)
         values = self._added(delta, capacity)
         made = np.empty((len(versions), self._totals.width), np.int64)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from engine.dataflow.arrangements.cells import Entering, Versions
+from engine.dataflow.arrangements.cells import CellEvents, Versions
 from engine.dataflow.arrangements.row_store import longer
 from engine.dataflow.arrangements.string_labels import StringLabels
 from engine.dataflow.counted import Counted
@@ -59,7 +59,7 @@ class Extremes(Part):
             kernels.enter_heaps(delta.starts, cells, entries, each.heaps)
         self._renew_if_many_are_dead()
 
-    def fold(self, delta: Delta, entering: Entering, versions: Versions, capacity: int) -> list[Column]:
+    def fold(self, delta: Delta, entering: CellEvents, versions: Versions, capacity: int) -> list[Column]:
         entries = self._entries(delta, entering.cells, capacity)
         following, columns = versions.following(), []
         for each in self._heaps:

@@ -18,7 +18,7 @@ from engine.dataflow.buffers.settings import StateSettings
 from engine.dataflow.delta import Delta
 from engine.dataflow.turn import Turn
 from engine.kernels import told as kernels
-from engine.kernels.told import Lists
+from engine.kernels.told import ItemLists
 from engine.model.attributes import Attribute
 from engine.model.batch import Int32Array, Int64Array
 from engine.model.capacities import USUAL, Capacities
@@ -76,8 +76,8 @@ class Columns:
             column = int(np.argmax(self._wanted > 0))
             if bool((delta.owners == column).all()):
                 return delta
-        kept = Lists(np.empty_like(delta.starts), np.empty_like(delta.owners))
-        count = kernels.of_columns(Lists(delta.starts, delta.owners), self._wanted, kept)
+        kept = ItemLists(np.empty_like(delta.starts), np.empty_like(delta.owners))
+        count = kernels.of_columns(ItemLists(delta.starts, delta.owners), self._wanted, kept)
         if count < len(delta):
             delta = Delta(delta.temporal, kept.starts, kept.items[:count], delta.ids)
         return delta.owned()
@@ -257,7 +257,7 @@ class Node(ABC):
         return
 
 
-class Above(Node):
+class UnaryNode(Node):
     """A node over one other whose columns are those of that."""
 
     def __init__(self, below: Node) -> None:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Hashable
 from dataclasses import dataclass, replace
 
-from engine.dataflow.operators.latest import Latest
-from engine.dataflow.operators.ranked import Ranked
+from engine.dataflow.operators.latest import LatestSpec
+from engine.dataflow.operators.ranked import RankedSpec
 from engine.dataflow.plan import Combined, Exits, Joined, Own, Plan, Shared, Step, key_of
 from engine.language.query import (
     Aggregate,
@@ -24,7 +24,7 @@ from engine.language.query import (
     Stage,
 )
 from engine.language.render import render_scan, render_stage, render_window
-from engine.language.update_patterns import Edge, Pattern, edges_of
+from engine.language.update_patterns import Pattern, PatternEdge, edges_of
 from engine.model.approximation import Expected
 from engine.model.source import SourceName
 from engine.windows.assignment import Session
@@ -140,7 +140,7 @@ def operator_tree(
     return _Walk(tables, state_of, expected_of).walk(plan)[0]
 
 
-_Walked = tuple[OperatorTree, Edge, Hashable]
+_Walked = tuple[OperatorTree, PatternEdge, Hashable]
 """An operator, what leaves it, and its key."""
 
 
@@ -161,11 +161,11 @@ class _Walk:
         tables, state_of = self.tables, self.state_of
         match plan:
             case Shared(_, scan, held=held):
-                edge, key = Edge.of_scan(scan, tables), key_of(plan)
+                edge, key = PatternEdge.of_scan(scan, tables), key_of(plan)
                 tree = _scan(scan, tables, edge, state_of(key))
                 return replace(tree, details=(*tree.details, HELD)) if held else tree, edge, key
             case Own(query) if not query.stages:
-                edge, key = Edge.of_scan(query.scan, tables), key_of(plan)
+                edge, key = PatternEdge.of_scan(query.scan, tables), key_of(plan)
                 return _scan(query.scan, tables, edge, state_of(key)), edge, key
             case Own(query, reason):
                 edge, key = edges_of(query, tables)[-1], key_of(plan)
@@ -175,9 +175,9 @@ class _Walk:
                 tree, edge, under = self.walk(below)
                 key = key_of(plan, under)
                 return OperatorTree("exits", (), str(edge), None, state_of(key), (tree,)), edge, key
-            case Step(Latest(), below=below, stage=Scan() as scan):
+            case Step(LatestSpec(), below=below, stage=Scan() as scan):
                 tree, _, under = self.walk(below)
-                edge, key = Edge.of_scan(scan, tables), key_of(plan, under)
+                edge, key = PatternEdge.of_scan(scan, tables), key_of(plan, under)
                 window = render_window(scan.window)
                 return (
                     OperatorTree("latest rows", (window,), str(edge), None, state_of(key), (tree,)),
@@ -234,7 +234,7 @@ def _said(plan: Plan) -> Scan | Stage | None:
             return None
 
 
-def _scan(scan: Scan, tables: Container[SourceName], edge: Edge, state: NodeState) -> OperatorTree:
+def _scan(scan: Scan, tables: Container[SourceName], edge: PatternEdge, state: NodeState) -> OperatorTree:
     reason = _rescanned(scan, tables)
     word = "scan" if reason is None else "recompute"
     return OperatorTree(word, (scan.source, *render_scan(scan)), str(edge), reason, state)
@@ -260,7 +260,7 @@ def _stages(step: Step) -> tuple[Stage, ...]:
     """The stages of a query that a step stands for: one, or ORDER BY with LIMIT."""
     shape, stage = step.shape, step.stage
     assert not isinstance(stage, Scan)
-    if isinstance(shape, Ranked) and isinstance(stage, Limit) and shape.order:
+    if isinstance(shape, RankedSpec) and isinstance(stage, Limit) and shape.order:
         return Sort(shape.order), stage
     return (stage,)
 

@@ -48,7 +48,7 @@ def _parameter(literal: Literal, constants: list[Literal]) -> Column:
     return Column(FIRST + len(constants) - 1, "", literal.type)
 
 
-class Table:
+class ConstantTable:
     """The constants of columns by number."""
 
     def __init__(self, types: Sequence[Type]) -> None:
@@ -78,7 +78,7 @@ class Table:
 
 
 def with_parameters(
-    columns: Sequence[batch.Column], rows: Int64Array, table: Table, owners: Int32Array
+    columns: Sequence[batch.Column], rows: Int64Array, table: ConstantTable, owners: Int32Array
 ) -> LazyColumns:
     """The columns of pairs of a row and a query's column: those of the rows, and parameters from FIRST on."""
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from engine.dataflow.arrangements.cells import Entering, Versions
+from engine.dataflow.arrangements.cells import CellEvents, Versions
 from engine.dataflow.delta import Delta
 from engine.kernels import multisets as kernels
 from engine.model.batch import Column, Int32Array
@@ -28,7 +28,7 @@ class Part(ABC):
         """Rows enter. cells: int32[pairs], of each pair of the delta. capacity: above all cells."""
 
     @abstractmethod
-    def fold(self, delta: Delta, entering: Entering, versions: Versions, capacity: int) -> list[Column]:
+    def fold(self, delta: Delta, entering: CellEvents, versions: Versions, capacity: int) -> list[Column]:
         """Rows of a delta enter and leave; the values of the calls in each version."""
 
     @abstractmethod

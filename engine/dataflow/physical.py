@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 
 from engine.dataflow.one_store import in_one_store
 from engine.dataflow.operators.join import Matching
-from engine.dataflow.operators.latest import Latest
-from engine.dataflow.operators.ranked import Ranked
+from engine.dataflow.operators.latest import LatestSpec
+from engine.dataflow.operators.ranked import RankedSpec
 from engine.dataflow.operators.set_operations import Compared, Union
 from engine.dataflow.operators.set_rows import LeftRows
 from engine.dataflow.plan import Combined, Exits, Joined, Keeping, Own, Plan, Shared, Step, distinct, with_ids
-from engine.dataflow.policy import TOLD, Edge, Policy
+from engine.dataflow.policy import TOLD, KeptEdge, Policy
 from engine.language.query import Aggregate, Filter, Project, Scan
 from engine.windows.clauses import TimeWindow
 
@@ -56,10 +56,10 @@ class _Physical:
             return plan
         return _telling(made) or Exits(made, self._edge(foretold))
 
-    def _edge(self, foretold: _Foretold) -> Edge:
-        return Edge(self.policy, foretold.span, foretold.in_order, foretold.is_early)
+    def _edge(self, foretold: _Foretold) -> KeptEdge:
+        return KeptEdge(self.policy, foretold.span, foretold.in_order, foretold.is_early)
 
-    def _kept(self, foretold: _Foretold | None) -> Edge | None:
+    def _kept(self, foretold: _Foretold | None) -> KeptEdge | None:
         return None if foretold is None else self._edge(foretold)
 
     def _made(self, plan: Plan) -> _Made:
@@ -155,9 +155,9 @@ def _values_stay(plan: Plan) -> bool:
     has others after each row that comes, and numbers of values are given to others.
     """
     match plan:
-        case Shared() | Step(Latest()):
+        case Shared() | Step(LatestSpec()):
             return True
-        case Step(Project() | Filter() | Ranked(numbered=False), below=below) | Exits(below):
+        case Step(Project() | Filter() | RankedSpec(numbered=False), below=below) | Exits(below):
             return _values_stay(below)
         case Joined(Matching(kind="semi" | "anti"), left) | Combined(LeftRows(), left):
             return _values_stay(left)

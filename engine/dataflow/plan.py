@@ -18,9 +18,9 @@ from engine.dataflow.operators.duplicates import DuplicatesNode
 from engine.dataflow.operators.foretold_sets import ForetoldExceptNode, ForetoldIntersectNode
 from engine.dataflow.operators.group import GroupNode, InOrder
 from engine.dataflow.operators.join import NOT_FORETOLD, RIGHT, InnerJoinNode, Kept, Matching
-from engine.dataflow.operators.latest import Latest, LatestNode
+from engine.dataflow.operators.latest import LatestNode, LatestSpec
 from engine.dataflow.operators.match import MatchNode
-from engine.dataflow.operators.ranked import Ranked, RankedNode
+from engine.dataflow.operators.ranked import RankedNode, RankedSpec
 from engine.dataflow.operators.releasing_group import ReleasingGroupNode
 from engine.dataflow.operators.releasing_join import ReleasingJoinNode
 from engine.dataflow.operators.rows import ConditionNode, FilterNode, ProjectNode
@@ -30,7 +30,7 @@ from engine.dataflow.operators.two_inputs import TwoInputs
 from engine.dataflow.operators.window_extreme import WindowExtremeNode
 from engine.dataflow.operators.window_join import Spans, WindowJoinNode
 from engine.dataflow.parameters import Constants, parameterised
-from engine.dataflow.policy import Edge
+from engine.dataflow.policy import KeptEdge
 from engine.dataflow.releases.release import NONE, Final, Releases
 from engine.language.expressions import Column, Expression, IsNull, Literal, Or, columns_of
 from engine.language.query import (
@@ -86,7 +86,7 @@ class Keeping:
     the last alone, else the whole input. foretold: what it gives is.
     """
 
-    edge: Edge | None
+    edge: KeptEdge | None
     latest: bool
     foretold: bool = False
 
@@ -99,7 +99,7 @@ class Step:
     the window, in which columns differ. final: when groups get no row any more.
     """
 
-    shape: Stage | Ranked | InOrder | Latest
+    shape: Stage | RankedSpec | InOrder | LatestSpec
     constants: Constants
     below: Plan
     stage: Stage | Scan
@@ -143,7 +143,7 @@ class Exits:
     """What is foretold below is told when it happens."""
 
     below: Plan
-    edge: Edge
+    edge: KeptEdge
 
 
 Plan = Shared | Own | Step | Joined | Combined | Exits
@@ -248,9 +248,9 @@ def node_of(step: Step, below: Node) -> Node:
             return GroupNode(below, stage)
         case InOrder(stage):
             return GroupNode(below, stage, in_order=True)
-        case Latest() as latest:
+        case LatestSpec() as latest:
             return LatestNode(below, latest)
-        case Ranked() as ranked:
+        case RankedSpec() as ranked:
             return RankedNode(below, ranked)
     raise AssertionError(step.shape)
 
@@ -313,10 +313,10 @@ def _latest(scan: Scan, window: RowWindow) -> Plan:
     rows = replace(scan, window=UNBOUNDED, predicate=window.filter)
     shared = Shared(replace(rows, predicate=None), rows)
     if scan.predicate is None:
-        return Step(Latest(window.rows, window.keys), (), shared, scan)
+        return Step(LatestSpec(window.rows, window.keys), (), shared, scan)
     made = {field.name for field in MADE}
     asked = tuple(sorted({c.index for c in columns_of(scan.predicate) if c.name in made}))
-    plan = Step(Latest(window.rows, window.keys, asked), (), shared, scan)
+    plan = Step(LatestSpec(window.rows, window.keys, asked), (), shared, scan)
     predicate, constants = parameterised(scan.predicate)
     return Step(Filter(predicate), constants, plan, Filter(scan.predicate))
 
@@ -350,9 +350,9 @@ def _above(stage: Stage, below: Plan, stages: Sequence[Stage], place: int) -> Pl
             sort = stages[place - 1] if place else None
             order = sort.keys if isinstance(sort, Sort) else ()
             most, read = None if count is None else offset + count, _read_by(stages[place + 1 :])
-            return _ranked(Ranked((), order, offset, most, False, read), below, stage)
+            return _ranked(RankedSpec((), order, offset, most, False, read), below, stage)
         case RowNumber(by, order, count):
-            return _ranked(Ranked(by, order, 0, count, True, _read_by(stages[place + 1 :])), below, stage)
+            return _ranked(RankedSpec(by, order, 0, count, True, _read_by(stages[place + 1 :])), below, stage)
     raise AssertionError(stage)
 
 
@@ -367,7 +367,7 @@ def _goes_by_order(stage: Stage) -> bool:
     return isinstance(stage, Limit | RowNumber)
 
 
-def _ranked(shape: Ranked, below: Plan, stage: Stage) -> Plan | str:
+def _ranked(shape: RankedSpec, below: Plan, stage: Stage) -> Plan | str:
     """The first rows of a plan, or why it has no operator."""
     expressions = [*shape.keys, *(key.expression for key in shape.order)]
     key = _unique(below)
@@ -382,7 +382,7 @@ def _in_order(plan: Plan) -> Plan | None:
     match plan:
         case Own() | Shared():
             return with_ids(plan)
-        case Step(Latest()):
+        case Step(LatestSpec()):
             return plan
         case Step(Project() | Filter(), below=below):
             under = _in_order(below)
@@ -390,7 +390,7 @@ def _in_order(plan: Plan) -> Plan | None:
         case Step(Aggregate() as stage, below=below) if stage.keys:
             under = _in_order(below)
             return None if under is None else replace(plan, shape=InOrder(stage), below=under)
-        case Step(Ranked() as shape, below=below) if _in_order(below) is not None:
+        case Step(RankedSpec() as shape, below=below) if _in_order(below) is not None:
             return plan if shape.numbered or not shape.order else None
         case Joined(matching, left, right):
             one = _in_order(left)
@@ -412,7 +412,7 @@ def _unique(plan: Plan) -> frozenset[int] | None:
     match plan:
         case Step(Aggregate(keys) | InOrder(Aggregate(keys))):
             return frozenset(range(len(keys)))
-        case Step(Filter() | Ranked(), below=below):
+        case Step(Filter() | RankedSpec(), below=below):
             return _unique(below)
         case Step(Project(outputs), below=below):
             key = _unique(below)

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 from engine.dataflow.buffers.buffer import Buffer
 from engine.dataflow.buffers.calendar import Calendar
-from engine.dataflow.buffers.fifo import Fifo
+from engine.dataflow.buffers.fifo import FifoBuffer
 from engine.dataflow.buffers.indexed import Indexed
-from engine.dataflow.buffers.scanned import Scanned
+from engine.dataflow.buffers.scanned import ScannedBuffer
 from engine.dataflow.buffers.settings import StateSettings
 from engine.model.maintenance import QueryOptions, Strategy, Structure
 
@@ -57,7 +57,7 @@ ONE_STORE = Policy(counts=True, one_store=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Edge:
+class KeptEdge:
     """A foretold edge, as a node sees it that keeps its rows."""
 
     policy: Policy
@@ -72,9 +72,9 @@ class Edge:
         """Where places of rows stand by exit."""
         policy = self.policy
         if policy.strategy == "direct":
-            return Scanned(settings.capacities)
+            return ScannedBuffer(settings.capacities)
         if self.in_order and not self.is_early:
-            return Fifo(settings.capacities)
+            return FifoBuffer(settings.capacities)
         if self.is_early and policy.structure == "indexed":
             return Indexed(self.span, policy.partitions, settings)
         return Calendar(self.span, policy.partitions, settings)

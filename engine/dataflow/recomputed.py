@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.changes.transition import FOREVER, NEVER
-from engine.dataflow.arrangements.cells import Entering, Versions
+from engine.dataflow.arrangements.cells import CellEvents, Versions
 from engine.dataflow.arrangements.row_store import longer
 from engine.dataflow.arrangements.word_table import WordTable
 from engine.dataflow.arrangements.words import Words
@@ -88,7 +88,7 @@ class Recomputed(Part):
         n = len(delta.temporal)
         self._put(self._moved(delta, cells, np.ones(n, np.bool_), np.zeros(n, np.bool_)))
 
-    def fold(self, delta: Delta, entering: Entering, versions: Versions, capacity: int) -> list[Column]:
+    def fold(self, delta: Delta, entering: CellEvents, versions: Versions, capacity: int) -> list[Column]:
         came, went = (np.zeros(len(delta.temporal), np.bool_) for _ in range(2))
         came[entering.rows[entering.weights > 0]] = True
         went[entering.rows[entering.weights < 0]] = True

@@ -29,7 +29,7 @@ from engine.dataflow.operators.flow import FlowNode
 from engine.dataflow.turn import Turn
 from engine.kernels import meeting
 from engine.kernels import told as kernels
-from engine.kernels.told import Events, Lists
+from engine.kernels.told import Events, ItemLists
 from engine.model.batch import BoolArray, Column, Int32Array, Int64Array
 from engine.model.changes import Changes, Operator, Weights
 from engine.model.limits import Limits
@@ -353,13 +353,13 @@ class _Found:
     """
 
     def __init__(self, taken: Sequence[tuple[Delta, Turn]], reading: _Queries, operator: Operator) -> None:
-        self._happened: list[tuple[Events, Lists | None]] = []
+        self._happened: list[tuple[Events, ItemLists | None]] = []
         """Without lists: all are told to the one query that there is."""
         self._lives = [delta.temporal for delta, _ in taken]
         self.counts: Int64Array = np.zeros(len(reading.query_ids), np.int64)
         self.forgets = False
         for delta, turn in taken:
-            events, owners = events_of(delta, turn.interval), Lists(delta.starts, delta.owners)
+            events, owners = events_of(delta, turn.interval), ItemLists(delta.starts, delta.owners)
             forgotten = by_retention(events.at)
             if forgotten.any():
                 self.forgets = True

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from engine.dataflow.choice import Choice
-from engine.dataflow.cost.estimate import Estimate
+from engine.dataflow.cost.estimate import PlanCost
 from engine.dataflow.operator_tree import CostTerm, KeptRows, OperatorCost, OperatorTree
 from engine.dataflow.policy import Policy
 
@@ -47,7 +47,7 @@ class Explained:
     strategy: StrategyPlan
 
 
-def with_costs(tree: OperatorTree, cost: Estimate) -> OperatorTree:
+def with_costs(tree: OperatorTree, cost: PlanCost) -> OperatorTree:
     """Returns the tree with what each operator costs."""
     below = tuple(with_costs(one, other) for one, other in zip(tree.inputs, cost.inputs, strict=True))
     kept = tuple(KeptRows(each.of, each.structure, each.partitions, each.rows) for each in cost.kept)
@@ -56,7 +56,7 @@ def with_costs(tree: OperatorTree, cost: Estimate) -> OperatorTree:
     return replace(tree, inputs=below, cost=OperatorCost(flow.rate, flow.rows, flow.premature, kept, terms))
 
 
-def strategy_of(policy: Policy, choice: Choice | None, cost: Estimate | None) -> StrategyPlan:
+def strategy_of(policy: Policy, choice: Choice | None, cost: PlanCost | None) -> StrategyPlan:
     """Explains the strategy of a query whose plan follows a policy. choice: the ways that were weighed; None:
     none were.
     """
@@ -80,5 +80,5 @@ def strategy_of(policy: Policy, choice: Choice | None, cost: Estimate | None) ->
     )
 
 
-def _weighed(name: str, cost: Estimate) -> WeighedStrategy:
+def _weighed(name: str, cost: PlanCost) -> WeighedStrategy:
     return WeighedStrategy(name, cost.listed, cost.entries, cost.ns, cost.state_bytes)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from engine.eddy.a_greedy import AGreedy
-from engine.eddy.policies import FixedOrder, Optimal, Policy, Random, Tickets
+from engine.eddy.policies import FixedOrder, Optimal, Random, RoutingPolicy, Tickets
 
-POLICIES: dict[str, Callable[[], Policy]] = {
+POLICIES: dict[str, Callable[[], RoutingPolicy]] = {
     "tickets": Tickets,
     "random": Random,
     "fixed": FixedOrder,

@@ -15,8 +15,8 @@ from engine.eddy.a_greedy import AGreedy
 from engine.eddy.choices import ABOUT, POLICIES
 from engine.eddy.flight import LEAVING_SHIFT, Flight, Module
 from engine.eddy.fusing import FUSING, Fusing
-from engine.eddy.policies import Policy, Tickets, Visit
-from engine.eddy.profiling import Sample
+from engine.eddy.policies import RoutingPolicy, Tickets, Visit
+from engine.eddy.profiling import FlightSample
 from engine.eddy.statistics import ModuleStatistics
 from engine.model.attributes import Attribute
 
@@ -74,8 +74,8 @@ class Eddy:
     where it is measured, profiles wait while they took more than PROFILES_SHARE_MAX of the time of flights.
     """
 
-    def __init__(self, policy: Policy | None = None, timer: Timer | None = None) -> None:
-        self.policy: Policy = policy or Tickets()
+    def __init__(self, policy: RoutingPolicy | None = None, timer: Timer | None = None) -> None:
+        self.policy: RoutingPolicy = policy or Tickets()
         self.timer = timer
         self.fusing = Fusing()
         self.visits = 0
@@ -116,7 +116,7 @@ class Eddy:
 
     # --- profiles -----------------------------------------------------------------------------------
 
-    def _sample(self, flight: Flight, modules: int) -> Sample | None:
+    def _sample(self, flight: Flight, modules: int) -> FlightSample | None:
         """Rows that may be profiled, as they take off, where the policy asks for some."""
         if modules < 2 or not isinstance(self.policy, AGreedy):
             return None
@@ -124,12 +124,12 @@ class Eddy:
         if not len(places):
             return None
         began = self.timer() if self.timer is not None else 0
-        sample = Sample.of(flight, places)
+        sample = FlightSample.of(flight, places)
         if self.timer is not None:
             self._profiling(self.timer() - began)
         return sample
 
-    def _profile(self, sample: Sample, flight: Flight, modules: Sequence[Module]) -> float:
+    def _profile(self, sample: FlightSample, flight: Flight, modules: Sequence[Module]) -> float:
         """Run those of the sample that were dropped through all modules. Returns what it cost."""
         assert isinstance(self.policy, AGreedy)
         began = self.timer() if self.timer is not None else 0

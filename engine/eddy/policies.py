@@ -58,7 +58,7 @@ class Visit:
     cost: float
 
 
-class Policy(Protocol):
+class RoutingPolicy(Protocol):
     """See the module."""
 
     name: str
@@ -80,7 +80,7 @@ class Policy(Protocol):
 
 
 @dataclass(slots=True)
-class Measured:
+class VisitSums:
     """Sums over visits of one module, fading. batch: the last one that counted."""
 
     batch: int = 0
@@ -113,7 +113,7 @@ class Measurements:
     """What was measured of each module; it fades in batches in which the module was a choice."""
 
     def __init__(self) -> None:
-        self._of: dict[str, Measured] = {}
+        self._of: dict[str, VisitSums] = {}
         self._batch = 0
 
     def begin(self) -> None:
@@ -125,7 +125,7 @@ class Measurements:
     def forget(self, name: str) -> None:
         self._of.pop(name, None)
 
-    def current(self, module: ModuleFacts) -> Measured:
+    def current(self, module: ModuleFacts) -> VisitSums:
         """What counts in this batch, of a module that is a choice in it."""
         measured = self.of(module)
         if measured.batch < self._batch:
@@ -133,14 +133,14 @@ class Measurements:
             measured.fade()
         return measured
 
-    def of(self, module: ModuleFacts) -> Measured:
+    def of(self, module: ModuleFacts) -> VisitSums:
         """For those who look on."""
         measured = self._of.get(module.name)
         if measured is None:
-            measured = self._of[module.name] = Measured()
+            measured = self._of[module.name] = VisitSums()
         return measured
 
-    def cost_a_row(self, measured: Measured) -> float:
+    def cost_a_row(self, measured: VisitSums) -> float:
         """The cost of a module per row, above 0; for a module that was never visited the mean of the others,
         or 1.
         """
@@ -191,7 +191,7 @@ class _Learning:
     def tickets(self, module: ModuleFacts) -> float:
         return self._worth(module, self._measurements.of(module))
 
-    def _worth(self, module: ModuleFacts, measured: Measured) -> float:
+    def _worth(self, module: ModuleFacts, measured: VisitSums) -> float:
         raise NotImplementedError
 
 
@@ -238,7 +238,7 @@ class Tickets(_Learning):
             lot = self._thought[module.name] = self._drawn.pop() - SHARPNESS * math.log(tickets)
         return lot
 
-    def _worth(self, module: ModuleFacts, measured: Measured) -> float:
+    def _worth(self, module: ModuleFacts, measured: VisitSums) -> float:
         queries = max(1, module.queries)
         rows = measured.given + PRIOR_ROWS
         killed = (measured.given - measured.passed + PRIOR_ENDED) / rows
@@ -299,5 +299,5 @@ class Optimal(_Learning):
             rank = self._thought[module.name] = self._worth(module, self._measurements.current(module))
         return rank
 
-    def _worth(self, module: ModuleFacts, measured: Measured) -> float:
+    def _worth(self, module: ModuleFacts, measured: VisitSums) -> float:
         return (1.0 - measured.passed_a_row()) / self._measurements.cost_a_row(measured)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class FlightSample:
     """Some rows of a flight as they took off; nothing that happens to the flight changes them.
 
     at: int64[m], their places in the batch, ascending. wanted: uint64[columns, m]. pairs: those of the rows.
@@ -33,7 +33,7 @@ class Sample:
     words: Int64Array
 
     @classmethod
-    def of(cls, flight: Flight, places: Int64Array) -> Sample:
+    def of(cls, flight: Flight, places: Int64Array) -> FlightSample:
         """places: ascending, of rows of the batch, which are all in flight. O(places * columns + pairs)."""
         way = flight.way
         return cls(

@@ -30,7 +30,7 @@ SPAN_MAX = 2**31 - 1
 
 
 @dataclass(slots=True)
-class Chunk:
+class CompositeChunk:
     """parts: int32[room, inputs], less origin, int64[inputs]; the first ``count`` of them are there. end:
     int64[inputs], all parts are below it.
     """
@@ -56,7 +56,7 @@ class Composites:
         self._chunk = capacities.first(CHUNK)
         self._inputs = inputs
         self._pool = ArrayPool(POOLED_MAX)
-        self._chunks: list[Chunk] = []
+        self._chunks: list[CompositeChunk] = []
         self._count = 0
         self._alive = 0
         self._view: Snapshot | None = None
@@ -65,7 +65,7 @@ class Composites:
         """How many are held, dead ones with them."""
         return self._count
 
-    def chunk(self, floor: Int64Array, highest: int) -> Chunk:
+    def chunk(self, floor: Int64Array, highest: int) -> CompositeChunk:
         """Where the next are written; :meth:`wrote` tells that they were.
 
         floor: no part will be below it; highest: nor above this.
@@ -84,13 +84,13 @@ class Composites:
             room = 2 * self._chunks.pop().room
         self._chunks.append(self._empty(room, floor.copy()))
 
-    def _empty(self, room: int, origin: Int64Array) -> Chunk:
+    def _empty(self, room: int, origin: Int64Array) -> CompositeChunk:
         words = -(-room * self._inputs // (2 * ROWS))
         numbers = self._pool.take(words).reshape(-1).view(np.int32)
         parts = numbers[: room * self._inputs].reshape(room, self._inputs)
-        return Chunk(parts, origin, 0, origin)
+        return CompositeChunk(parts, origin, 0, origin)
 
-    def wrote(self, chunk: Chunk, count: int, end: Int64Array) -> None:
+    def wrote(self, chunk: CompositeChunk, count: int, end: Int64Array) -> None:
         """Note that the chunk has ``count`` composites now. end: every part is below it."""
         self._count += count - chunk.count
         chunk.count = count
@@ -110,7 +110,7 @@ class Composites:
 
     def sweep(self, floor: Int64Array) -> int:
         """Let go of those with a part below floor; returns how many are left. O(composites)."""
-        kept: list[Chunk] = []
+        kept: list[CompositeChunk] = []
         for chunk in self._chunks:
             alive = composites.count_alive(chunk.parts, chunk.count, chunk.origin, floor)
             if alive == chunk.count and alive:
@@ -129,7 +129,7 @@ class Composites:
         self._view = None
         return self._count
 
-    def _fits(self, into: Chunk, chunk: Chunk) -> bool:
+    def _fits(self, into: CompositeChunk, chunk: CompositeChunk) -> bool:
         """Whether parts of one can be told from the origin of the other."""
         return bool((np.abs(into.origin - chunk.origin) < SPAN_MAX // 2).all())
 

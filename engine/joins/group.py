@@ -26,13 +26,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.eddy.choices import ABOUT, POLICIES
-from engine.eddy.policies import Policy, Visit
+from engine.eddy.policies import RoutingPolicy, Visit
 from engine.eddy.statistics import ModuleStatistics
 from engine.joins.bounds import Reach, timestamps
 from engine.joins.composites import Composites
 from engine.joins.key_index import KeyIndex, KeyIndexes
 from engine.joins.shape import Shape
-from engine.joins.steps import LISTS_MAX, Bounds, Ends, JoinStep, Lists, Route
+from engine.joins.steps import LISTS_MAX, Ends, JoinStep, NewRowBounds, PartnerLists, Route
 from engine.joins.view import ROOM_MIN, JoinView, KeptComposites
 from engine.kernels import joins
 from engine.model import attributes
@@ -102,7 +102,7 @@ class JoinGroup:
         self._visits = np.zeros(n, np.int64)
         self._work = np.zeros((n, 2), np.int64)
         self._scratch = np.empty((n, 0), np.int64)
-        self._lists = Lists.for_rows(LISTS_MAX)
+        self._lists = PartnerLists.for_rows(LISTS_MAX)
         self.usage = Usage()
         self._found = 0
         self._saved = 0
@@ -135,7 +135,7 @@ class JoinGroup:
     def set_policy(self, name: str) -> None:
         """How the order of probes is chosen from now on. Raises KeyError for a name not in POLICIES."""
         self.policy = name
-        self._policies: list[Policy] = [POLICIES[name]() for _ in self.shape.inputs]
+        self._policies: list[RoutingPolicy] = [POLICIES[name]() for _ in self.shape.inputs]
 
     # --- windows ----------------------------------------------------------------------------------
 
@@ -239,7 +239,7 @@ class JoinGroup:
         self._composites.clear()
         driver = int(np.argmin(self._end - self._floor))
         start = int(self._floor[driver])
-        return self._drive(Bounds.none(self._n), driver, start, self._floor, self._end)
+        return self._drive(NewRowBounds.none(self._n), driver, start, self._floor, self._end)
 
     def _probe(
         self, inputs: Sequence[Rows], needed: Sequence[Reach], floor: Int64Array, seen: Int64Array
@@ -251,7 +251,7 @@ class JoinGroup:
         if not new.any():
             return True
         low = self._low(inputs, needed, floor, seen)
-        bounds = Bounds(seen, np.cumsum(new) - new, low, np.zeros((self._n - 1, 3), np.int64))
+        bounds = NewRowBounds(seen, np.cumsum(new) - new, low, np.zeros((self._n - 1, 3), np.int64))
         for driver in np.flatnonzero(new).tolist():
             upper = np.where(np.arange(self._n) < driver, self._end, seen)
             upper[driver] = self._end[driver]
@@ -278,7 +278,9 @@ class JoinGroup:
             at += len(instants)
         return low
 
-    def _drive(self, bounds: Bounds, driver: int, start: int, floor: Int64Array, upper: Int64Array) -> bool:
+    def _drive(
+        self, bounds: NewRowBounds, driver: int, start: int, floor: Int64Array, upper: Int64Array
+    ) -> bool:
         """The combinations of one input's rows from ``start`` on with the others'."""
         order = self._order(driver)
         route = Route(self.shape, driver, order, self._end_of, bounds, floor, upper, self._lists)
@@ -373,7 +375,7 @@ class JoinGroup:
                 "composites_max",
                 self.composites_max,
                 "so many combinations are kept at most; beyond, all are let go of and answers are probed for",
-                bounds=attributes.Bounds(0, COMPOSITES_MAX),
+                bounds=attributes.NumberRange(0, COMPOSITES_MAX),
                 unit="combinations",
             ),
             Attribute("queries", self.queries, "standing queries that share the join"),

@@ -32,7 +32,7 @@ INPUTS_MAX = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Edge:
+class JoinEdge:
     """Rows of inputs ``left`` < ``right`` are partners where all keys equal, pair by pair, none of them NULL.
 
     left_keys, right_keys: over the columns of either input's source.
@@ -55,7 +55,7 @@ class Shape:
     """
 
     inputs: tuple[SourceName, ...]
-    edges: tuple[Edge, ...]
+    edges: tuple[JoinEdge, ...]
 
     def __str__(self) -> str:
         """Its edges, inputs numbered from 0 as FROM names them: ``s#0.k = t#1.k``."""
@@ -74,7 +74,7 @@ def shape_of(query: Query, widths: Mapping[SourceName, int]) -> Shape | None:
     if query.last_stream is not None:  # its joins are evaluated at many instants
         return None
     owners = [_Owner(0, place) for place in range(widths[query.scan.source])]
-    inputs, edges = [query.scan.source], list[Edge]()
+    inputs, edges = [query.scan.source], list[JoinEdge]()
     for stage in leading_joins(query)[: INPUTS_MAX - 1]:
         (project,) = stage.inner.stages
         assert isinstance(project, Project)
@@ -106,7 +106,7 @@ class _Owner:
     name: str | None = None
 
 
-def _edges(stage: Join, owners: Sequence[_Owner], inner: Sequence[_Owner]) -> list[Edge] | None:
+def _edges(stage: Join, owners: Sequence[_Owner], inner: Sequence[_Owner]) -> list[JoinEdge] | None:
     """The keys of a join, those of one earlier input together; None where one of them is not to be shared."""
     by_input: dict[int, list[tuple[ex.Expression, ex.Expression]]] = {}
     for left_key, right_key in stage.keys:
@@ -120,7 +120,7 @@ def _edges(stage: Join, owners: Sequence[_Owner], inner: Sequence[_Owner]) -> li
     edges = []
     for left, pairs in by_input.items():
         pairs = sorted(set(pairs), key=repr)  # however the text orders them
-        edges.append(Edge(left, inner[0].input, tuple(a for a, _ in pairs), tuple(b for _, b in pairs)))
+        edges.append(JoinEdge(left, inner[0].input, tuple(a for a, _ in pairs), tuple(b for _, b in pairs)))
     return edges
 
 

@@ -55,7 +55,7 @@ def ends_of(keys: Int64Array, null: BoolArray, *, indexed: bool) -> Ends:
 
 
 @dataclass(slots=True)
-class Bounds:
+class NewRowBounds:
     """What new rows bring with them, of each input those from new_from on, int64[inputs].
 
     low: int64[inputs, new rows], those of input i from column new_at[i] on: the first row of each input that
@@ -68,7 +68,7 @@ class Bounds:
     counted: Int64Array
 
     @classmethod
-    def none(cls, inputs: int) -> Bounds:
+    def none(cls, inputs: int) -> NewRowBounds:
         """No row is new."""
         new_from = np.full(inputs, joins.NEVER, np.int64)
         counted = np.zeros((inputs - 1, 3), np.int64)
@@ -83,7 +83,7 @@ class Bounds:
 
 
 @dataclass(frozen=True, slots=True)
-class Lists:
+class PartnerLists:
     """Where the kernel for two inputs lists partners, as it describes them."""
 
     heads: Int64Array
@@ -91,7 +91,7 @@ class Lists:
     lists: Int32Array
 
     @classmethod
-    def for_rows(cls, n: int) -> Lists:
+    def for_rows(cls, n: int) -> PartnerLists:
         """For so many driving rows at a time."""
         heads = 1 << (min(max(n, 1), LISTS_MAX) - 1).bit_length()
         room = max(4 * joins.LISTED_MAX, 16 * heads)
@@ -110,10 +110,10 @@ class Route:
         driver: int,
         order: Sequence[JoinStep],
         end_of: Callable[[int, int], Ends],
-        bounds: Bounds,
+        bounds: NewRowBounds,
         floor: Int64Array,
         upper: Int64Array,
-        lists: Lists,
+        lists: PartnerLists,
     ) -> None:
         """end_of: by the number of an edge and the input at one end of it. lists: no other route's."""
         self._lists = lists

@@ -24,7 +24,7 @@ from engine.joins.bounds import Reach
 from engine.joins.composites import Snapshot
 from engine.joins.key_index import OrdinalKeys
 from engine.joins.shape import Shape
-from engine.joins.steps import Bounds, Ends, JoinStep, Lists, Route, ends_of
+from engine.joins.steps import Ends, JoinStep, NewRowBounds, PartnerLists, Route, ends_of
 from engine.kernels import composites
 from engine.model.batch import Int64Array
 from engine.model.limits import Limits
@@ -140,8 +140,8 @@ class JoinView:
                 found, null = keys.of(ordinals[place] if place == 0 else ordinals[place][::-1])
                 local[number, place] = ends_of(found, null, indexed=(number, place) in probed)
         upper, zeros = np.array(sizes, np.int64), np.zeros(len(sizes), np.int64)
-        bounds = Bounds.none(len(sizes))
-        lists = Lists.for_rows(sizes[0])
+        bounds = NewRowBounds.none(len(sizes))
+        lists = PartnerLists.for_rows(sizes[0])
         route = Route(self.shape, 0, order, lambda *at: local[at], bounds, zeros, upper, lists)
         pieces: list[Int32Array] = []
         total, start, room = 0, 0, ROOM_A_ROW * max(sizes)

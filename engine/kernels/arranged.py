@@ -46,7 +46,7 @@ class Arranged(NamedTuple):
     """The bits of these words: which of a word's 64 columns have the row."""
 
 
-class Found(NamedTuple):
+class SlotPairs(NamedTuple):
     """Pairs of slots, as they are found."""
 
     near: Int32Array
@@ -200,7 +200,7 @@ def probe(
     skipped: BoolArray,
     since: int,
     until: int,
-    out: Found,
+    out: SlotPairs,
 ) -> tuple[int, int]:
     """The partners of rows, from the first on: equal keys, there together at an instant from since to until,
     with owners in common. Return the row that there was no room for (how many there are: none), and how many

@@ -33,7 +33,7 @@ are new.
 """
 
 
-class Given(NamedTuple):
+class EmittedRows(NamedTuple):
     """Rows that are given, as they are found."""
 
     cells: Int32Array
@@ -50,7 +50,7 @@ def arrive(
     state: Int64Array,
     foretold: bool,
     new: Int32Array,
-    given: Given,
+    given: EmittedRows,
 ) -> tuple[int, int]:
     """Rows arrive, in the order of valid_from; row r is in cells[starts[r]:starts[r + 1]]. Write the cells
     that are not listed, and what is given; return how many each. O(pairs).
@@ -83,7 +83,7 @@ def arrive(
 
 @borrowing
 def expire(
-    cells: Int32Array, until: int, state: Int64Array, foretold: bool, given: Given, n_given: int
+    cells: Int32Array, until: int, state: Int64Array, foretold: bool, given: EmittedRows, n_given: int
 ) -> tuple[int, int]:
     """The clock passes an instant, after the rows of a turn arrived, which gave so many rows. Write the cells
     whose value is there after it in front of the others; return how many these are, and how many rows are
@@ -103,7 +103,7 @@ def expire(
 
 
 @step
-def _pass(cell: int, at: int, state: Int64Array, foretold: bool, given: Given, n_given: int) -> int:
+def _pass(cell: int, at: int, state: Int64Array, foretold: bool, given: EmittedRows, n_given: int) -> int:
     """The clock comes to an instant."""
     out = state[cell, GIVEN]
     if out == NONE or out > at:
@@ -128,6 +128,6 @@ def _pass(cell: int, at: int, state: Int64Array, foretold: bool, given: Given, n
 
 
 @step
-def _give(cell: int, at: int, exit_at: int, given: Given, n_given: int) -> int:
+def _give(cell: int, at: int, exit_at: int, given: EmittedRows, n_given: int) -> int:
     given.cells[n_given], given.valid_from[n_given], given.valid_to[n_given] = cell, at, exit_at
     return n_given + 1

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.kernels.compiled import borrowing, step
-from engine.kernels.distinct import Given
+from engine.kernels.distinct import EmittedRows
 
 Int8Array = npt.NDArray[np.int8]
 Int32Array = npt.NDArray[np.int32]
@@ -45,7 +45,7 @@ def take(
     enters: Int8Array,
     foretold: bool,
     rows: Entries,
-    given: Given,
+    given: EmittedRows,
 ) -> tuple[int, int]:
     """Entries enter (1) and leave (0) in the order of instants, those that enter an instant first. Return how
     many rows are given, and how many entries were looked at. O(events), and the entries of chains that have
@@ -92,7 +92,7 @@ def take(
 
 
 @step
-def _give(cell: int, since: int, until: int, given: Given, count: int) -> int:
+def _give(cell: int, since: int, until: int, given: EmittedRows, count: int) -> int:
     given.cells[count], given.valid_from[count], given.valid_to[count] = cell, since, until
     return count + 1
 

@@ -50,7 +50,7 @@ class Runs(NamedTuple):
     used: Int64Array
 
 
-class Bounds(NamedTuple):
+class RankBounds(NamedTuple):
     """Told are the rows offset <= place < most of a run. keep: a piece has at most so many, more than most.
     numbered: places are told too.
     """
@@ -73,7 +73,7 @@ class RankVersions(NamedTuple):
     numbers: Int64Array
 
 
-class Entering(NamedTuple):
+class RankEvents(NamedTuple):
     """Events by instant: at, rows, signs (1 enters, -1 leaves). Row r is slots[r], in the runs
     runs[starts[r]:starts[r + 1]].
     """
@@ -222,7 +222,7 @@ def _spill(run: int, keep: int, held: Runs) -> None:
 
 
 @step
-def _remove(run: int, place: int, bounds: Bounds, held: Runs) -> None:
+def _remove(run: int, place: int, bounds: RankBounds, held: Runs) -> None:
     """Take a row out of the piece, and others into it where too few are left."""
     start = held.starts[run]
     held.counts[run] -= 1
@@ -296,7 +296,7 @@ def _moved(
 
 @step
 def _entered(
-    run: int, slot: int, at: int, base: int, count: int, bounds: Bounds, held: Runs, made: RankVersions
+    run: int, slot: int, at: int, base: int, count: int, bounds: RankBounds, held: Runs, made: RankVersions
 ) -> int:
     place = _put(run, slot, bounds.keep, held)
     if place < 0:
@@ -316,7 +316,7 @@ def _entered(
 
 @step
 def _left(
-    run: int, slot: int, at: int, base: int, count: int, bounds: Bounds, held: Runs, made: RankVersions
+    run: int, slot: int, at: int, base: int, count: int, bounds: RankBounds, held: Runs, made: RankVersions
 ) -> int:
     place = _place(run, slot, held)
     went = max(place, bounds.offset)
@@ -335,7 +335,7 @@ def _left(
 
 @borrowing
 def fold(
-    entering: Entering, bounds: Bounds, base: int, held: Runs, made: RankVersions, progress: Int64Array
+    entering: RankEvents, bounds: RankBounds, base: int, held: Runs, made: RankVersions, progress: Int64Array
 ) -> bool:
     """Rows enter and leave. made: what is told then, records whose instants are the same mean nothing.
 

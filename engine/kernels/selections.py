@@ -125,7 +125,7 @@ class Constants(NamedTuple):
     key: Int32Array
 
 
-class Cells(NamedTuple):
+class EntryCells(NamedTuple):
     """The cells of entries. place: int32[n], of the bucket. zone: int32[n]. wanted: uint64[n, words]."""
 
     place: Int32Array
@@ -148,7 +148,7 @@ class Promise(NamedTuple):
 
 @kernel
 def promise_of_constants(
-    cells: Cells,
+    cells: EntryCells,
     constants: Constants,
     estimate: Int32Array,
     priority: Float64Array,
@@ -179,7 +179,7 @@ def promise_of_constants(
 
 @kernel
 def estimates_of_constants(
-    cells: Cells, constants: Constants, estimate: Int32Array, share: Float64Array, out: Float64Array
+    cells: EntryCells, constants: Constants, estimate: Int32Array, share: Float64Array, out: Float64Array
 ) -> None:
     """Add to out, float64[constants], how many rows the cells are estimated to hold of each.
 

@@ -28,7 +28,7 @@ NONE = -1
 NEVER = -(1 << 63)
 
 
-class Side(NamedTuple):
+class PairSide(NamedTuple):
     """The rows of one input. exits: int64 by slot. By entry, int32: slots, cells, partner, NONE of one
     without a pair, and of those the neighbours previous and following. last: by cell, that of its chain, NONE
     of none.
@@ -58,7 +58,7 @@ class PairVersions(NamedTuple):
 
 
 @step
-def _link(entry: int, side: Side) -> None:
+def _link(entry: int, side: PairSide) -> None:
     """A row without a pair."""
     last = side.last[side.cells[entry]]
     side.partner[entry] = NONE
@@ -69,7 +69,7 @@ def _link(entry: int, side: Side) -> None:
 
 
 @step
-def _unlink(entry: int, side: Side) -> None:
+def _unlink(entry: int, side: PairSide) -> None:
     before, after = side.previous[entry], side.following[entry]
     if before != NONE:
         side.following[before] = after
@@ -81,7 +81,14 @@ def _unlink(entry: int, side: Side) -> None:
 
 @step
 def _end(
-    one: int, other: int, at: int, base: int, told: Int64Array, left: Side, right: Side, made: PairVersions
+    one: int,
+    other: int,
+    at: int,
+    base: int,
+    told: Int64Array,
+    left: PairSide,
+    right: PairSide,
+    made: PairVersions,
 ) -> None:
     """The pair of a left entry and a right one ends."""
     exit_at = min(left.exits[left.slots[one]], right.exits[right.slots[other]])
@@ -103,7 +110,7 @@ def _end(
 
 @step
 def _settle(
-    cell: int, at: int, base: int, told: Int64Array, left: Side, right: Side, made: PairVersions
+    cell: int, at: int, base: int, told: Int64Array, left: PairSide, right: PairSide, made: PairVersions
 ) -> None:
     """Pairs of rows that have none."""
     while left.last[cell] != NONE and right.last[cell] != NONE:
@@ -129,8 +136,8 @@ def _happen(
     base: int,
     is_left: bool,
     told: Int64Array,
-    left: Side,
-    right: Side,
+    left: PairSide,
+    right: PairSide,
     made: PairVersions,
 ) -> int:
     """The events of an instant of one input, from one on, but for new pairs; the first of a later one."""
@@ -162,8 +169,8 @@ def _settle_all(
     last: int,
     base: int,
     told: Int64Array,
-    left: Side,
-    right: Side,
+    left: PairSide,
+    right: PairSide,
     made: PairVersions,
 ) -> None:
     for event in range(first, last):
@@ -180,8 +187,8 @@ def fold(
     right_entries: Int32Array,
     base: int,
     told: Int64Array,
-    left: Side,
-    right: Side,
+    left: PairSide,
+    right: PairSide,
     made: PairVersions,
 ) -> None:
     """Rows of both inputs enter and leave; of one instant those that leave stand first. The entries are those
@@ -199,14 +206,14 @@ def fold(
 
 
 @borrowing
-def enter(entries: Int32Array, side: Side) -> None:
+def enter(entries: Int32Array, side: PairSide) -> None:
     """Rows enter, and nobody asks for records; pairs are made by :func:`settle`."""
     for entry in entries:
         _link(entry, side)
 
 
 @borrowing
-def settle(cells: Int32Array, told: Int64Array, left: Side, right: Side) -> None:
+def settle(cells: Int32Array, told: Int64Array, left: PairSide, right: PairSide) -> None:
     """The pairs of cells whose rows entered."""
     for cell in cells:
         while left.last[cell] != NONE and right.last[cell] != NONE:

@@ -31,7 +31,7 @@ rows with a value before the piece that is open; likeness of the last whole piec
 """
 
 
-class Tally(NamedTuple):
+class ZoneTally(NamedTuple):
     """What the confidence of a zone that grows is told by.
 
     squares: int64[t], of each sketch row the sum of its counters' squares over all cells. progress:
@@ -137,7 +137,7 @@ def estimate_at(cell: Int32Array, places: Int32Array, share: int, rows: int, cou
 def summarise(
     counters: Int32Array,
     cell_rows: Int32Array,
-    tally: Tally,
+    tally: ZoneTally,
     places: Int32Array,
     bucket: Int32Array,
     rows: tuple[int, int],
@@ -184,7 +184,7 @@ def summarise(
 def summarise_hashes(
     counters: Int32Array,
     cell_rows: Int32Array,
-    tally: Tally,
+    tally: ZoneTally,
     hashes: HashArray,
     bucket: Int32Array,
     rows: tuple[int, int],
@@ -214,7 +214,7 @@ def summarise_hashes(
 
 
 @borrowing
-def _likeness(counters: Int32Array, tally: Tally, least: float, scratch: Int64Array) -> float:
+def _likeness(counters: Int32Array, tally: ZoneTally, least: float, scratch: Int64Array) -> float:
     """The likeness of the piece that is whole now to the zone before it; 1 where either has no row with a
     value.
     """
@@ -239,7 +239,7 @@ def _likeness(counters: Int32Array, tally: Tally, least: float, scratch: Int64Ar
 
 
 @borrowing
-def _keep(counters: Int32Array, tally: Tally) -> None:
+def _keep(counters: Int32Array, tally: ZoneTally) -> None:
     """A piece begins."""
     for bucket in range(counters.shape[0]):
         now, then = counters[bucket], tally.before[bucket]

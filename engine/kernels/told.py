@@ -28,7 +28,7 @@ class Events(NamedTuple):
     weights: Int8Array
 
 
-class Lists(NamedTuple):
+class ItemLists(NamedTuple):
     """One list for each of n things: thing i has items[starts[i]:starts[i + 1]]. starts: int64[n + 1]; items:
     int32.
     """
@@ -55,7 +55,7 @@ def events(begins: Int64Array, ends: Int64Array, since: int, until: int, out: Ev
 
 
 @borrowing
-def of_columns(owners: Lists, wanted: Int32Array, kept: Lists) -> int:
+def of_columns(owners: ItemLists, wanted: Int32Array, kept: ItemLists) -> int:
     """Copy the lists of ``owners``, columns by row, to ``kept`` without the columns that are not wanted.
 
     wanted: int32, by column how often it is wanted; a column beyond its end is not. kept: as large as owners.
@@ -73,7 +73,7 @@ def of_columns(owners: Lists, wanted: Int32Array, kept: Lists) -> int:
 
 
 @borrowing
-def count(rows: Int64Array, owners: Lists, readers: Lists, counts: Int64Array) -> None:
+def count(rows: Int64Array, owners: ItemLists, readers: ItemLists, counts: Int64Array) -> None:
     """counts: int64[readers]: more by how many of the rows each reads. owners: of each row the columns that
     it is of; readers: of each column who reads it, of columns beyond nobody. O(changes).
     """
@@ -87,7 +87,7 @@ def count(rows: Int64Array, owners: Lists, readers: Lists, counts: Int64Array) -
 
 @borrowing
 def hand_out(
-    happened: Events, base: int, owners: Lists, readers: Lists, cursors: Int64Array, told: Events
+    happened: Events, base: int, owners: ItemLists, readers: ItemLists, cursors: Int64Array, told: Events
 ) -> None:
     """Tell events to those who read their rows, in their order.
 

@@ -83,7 +83,7 @@ class Pattern(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Edge:
+class PatternEdge:
     """The rows that leave an operator, as far as the rules go by them.
 
     windows: which columns tell a table function's window. key: the places of the columns by which a row takes
@@ -100,7 +100,7 @@ class Edge:
     merges: Merging | None = None
 
     @classmethod
-    def of_scan(cls, scan: Scan, tables: Container[SourceName] = ()) -> Edge:
+    def of_scan(cls, scan: Scan, tables: Container[SourceName] = ()) -> PatternEdge:
         """What leaves a leaf. tables: which sources are."""
         window, merges = scan.window, None
         if scan.source not in tables and scan.assignment is None:
@@ -108,44 +108,46 @@ class Edge:
         return cls(scan_pattern(scan, tables), WindowColumns.of_scan(scan), span=window, merges=merges)
 
     @classmethod
-    def of_window(cls, window: Window) -> Edge:
+    def of_window(cls, window: Window) -> PatternEdge:
         """What leaves a window over a stream that is no source: its elements are in the order of time."""
         merges = Merging(window.end, window.slide_ms) if isinstance(window, TimeWindow) else Merging()
         return cls(_window_pattern(window), WindowColumns({}, {}), span=window, merges=merges)
 
-    def above(self, stage: Stage) -> Edge:
+    def above(self, stage: Stage) -> PatternEdge:
         """What leaves a stage of one input over this one."""
         if isinstance(stage, Streamed):
-            return Edge.of_window(stage.window)
+            return PatternEdge.of_window(stage.window)
         pattern = self._pattern_above(stage)
         windows, key = self.windows.above(stage), self._key_above(stage)
         in_time = not isinstance(stage, Sort) and (self.in_time or isinstance(stage, Aggregate))
         merges = None if isinstance(stage, Aggregate | Sort) else self.merges
-        return Edge(pattern, windows, key if pattern is Pattern.WK else None, in_time, self.span, merges)
+        return PatternEdge(
+            pattern, windows, key if pattern is Pattern.WK else None, in_time, self.span, merges
+        )
 
-    def joined(self, stage: Join | SemiJoin, inner: Edge) -> Edge:
+    def joined(self, stage: Join | SemiJoin, inner: PatternEdge) -> PatternEdge:
         """What leaves a join with another."""
         if _as_of_each_row(stage):
             return replace(self, key=None, merges=None)
         kind, merges = _kind_of(stage), self.merges if isinstance(stage, SemiJoin) else None
         if self._meets_at_once(inner, _keys_of(stage)):
             whole = _whole(kind, self.pattern, inner.pattern)
-            return Edge(whole, self.windows, None, self.in_time, self._span_with(inner), merges)
+            return PatternEdge(whole, self.windows, None, self.in_time, self._span_with(inner), merges)
         pattern = _joined(kind, self.pattern, inner.pattern)
-        return Edge(pattern, WindowColumns({}, {}), None, in_time=False, merges=merges)
+        return PatternEdge(pattern, WindowColumns({}, {}), None, in_time=False, merges=merges)
 
-    def combined(self, stage: SetOperation, inner: Edge) -> Edge:
+    def combined(self, stage: SetOperation, inner: PatternEdge) -> PatternEdge:
         """What leaves a set operation of this, its left input, and another."""
         if stage.kind == "union":
             return self._united(inner)
         kind: JoinKind = "semi" if stage.kind == "intersect" else "anti"
         if self._meets_at_once(inner, _compared(stage)):
             whole = _whole(kind, self.pattern, inner.pattern)
-            return Edge(whole, self.windows, None, self.in_time, self._span_with(inner), self.merges)
+            return PatternEdge(whole, self.windows, None, self.in_time, self._span_with(inner), self.merges)
         pattern = _joined(kind, self.pattern, inner.pattern)
-        return Edge(pattern, WindowColumns({}, {}), None, in_time=False, merges=self.merges)
+        return PatternEdge(pattern, WindowColumns({}, {}), None, in_time=False, merges=self.merges)
 
-    def _united(self, inner: Edge) -> Edge:
+    def _united(self, inner: PatternEdge) -> PatternEdge:
         """What leaves UNION ALL. Rows of both that are in the order of time are so together if they come in
         it, too: a window that ends before NOW would let rows in below others.
         """
@@ -157,18 +159,18 @@ class Edge:
         if self.merges is not None and inner.merges is not None:
             merges = self.merges if self.merges == inner.merges else Merging()
         in_time = merges is not None and merges.end is not None and self.in_time and inner.in_time
-        return Edge(
+        return PatternEdge(
             pattern, self.windows.common(inner.windows), None, in_time, self._span_with(inner), merges
         )
 
-    def _meets_at_once(self, inner: Edge, keys: Iterable[tuple[Expression, Expression]]) -> bool:
+    def _meets_at_once(self, inner: PatternEdge, keys: Iterable[tuple[Expression, Expression]]) -> bool:
         """Whether rows that are equal in these come at one instant, as those of closed windows."""
         if max(self.pattern, inner.pattern) > Pattern.WKS:
             return False
         told = [(self.windows.told(key), inner.windows.told(other)) for key, other in keys]
         return any(one is not None and one == other for one, other in told)
 
-    def _span_with(self, inner: Edge) -> Window | None:
+    def _span_with(self, inner: PatternEdge) -> Window | None:
         """When rows go that go with those of both; None: one window does not say."""
         if Pattern.MON in (self.pattern, inner.pattern):
             return inner.span if self.pattern is Pattern.MON else self.span
@@ -216,9 +218,9 @@ def update_patterns(query: Query, tables: Container[SourceName] = ()) -> tuple[P
     return tuple(edge.pattern for edge in edges_of(query, tables))
 
 
-def edges_of(query: Query, tables: Container[SourceName] = ()) -> list[Edge]:
+def edges_of(query: Query, tables: Container[SourceName] = ()) -> list[PatternEdge]:
     """What leaves the scan, then each stage. tables: which sources are."""
-    edges = [Edge.of_scan(query.scan, tables)]
+    edges = [PatternEdge.of_scan(query.scan, tables)]
     for stage in query.stages:
         below = edges[-1]
         if isinstance(stage, SetOperation):

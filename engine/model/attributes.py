@@ -32,7 +32,7 @@ _UNITS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class NumberRange:
     """Numbers from low to high, both included unless low_excluded; None: no end."""
 
     low: float | None = None
@@ -65,7 +65,7 @@ class Attribute:
     about: str
     choices: tuple[str, ...] = ()
     accepts: str = ""
-    bounds: Bounds | None = None
+    bounds: NumberRange | None = None
     unit: str | None = None
     kind: AttributeType | None = None
     changes_answers: bool = False

@@ -15,7 +15,7 @@ from engine.language import expressions as ex
 from engine.model.batch import BoolArray, Column
 from engine.model.lazy_columns import LazyColumns
 from engine.operators.keys import ordered
-from engine.operators.partners import Bound, Bounded
+from engine.operators.partners import Bound, BoundedValues
 from engine.operators.relation import Relation
 
 _TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
@@ -38,7 +38,7 @@ class _Inequality:
 
 def bounded_by(
     condition: ex.Expression, left: Relation, right: Relation
-) -> tuple[Bounded, ex.Expression | None] | None:
+) -> tuple[BoundedValues, ex.Expression | None] | None:
     """The inequalities to look partners up by, and what is left of the condition; None: there are none.
 
     condition: over the left columns and, numbered on, the right ones. An operand that errs in any row is
@@ -103,7 +103,7 @@ def _choices(found: list[_Inequality]) -> Iterator[tuple[_Inequality, ...]]:
         yield (one,)
 
 
-def _evaluated(chosen: tuple[_Inequality, ...], left: Relation, right: Relation) -> Bounded | None:
+def _evaluated(chosen: tuple[_Inequality, ...], left: Relation, right: Relation) -> BoundedValues | None:
     of_right = chosen[0].of_right
     held = _column(chosen[0].value, left, right, of_right)
     bounds = [_column(each.bound, left, right, not of_right) for each in chosen]
@@ -113,7 +113,7 @@ def _evaluated(chosen: tuple[_Inequality, ...], left: Relation, right: Relation)
     values = ordered(columns)
     if values is None:
         return None
-    return Bounded(
+    return BoundedValues(
         of_right,
         values[0],
         _usable(columns[0]),

@@ -22,7 +22,15 @@ from engine.model.lazy_columns import LazyColumns
 from engine.model.limits import Limits
 from engine.operators.band import bounded_by
 from engine.operators.keys import ordered, pair_codes
-from engine.operators.partners import Bound, Bounded, Candidates, Given, Pairs, PartnerKeys, ranges
+from engine.operators.partners import (
+    Bound,
+    BoundedValues,
+    CandidatePairs,
+    KnownPairs,
+    Pairs,
+    PartnerKeys,
+    ranges,
+)
 from engine.operators.relation import Relation, count
 from tureen.errors import LimitExceeded
 
@@ -46,7 +54,7 @@ def join(
     Raises LimitExceeded: more than ``rows_max`` rows, or more than ``candidates_max`` pairs to look at.
     """
     if given is not None:
-        candidates: Candidates = Given(*given, len(left))
+        candidates: CandidatePairs = KnownPairs(*given, len(left))
         condition, errors = stage.condition, 0
     else:
         candidates, condition, errors = find_candidates(stage, left, right)
@@ -73,7 +81,7 @@ def join(
 
 def find_candidates(
     stage: Join, left: Relation, right: Relation
-) -> tuple[Candidates, ex.Expression | None, int]:
+) -> tuple[CandidatePairs, ex.Expression | None, int]:
     """Pairs equal in keys, or the latest of them; what they must satisfy; errors in keys."""
     left_keys, errors = left.values_of(key for key, _ in stage.keys)
     right_keys, wrong = right.values_of(key for _, key in stage.keys)
@@ -90,7 +98,7 @@ def find_candidates(
     return candidates, stage.condition, errors
 
 
-def not_after(latest: Latest, left: Relation, right: Relation) -> tuple[Bounded, int]:
+def not_after(latest: Latest, left: Relation, right: Relation) -> tuple[BoundedValues, int]:
     """Right rows by their instant, which is not after that of left ones; how many instants are errors."""
     (outer,), errors = left.values_of([latest.outer])
     (inner,), wrong = right.values_of([latest.inner])
@@ -101,7 +109,7 @@ def not_after(latest: Latest, left: Relation, right: Relation) -> tuple[Bounded,
         bound = Bound(values[0], nowhere, lower=False, strict=latest.strict)
     else:
         bound = Bound(values[0], _usable(outer), lower=False, strict=latest.strict)
-    return Bounded(True, values[1], _usable(inner), (bound,)), errors + wrong
+    return BoundedValues(True, values[1], _usable(inner), (bound,)), errors + wrong
 
 
 def _usable(column: Column) -> BoolArray:
@@ -113,7 +121,7 @@ def _usable(column: Column) -> BoolArray:
 
 def _satisfying(
     condition: ex.Expression,
-    candidates: Candidates,
+    candidates: CandidatePairs,
     left: Relation,
     right: Relation,
     rows_max: int,
@@ -134,7 +142,7 @@ def _satisfying(
 
 def _matched(
     condition: ex.Expression | None,
-    candidates: Candidates,
+    candidates: CandidatePairs,
     left: Relation,
     right: Relation,
     candidates_max: int,

@@ -24,7 +24,7 @@ Pairs = tuple[Int64Array, Int64Array]
 """Places of left rows and of right rows, of one length."""
 
 
-class Candidates(Protocol):
+class CandidatePairs(Protocol):
     """Pairs that are not spelled out yet."""
 
     def count(self) -> int:
@@ -73,7 +73,7 @@ class Bound:
 
 
 @dataclass(frozen=True, slots=True)
-class Bounded:
+class BoundedValues:
     """Values of the rows of one side, int64, ``usable`` where there is one; bounds given by the other's.
 
     of_right: whether it is the right rows that have them.
@@ -144,7 +144,7 @@ class Ranges:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class KnownPairs:
     """Pairs that are known, by left row and then by right row; ``n``: left rows."""
 
     left: Int64Array
@@ -190,7 +190,7 @@ def having(n: int, pairs: Iterator[Pairs] | Sequence[Pairs]) -> BoolArray:
     return found
 
 
-def ranges(codes: PartnerKeys, bounded: Bounded | None = None) -> Ranges:
+def ranges(codes: PartnerKeys, bounded: BoundedValues | None = None) -> Ranges:
     """Pairs that are equal in keys, and whose values keep within the bounds."""
     of_right = bounded is None or bounded.of_right
     held, rows = (codes.right, codes.left) if of_right else (codes.left, codes.right)

@@ -15,7 +15,7 @@ from engine.model.source import SourceName, Stream
 from engine.model.tolerance import Tolerance
 from engine.overload.less import percent_asked, window_asked_ms
 from engine.overload.precision.freedom import Freedom, freedoms
-from engine.overload.precision.of_queries import Given
+from engine.overload.precision.of_queries import ScanShare
 from engine.overload.precision.problem import Outcome
 from engine.windows.clauses import TimeWindow
 from tureen.errors import AllotmentRefused
@@ -63,7 +63,9 @@ def _room(scan: Scan, freedom: Freedom) -> Room:
     return Room(scan.source, window, percent)
 
 
-def allotment_of(query: Query, rooms: Sequence[Room], given: Sequence[Given], expected: Outcome) -> Allotment:
+def allotment_of(
+    query: Query, rooms: Sequence[Room], given: Sequence[ScanShare], expected: Outcome
+) -> Allotment:
     """What an allocation gives a query, within its rooms; windows and rates that lack less than
     :data:`NEARLY_ALL` of what is asked are whole. expected: of the answer.
     """
@@ -74,7 +76,7 @@ def allotment_of(query: Query, rooms: Sequence[Room], given: Sequence[Given], ex
     return Allotment(scans, expected=expected.expected)
 
 
-def _window_ms(scan: Scan, room: Room, given: Given) -> int | None:
+def _window_ms(scan: Scan, room: Room, given: ScanShare) -> int | None:
     if given.window_ms is None or room.window_ms is None:
         return None
     low, high = room.window_ms
@@ -84,7 +86,7 @@ def _window_ms(scan: Scan, room: Room, given: Given) -> int | None:
     return None if ms >= high * (1 - NEARLY_ALL) else ms
 
 
-def _percent(scan: Scan, room: Room, given: Given) -> Decimal | None:
+def _percent(scan: Scan, room: Room, given: ScanShare) -> Decimal | None:
     if given.rate is None or room.percent is None:
         return None
     low, high = room.percent

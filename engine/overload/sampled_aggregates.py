@@ -41,7 +41,7 @@ class SampleSums:
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class AggregateEstimate:
     """An estimate of an aggregate. value: that over the whole population. error: half the width of the 95 %
     interval, relative to the value; None where the sample says nothing of it: it has no rows, or the square
     of their sum is 0 or no double.
@@ -57,28 +57,28 @@ class Estimate:
         return abs(truth - self.value) <= self.error * abs(self.value)
 
 
-def estimated_count(sample: SampleSums, q: float) -> Estimate:
+def estimated_count(sample: SampleSums, q: float) -> AggregateEstimate:
     """COUNT. q: the share of the rows that is kept, 0 < q <= 1. Raises ValueError."""
     _require_share(q)
     spread = 1 / sample.count if sample.count else None
-    return Estimate(sample.count / q, _half_width(spread, q))
+    return AggregateEstimate(sample.count / q, _half_width(spread, q))
 
 
-def estimated_sum(sample: SampleSums, q: float) -> Estimate:
+def estimated_sum(sample: SampleSums, q: float) -> AggregateEstimate:
     """SUM; its value is None of a sample without rows. q: as of :func:`estimated_count`."""
     _require_share(q)
     if not sample.count:
-        return Estimate(None, None)
-    return Estimate(sample.total / q, _half_width(_relative(sample.squares, sample.total), q))
+        return AggregateEstimate(None, None)
+    return AggregateEstimate(sample.total / q, _half_width(_relative(sample.squares, sample.total), q))
 
 
-def estimated_average(sample: SampleSums, q: float) -> Estimate:
+def estimated_average(sample: SampleSums, q: float) -> AggregateEstimate:
     """AVG; its value is None of a sample without rows. q: as of :func:`estimated_count`."""
     _require_share(q)
     if not sample.count:
-        return Estimate(None, None)
+        return AggregateEstimate(None, None)
     spread = max(0.0, sample.squares - sample.total * sample.total / sample.count)
-    return Estimate(sample.total / sample.count, _half_width(_relative(spread, sample.total), q))
+    return AggregateEstimate(sample.total / sample.count, _half_width(_relative(spread, sample.total), q))
 
 
 def widest_error(

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Literal, Protocol
 
-from engine.joins.shape import Edge
+from engine.joins.shape import JoinEdge
 from engine.language.preference import Preference, PreferenceOrder, Priority, PriorityForm
 from engine.language.query import Query
 from engine.model.source import SourceName
@@ -53,7 +53,7 @@ class GroupKey:
     # The sources of the scans, in the order of FROM; one perhaps more than once.
     sources: tuple[SourceName, ...]
     # By what a join of two inputs is made; None of a selection.
-    edge: Edge | None
+    edge: JoinEdge | None
     # One a scan.
     priorities: tuple[Priority, ...]
     order: PreferenceOrder
@@ -63,7 +63,7 @@ class GroupKey:
 
     @classmethod
     def of(
-        cls, kind: GroupKind, sources: tuple[SourceName, ...], edge: Edge | None, preference: Preference
+        cls, kind: GroupKind, sources: tuple[SourceName, ...], edge: JoinEdge | None, preference: Preference
     ) -> GroupKey:
         """The key of a query with this preference."""
         return cls(
@@ -123,7 +123,7 @@ def total_counts(counts: Iterable[GroupCounts]) -> GroupCounts:
     return GroupCounts(*(sum(getattr(one, name) for one in each) for name in names))
 
 
-class Tally:
+class RunningCounts:
     """Counts that go on; those of what is left are not among them."""
 
     def __init__(self, counts: GroupCounts | None = None) -> None:

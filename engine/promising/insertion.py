@@ -13,11 +13,11 @@ from engine.kernels import promising
 from engine.model.batch import Int32Array, Int64Array
 from engine.promising.group import GroupKey
 from engine.promising.picking import PRUNED, Float64Array
-from engine.promising.priorities import CellEstimates, Ranked, rank_cells
+from engine.promising.priorities import CellEstimates, RankedCells, rank_cells
 from engine.promising.probed_input import ProbedInput
 from engine.promising.promising_set import PromisingEntries
 from engine.summaries.summary_type import ValueKeys
-from engine.summaries.zones import Candidates
+from engine.summaries.zones import CandidateCells
 
 INT32_MAX = 2**31 - 1
 
@@ -99,7 +99,7 @@ def _numbered(codes: Int64Array) -> tuple[Int32Array, Int64Array]:
     return numbers, firsts[:known]
 
 
-def _cells_of(candidates: Candidates, probed: ProbedInput, upper: int) -> _Cells:
+def _cells_of(candidates: CandidateCells, probed: ProbedInput, upper: int) -> _Cells:
     """What of each candidate's cell is at or above the floor and below ``upper``."""
     zones, chains = probed.summary.zones, probed.chains
     ends = np.minimum(zones.end, upper)
@@ -117,7 +117,7 @@ def _cells_of(candidates: Candidates, probed: ProbedInput, upper: int) -> _Cells
     return _Cells(first.take(candidates.zone), newest.ravel().take(at), rows, share, estimate)
 
 
-def _joined(candidates: Candidates, cells: _Cells, ranked: Ranked) -> PromisingEntries:
+def _joined(candidates: CandidateCells, cells: _Cells, ranked: RankedCells) -> PromisingEntries:
     """Candidates that have rows as entries, runs of pruned cells of one key as one; recent cells first."""
     there = np.flatnonzero(cells.rows > 0)[::-1]  # they are by key, then zone
     order = there[np.argsort(candidates.key[there], kind="stable")]

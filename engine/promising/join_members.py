@@ -42,13 +42,13 @@ def join_key(query: Query, widths: Mapping[SourceName, int]) -> GroupKey:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KeptInputs:
     """What rows and entries are kept for, one an input."""
 
     reaches: tuple[Reach, ...]
     predicates: tuple[Predicates, ...]
 
-    def covers(self, other: Kept) -> bool:
+    def covers(self, other: KeptInputs) -> bool:
         """Whether all that the other needs is kept."""
         return all(map(Reach.covers, self.reaches, other.reaches)) and all(
             one is None or (two is not None and two <= one)
@@ -62,7 +62,7 @@ class JoinMembers:
     def __init__(self, shape: Shape) -> None:
         self._shape = shape
         self.by_id: dict[str, Member] = {}
-        self._needed: Kept | None = None
+        self._needed: KeptInputs | None = None
 
     def __len__(self) -> int:
         return len(self.by_id)
@@ -86,13 +86,13 @@ class JoinMembers:
         """A query has another weight."""
         self.by_id[query_id] = replace(self.by_id[query_id], weight=weight)
 
-    def needed(self) -> Kept:
+    def needed(self) -> KeptInputs:
         """What they need of the rows of each input; there is one at least. O(members) after a change."""
         if self._needed is None:
             queries = [member.query for member in self.by_id.values()]
             reaches = zip(*map(self.reaches_of, queries), strict=True)
             scans = zip(*(query.scans() for query in queries), strict=True)
-            self._needed = Kept(
+            self._needed = KeptInputs(
                 tuple(Reach.widest(set(each)) for each in reaches),
                 tuple(_any_of(scan.predicate for scan in each) for each in scans),
             )

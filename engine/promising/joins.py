@@ -32,9 +32,9 @@ from engine.model.summary import SummaryName
 from engine.operators.scan import ScanAt
 from engine.promising import picking
 from engine.promising.found import FoundPairs
-from engine.promising.group import GroupCounts, GroupKey, Member, Tally
+from engine.promising.group import GroupCounts, GroupKey, Member, RunningCounts
 from engine.promising.insertion import new_entries
-from engine.promising.join_members import JoinMembers, Kept
+from engine.promising.join_members import JoinMembers, KeptInputs
 from engine.promising.join_state import JoinState
 from engine.promising.pair_store import PairStore
 from engine.promising.picking import Float64Array, Int8Array
@@ -84,9 +84,9 @@ class PromisingJoin:
             inputs.append(ProbedInput(key.sources[place], sides[place], lookup, priority, summary))
         self._inputs = tuple(inputs)
         self._codes = self._new_codes()
-        self._kept: Kept | None = None
+        self._kept: KeptInputs | None = None
         self._pairs = PairStore()
-        self._tally = Tally()
+        self._tally = RunningCounts()
         self._debt = 0
         self._order: _Order | None = None
         self._at: Mapping[SourceName, ScanAt] = {}
@@ -143,7 +143,7 @@ class PromisingJoin:
         needed = self._members.needed()
         return self._kept is needed or self._kept.covers(needed)
 
-    def _keep_for(self, needed: Kept) -> None:
+    def _keep_for(self, needed: KeptInputs) -> None:
         """What rows that come are kept for."""
         self._kept = needed
         for each, predicates in zip(self._inputs, needed.predicates, strict=True):
@@ -445,7 +445,7 @@ class PromisingJoin:
             each.restore(saved, at[each.source].rows, group._codes)
         group._recode_lists()
         group._pairs = PairStore(state.pairs.copy(), state.known.copy())
-        group._tally = Tally(state.counts)
+        group._tally = RunningCounts(state.counts)
         group._debt = state.debt
         return group
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.kernels import selections
-from engine.kernels.selections import Cells
+from engine.kernels.selections import EntryCells
 from engine.model.batch import Int64Array
 from engine.promising.left_rows import RowsLeft
 from engine.promising.named_values import NamedValues
@@ -102,5 +102,5 @@ def add_estimates(
     share = np.minimum(1.0, rows / np.maximum(places.cell_rows, 1))
     zones, zone = np.unique(places.zone, return_inverse=True)
     estimate = summary.estimate(named.keys, zones)
-    cells = Cells(places.place, zone.astype(np.int32), wanted)
+    cells = EntryCells(places.place, zone.astype(np.int32), wanted)
     selections.estimates_of_constants(cells, named.constants, estimate, share, out)

@@ -38,7 +38,7 @@ class CellEstimates(NamedTuple):
     pruned: BoolArray
 
 
-class Ranked(NamedTuple):
+class RankedCells(NamedTuple):
     """rank: int8[n], as :mod:`engine.promising.picking` has them. priority: float64[n], before fading; of
     ``weighted`` how much of an estimated row's share of time a row of the cell gets, positive where the rank
     is PROMISING.
@@ -50,7 +50,7 @@ class Ranked(NamedTuple):
 
 def rank_cells(
     priority: Priority, order: PreferenceOrder, form: PriorityForm, values: Column, cells: CellEstimates
-) -> Ranked:
+) -> RankedCells:
     """Rank and priority of each pair. values: of the summarised attribute, one a key. O(n)."""
     result, unranked = _evaluated(priority, values, cells)
     rank = np.full(len(result), PROMISING, np.int8)
@@ -73,7 +73,7 @@ def rank_cells(
     rank[cells.estimate == 0] = EMPTY
     rank[unranked] = UNRANKED
     rank[cells.pruned] = PRUNED
-    return Ranked(rank, np.where(rank >= UNRANKED, 0.0, result))
+    return RankedCells(rank, np.where(rank >= UNRANKED, 0.0, result))
 
 
 def _evaluated(priority: Priority, values: Column, cells: CellEstimates) -> tuple[Float64Array, BoolArray]:

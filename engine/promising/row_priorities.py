@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.kernels import selections
-from engine.kernels.selections import Cells, Promise
+from engine.kernels.selections import EntryCells, Promise
 from engine.language.preference import Priority
 from engine.model.batch import Int32Array, Int64Array
 from engine.promising.cell_values import Values, promise_of_cells, summed
@@ -81,7 +81,7 @@ def ranked(
     places = CellPlaces.of(entries, summary)
     weights = members.weights()
     zones, zone = np.unique(places.zone, return_inverse=True)
-    cells = Cells(places.place, zone.astype(np.int32), entries.wanted)
+    cells = EntryCells(places.place, zone.astype(np.int32), entries.wanted)
     promise = Promise(np.zeros(n), np.zeros(n), np.full(n, np.inf), np.zeros(n, np.int64))
     if len(named.values):
         estimate = summary.estimate(named.keys, zones)

@@ -71,7 +71,7 @@ def _of(source: SourceName, keys: Sequence[Expression]) -> Iterator[Candidate]:
         yield source, tuple(sorted(set(names)))
 
 
-class Candidates:
+class ConstraintCandidates:
     """Those of all live queries, gathered some queries at a time."""
 
     def __init__(self, sources: Mapping[str, Source]) -> None:

@@ -73,7 +73,7 @@ ENGINE_ALONE = ("engine",)
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MeasuredUsage:
     """A :class:`engine.model.usage.Usage` as it stood."""
 
     cpu_ns: float = 0.0
@@ -83,19 +83,19 @@ class Measured:
     bytes_out: int = 0
 
     @classmethod
-    def of(cls, usage: Usage) -> Measured:
+    def of(cls, usage: Usage) -> MeasuredUsage:
         return cls(usage.cpu_ns, usage.rows_in, usage.rows_out, usage.bytes_in, usage.bytes_out)
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class EntityPart:
     """An entity that is no query. attributes: its own, besides usage. readers: queries that share it.
     reads: ids of entities that it takes rows from.
     """
 
     id: str
     attributes: tuple[Attribute, ...]
-    usage: Measured
+    usage: MeasuredUsage
     nbytes: int
     readers: int
     reads: tuple[str, ...] = ()
@@ -133,18 +133,18 @@ class Report:
     """
 
     position: str
-    parts: tuple[Part, ...]
+    parts: tuple[EntityPart, ...]
     queries: int
     own_bytes: int
     group_of: Mapping[str, str]
     below: Mapping[str, Sequence[str]]
     sink_of: Mapping[str, str]
     own: Mapping[str, int]
-    _by_id: dict[str, Part] = field(default_factory=dict)
+    _by_id: dict[str, EntityPart] = field(default_factory=dict)
     _classes: dict[tuple[SetKey, str | None, str | None], Paid] = field(default_factory=dict)
     _ids: dict[tuple[SetKey, str | None, str | None], tuple[str, ...]] = field(default_factory=dict)
 
-    def part(self, id_: str) -> Part | None:
+    def part(self, id_: str) -> EntityPart | None:
         """The entity with an id, if there is one and it is no query."""
         if not self._by_id:
             self._by_id.update((part.id, part) for part in self.parts)
@@ -215,7 +215,7 @@ class Report:
                 lag_ms = lag if lag_ms is None else max(lag_ms, lag)
         return Paid(cpu_ns, nbytes, rows_in, queued, lag_ms)
 
-    def _part(self, id_: str) -> Part:
+    def _part(self, id_: str) -> EntityPart:
         part = self.part(id_)
         assert part is not None, id_
         return part
@@ -296,7 +296,7 @@ def report(
             by_summary.update(dict.fromkeys(summaries, len(numbered.members)))
             if of_queries:
                 group_of.update(dict.fromkeys(numbered.members, id_))
-    parts: list[Part] = []
+    parts: list[EntityPart] = []
     for name, source in sources.items():
         for kind, usage in (
             ("source", source.usage),
@@ -325,10 +325,10 @@ def report(
     for id_, attributes in modules.items():
         usage = usages.get(id_, nothing)
         parts.append(
-            Part(
+            EntityPart(
                 id_,
                 attributes,
-                Measured.of(usage),
+                MeasuredUsage.of(usage),
                 nbytes.get(id_, 0),
                 readers.get(id_, 0),
                 reads.get(id_, ()),
@@ -337,10 +337,10 @@ def report(
     for index in indexes:
         id_ = indexed[id(index)]
         parts.append(
-            Part(
+            EntityPart(
                 id_,
                 index.attributes(),
-                Measured(),
+                MeasuredUsage(),
                 index.nbytes,
                 by_index[id_],
                 (f"data-stem/{index.source}",),
@@ -353,10 +353,10 @@ def report(
             node = one.node
             sources_of = tuple(f"query-stem/{name}" for name in one.sources or key)
             parts.append(
-                Part(
+                EntityPart(
                     one.id,
                     () if node is None else node.attributes(),
-                    Measured.of(one.usage),
+                    MeasuredUsage.of(one.usage),
                     0 if node is None else node.nbytes,
                     one.queries,
                     one.reads or sources_of,
@@ -368,7 +368,7 @@ def report(
     return Report(position, tuple(parts), queries, own_bytes, group_of, below, sink_of, own)
 
 
-def statistics(usage: Measured, nbytes: float, readers: int, cpu_ns: float) -> dict[str, AttributeValue]:
+def statistics(usage: MeasuredUsage, nbytes: float, readers: int, cpu_ns: float) -> dict[str, AttributeValue]:
     """What every entity tells of itself. cpu_ns: of all entities together."""
     rows_in = usage.rows_in
     return {

@@ -51,7 +51,7 @@ from engine.windows.clauses import UNBOUNDED
 from tureen.errors import LimitExceeded
 
 
-class Standing(Protocol):
+class StandingWork(Protocol):
     """Knows the operators and the predicates that stand."""
 
     def operators(
@@ -66,7 +66,7 @@ class Standing(Protocol):
 
 
 Told = tuple[OperatorTree, list[int]]
-Ask = Callable[[Callable[[Standing], Told]], Told]
+Ask = Callable[[Callable[[StandingWork], Told]], Told]
 
 
 TWICE_NS = 200_000_000

@@ -17,7 +17,7 @@ from engine.changes.transition import Transition
 from engine.dataflow.graph import Graph
 from engine.model.changes import Operator
 from engine.model.limits import Limits
-from engine.queries.strategist import Way
+from engine.queries.strategist import PhysicalChoice
 from engine.standing.query import SetKey
 
 
@@ -32,7 +32,7 @@ class Nursery:
     # A graph of the query alone.
     graph: Graph
     # What the graph is made by: the way, the operator of the query, and whether equal rows are told apart.
-    way: Way
+    way: PhysicalChoice
     operator: Operator
     copies: bool
     # The transition of no time at which the state begins.

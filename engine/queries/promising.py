@@ -37,7 +37,7 @@ from engine.views.found_answers import NOTHING_YET, Found
 NOTHING_FOUND: Mapping[str, Found] = {}
 
 
-class Numbers:
+class GroupNumbers:
     """Gives groups their numbers, ascending in the order in which groups come. over: the sets of sources that
     have groups.
     """
@@ -46,7 +46,7 @@ class Numbers:
         self.given = 0
         self.over: dict[SetKey, None] = {}
 
-    def __iter__(self) -> Numbers:
+    def __iter__(self) -> GroupNumbers:
         return self
 
     def __next__(self) -> int:
@@ -77,7 +77,7 @@ class SetGroups:
         self,
         sources: Mapping[SourceName, Source],
         limits: Limits,
-        numbers: Numbers,
+        numbers: GroupNumbers,
         defects: Defects,
     ) -> None:
         """numbers, defects: the engine's."""

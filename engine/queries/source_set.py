@@ -42,7 +42,7 @@ from engine.queries.measuring import measured
 from engine.queries.plan_inputs import HeldPredicate, PlanInputs, SourcesAt
 from engine.queries.plan_preference import PlanPreference, plan_preference
 from engine.queries.planner import Planner, Setting
-from engine.queries.promising import Numbered, Numbers, SetGroups, member_of
+from engine.queries.promising import GroupNumbers, Numbered, SetGroups, member_of
 from engine.queries.statistics import statistics_of
 from engine.queries.strategist import StrategyInputs
 from engine.sources.source import Source
@@ -66,7 +66,7 @@ NOTHING_SHED: Mapping[SourceName, float] = {}
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class SeenSources:
     """The sources, NOW of the queries, and how the sources are seen at it."""
 
     sources: Mapping[SourceName, SourceView]
@@ -85,7 +85,7 @@ class SourceSet:
         indexes: KeyIndexes,
         timer: Timer | None,
         watch: Stopwatch,
-        numbers: Numbers,
+        numbers: GroupNumbers,
         defects: Defects,
         capacities: Capacities = USUAL,
     ) -> None:
@@ -130,7 +130,7 @@ class SourceSet:
         """Scans of standing queries with windows that move with NOW, and queries with streams of
         subqueries.
         """
-        self._last_seen: Seen | None = None
+        self._last_seen: SeenSources | None = None
         self._view: SetView | None = None
 
     # --- queries ----------------------------------------------------------------------------------
@@ -530,13 +530,13 @@ class SourceSet:
 
     # --- readers ----------------------------------------------------------------------------------
 
-    def _seen(self) -> Seen:
+    def _seen(self) -> SeenSources:
         """The sources as they stand now; the same object until one of them changes."""
         sources = {name: source.view() for name, source in self.sources.items()}
         known = self._last_seen
         if known is None or any(known.sources[name] is not source for name, source in sources.items()):
             now_ms = now_of(sources.values())
-            known = self._last_seen = Seen(sources, now_ms, sources_at(sources, now_ms))
+            known = self._last_seen = SeenSources(sources, now_ms, sources_at(sources, now_ms))
         return known
 
     @property

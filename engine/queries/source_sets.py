@@ -15,7 +15,7 @@ from engine.model.source import SourceName
 from engine.model.summary import SummaryName
 from engine.model.usage import Stopwatch
 from engine.queries.planner import Planner
-from engine.queries.promising import Numbers
+from engine.queries.promising import GroupNumbers
 from engine.queries.source_set import SourceSet
 from engine.sources.source import Source
 from engine.standing.query import SetKey, StandingQuery
@@ -47,7 +47,7 @@ class SourceSets:
         self._timer = timer
         self._capacities = capacities
         self._indexes = KeyIndexes(capacities)
-        self.group_numbers = Numbers()
+        self.group_numbers = GroupNumbers()
         self._sets: dict[SetKey, SourceSet] = {}
         self._readers: dict[SourceName, dict[SetKey, SourceSet]] = {}
         """By source, the sets that read it: a step looks at those alone."""

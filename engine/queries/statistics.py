@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from engine.dataflow.cost.statistics import Sample, Statistics
+from engine.dataflow.cost.statistics import Statistics, ValueSample
 from engine.language.query import Scan
 from engine.model.source import SourceName
 from engine.operators.gather import rows_at
@@ -46,7 +46,7 @@ class _Look:
     def __init__(self, source: Source) -> None:
         view = source.view()
         self._at = scan_now(view.rows, view.now_ms, view.retained_from_ms)
-        self._samples: dict[tuple[Scan, tuple[int, ...]], Sample | None] = {}
+        self._samples: dict[tuple[Scan, tuple[int, ...]], ValueSample | None] = {}
         self._accepted: dict[Scan, float] = {}
         rows, meter = view.rows, source.meter
         self.width = len(source.stream.schema)
@@ -97,19 +97,19 @@ class _Look:
             return self.rows_per_s
         return self.rows_per_s * max(1, -window.begin.ms) / 1_000
 
-    def sample(self, scan: Scan, places: tuple[int, ...]) -> Sample | None:
+    def sample(self, scan: Scan, places: tuple[int, ...]) -> ValueSample | None:
         """Values of some columns; None where there are no rows, or no such columns."""
         if (scan, places) not in self._samples:
             self._samples[scan, places] = self._sampled(scan, places)
         return self._samples[scan, places]
 
-    def _sampled(self, scan: Scan, places: tuple[int, ...]) -> Sample | None:
+    def _sampled(self, scan: Scan, places: tuple[int, ...]) -> ValueSample | None:
         if self._is_empty or any(place >= self.width for place in places):
             return None
         relation = rows_at(self._at.rows.schema, self._looked_at(scan)[1])
         columns = [relation.columns[place].to_arrow().to_pylist() for place in places]
         counts = Counter(hash(values) for values in zip(*map(_hashable, columns), strict=True))
-        return Sample(len(relation), counts)
+        return ValueSample(len(relation), counts)
 
     def _looked_at(self, scan: Scan) -> tuple[int, Places]:
         """How many rows of a window, evenly spread, were looked at, and those that the scan gives."""

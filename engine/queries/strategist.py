@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from engine.dataflow.buffers.settings import StateSettings
 from engine.dataflow.choice import Choice, choose
-from engine.dataflow.cost.estimate import Estimate, estimate
+from engine.dataflow.cost.estimate import PlanCost, estimate
 from engine.dataflow.cost.flows import most_rows
 from engine.dataflow.cost.statistics import Statistics
 from engine.dataflow.graph import operators_of
@@ -35,7 +35,7 @@ SHAPES_MAX = 1_024
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class PhysicalChoice:
     """How a query is worked out. query: with the same meaning; choice: why, None: nothing was weighed."""
 
     query: Query
@@ -81,7 +81,9 @@ class Strategist:
             return Weighing(streams, None, None, self._settings)
         return Weighing(streams, self._units, self._known_of(set_key(query.sources)), self._settings)
 
-    def way(self, query: Query, operator: Operator, options: QueryOptions, present: Way | None = None) -> Way:
+    def way(
+        self, query: Query, operator: Operator, options: QueryOptions, present: PhysicalChoice | None = None
+    ) -> PhysicalChoice:
         """The way for a query. present: the one it has, which stays unless another is much cheaper."""
         return self.over(query).way(query, operator, options, present)
 
@@ -118,18 +120,22 @@ class Weighing:
     known: _Known | None
     settings: StateSettings
 
-    def way(self, query: Query, operator: Operator, options: QueryOptions, present: Way | None = None) -> Way:
+    def way(
+        self, query: Query, operator: Operator, options: QueryOptions, present: PhysicalChoice | None = None
+    ) -> PhysicalChoice:
         """As :meth:`Strategist.way`. Rows of each scan are looked at, up to some thousands."""
         asked_for = Policy.asked_for(options)
         if self.units is None or operator == "rstream" or (asked_for is None and is_selection(query)):
-            return Way(query, ONE_STORE if asked_for is None or operator == "rstream" else asked_for)
+            return PhysicalChoice(
+                query, ONE_STORE if asked_for is None or operator == "rstream" else asked_for
+            )
         choice = self._choice(query, options, present, self.units)
         chosen = choice.chosen
         texts = alternatives(query, self.streams)
         text = next(text for text, rules in texts if rules == chosen.rules)
-        return Way(text, chosen.policy, choice)
+        return PhysicalChoice(text, chosen.policy, choice)
 
-    def weigh(self, query: Query, policy: Policy) -> Estimate | None:
+    def weigh(self, query: Query, policy: Policy) -> PlanCost | None:
         """What a way costs; None where nothing was measured."""
         if self.units is None or self.known is None:
             return None
@@ -137,7 +143,9 @@ class Weighing:
         made = physical(plan_of(query, tables), policy)
         return estimate(made, self.known.statistics, self.units, tables, self.settings)
 
-    def _choice(self, query: Query, options: QueryOptions, present: Way | None, units: UnitCosts) -> Choice:
+    def _choice(
+        self, query: Query, options: QueryOptions, present: PhysicalChoice | None, units: UnitCosts
+    ) -> Choice:
         assert self.known is not None
         stands = None if present is None else present.stands
         asked_for = options.strategy, options.structure, options.partitions
@@ -166,23 +174,23 @@ class StrategyInputs:
     query: Query
     operator: Operator
     options: QueryOptions
-    present: Way | None
+    present: PhysicalChoice | None
     policy: Policy | None
     weighing: Weighing
 
-    def way(self) -> Way:
+    def way(self) -> PhysicalChoice:
         """The way that its changes come, or would if it were followed. Any thread."""
         way = self.weighing.way(self.query, self.operator, self.options, self.present)
         if self.present is None or self.policy is None:
             return way
-        return Way(self.present.query, self.policy, way.choice)
+        return PhysicalChoice(self.present.query, self.policy, way.choice)
 
-    def plan(self, way: Way) -> Plan:
+    def plan(self, way: PhysicalChoice) -> Plan:
         """The operators of that way. Any thread."""
         streams = self.weighing.streams
         return operators_of(way.query, self.operator, way.policy, self.weighing.tables, streams)
 
-    def explained(self, way: Way, tree: OperatorTree) -> Explained:
+    def explained(self, way: PhysicalChoice, tree: OperatorTree) -> Explained:
         """The operators of that way with what each costs, and why they are these. Any thread."""
         cost = None if self.operator == "rstream" else self.weighing.weigh(way.query, way.policy)
         if cost is not None:

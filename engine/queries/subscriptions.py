@@ -39,7 +39,7 @@ from engine.model.usage import Stopwatch, Usage
 from engine.queries.nursery import Nursery
 from engine.queries.source_set import SourceSet
 from engine.queries.source_sets import SourceSets
-from engine.queries.strategist import Strategist, StrategyInputs, Way
+from engine.queries.strategist import PhysicalChoice, Strategist, StrategyInputs
 from engine.sources.source import Source
 from engine.standing.query import SetKey, StandingQuery, set_key
 from engine.stems.data_stem import Rows
@@ -126,7 +126,7 @@ class Subscriptions:
         self._sources = sources
         self._limits = limits
         self._strategist = Strategist(sources, units, self._settings)
-        self._ways: dict[str, Way] = {}
+        self._ways: dict[str, PhysicalChoice] = {}
         """How the queries of graphs are worked out."""
         self._subscribers: dict[str, Subscriber] = {}
         self._last: dict[str, LastAnswer] = {}
@@ -396,7 +396,7 @@ class Subscriptions:
             with self._defects.of(query_id):
                 self._add(standing, subscriber, self._way(standing, subscriber))
 
-    def _way(self, standing: StandingQuery, subscriber: Subscriber) -> Way:
+    def _way(self, standing: StandingQuery, subscriber: Subscriber) -> PhysicalChoice:
         made = self._nurseries.get(standing.query_id)
         if made is not None and made.is_usable:
             return made.way
@@ -434,7 +434,7 @@ class Subscriptions:
         """What was made for a query that was to come goes."""
         self._nurseries.pop(query_id, None)
 
-    def _take_over(self, standing: StandingQuery, subscriber: Subscriber, way: Way) -> bool:
+    def _take_over(self, standing: StandingQuery, subscriber: Subscriber, way: PhysicalChoice) -> bool:
         """Whether what a query needs was made before it came; then it has it now."""
         made = self._nurseries.pop(standing.query_id, None)
         if made is None or not made.is_usable or made.way is not way:
@@ -446,7 +446,7 @@ class Subscriptions:
         self._graphs[standing.set_key].take_over(made.graph, standing)
         return True
 
-    def _add(self, standing: StandingQuery, subscriber: Subscriber, way: Way) -> None:
+    def _add(self, standing: StandingQuery, subscriber: Subscriber, way: PhysicalChoice) -> None:
         """What fails unexpectedly is the defect of the query; it is in no graph then."""
         self._ways[standing.query_id] = way
         graph = self._graphs[standing.set_key]

@@ -14,7 +14,7 @@ import numpy as np
 
 from engine.kernels import bitmaps
 from engine.model.batch import Batch
-from engine.stems.new_queries import Found, NewQueries
+from engine.stems.new_queries import NewMatches, NewQueries
 from engine.stems.selective_index import RowSlots
 from engine.store.matches.slot_lists import RowNumbers, lists_of
 
@@ -89,8 +89,8 @@ class MatchesInSlices:
         """None of the rows up to there matches."""
         self.at = stop
 
-    def found(self) -> Found:
+    def found(self) -> NewMatches:
         """All matches, once every row was taken."""
         rows = np.concatenate([np.zeros(0, np.uint16), *(pairs.rows for pairs in self._pairs)])
         slots = np.concatenate([np.zeros(0, np.int32), *(pairs.slots for pairs in self._pairs)])
-        return Found(self._bits, lists_of(rows, slots, self._selective, self._bits.shape[1]))
+        return NewMatches(self._bits, lists_of(rows, slots, self._selective, self._bits.shape[1]))

@@ -28,7 +28,7 @@ from engine.model.source import Schema
 from engine.model.usage import Usage
 from engine.stems.ahead import Ahead, MatchesInSlices
 from engine.stems.entering import EnteringRows
-from engine.stems.new_queries import Found, NewQueries
+from engine.stems.new_queries import NewMatches, NewQueries
 from engine.stems.segment import SegmentView, Tail
 from engine.stems.selective_index import RowSlots
 from engine.stems.stream_strings import StreamStrings
@@ -382,7 +382,7 @@ class DataStem:
         self._tail.backfill(found, queries)
         self._rows = None
 
-    def _found(self, part: SegmentView, queries: NewQueries, first: int) -> Found:
+    def _found(self, part: SegmentView, queries: NewQueries, first: int) -> NewMatches:
         """The matches of new queries among the rows of a segment from ``first`` on. Of those that have
         conditions no index holds they are made in pieces, since these take long: a timer is read in between.
         """
@@ -527,7 +527,7 @@ class DataStem:
             found = self._found(part, queries, first)
         self._put(number, slots, queries, found)
 
-    def _put(self, number: int, slots: Collection[int], queries: NewQueries, found: Found) -> None:
+    def _put(self, number: int, slots: Collection[int], queries: NewQueries, found: NewMatches) -> None:
         """What was found in a segment stands from now on."""
         part = self._sealed[number]
         matches = part.matches

@@ -22,7 +22,7 @@ from engine.stems.grouped_filter import (
     BLOCK_INTERVALS_MAX,
     BLOCK_SLOTS,
     BLOCK_WORDS,
-    Block,
+    SlotBlock,
     compile_block,
 )
 from engine.stems.region_store import RegionStore
@@ -45,7 +45,7 @@ class DenseFilters:
         self._end = 0
         self._free: list[int] = []
         self._intervals: list[int] = [0]
-        self._blocks: list[Block | None] = [None]
+        self._blocks: list[SlotBlock | None] = [None]
         self._marked: set[int] = set()
         self._pool = CutsPool()
         self._scratch = np.empty(bitmaps.BLOCK_ROWS, np.uint64)
@@ -178,7 +178,7 @@ class DenseFilters:
             else:
                 block.apply(batch, out, start, self._scratch)
 
-    def blocks(self) -> Iterator[tuple[int, Block]]:
+    def blocks(self) -> Iterator[tuple[int, SlotBlock]]:
         """The compiled blocks that hold a slot, by number."""
         for number, block in enumerate(self._blocks):
             if block is not None:

@@ -66,7 +66,7 @@ class Layer:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class SlotBlock:
     """Compiled: slots number * BLOCK_SLOTS on."""
 
     number: int
@@ -105,7 +105,9 @@ class Block:
         return sum(layer.tables.nbytes for layer in self.layers)
 
 
-def compile_block(store: RegionStore, slots: Int64Array, number: int, words: int, pool: CutsPool) -> Block:
+def compile_block(
+    store: RegionStore, slots: Int64Array, number: int, words: int, pool: CutsPool
+) -> SlotBlock:
     """The filters of these slots, at places 0, 1, ...; -1: nobody's. A few array passes an attribute.
 
     slots: int64[<= 64 * words].
@@ -126,7 +128,7 @@ def compile_block(store: RegionStore, slots: Int64Array, number: int, words: int
             layers.append(_layer(rows.take(mine), row_places[mine], live, pool))
     work = sum(cuts.work for cuts in {cuts for each in layers for group in each.groups for cuts in group})
     work += WORD_WORK * words * sum(len(each.groups) for each in layers)
-    return Block(number, tuple(layers), work)
+    return SlotBlock(number, tuple(layers), work)
 
 
 def _layer(rows: Intervals, places: Int64Array, live: bitmaps.Words, pool: CutsPool) -> Layer:

@@ -21,11 +21,11 @@ from engine.model.types import Kind
 from engine.stems.batch_keys import BatchKeys
 from engine.stems.cuts import CutsPool
 from engine.stems.domain import KEY_MAX, KEY_MIN, Domain
-from engine.stems.grouped_filter import BLOCK_SLOTS, BLOCK_WORDS, Block, compile_block
+from engine.stems.grouped_filter import BLOCK_SLOTS, BLOCK_WORDS, SlotBlock, compile_block
 from engine.stems.region_store import NULL_TOO, Intervals, RegionStore
 from engine.stems.residual import ResidualPredicate
 from engine.stems.selective_index import NO_PAIRS, RowSlots, SelectiveIndex
-from engine.stems.zone import Zone
+from engine.stems.zone import SegmentZone
 from engine.store.matches.cohorts import SELECTIVE
 from engine.store.matches.segment_bits import Matrix
 from engine.store.matches.slot_lists import SlotLists, lists_of
@@ -77,7 +77,7 @@ class _Regions:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class NewMatches:
     """bits: uint64[words, n], of the new queries alone, overwritten by the next. lists: of selective ones."""
 
     bits: bitmaps.Words
@@ -118,7 +118,7 @@ class NewQueries:
         np.bitwise_or.at(self.masks, which, np.uint64(1) << (bits & 63).astype(np.uint64))
         self._regions = _Regions.of(store, mine)
         self._bits = np.empty((len(words), 0), np.uint64)
-        self._blocks: list[Block] = []
+        self._blocks: list[SlotBlock] = []
         self._index: SelectiveIndex | None = None
         self._scratch = np.empty(bitmaps.BLOCK_ROWS, np.uint64)
         if len(mine) > SCANNED_MAX:
@@ -162,11 +162,11 @@ class NewQueries:
 
     # --- zones ------------------------------------------------------------------------------------
 
-    def may_match(self, zones: Sequence[Zone | None]) -> bool:
+    def may_match(self, zones: Sequence[SegmentZone | None]) -> bool:
         """Whether a segment with these zones can hold a row for any of them."""
         return bool(self._possible(zones).any())
 
-    def _possible(self, zones: Sequence[Zone | None]) -> BoolArray:
+    def _possible(self, zones: Sequence[SegmentZone | None]) -> BoolArray:
         """Which of the slots may accept a row of such a segment. O(intervals)."""
         regions = self._regions
         if not len(regions.rows):
@@ -192,16 +192,16 @@ class NewQueries:
             reads_made(module.predicate, stored) for module in self._modules
         )
 
-    def match(self, rows: Batch, first: int, zones: Sequence[Zone | None] = ()) -> Found:
+    def match(self, rows: Batch, first: int, zones: Sequence[SegmentZone | None] = ()) -> NewMatches:
         """The matches among rows first .. n of at most 65,536; those before match nothing.
 
         Predicate errors are counted.
         """
         bits, pairs = self.meet(rows, first, zones)
-        return Found(bits, lists_of(pairs.rows, pairs.slots, self.selective, len(rows)))
+        return NewMatches(bits, lists_of(pairs.rows, pairs.slots, self.selective, len(rows)))
 
     def meet(
-        self, rows: Batch, first: int, zones: Sequence[Zone | None] = ()
+        self, rows: Batch, first: int, zones: Sequence[SegmentZone | None] = ()
     ) -> tuple[bitmaps.Words, RowSlots]:
         """The matches that :meth:`match` gives, as bits, which the next call overwrites, and pairs of
         selective queries.
@@ -239,7 +239,9 @@ class NewQueries:
             found.append(RowSlots(pairs.rows + np.uint16(begin), pairs.slots))
         return RowSlots(np.concatenate([p.rows for p in found]), np.concatenate([p.slots for p in found]))
 
-    def _scan(self, rows: Batch, first: int, bits: bitmaps.Words, zones: Sequence[Zone | None]) -> RowSlots:
+    def _scan(
+        self, rows: Batch, first: int, bits: bitmaps.Words, zones: Sequence[SegmentZone | None]
+    ) -> RowSlots:
         bits[:] = 0
         n = len(rows)
         if first == n:

@@ -46,7 +46,7 @@ from engine.stems.region_store import NULL_TOO, Intervals, RegionStore, Row
 from engine.stems.residual_set import ResidualSet
 from engine.stems.routing import Routing
 from engine.stems.selective_index import RowSlots, SelectiveIndex
-from engine.stems.selectivity import SHARE_MAX, AccessChoice, Sample
+from engine.stems.selectivity import SHARE_MAX, AccessChoice, BatchSample
 from engine.stems.shared_predicates import SharedPredicates
 from engine.store.matches.cohorts import SELECTIVE, Cohorts
 from engine.store.matches.segment_bits import BitTarget
@@ -97,7 +97,7 @@ class QueryStem:
         self.store = RegionStore(capacities)
         self.dense = DenseFilters(self.store)
         self.selective = SelectiveIndex(len(schema) + len(MADE), self.store)
-        self.sample = Sample(self.domains)
+        self.sample = BatchSample(self.domains)
         self.residuals = ResidualSet()
         self._routing = Routing(schema, self.store, self.dense, self.selective, self.residuals)
         self._routing.eddy.timer = timer

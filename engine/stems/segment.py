@@ -19,11 +19,11 @@ from engine.model.source import Field, Schema
 from engine.model.string_table import StringTable
 from engine.model.types import Kind
 from engine.stems.entering import EnteringRows, Run
-from engine.stems.new_queries import Found, NewQueries
+from engine.stems.new_queries import NewMatches, NewQueries
 from engine.stems.origins import Origins
 from engine.stems.selective_index import RowSlots
 from engine.stems.stream_strings import Tables
-from engine.stems.zone import Zone, zone_of
+from engine.stems.zone import SegmentZone, zone_of
 from engine.store.matches.chunks import ChunkPool
 from engine.store.matches.cohorts import Cohorts
 from engine.store.matches.part_matches import PairLog, PartMatches, sealed_lists, with_late
@@ -46,7 +46,7 @@ class SegmentView:
     origins: Origins
     timestamp: Int64Array
     matches: PartMatches
-    zones: tuple[Zone | None, ...] = ()
+    zones: tuple[SegmentZone | None, ...] = ()
     """The zone of each column, once the segment is sealed; empty while it is open."""
 
     @property
@@ -179,7 +179,7 @@ class Tail:
             self._part = self._as_part(PartMatches(self.cohorts, self.bits, self._late, self._log))
         return self._part
 
-    def backfill(self, found: Found, queries: NewQueries) -> None:
+    def backfill(self, found: NewMatches, queries: NewQueries) -> None:
         """The matches of queries that just came among the rows so far."""
         for place, word in enumerate(queries.words):
             self.bits.merge_dense(word, found.bits[place], int(queries.masks[place]), self.count)

@@ -63,7 +63,7 @@ def _on_its_own(column: Column) -> Column:
     return column.with_used() if column.type.kind is Kind.STRING else column
 
 
-class Sample:
+class BatchSample:
     """Some rows of the last batches, spread evenly, and estimates from them."""
 
     def __init__(self, domains: Mapping[int, Domain]) -> None:

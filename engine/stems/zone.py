@@ -12,7 +12,7 @@ from engine.stems.domain import Domain
 
 
 @dataclass(frozen=True, slots=True)
-class Zone:
+class SegmentZone:
     """Domain keys at or below and at or above all of the segment's (they may lie further apart).
 
     null: whether some value is NULL.
@@ -23,11 +23,11 @@ class Zone:
     null: bool
 
 
-def zone_of(column: Column) -> Zone | None:
+def zone_of(column: Column) -> SegmentZone | None:
     """The zone of a column with rows; None for strings, whose keys depend on the queries. O(rows)."""
     if column.type.kind is Kind.STRING:
         return None
     keys = np.empty(len(column), np.int64)
     Domain(column.type).keys(column, keys)
     null = column.valid is not None and not bool(column.valid.all())
-    return Zone(int(keys.min()), int(keys.max()), null)
+    return SegmentZone(int(keys.min()), int(keys.max()), null)

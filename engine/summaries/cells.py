@@ -11,7 +11,7 @@ import heapq
 import numpy as np
 
 from engine.model.capacities import USUAL, Capacities
-from engine.summaries.summary_type import Cells
+from engine.summaries.summary_type import ZoneCells
 
 SLOTS_MIN = 8
 
@@ -27,18 +27,18 @@ class CellPool:
         self._taken: set[int] = set()
 
     @property
-    def cells(self) -> Cells:
+    def cells(self) -> ZoneCells:
         """The cells of all slots; not to be kept, since the arrays give way to larger ones."""
-        return Cells(self._counters, self._rows)
+        return ZoneCells(self._counters, self._rows)
 
     @property
     def nbytes(self) -> int:
         """Bytes of the arrays."""
         return self._counters.nbytes + self._rows.nbytes
 
-    def of(self, slot: int) -> Cells:
+    def of(self, slot: int) -> ZoneCells:
         """The cells in one slot, as those of one zone; written through."""
-        return Cells(self._counters[slot : slot + 1], self._rows[slot : slot + 1])
+        return ZoneCells(self._counters[slot : slot + 1], self._rows[slot : slot + 1])
 
     def take(self) -> int:
         """A slot for a zone."""

@@ -11,10 +11,10 @@ import numpy as np
 
 from engine.kernels import descents, sketches
 from engine.kernels.descents import STACK, CandidateRoom, DescentRoom, Forest
-from engine.kernels.sketches import LIKENESS, REFERENCE, ROWS, ROWS_MAX, Tally
+from engine.kernels.sketches import LIKENESS, REFERENCE, ROWS, ROWS_MAX, ZoneTally
 from engine.model.batch import Int32Array, Int64Array
 from engine.summaries.layouts import Layout
-from engine.summaries.summary_type import Cells, Places, ValueKeys
+from engine.summaries.summary_type import Places, ValueKeys, ZoneCells
 
 PIECE = 1_024
 """Rows that are compared with those of the zone before them."""
@@ -38,7 +38,7 @@ class Counters(ABC):
         """Where values are counted, whose buckets in the layout are these."""
 
     def summarize(
-        self, cells: Cells, tally: Tally, places: Places, rows: slice, theta: float, rows_min: int
+        self, cells: ZoneCells, tally: ZoneTally, places: Places, rows: slice, theta: float, rows_min: int
     ) -> int:
         """Enter rows one by one until the confidence falls below theta. O(t) a row."""
         _check_room(tally, rows)
@@ -49,8 +49,8 @@ class Counters(ABC):
 
     def summarize_keys(
         self,
-        cells: Cells,
-        tally: Tally,
+        cells: ZoneCells,
+        tally: ZoneTally,
         keys: ValueKeys,
         layout: Layout,
         rows: slice,
@@ -63,18 +63,18 @@ class Counters(ABC):
         ended = self.summarize(cells, tally, places, slice(0, len(some.hash)), theta, rows_min)
         return ended if ended < 0 else rows.start + ended
 
-    def estimate(self, cells: Cells, places: Places, slots: Int64Array) -> Int32Array:
+    def estimate(self, cells: ZoneCells, places: Places, slots: Int64Array) -> Int32Array:
         """int32[n, slots]. O(n slots t)."""
         found = np.empty((len(places.bucket), len(slots)), np.int32)
         sketches.estimates(*cells, *places, slots, np.empty(self.depth, np.int64), found)
         return found
 
-    def search(self, cells: Cells, places: Places, forest: Forest, out: CandidateRoom) -> int:
+    def search(self, cells: ZoneCells, places: Places, forest: Forest, out: CandidateRoom) -> int:
         """Estimates by way of upper cells."""
         scratch = DescentRoom(np.empty(self.depth, np.int64), np.empty(STACK, np.int64))
         return int(descents.descend(*cells, *places, forest, out, scratch))
 
-    def confidence(self, tally: Tally, rows_min: int) -> float:
+    def confidence(self, tally: ZoneTally, rows_min: int) -> float:
         """The less of min(v / v0, v0 / v) and the likeness of the last piece, as
         :func:`engine.kernels.sketches.summarise` goes by them.
         """
@@ -86,12 +86,12 @@ class Counters(ABC):
         v = max((median - rows) / (rows * (rows - 1)), 1 / rows_min)
         return min(v / reference, reference / v, float(tally.progress[LIKENESS]))
 
-    def add(self, one: Cells, other: Cells, shift: int = 0) -> None:
+    def add(self, one: ZoneCells, other: ZoneCells, shift: int = 0) -> None:
         """Counters are sums over rows: those of both together are the sum."""
         if not sketches.fold(one.counters[0], one.rows[0], other.counters[0], other.rows[0], shift, 1):
             raise OverflowError("cells have more rows than a counter counts")
 
-    def subtract(self, one: Cells, other: Cells, shift: int = 0) -> None:
+    def subtract(self, one: ZoneCells, other: ZoneCells, shift: int = 0) -> None:
         """The inverse of add."""
         sketches.fold(one.counters[0], one.rows[0], other.counters[0], other.rows[0], shift, -1)
 
@@ -110,8 +110,8 @@ class CountSketch(Counters):
 
     def summarize_keys(
         self,
-        cells: Cells,
-        tally: Tally,
+        cells: ZoneCells,
+        tally: ZoneTally,
         keys: ValueKeys,
         layout: Layout,
         rows: slice,
@@ -125,7 +125,7 @@ class CountSketch(Counters):
         return int(sketches.summarise_hashes(*into, *of_rows, theta, rows_min, *room))
 
 
-def _check_room(tally: Tally, rows: slice) -> None:
+def _check_room(tally: ZoneTally, rows: slice) -> None:
     if tally.progress[ROWS] + (rows.stop - rows.start) > ROWS_MAX:
         raise OverflowError("a zone has more rows than a counter counts")
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engine.model.attributes import Attribute, Bounds
+from engine.model.attributes import Attribute, NumberRange
 
 if TYPE_CHECKING:
     from engine.summaries.summary import Summary
@@ -35,7 +35,7 @@ def attributes_of(summary: Summary) -> tuple[Attribute, ...]:
             "theta",
             settings.theta,
             "the confidence below which a zone ends",
-            bounds=Bounds(0, 1),
+            bounds=NumberRange(0, 1),
             kind="number",
             changes_answers=True,
         ),
@@ -43,7 +43,7 @@ def attributes_of(summary: Summary) -> tuple[Attribute, ...]:
             "zone_rows_min",
             settings.zone_rows_min,
             "rows of a zone before its confidence is looked at",
-            bounds=Bounds(1, ROWS_MIN_MAX),
+            bounds=NumberRange(1, ROWS_MIN_MAX),
             unit="rows",
             changes_answers=True,
         ),

@@ -15,7 +15,7 @@ from itertools import accumulate
 
 from engine.model.summary import SummaryDefinition
 from engine.summaries.pyramid import HEIGHT_MAX
-from engine.summaries.zones import Zone
+from engine.summaries.zones import SummaryZone
 
 
 class Granularities:
@@ -44,7 +44,7 @@ class Granularities:
         """Which multiple of its length the zone of granularity 2..m begins at that covers an instant."""
         return timestamp // self._zone_ms[granularity - 1]
 
-    def leaves_ms(self, zone: Zone) -> int:
+    def leaves_ms(self, zone: SummaryZone) -> int:
         """The first NOW at which the zone is no more where it is, ms."""
         if zone.granularity == self.depth:
             return zone.last_ms + self.reach_ms + 1

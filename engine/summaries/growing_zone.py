@@ -15,15 +15,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.kernels.sketches import LIKENESS, REFERENCE, Tally
+from engine.kernels.sketches import LIKENESS, REFERENCE, ZoneTally
 from engine.kernels.top_values import Top
 from engine.model.batch import Int64Array
 from engine.model.summary import SummaryDefinition
 from engine.summaries.cells import CellPool
 from engine.summaries.layouts import Layout
 from engine.summaries.summary_type import SummaryType, ValueKeys
-from engine.summaries.top_lists import Chunk, copied, empty_top
-from engine.summaries.zones import Cut, Zone
+from engine.summaries.top_lists import UnlistedRows, copied, empty_top
+from engine.summaries.zones import Cut, SummaryZone
 
 CHANGES_MAX = 256
 CHANGES_BYTES_MAX = 8 * 2**20
@@ -38,9 +38,9 @@ class GrowingZone:
         self.definition = definition
         self._technique = technique
         self._pool = pool
-        self.zone: Zone | None = None
+        self.zone: SummaryZone | None = None
         # Rows that the lists of frequent values don't know of yet; None: no lists are kept.
-        self.chunk: Chunk | None = None
+        self.chunk: UnlistedRows | None = None
         self.tally = self._new_tally()
         # The multiple of T1 that the last zone began in, and how many in it ended because of a change.
         self.t1 = 0
@@ -52,7 +52,7 @@ class GrowingZone:
         """Whether a row of this instant may enter the open zone."""
         return self.zone is not None and timestamp_ms < self._limit_ms(self.zone)
 
-    def begin(self, timestamp_ms: int, ordinal: int, layout: int) -> Zone:
+    def begin(self, timestamp_ms: int, ordinal: int, layout: int) -> SummaryZone:
         """A zone begins with the row of this ordinal."""
         for array in self.tally:
             array[:] = 0
@@ -62,7 +62,7 @@ class GrowingZone:
             self.chunk.count = 0
             top = empty_top(self.definition.settings.buckets, self._technique.depth)
         slot = self._pool.take()
-        self.zone = Zone(1, timestamp_ms, timestamp_ms, ordinal, ordinal, slot, layout, top)
+        self.zone = SummaryZone(1, timestamp_ms, timestamp_ms, ordinal, ordinal, slot, layout, top)
         self.begun += 1
         t1 = timestamp_ms // self.definition.granularity_ms
         if t1 != self.t1:
@@ -99,7 +99,7 @@ class GrowingZone:
         zone.end, zone.last_ms = first + at, int(timestamp[at - 1])
         return at, fell
 
-    def end(self, cut: Cut) -> Zone:
+    def end(self, cut: Cut) -> SummaryZone:
         """The open zone ends."""
         zone = self.zone
         assert zone is not None
@@ -142,15 +142,15 @@ class GrowingZone:
         """Rows before the confidence is looked at; of one row it cannot be told."""
         return max(2, self.definition.settings.zone_rows_min)
 
-    def _limit_ms(self, zone: Zone) -> int:
+    def _limit_ms(self, zone: SummaryZone) -> int:
         """The first instant that the zone may not have rows of."""
         t1 = self.definition.granularity_ms
         multiple: int = (zone.begin_ms // t1 + 1) * t1
         return min(zone.begin_ms + self.definition.zone_length_max_ms, multiple)
 
-    def _new_tally(self) -> Tally:
+    def _new_tally(self) -> ZoneTally:
         depth, buckets = self._technique.depth, self.definition.settings.buckets
-        return Tally(
+        return ZoneTally(
             np.zeros(depth, np.int64),
             np.array([0.0, -1.0, 0.0, 0.0, 1.0]),
             np.zeros((buckets, self._technique.size), np.int32),

@@ -19,7 +19,7 @@ import numpy as np
 from engine.model.batch import Int64Array
 from engine.summaries.cells import CellPool
 from engine.summaries.summary_type import SummaryType
-from engine.summaries.zones import Zone
+from engine.summaries.zones import SummaryZone
 
 HEIGHT_MAX = 4
 """Levels above the zones. Upper cells hold more values in as many counters: above 16 zones by 16 buckets
@@ -28,7 +28,7 @@ UNASKED_MAX = 64
 """Zones that end without anybody asking for upper cells, until these are let go of."""
 
 
-class Node:
+class UpperCell:
     """An upper cell's slot, and how many zones are below it."""
 
     __slots__ = ("slot", "zones")
@@ -45,14 +45,14 @@ class Pyramid:
         """height: levels above the zones."""
         self._pool = pool
         self._technique = technique
-        self.zones: deque[Zone] = deque()
-        self._levels: list[dict[tuple[int, int], Node]] = [{} for _ in range(height)]
+        self.zones: deque[SummaryZone] = deque()
+        self._levels: list[dict[tuple[int, int], UpperCell]] = [{} for _ in range(height)]
         # Whether the levels are summed up, and zones that were ended since somebody asked for them.
         self._is_summed = False
         self._unasked = 0
 
     @property
-    def levels(self) -> list[dict[tuple[int, int], Node]]:
+    def levels(self) -> list[dict[tuple[int, int], UpperCell]]:
         """For each level above the zones, its upper cells by layout and zone number >> level; ascending.
 
         They are summed up when they are asked for, and kept up until nobody asked for them while UNASKED_MAX
@@ -66,12 +66,12 @@ class Pyramid:
                     self._put_above(zone)
         return self._levels
 
-    def append(self, zone: Zone, number: int) -> None:
+    def append(self, zone: SummaryZone, number: int) -> None:
         """A zone comes; it is the latest."""
         zone.number = number
         self.zones.append(zone)
 
-    def index(self, zone: Zone) -> None:
+    def index(self, zone: SummaryZone) -> None:
         """A zone of it is ended: its cells are added to those above it."""
         zone.is_indexed = True
         self._unasked += 1
@@ -84,13 +84,13 @@ class Pyramid:
         if self._is_summed:
             self._put_above(zone)
 
-    def join(self, into: Zone, slot: int) -> None:
+    def join(self, into: SummaryZone, slot: int) -> None:
         """Other cells are added to those of an indexed zone. Raises OverflowError, nothing changed."""
         self._technique.add(self._pool.of(into.slot), self._pool.of(slot))
         if self._is_summed:
             self._add_above(into, slot)
 
-    def reduce(self, zone: Zone, rows: Int64Array) -> None:
+    def reduce(self, zone: SummaryZone, rows: Int64Array) -> None:
         """Take rows of each bucket out of the counts, int64[buckets + 1]; what counts their values stays in
         the cells.
         """
@@ -102,7 +102,7 @@ class Pyramid:
                 np.subtract.at(above, bucket >> shift, rows[:-1].astype(np.int32))
                 above[-1] -= rows[-1]
 
-    def leave(self) -> Zone:
+    def leave(self) -> SummaryZone:
         """The oldest zone goes; its slot is its own still."""
         zone = self.zones.popleft()
         if zone.is_indexed and self._is_summed:
@@ -117,17 +117,17 @@ class Pyramid:
         zone.is_indexed = False
         return zone
 
-    def _put_above(self, zone: Zone) -> None:
+    def _put_above(self, zone: SummaryZone) -> None:
         """An ended zone comes under the upper cells."""
         for shift, level in enumerate(self._levels, 1):
             place = (zone.layout, zone.number >> shift)
             node = level.get(place)
             if node is None:
-                node = level[place] = Node(self._pool.take())
+                node = level[place] = UpperCell(self._pool.take())
             node.zones += 1
         self._add_above(zone, zone.slot)
 
-    def _add_above(self, zone: Zone, slot: int) -> None:
+    def _add_above(self, zone: SummaryZone, slot: int) -> None:
         for shift, level in enumerate(self._levels, 1):
             node = level[zone.layout, zone.number >> shift]
             self._technique.add(self._pool.of(node.slot), self._pool.of(slot), shift)

@@ -19,7 +19,7 @@ from engine.model.batch import Int32Array, Int64Array
 _NO_ROWS: Int64Array = np.empty(0, np.int64)
 
 
-class RowLists(NamedTuple):
+class OrdinalLists(NamedTuple):
     """Lists of ordinals, one after another: list q is rows[offsets[q] : offsets[q + 1]], ascending."""
 
     offsets: Int64Array
@@ -69,13 +69,13 @@ class RowBuckets:
         """Rows before the ordinal are gone; their blocks are used again."""
         self.first = max(self.first, min(ordinal, self.next))
 
-    def lists(self, bucket: Int32Array, first: Int64Array, end: Int64Array) -> RowLists:
+    def lists(self, bucket: Int32Array, first: Int64Array, end: Int64Array) -> OrdinalLists:
         """List q: the rows of bucket[q] that are held in first[q] <= ordinal < end[q]. O(blocks + rows)."""
         offsets, first, end = self._offsets(bucket, first, end)
         rows = np.empty(offsets[-1], np.int64)
         if len(rows):
             kernels.rows_in(self._order, self._starts, bucket, first, end, offsets, rows)
-        return RowLists(offsets, rows)
+        return OrdinalLists(offsets, rows)
 
     def counts(self, first: int, end: int) -> Int64Array:
         """int64[buckets]: how many rows of each bucket are held in first <= ordinal < end."""

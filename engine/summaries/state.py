@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from engine.kernels.sketches import Tally
+from engine.kernels.sketches import ZoneTally
 from engine.kernels.top_values import Top
 from engine.model.batch import Int32Array, Int64Array
 from engine.summaries.cells import CellPool
@@ -18,8 +18,8 @@ from engine.summaries.growing_zone import GrowingZone
 from engine.summaries.layouts import Layout, Learning
 from engine.summaries.pyramid import Pyramid
 from engine.summaries.summary_type import Float64Array, HashArray, Places
-from engine.summaries.top_lists import Chunk
-from engine.summaries.zones import CUTS, Zone
+from engine.summaries.top_lists import UnlistedRows
+from engine.summaries.zones import CUTS, SummaryZone
 
 _WHOLE = ("granularity", "begin_ms", "last_ms", "first", "end", "layout", "number")
 
@@ -46,7 +46,7 @@ class GrowingState:
     """The zone that grows, besides its cells."""
 
     # See Tally.
-    tally: Tally
+    tally: ZoneTally
     # The multiple of T1 it began in, and zones in that which ended because of a change.
     t1: int
     changes: int
@@ -115,7 +115,7 @@ def _together(tops: list[Top]) -> Top:
     )
 
 
-def restore_zones(state: ZonesState, pyramids: list[Pyramid], pool: CellPool) -> Zone | None:
+def restore_zones(state: ZonesState, pyramids: list[Pyramid], pool: CellPool) -> SummaryZone | None:
     """Put zones back into pyramids that have none; returns the open one."""
     for at, row in enumerate(state.numbers.tolist()):
         granularity, begin_ms, last_ms, first, end, layout, number, cut = row
@@ -123,7 +123,7 @@ def restore_zones(state: ZonesState, pyramids: list[Pyramid], pool: CellPool) ->
         cells = pool.of(slot)
         cells.counters[0], cells.rows[0] = state.counters[at], state.rows[at]
         top = None if state.top is None else Top(*(array[at].copy() for array in state.top))
-        zone = Zone(granularity, begin_ms, last_ms, first, end, slot, layout, top)
+        zone = SummaryZone(granularity, begin_ms, last_ms, first, end, slot, layout, top)
         zone.cut, zone.confidence = CUTS[cut], float(state.confidence[at])
         pyramid = pyramids[granularity - 1]
         pyramid.append(zone, number)
@@ -133,9 +133,9 @@ def restore_zones(state: ZonesState, pyramids: list[Pyramid], pool: CellPool) ->
     return None
 
 
-def copied_tally(tally: Tally) -> Tally:
+def copied_tally(tally: ZoneTally) -> ZoneTally:
     """Another one of the same numbers."""
-    return Tally(
+    return ZoneTally(
         tally.squares.copy(), tally.progress.copy(), tally.before.copy(), tally.before_squares.copy()
     )
 
@@ -155,14 +155,14 @@ def growing_state(growing: GrowingZone) -> GrowingState:
     return GrowingState(*numbers, chunk.first, chunk.hash[of_rows].copy(), places)
 
 
-def restore_growing(state: GrowingState, zone: Zone | None, growing: GrowingZone) -> None:
+def restore_growing(state: GrowingState, zone: SummaryZone | None, growing: GrowingZone) -> None:
     """zone: the open one."""
     growing.zone, growing.begun = zone, state.begun
     growing.t1, growing.changes = state.t1, state.changes
     growing.tally = copied_tally(state.tally)
     growing.chunk = None
     if state.hash is not None and state.places is not None:
-        growing.chunk = Chunk(len(state.tally.squares))
+        growing.chunk = UnlistedRows(len(state.tally.squares))
         growing.chunk.hold(state.hash, state.places, state.first)
 
 

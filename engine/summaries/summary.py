@@ -33,7 +33,7 @@ from engine.summaries.granularities import Granularities
 from engine.summaries.growing_zone import GrowingZone
 from engine.summaries.layouts import Layout, Learning
 from engine.summaries.pyramid import Pyramid
-from engine.summaries.row_buckets import RowBuckets, RowLists
+from engine.summaries.row_buckets import OrdinalLists, RowBuckets
 from engine.summaries.state import (
     SummaryState,
     growing_state,
@@ -44,9 +44,9 @@ from engine.summaries.state import (
     zones_state,
 )
 from engine.summaries.summary_type import Float64Array, Places, SummaryType, ValueKeys
-from engine.summaries.top_lists import CHUNK, Chunk, TopValues
+from engine.summaries.top_lists import CHUNK, TopValues, UnlistedRows
 from engine.summaries.value_keys import ValueHashes, without_value
-from engine.summaries.zones import CUTS, Candidates, Cut, Zone, Zones
+from engine.summaries.zones import CUTS, CandidateCells, Cut, SummaryZone, Zones
 
 NEVER = 2**63 - 1
 DROPPED_ROWS_MAX = 32_768
@@ -198,7 +198,7 @@ class Summary:
             found[:, of_it] = self._technique.estimate(self._pool.cells, places, slots[of_it])
         return found
 
-    def candidates(self, keys: ValueKeys, from_ms: int) -> Candidates:
+    def candidates(self, keys: ValueKeys, from_ms: int) -> CandidateCells:
         """Where each value may be found in zones that meet [from_ms, NOW]. O(candidates t)."""
         zones = self.zones
         wanted = zones.end_ms > from_ms
@@ -210,7 +210,7 @@ class Summary:
         key, zone, bucket, estimate, pruned = (
             np.concatenate(columns)[by_key] for columns in zip(*parts, strict=True)
         )
-        return Candidates(key, zone, bucket, estimate, pruned.astype(np.bool_))
+        return CandidateCells(key, zone, bucket, estimate, pruned.astype(np.bool_))
 
     def rows_of(self, bucket: int, first: int, end: int) -> Int64Array:
         """Ordinals of the bucket's rows in first <= ordinal < end, ascending."""
@@ -218,7 +218,7 @@ class Summary:
         ends = np.array([[first], [end]], np.int64)
         return self._rows.lists(np.array([bucket], np.int32), ends[0], ends[1]).rows
 
-    def rows_of_many(self, bucket: Int32Array, first: Int64Array, end: Int64Array) -> RowLists:
+    def rows_of_many(self, bucket: Int32Array, first: Int64Array, end: Int64Array) -> OrdinalLists:
         """As :meth:`rows_of`, for n buckets and ranges at once."""
         self._settle()
         return self._rows.lists(bucket, first, end)
@@ -267,7 +267,7 @@ class Summary:
                 zone.top = top_lists.empty_top(self.definition.settings.buckets, self._technique.depth)
         if values_of is None:
             return
-        growing.chunk = Chunk(self._technique.depth)
+        growing.chunk = UnlistedRows(self._technique.depth)
         for zone in self._held():
             cells, top = self._pool.of(zone.slot), zone.top
             assert top is not None
@@ -364,7 +364,7 @@ class Summary:
 
     # -- how it works
 
-    def _held(self) -> list[Zone]:
+    def _held(self) -> list[SummaryZone]:
         """All zones, oldest first."""
         return list(chain.from_iterable(one.zones for one in reversed(self._pyramids)))
 
@@ -462,7 +462,7 @@ class Summary:
         bucket = np.where(missing, keys.bucket, by.bucket_of(keys.hash, keys.position))
         return self._technique.places(keys, bucket, by)
 
-    def _candidates(self, keys: ValueKeys, layout: int, wanted: BoolArray) -> Candidates:
+    def _candidates(self, keys: ValueKeys, layout: int, wanted: BoolArray) -> CandidateCells:
         """The candidates in zones of one layout. wanted: bool[zones]."""
         if self._trees is None:
             self._trees = Trees.of(self._pyramids)
@@ -474,7 +474,7 @@ class Summary:
         out = CandidateRoom(*(np.empty(room, np.int32) for _ in CandidateRoom._fields))
         count = self._technique.search(self._pool.cells, places, forest, out) if room else 0
         key, zone, bucket, estimate = (column[:count] for column in out)
-        return Candidates(key, zone, bucket, estimate, estimate == 0)
+        return CandidateCells(key, zone, bucket, estimate, estimate == 0)
 
     def _columns(self) -> Zones:
         held = [zone for zone in self._held() if zone.first < zone.end]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from engine.kernels.sketches import Tally
+from engine.kernels.sketches import ZoneTally
 from engine.model.batch import Int32Array, Int64Array
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class Places(NamedTuple):
     share: Int32Array
 
 
-class Cells(NamedTuple):
+class ZoneCells(NamedTuple):
     """The cells of some zones. counters: int32[zones, buckets, size]; rows: int32[zones, buckets + 1], the
     last of rows without a value.
     """
@@ -78,8 +78,8 @@ class SummaryType(Protocol):
 
     def summarize_keys(
         self,
-        cells: Cells,
-        tally: Tally,
+        cells: ZoneCells,
+        tally: ZoneTally,
         keys: ValueKeys,
         layout: Layout,
         rows: slice,
@@ -91,27 +91,27 @@ class SummaryType(Protocol):
         """
 
     def summarize(
-        self, cells: Cells, tally: Tally, places: Places, rows: slice, theta: float, rows_min: int
+        self, cells: ZoneCells, tally: ZoneTally, places: Places, rows: slice, theta: float, rows_min: int
     ) -> int:
         """Enter rows one by one into the cells of one zone until its confidence falls below theta.
 
         Returns the row after the one at which it fell, or -1: all rows are in. Raises OverflowError.
         """
 
-    def estimate(self, cells: Cells, places: Places, slots: Int64Array) -> Int32Array:
+    def estimate(self, cells: ZoneCells, places: Places, slots: Int64Array) -> Int32Array:
         """int32[n, zones]: of each value, the rows in its cell of the zones in these slots."""
 
-    def search(self, cells: Cells, places: Places, forest: Forest, out: CandidateRoom) -> int:
+    def search(self, cells: ZoneCells, places: Places, forest: Forest, out: CandidateRoom) -> int:
         """Estimate from upper cells down, where they say that a value is; returns how many were written."""
 
-    def confidence(self, tally: Tally, rows_min: int) -> float:
+    def confidence(self, tally: ZoneTally, rows_min: int) -> float:
         """In [0, 1]: how alike the zone is to its own beginning; 1.0 below rows_min rows."""
 
-    def add(self, one: Cells, other: Cells, shift: int = 0) -> None:
+    def add(self, one: ZoneCells, other: ZoneCells, shift: int = 0) -> None:
         """Merge the other's cells into one's; bucket b of the other is bucket b >> shift of the one.
 
         Raises OverflowError, one unchanged.
         """
 
-    def subtract(self, one: Cells, other: Cells, shift: int = 0) -> None:
+    def subtract(self, one: ZoneCells, other: ZoneCells, shift: int = 0) -> None:
         """Take the other's cells out of one's, which they were added to."""

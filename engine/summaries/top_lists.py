@@ -16,7 +16,7 @@ import numpy as np
 from engine.kernels import top_values
 from engine.kernels.top_values import TOP, Top, TopRoom, Values
 from engine.model.batch import Int32Array, Int64Array
-from engine.summaries.summary_type import Cells, HashArray, Places
+from engine.summaries.summary_type import HashArray, Places, ZoneCells
 
 CHUNK = 8_192
 
@@ -55,7 +55,7 @@ def listed(top: Top, bucket: int) -> TopValues:
     )
 
 
-def join(cells: Cells, into: Top, other: Top) -> None:
+def join(cells: ZoneCells, into: Top, other: Top) -> None:
     """The lists of two zones become those of both, by the cells of both together. O(buckets TOP t)."""
     bucket, place = np.nonzero(other.estimate)
     at = (bucket, place)
@@ -65,7 +65,7 @@ def join(cells: Cells, into: Top, other: Top) -> None:
     top_values.offer_listed(*of_zone, values, other.row[at], into, scratch)
 
 
-class Chunk:
+class UnlistedRows:
     """The rows of a growing zone that its lists don't know of yet: less than CHUNK."""
 
     def __init__(self, depth: int) -> None:
@@ -92,7 +92,9 @@ class Chunk:
         """Rows until a piece is whole."""
         return CHUNK - self.count
 
-    def take(self, hash_: HashArray, places: Places, rows: slice, first: int, cells: Cells, top: Top) -> None:
+    def take(
+        self, hash_: HashArray, places: Places, rows: slice, first: int, cells: ZoneCells, top: Top
+    ) -> None:
         """Rows of a batch that the cells have taken in, no more than there is room for. O(rows).
 
         first: the ordinal of the batch's first row.
@@ -118,17 +120,17 @@ class Chunk:
         for mine, its in zip(self.places, places, strict=True):
             mine[: self.count] = its
 
-    def end(self, cells: Cells, top: Top) -> None:
+    def end(self, cells: ZoneCells, top: Top) -> None:
         """What is held is a piece."""
         self.show(cells, top)
         self.count = 0
 
-    def show(self, cells: Cells, top: Top) -> None:
+    def show(self, cells: ZoneCells, top: Top) -> None:
         """What is held competes, and is held on."""
         self._compete(self.hash, self.places, self.first, self.count, cells, top)
 
     def _compete(
-        self, hash_: HashArray, places: Places, first: int, count: int, cells: Cells, top: Top
+        self, hash_: HashArray, places: Places, first: int, count: int, cells: ZoneCells, top: Top
     ) -> None:
         values = Values(hash_, places.bucket, places.counters, places.share)
         of_zone, scratch = (cells.counters[0], cells.rows[0]), _scratch(top)

@@ -18,7 +18,7 @@ MAXLENGTH; a multiple of T1 came. Zones of other granularities are cut by multip
 
 
 @dataclass(slots=True)
-class Zone:
+class SummaryZone:
     """One zone. Its times are those of its rows, whether they are retained or not."""
 
     # 1..m.
@@ -67,7 +67,7 @@ class Zones(NamedTuple):
     slot: Int64Array
 
 
-class Candidates(NamedTuple):
+class CandidateCells(NamedTuple):
     """Where values may be found: one for each value and each zone in whose cell there are rows.
 
     By key, then zone. key: int32, place among the keys asked for; zone: int32, place in ``zones``; bucket:

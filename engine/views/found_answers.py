@@ -21,7 +21,7 @@ from engine.operators.scan import ScanAt
 from engine.promising.found import NOTHING, FoundPairs, FoundRows
 from engine.standing.query import StandingQuery
 from engine.views.estimated_aggregates import Completing, completed_calls, visited_part
-from engine.views.kept import Kept
+from engine.views.kept import KeptAnswer
 from tureen.errors import LimitExceeded
 
 Found = FoundRows | FoundPairs
@@ -67,15 +67,15 @@ def kept_found(
     at: Mapping[SourceName, ScanAt],
     found: Mapping[str, Found],
     limits: Limits,
-) -> dict[str, Kept]:
+) -> dict[str, KeptAnswer]:
     """The answers of eager queries, by id. at: without slots. O(what was found for these)."""
-    kept: dict[str, Kept] = {}
+    kept: dict[str, KeptAnswer] = {}
     for query in queries:
         name = query.query_id
         try:
             at_it = query.at(at)
             answer = evaluate_found(query.query, at_it, found[name], limits.snapshot_rows_max, limits)
-            kept[name] = Kept(answer)
+            kept[name] = KeptAnswer(answer)
         except LimitExceeded as refused:
-            kept[name] = Kept(refused)
+            kept[name] = KeptAnswer(refused)
     return kept

@@ -43,7 +43,7 @@ Closed = tuple[int, int | None, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KeptAnswer:
     """An answer as of a step. windows: the ordinals it is of, a range for each scan. ordinals: of its rows,
     for a plain selection. closed: of TUMBLE and HOP, what they cover.
     """
@@ -77,14 +77,14 @@ class KeptAnswers:
         """defects: the engine's."""
         self._limits = limits
         self._defects = Defects() if defects is None else defects
-        self._kept: dict[str, tuple[StandingQuery, Kept]] = {}
+        self._kept: dict[str, tuple[StandingQuery, KeptAnswer]] = {}
 
     def refresh(
         self,
         queries: Iterable[StandingQuery],
         at: Mapping[SourceName, ScanAt],
         composites: CompositeSource | None,
-    ) -> Mapping[str, Kept]:
+    ) -> Mapping[str, KeptAnswer]:
         """Bring the answers of exactly these queries up to date. ``at``: without slots, they are each
         query's own.
         """
@@ -97,7 +97,7 @@ class KeptAnswers:
             except Exception as defect:  # noqa: BLE001  (the answer is one that cannot be given)
                 failed = internal(defect)
                 self._defects.note([query.query_id], failed)
-                kept = Kept(failed)
+                kept = KeptAnswer(failed)
             fresh[query.query_id] = (query, kept)
         self._kept = fresh
         return {query_id: kept for query_id, (_, kept) in fresh.items()}
@@ -115,8 +115,8 @@ class KeptAnswers:
         query: StandingQuery,
         at: Mapping[SourceName, ScanAt],
         composites: CompositeSource | None,
-        before: Kept | None,
-    ) -> Kept:
+        before: KeptAnswer | None,
+    ) -> KeptAnswer:
         def evaluated() -> Evaluated:
             limits = self._limits
             return evaluate(
@@ -131,7 +131,7 @@ class KeptAnswers:
         bound = query.query
         try:
             if bound.has_streams:  # what comes and goes is told by no window of a scan
-                return Kept(evaluated())
+                return KeptAnswer(evaluated())
             scans = list(bound.scans())
             if not all(is_range(scan) for scan in scans):
                 return self._by_windows(bound, at[bound.source], evaluated, before)
@@ -141,27 +141,29 @@ class KeptAnswers:
                 complete_from_ms = max(
                     (w.complete_from_ms for w in windows if w.complete_from_ms is not None), default=None
                 )
-                return Kept(before.evaluated.with_completeness(complete_from_ms), windows, before.ordinals)
+                return KeptAnswer(
+                    before.evaluated.with_completeness(complete_from_ms), windows, before.ordinals
+                )
             if len(bound.stages) == 1 and isinstance(bound.stages[0], Project):
                 return self._slide(bound, bound.stages[0], at[bound.source], before, windows[0])
-            return Kept(evaluated(), windows)
+            return KeptAnswer(evaluated(), windows)
         except LimitExceeded as refused:
-            return Kept(refused)
+            return KeptAnswer(refused)
 
     def _by_windows(
-        self, query: Query, at: ScanAt, evaluated: Callable[[], Evaluated], before: Kept | None
-    ) -> Kept:
+        self, query: Query, at: ScanAt, evaluated: Callable[[], Evaluated], before: KeptAnswer | None
+    ) -> KeptAnswer:
         closed = _closed(query, at)
         if before is None or closed is None or before.closed != closed:
-            return Kept(evaluated(), closed=closed)
+            return KeptAnswer(evaluated(), closed=closed)
         if isinstance(before.evaluated, LimitExceeded | InternalError):
             return before
         complete_from_ms = None if at.is_complete(query.scan) else at.gone_before_ms
-        return Kept(before.evaluated.with_completeness(complete_from_ms), closed=closed)
+        return KeptAnswer(before.evaluated.with_completeness(complete_from_ms), closed=closed)
 
     def _slide(
-        self, query: Query, stage: Project, at: ScanAt, before: Kept | None, window: WindowRange
-    ) -> Kept:
+        self, query: Query, stage: Project, at: ScanAt, before: KeptAnswer | None, window: WindowRange
+    ) -> KeptAnswer:
         start, table, ordinals = window.start, None, np.empty(0, np.int64)
         if before is not None and before.windows and before.ordinals is not None:
             (was,) = before.windows
@@ -188,7 +190,7 @@ class KeptAnswers:
             came = pa.concat_tables([table, came])
             if came.num_columns and came.column(0).num_chunks > CHUNKS_MAX:
                 came = came.combine_chunks()
-        return Kept(
+        return KeptAnswer(
             Evaluated(AnswerColumns.of_table(came), errors, window.complete_from_ms),
             (window,),
             np.concatenate(found),
@@ -196,7 +198,7 @@ class KeptAnswers:
 
 
 def _untouched(
-    scans: Sequence[Scan], at: Mapping[SourceName, ScanAt], before: Kept, windows: Sequence[WindowRange]
+    scans: Sequence[Scan], at: Mapping[SourceName, ScanAt], before: KeptAnswer, windows: Sequence[WindowRange]
 ) -> bool:
     """Whether no matching row of any scan came in or went out since."""
     if not before.windows or not isinstance(before.evaluated, Evaluated):

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from engine.changes.operator import operator_over
-from engine.changes.output import Output, output_of
+from engine.changes.output import ChangesOutput, output_of
 from engine.changes.transition import NEVER, SourceTransition, Transition
 from engine.dataflow.graph import STREAMS, changes_of
 from engine.joins.joins import JoinViews
@@ -42,7 +42,7 @@ from engine.stems.data_stem import Rows
 from engine.store.matches.match_counts import HeldMatches, match_counts
 from engine.views.estimated_aggregates import with_visited
 from engine.views.found_answers import NOTHING_YET, Found, evaluate_found
-from engine.views.kept import Kept
+from engine.views.kept import KeptAnswer
 from engine.views.measured import is_sampled, with_measured_error
 from engine.views.recompute import History, answer_afresh, seam_ms
 from engine.views.row_counts import RowCounts
@@ -82,7 +82,7 @@ class SetView:
     now_ms: int | None
     at: Mapping[SourceName, ScanAt]
     joins: CompositeSource | None
-    kept: Mapping[str, Kept]
+    kept: Mapping[str, KeptAnswer]
     counts: RowCounts | None
     found: Mapping[str, Found] = field(default_factory=dict)
     asked: Mapping[str, Finding] = field(default_factory=dict)
@@ -401,7 +401,7 @@ class View:
         """NOW of a query. Raises UnknownQuery."""
         return self._sets[self._standing(query_id).set_key].now_ms
 
-    def output(self, query_id: str) -> Output:
+    def output(self, query_id: str) -> ChangesOutput:
         """What leaves a query when its answer changes. Raises UnknownQuery."""
         query = self._standing(query_id).query
         return output_of(query, {name: self._sources[name].stream for name in query.sources})

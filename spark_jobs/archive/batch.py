@@ -21,7 +21,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from spark_jobs.archive.results import PREFIX_BYTES, result_rows
 from spark_jobs.archive.rows import RAW_KEY, RAW_VALUE, REASON, RECORD_COLUMNS
-from spark_jobs.archive.tables import Commits, Decode, Table, Target
+from spark_jobs.archive.tables import ArchiveTable, Commits, Decode, Target
 from spark_jobs.errors import RecordsLost, TopicReplaced
 from storage.archive.coverage import AFTER_A_GAP, COMPLETE, Coverage, Covered
 from storage.archive.errors import ArchiveUnreadable
@@ -34,14 +34,14 @@ SCHEMAS_MAX = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
+class OffsetRange:
     """Offsets of a partition that a micro-batch has: from the first up to, without, the next."""
 
     first_offset: int
     next_offset: int
 
 
-Ranges = Mapping[str, Mapping[int, Range]]
+Ranges = Mapping[str, Mapping[int, OffsetRange]]
 """topic -> partition -> range."""
 
 
@@ -86,11 +86,11 @@ def archive_batch(
 
 
 def _archive(
-    batch: DataFrame, ranges: Mapping[int, Range], target: Target, given: Circumstances
+    batch: DataFrame, ranges: Mapping[int, OffsetRange], target: Target, given: Circumstances
 ) -> Iterator[Written]:
     session = batch.sparkSession
-    table = Table(session, target.uri, given.commits)
-    quarantine = Table(session, target.quarantine_uri, given.commits)
+    table = ArchiveTable(session, target.uri, given.commits)
+    quarantine = ArchiveTable(session, target.quarantine_uri, given.commits)
     topic_id = given.topic_ids.get(target.topic, "")
     before = table.coverage()
     if before is None:
@@ -154,7 +154,7 @@ def _check_topic(target: Target, before: Coverage, topic_id: str) -> None:
         )
 
 
-def _beyond(before: Coverage, ranges: Mapping[int, Range]) -> dict[int, Range]:
+def _beyond(before: Coverage, ranges: Mapping[int, OffsetRange]) -> dict[int, OffsetRange]:
     """What of the ranges the table does not have yet."""
     new = {}
     for number, one in ranges.items():
@@ -162,11 +162,11 @@ def _beyond(before: Coverage, ranges: Mapping[int, Range]) -> dict[int, Range]:
         first = one.first_offset if covered is None else max(one.first_offset, covered.next_offset)
         # A partition without any record is covered, too, when it is first met.
         if one.next_offset > first or covered is None:
-            new[number] = Range(first, one.next_offset)
+            new[number] = OffsetRange(first, one.next_offset)
     return new
 
 
-def _lost(target: Target, before: Coverage, new: Mapping[int, Range]) -> list[str]:
+def _lost(target: Target, before: Coverage, new: Mapping[int, OffsetRange]) -> list[str]:
     lost = []
     for number, one in sorted(new.items()):
         covered = before.partitions.get(number)
@@ -177,7 +177,7 @@ def _lost(target: Target, before: Coverage, new: Mapping[int, Range]) -> list[st
     return lost
 
 
-def _still_there(new: Mapping[int, Range], begin: Mapping[int, int]) -> dict[int, Range]:
+def _still_there(new: Mapping[int, OffsetRange], begin: Mapping[int, int]) -> dict[int, OffsetRange]:
     """What of the ranges can be said to have been read: what was there still afterwards."""
     return {
         number: replace(one, first_offset=min(max(one.first_offset, begin.get(number, 0)), one.next_offset))
@@ -198,7 +198,9 @@ class _Found:
     max_ms: int | None
 
 
-def _found(decoded: DataFrame, new: Mapping[int, Range], target: Target, now_ms: int) -> dict[int, _Found]:
+def _found(
+    decoded: DataFrame, new: Mapping[int, OffsetRange], target: Target, now_ms: int
+) -> dict[int, _Found]:
     good = F.col(_quoted(REASON)).isNull()
     counts = good
     if target.future_max_ms is not None:
@@ -220,7 +222,7 @@ def _found(decoded: DataFrame, new: Mapping[int, Range], target: Target, now_ms:
     }
 
 
-def _extended(before: Coverage, new: Mapping[int, Range], found: Mapping[int, _Found]) -> Coverage:
+def _extended(before: Coverage, new: Mapping[int, OffsetRange], found: Mapping[int, _Found]) -> Coverage:
     partitions = dict(before.partitions)
     for number, one in new.items():
         max_ms = found[number].max_ms if number in found else None
@@ -231,7 +233,7 @@ def _extended(before: Coverage, new: Mapping[int, Range], found: Mapping[int, _F
 
 def _complete_from(
     before: Coverage,
-    new: Mapping[int, Range],
+    new: Mapping[int, OffsetRange],
     found: Mapping[int, _Found],
     disorder_ms: int,
     now_ms: int,
@@ -255,7 +257,7 @@ def _complete_from(
 # --- rows -------------------------------------------------------------------------------------------
 
 
-def _records(batch: DataFrame, topic: str, new: Mapping[int, Range]) -> DataFrame:
+def _records(batch: DataFrame, topic: str, new: Mapping[int, OffsetRange]) -> DataFrame:
     """The topic's records that the table does not have, as decoders take them."""
     wanted: Column = F.lit(False)
     for number, one in new.items():

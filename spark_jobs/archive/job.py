@@ -15,14 +15,14 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from engine.model.source import Stream
-from spark_jobs.archive.batch import Circumstances, Range, archive_batch
+from spark_jobs.archive.batch import Circumstances, OffsetRange, archive_batch
 from spark_jobs.archive.settings import ArchiveSettings
 from spark_jobs.archive.statements import Statements
 from spark_jobs.archive.tables import Commits, Target, results_target, stream_target
 from spark_jobs.checkpoint import Checkpoint, Identity
 from spark_jobs.errors import CheckpointMismatch
 from spark_jobs.running import Stop
-from spark_jobs.streaming import Done, StreamReport, kafka_source, run_stream
+from spark_jobs.streaming import BatchCounts, StreamReport, kafka_source, run_stream
 from topics.admin import Admin
 from topics.registry_client import Registry
 from tureen.errors import SettingsError, TopicMissing, UnknownSource
@@ -102,7 +102,7 @@ class _Archiving:
             raise SettingsError(f"there is no {what} to archive", hint="run again when there is one")
         return found
 
-    def batch(self, rows: DataFrame, number: int, checkpoint: Checkpoint) -> Done:
+    def batch(self, rows: DataFrame, number: int, checkpoint: Checkpoint) -> BatchCounts:
         """One micro-batch."""
         ranges = self._ranges(rows.sparkSession, checkpoint.path, number)
         targets = self._present_targets()
@@ -121,7 +121,7 @@ class _Archiving:
                 counts[written.table] += written.rows
         finally:
             rows.unpersist()
-        return Done(counts["rows"], {UNDECODABLE: counts["quarantine"]})
+        return BatchCounts(counts["rows"], {UNDECODABLE: counts["quarantine"]})
 
     def _present_targets(self) -> list[Target]:
         """With columns that were declared since the run began; a stream that was dropped stays as it was."""
@@ -136,11 +136,13 @@ class _Archiving:
         found = [stream_target(root, stream, by) for stream in self._streams.values()]
         return found + [results_target(root, topic) for topic in self._results]
 
-    def _ranges(self, session: SparkSession, checkpoint: str, batch: int) -> dict[str, dict[int, Range]]:
+    def _ranges(
+        self, session: SparkSession, checkpoint: str, batch: int
+    ) -> dict[str, dict[int, OffsetRange]]:
         """What the micro-batch has, by Spark's note of it and of the one before."""
         ends = _offsets(session, checkpoint, batch)
         begins = _offsets(session, checkpoint, batch - 1) if batch else {}
-        found: dict[str, dict[int, Range]] = {}
+        found: dict[str, dict[int, OffsetRange]] = {}
         for topic, partitions in ends.items():
             known = begins.get(topic, {})
             first: dict[int, int] = {}
@@ -149,7 +151,7 @@ class _Archiving:
             for number, end in partitions.items():
                 begin = known.get(number, min(first.get(number, 0), end))
                 if number not in known or end > begin:
-                    found.setdefault(topic, {})[number] = Range(begin, end)
+                    found.setdefault(topic, {})[number] = OffsetRange(begin, end)
         return found
 
 

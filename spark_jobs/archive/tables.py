@@ -103,7 +103,7 @@ Commits = dict[str, dict[int, str | None]]
 that a commit is read once."""
 
 
-class Table:
+class ArchiveTable:
     """A Delta table at a URI, which may not be there yet. commits: what is known of them, kept up to date."""
 
     def __init__(self, session: SparkSession, uri: str, commits: Commits) -> None:

@@ -70,7 +70,7 @@ def folded_of(text: str | None) -> Folded | None:
         return None
 
 
-class Table:
+class FoldedTable:
     """A Delta table at a URI, which may not be there yet."""
 
     def __init__(self, session: SparkSession, uri: str) -> None:

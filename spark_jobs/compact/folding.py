@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from spark_jobs.compact import versions
-from spark_jobs.compact.delta import Folded, Table
+from spark_jobs.compact.delta import Folded, FoldedTable
 from spark_jobs.compact.versions import CLOSED, RECORD, VALID_TO, Shape
 from spark_jobs.errors import CompactionRefused, TableBusy
 from storage.archive.layout import OFFSET, PARTITION
@@ -28,7 +28,7 @@ Told = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class FoldedInput:
     """What is folded.
 
     name: as ``results/orders``. records: what makes records of its archived rows. shape: theirs.
@@ -36,7 +36,7 @@ class Source:
     """
 
     name: str
-    table: Table
+    table: FoldedTable
     records: Callable[[DataFrame], DataFrame]
     shape: Shape
     folds: str
@@ -52,7 +52,7 @@ class _Came:
     earliest_ms: int | None
 
 
-def position_of(history: Table) -> Folded:
+def position_of(history: FoldedTable) -> Folded:
     """How far it is folded: as its commits say, or, where they were cleaned away, as its rows show."""
     if not history.exists():
         return Folded(0, {})
@@ -64,14 +64,14 @@ def position_of(history: Table) -> Folded:
     return Folded(number, {row[0]: row.next for row in reached.collect()})
 
 
-def waiting(source: Source, history: Table) -> int:
+def waiting(source: FoldedInput, history: FoldedTable) -> int:
     """How many records a fold would take in. Raises CompactionRefused."""
     before = position_of(history)
     _topic_id(source, history, before)
     return _came(source, _new_rows(source, before, source.table.version()), {}).records
 
 
-def _topic_id(source: Source, history: Table, before: Folded) -> str:
+def _topic_id(source: FoldedInput, history: FoldedTable, before: Folded) -> str:
     """The id of the topic whose records are to be folded. Raises CompactionRefused: it is another topic than
     before, so that positions mean other records.
     """
@@ -93,12 +93,12 @@ def _topic_id(source: Source, history: Table, before: Folded) -> str:
     return coverage.topic_id or before.topic_id
 
 
-def _new_rows(source: Source, before: Folded, version: int) -> DataFrame:
+def _new_rows(source: FoldedInput, before: Folded, version: int) -> DataFrame:
     """Rows of a version of the source that no fold has taken in."""
     return versions.after(source.table.rows(version), dict(before.position))
 
 
-def _came(source: Source, rows: DataFrame, before: Mapping[int, int]) -> _Came:
+def _came(source: FoldedInput, rows: DataFrame, before: Mapping[int, int]) -> _Came:
     folds = F.expr(source.folds)
     found = (
         rows.groupBy(PARTITION)
@@ -116,7 +116,7 @@ def _came(source: Source, rows: DataFrame, before: Mapping[int, int]) -> _Came:
     )
 
 
-def fold(source: Source, history: Table, told: Told) -> tuple[Folded, int]:
+def fold(source: FoldedInput, history: FoldedTable, told: Told) -> tuple[Folded, int]:
     """Fold what came since. How far the history then is, and how many records that were.
 
     Raises TableBusy, CompactionFailed, CompactionRefused.
@@ -148,7 +148,7 @@ def fold(source: Source, history: Table, told: Told) -> tuple[Folded, int]:
 
 
 def _merge(
-    source: Source, history: Table, records: DataFrame, after: Folded, earliest_ms: int | None
+    source: FoldedInput, history: FoldedTable, records: DataFrame, after: Folded, earliest_ms: int | None
 ) -> None:
     if earliest_ms is None:  # records came that fold to nothing: the position alone moves
         history.write(history.rows().where("false"), "append", after.to_text(), fold=after.number)
@@ -173,7 +173,12 @@ def _merge(
 
 
 def write_current(
-    source: Source, history: Table, current: Table, after: Folded, target_bytes: int, told: Told
+    source: FoldedInput,
+    history: FoldedTable,
+    current: FoldedTable,
+    after: Folded,
+    target_bytes: int,
+    told: Told,
 ) -> bool:
     """Write the current table anew where it is behind its history; whether it was.
 

@@ -17,8 +17,8 @@ from datetime import datetime
 from pyspark.sql import SparkSession
 
 from spark_jobs.compact import folding, merging, retention, unfold, versions
-from spark_jobs.compact.delta import Folded, Table, directories
-from spark_jobs.compact.folding import Source
+from spark_jobs.compact.delta import Folded, FoldedTable, directories
+from spark_jobs.compact.folding import FoldedInput
 from spark_jobs.compact.merging import Merge
 from spark_jobs.compact.settings import CompactSettings
 from spark_jobs.errors import CompactionRefused, TablesLeft
@@ -174,9 +174,9 @@ class _Run:
         self._now_ms = int(started.timestamp() * 1_000)
         self._area, self._name = area, name
         root = settings.archive
-        self._table = Table(session, table_uri(root, area, name))  # type: ignore[arg-type]
-        self._history = Table(session, table_uri(root, "history", name))
-        self._current = Table(session, table_uri(root, "current", name))
+        self._table = FoldedTable(session, table_uri(root, area, name))  # type: ignore[arg-type]
+        self._history = FoldedTable(session, table_uri(root, "history", name))
+        self._current = FoldedTable(session, table_uri(root, "current", name))
         self._done = done
 
     def _told(self, what: str) -> None:
@@ -202,10 +202,10 @@ class _Run:
 
     # --- folding ----------------------------------------------------------------------------------
 
-    def _source(self) -> Source | None:
+    def _source(self) -> FoldedInput | None:
         """How this table is folded; None of a stream, whose rows stand for themselves."""
         if self._area == "results":
-            return Source(
+            return FoldedInput(
                 self.report.table,
                 self._table,
                 versions.result_records,
@@ -217,7 +217,7 @@ class _Run:
             return None
         self._check_columns(columns)
         shape = versions.table_shape(columns, self._key(columns))
-        return Source(
+        return FoldedInput(
             self.report.table,
             self._table,
             lambda rows: versions.table_records(rows, shape),
@@ -245,7 +245,7 @@ class _Run:
                     hint="declare the table with another name for it",
                 )
 
-    def _fold(self, source: Source) -> None:
+    def _fold(self, source: FoldedInput) -> None:
         report = self.report
         if self._settings.dry_run:
             report.records_folded = folding.waiting(source, self._history)
@@ -267,7 +267,9 @@ class _Run:
         columns = unfold.columns_of(everything, self._settings.columns)
         self.unfolded_columns.update(columns.names)
         for area, rows in (("history", everything), ("current", self._current.rows())):
-            table = Table(self._session, f"{table_uri(self._settings.archive, 'queries', query_id)}/{area}")
+            table = FoldedTable(
+                self._session, f"{table_uri(self._settings.archive, 'queries', query_id)}/{area}"
+            )
             typed = unfold.unfolded(unfold.of_query(rows, query_id), columns)
             ordered = typed.repartition(1).sortWithinPartitions(*HISTORY_ORDER)
             table.write(ordered, "overwrite", after.to_text(), options={"overwriteSchema": "true"})
@@ -277,7 +279,7 @@ class _Run:
 
     # --- files ------------------------------------------------------------------------------------
 
-    def _merge(self, table: Table, order: tuple[str, ...], quiet_ms: int) -> None:
+    def _merge(self, table: FoldedTable, order: tuple[str, ...], quiet_ms: int) -> None:
         partitions = table.partitions()
         quiet_before_ms = self._now_ms - quiet_ms if quiet_ms else None
         plan = merging.planned(partitions, self._settings.target_file_bytes, quiet_before_ms)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
 
-from spark_jobs.compact.delta import Partition, Table
+from spark_jobs.compact.delta import FoldedTable, Partition
 from spark_jobs.errors import TableBusy
 
 TRIES_MAX = 3
@@ -74,7 +74,7 @@ def _grouped(partitions: Sequence[Partition]) -> Iterator[list[Partition]]:
         yield group
 
 
-def rewrite(table: Table, merge: Merge, order: Sequence[str], text: Callable[[], str | None]) -> None:
+def rewrite(table: FoldedTable, merge: Merge, order: Sequence[str], text: Callable[[], str | None]) -> None:
     """One commit. order: of the rows in each partition; text: what it carries, asked for right before.
 
     Raises TableBusy, CompactionFailed.

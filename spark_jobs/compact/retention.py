@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from spark_jobs.compact.delta import Partition, Table
+from spark_jobs.compact.delta import FoldedTable, Partition
 from spark_jobs.compact.folding import Told
 from spark_jobs.compact.merging import TRIES_MAX
 from spark_jobs.compact.settings import DAY_MS, HOUR_MS
@@ -40,7 +40,7 @@ def old_before_ms(coverage: Coverage | None, now_ms: int, retain_ms: int, unit_m
     return cut - cut % unit_ms
 
 
-def unit_ms(table: Table) -> int:
+def unit_ms(table: FoldedTable) -> int:
     """What a partition of the table holds: an hour or a day."""
     return HOUR_MS if HOUR in table.partition_columns() else DAY_MS
 
@@ -50,7 +50,7 @@ def old(columns: tuple[str, ...], partitions: list[Partition], before_ms: int) -
     return [one for one in partitions if (begin := _begin_ms(columns, one)) is not None and begin < before_ms]
 
 
-def remove_archived(table: Table, before_ms: int, told: Told) -> int:
+def remove_archived(table: FoldedTable, before_ms: int, told: Told) -> int:
     """Rows of a stream or a result topic before an instant go; how many partitions those were.
 
     The instant has to be a multiple of what a partition holds. Raises TableBusy, CompactionFailed.
@@ -75,7 +75,7 @@ def remove_archived(table: Table, before_ms: int, told: Told) -> int:
     return len(gone)
 
 
-def trim_history(history: Table, before_ms: int, told: Told) -> int:
+def trim_history(history: FoldedTable, before_ms: int, told: Told) -> int:
     """Versions that ended before the day of an instant go; how many partitions those were.
 
     Raises TableBusy, CompactionFailed.
@@ -88,7 +88,7 @@ def trim_history(history: Table, before_ms: int, told: Told) -> int:
     return len(gone)
 
 
-def vacuum(table: Table, now_ms: int, keep_ms: int, told: Told) -> None:
+def vacuum(table: FoldedTable, now_ms: int, keep_ms: int, told: Told) -> None:
     """Files that commits replaced so long ago are removed, and with them what killed runs left.
 
     Raises CompactionFailed.
@@ -115,7 +115,7 @@ def vacuum(table: Table, now_ms: int, keep_ms: int, told: Told) -> None:
     told("replaced files removed")
 
 
-def told_by(table: Table) -> str | None:
+def told_by(table: FoldedTable) -> str | None:
     """What a commit to this table has to repeat: coverage of archived ones, how far others are folded."""
     coverage = table.coverage()
     if coverage is not None:
@@ -124,7 +124,7 @@ def told_by(table: Table) -> str | None:
     return None if folded is None else folded.to_text()
 
 
-def _delete(table: Table, where: str) -> None:
+def _delete(table: FoldedTable, where: str) -> None:
     for tries_left in reversed(range(TRIES_MAX)):
         try:
             with table.commit(told_by(table)):

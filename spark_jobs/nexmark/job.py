@@ -32,7 +32,7 @@ from spark_jobs.sources.declaring import declare, ensure_topics
 from spark_jobs.sources.pacing import Pace, Warp
 from spark_jobs.sources.replay import Reached, Turn, replay, sender, showing
 from spark_jobs.sources.stream import write
-from spark_jobs.streaming import Done, StreamReport, run_stream
+from spark_jobs.streaming import BatchCounts, StreamReport, run_stream
 from tureen.errors import SettingsError
 
 EVENTS_A_PIECE_FIRST, EVENTS_A_PIECE = 1_000, 20_000
@@ -150,7 +150,7 @@ def run_streaming(session: SparkSession, settings: NexmarkJobSettings, stop: Sto
         reader = session.readStream.format("rate-micro-batch")
         return reader.option("rowsPerBatch", str(settings.events_a_batch)).load()
 
-    def batch(ticks: DataFrame, number: int, checkpoint: Checkpoint) -> Done:
+    def batch(ticks: DataFrame, number: int, checkpoint: Checkpoint) -> BatchCounts:
         nonlocal ended
         places = ticks.select(F.col("value").alias("place")).where(F.col("place") < end)
         bounds = places.agg(F.count("*").alias("events"), F.max("place").alias("last")).first()
@@ -162,7 +162,7 @@ def run_streaming(session: SparkSession, settings: NexmarkJobSettings, stop: Sto
         if bounds.last is None or bounds.last + 1 >= end:
             ended = not stop.asked
             stop.ask()
-        return Done(bounds.events)
+        return BatchCounts(bounds.events)
 
     fixed = {name: value for name, value in asdict(made).items() if name != "events"}
     report = run_stream(

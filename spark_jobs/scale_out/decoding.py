@@ -34,7 +34,7 @@ from engine.model.batch import Int64Array
 from engine.model.source import SourceName, Stream
 from spark_jobs.decoding import decoded_batch
 from spark_jobs.scale_out.clock import never_late_above
-from spark_jobs.scale_out.micro_batch import ClockState, Range
+from spark_jobs.scale_out.micro_batch import ClockState, RecordRange
 from spark_jobs.scale_out.pieces import RawRecord, to_letters, to_piece
 
 PIECES = (
@@ -66,7 +66,7 @@ class Decoding:
     streams: Mapping[str, tuple[Stream, ...]]
     clock_ms: int
     before: Mapping[SourceName, ClockState]
-    ranges: Mapping[SourceName, Mapping[int, Range]]
+    ranges: Mapping[SourceName, Mapping[int, RecordRange]]
 
 
 def records_of(kafka: DataFrame) -> DataFrame:
@@ -107,7 +107,7 @@ def _decode(decoding: Decoding) -> Callable[[ArrowBatches], ArrowBatches]:
     return each
 
 
-def _within(batch: pa.RecordBatch, wanted: Range) -> pa.RecordBatch:
+def _within(batch: pa.RecordBatch, wanted: RecordRange) -> pa.RecordBatch:
     """The records of a range; streams over one topic need not stand at the same place."""
     offsets = batch.column("offset").to_numpy(zero_copy_only=False)
     first, stop = np.searchsorted(offsets, [wanted.first, wanted.until]).tolist()

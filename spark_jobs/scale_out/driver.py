@@ -32,12 +32,12 @@ from engine.model.step import CreateSource, DropSource
 from spark_jobs.kafka import reading_options
 from spark_jobs.scale_out.clock import judged
 from spark_jobs.scale_out.decoding import PIECES, Decoding, decoded, records_of
-from spark_jobs.scale_out.journal import Done, Journal, Pending
+from spark_jobs.scale_out.journal import Journal, LastDone, Pending
 from spark_jobs.scale_out.lanes import LaneJob
-from spark_jobs.scale_out.micro_batch import Lane, MicroBatch, Plan, Range, Summary
+from spark_jobs.scale_out.micro_batch import Lane, MicroBatch, Plan, RecordRange, Summary
 from spark_jobs.scale_out.ownership import Ownership
 from spark_jobs.scale_out.reading import Reading
-from spark_jobs.scale_out.registry import Changes, Entry, Registry, as_record
+from spark_jobs.scale_out.registry import Changes, Registry, RegistryEntry, as_record
 from spark_jobs.scale_out.selections import LaneTask, stateless, told
 from spark_jobs.scale_out.settings import ScaleOutSettings
 from spark_jobs.scale_out.shards.layout import check_key
@@ -213,9 +213,9 @@ class Driver:
             self._registry.adopt(plan)
             self._whole = True
         entries = self._registry.entries
-        gone: dict[str, Entry | None] = {one: entries.get(one) for one in batch.going}
+        gone: dict[str, RegistryEntry | None] = {one: entries.get(one) for one in batch.going}
         stand = [one.query_id for one in batch.coming if one.query_id in entries]
-        came: dict[str, Entry | None] = {query_id: entries[query_id] for query_id in stand}
+        came: dict[str, RegistryEntry | None] = {query_id: entries[query_id] for query_id in stand}
         streams = {stream.name: stream for stream, _ in plan.streams}
         batch = self._without_lost(batch, streams, decided)
         return self._do(batch, plan, Changes(told=gone | came), decided=decided)
@@ -276,7 +276,7 @@ class Driver:
         self._stop_at("done")
         self._tell(changes, batch)
         before = {one.file for one in self._done.pending} - {one.file for one in pending}
-        done = Done(batch.number, batch.epoch, tuple(pending), report.broken)
+        done = LastDone(batch.number, batch.epoch, tuple(pending), report.broken)
         self.journal.finish(done, batch.plan, needed)
         self._done = done
         for name in before:
@@ -287,14 +287,14 @@ class Driver:
     def _pieces(self, batch: MicroBatch, streams: Mapping[SourceName, Stream]) -> DataFrame:
         """Phase 1."""
         by_topic: dict[str, list[Stream]] = {}
-        ranges: dict[str, dict[int, Range]] = {}
+        ranges: dict[str, dict[int, RecordRange]] = {}
         for step in batch.steps:
             by_topic.setdefault(step.topic, []).append(streams[step.source])
             for one in step.ranges:
                 if one.first < one.until:
                     known = ranges.setdefault(step.topic, {}).get(one.partition, one)
                     first, until = min(known.first, one.first), max(known.until, one.until)
-                    ranges[step.topic][one.partition] = Range(one.partition, first, until)
+                    ranges[step.topic][one.partition] = RecordRange(one.partition, first, until)
         if not ranges:
             return self._session.createDataFrame([], PIECES)
         starts = {topic: {str(p): one.first for p, one in found.items()} for topic, found in ranges.items()}

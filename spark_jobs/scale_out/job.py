@@ -11,7 +11,7 @@ from spark_jobs.checkpoint import Checkpoint, Identity
 from spark_jobs.running import Stop
 from spark_jobs.scale_out.driver import Driver
 from spark_jobs.scale_out.settings import ScaleOutSettings
-from spark_jobs.streaming import Done, StreamReport, run_stream
+from spark_jobs.streaming import BatchCounts, StreamReport, run_stream
 
 JOB = "scale-out"
 
@@ -30,7 +30,7 @@ def run(session: SparkSession, settings: ScaleOutSettings, stop: Stop) -> Stream
             drivers.pop().close()
         return session.readStream.format("rate-micro-batch").option("rowsPerBatch", 1).load()
 
-    def batch(rows: DataFrame, number: int, checkpoint: Checkpoint) -> Done:
+    def batch(rows: DataFrame, number: int, checkpoint: Checkpoint) -> BatchCounts:
         if not drivers:
             drivers.append(
                 Driver(session, settings, checkpoint.id, say=lambda line: click.echo(line, err=True))
@@ -47,7 +47,7 @@ def run(session: SparkSession, settings: ScaleOutSettings, stop: Stop) -> Stream
             driver.close()
 
 
-def _beat(driver: Driver, settings: ScaleOutSettings, stop: Stop) -> Done:
+def _beat(driver: Driver, settings: ScaleOutSettings, stop: Stop) -> BatchCounts:
     """What is due at a beat: one micro-batch, or those of all there is."""
     rows = 0
     counts: Counter[str] = Counter()
@@ -57,4 +57,4 @@ def _beat(driver: Driver, settings: ScaleOutSettings, stop: Stop) -> Done:
             rows += report.rows
             counts.update(records=report.records, late=report.late, dead_letters=report.dead)
         if report is None or not report.rows or not settings.stream.once or stop.asked:
-            return Done(rows, counts)
+            return BatchCounts(rows, counts)

@@ -46,7 +46,7 @@ class Pending:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class LastDone:
     """The last micro-batch that is done, 0 before the first, the run that did it, what waits for NOW, and the
     queries whose changes it could not tell, with why: they end with the next.
     """
@@ -149,18 +149,18 @@ class Journal:
     def write_plan(self, plan: Plan) -> None:
         self.put(f"plans/{plan.version}.json", plan.as_dict())
 
-    def done(self) -> Done:
+    def done(self) -> LastDone:
         """Where the run stands."""
         facts = self._facts("done.json")
         if facts is None:
-            return Done()
+            return LastDone()
         pending = tuple(Pending(*one) for one in facts["pending"])
-        return Done(facts["number"], facts["epoch"], pending, facts["broken"])
+        return LastDone(facts["number"], facts["epoch"], pending, facts["broken"])
 
     def put(self, name: str, facts: Mapping[str, Any]) -> None:
         self.directory.write(name, orjson.dumps(facts, option=orjson.OPT_NON_STR_KEYS))
 
-    def finish(self, done: Done, plan: int, needed: int) -> None:
+    def finish(self, done: LastDone, plan: int, needed: int) -> None:
         """A micro-batch is done. plan: what stood. needed: the first that executors may ask for again."""
         places = [[one.source, one.partition, one.number, one.rows, one.first_ms] for one in done.pending]
         facts = {"v": VERSION, "number": done.number, "epoch": done.epoch, "pending": places}

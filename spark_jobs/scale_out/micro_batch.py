@@ -33,7 +33,7 @@ Lane = Literal["rows", "parts", "lane"]
 Definition = CreateSource | CreateDerived | DropSource
 
 
-class Range(NamedTuple):
+class RecordRange(NamedTuple):
     """Records of a partition: first <= offset < until."""
 
     partition: int
@@ -87,7 +87,7 @@ class SourceStep:
 
     source: SourceName
     topic: str
-    ranges: tuple[Range, ...]
+    ranges: tuple[RecordRange, ...]
     lagging: frozenset[int]
     before: ClockState
     topic_id: str = ""
@@ -126,7 +126,7 @@ class SourceStep:
         return cls(
             SourceName(facts["source"]),
             facts["topic"],
-            tuple(Range(*one) for one in facts["ranges"]),
+            tuple(RecordRange(*one) for one in facts["ranges"]),
             frozenset(facts["lagging"]),
             ClockState.from_dict(facts["before"]),
             facts["topic_id"],

@@ -20,7 +20,7 @@ from dataclasses import replace
 from engine.model.source import SourceName, Stream
 from spark_jobs.errors import RecordsLost
 from spark_jobs.scale_out.clock import judged
-from spark_jobs.scale_out.micro_batch import ClockState, Range, SourceStep
+from spark_jobs.scale_out.micro_batch import ClockState, RecordRange, SourceStep
 from topics.admin import Admin
 from tureen.errors import KafkaUnavailable, TopicMissing, TopicRecreated, TureenError
 
@@ -130,7 +130,7 @@ class Reading:
                 self._lose(stream, _recreated(stream))
                 return replace(step, lost=True)
             first = self._first(stream, partition, at, begins[partition])
-            ranges.append(Range(partition, first, end))
+            ranges.append(RecordRange(partition, first, end))
         return replace(step, ranges=tuple(ranges), topic_id=self._ids[stream.name])
 
     def _gone(self, stream: Stream, step: SourceStep) -> bool:
@@ -173,7 +173,7 @@ class Reading:
 
     def _cut(self, stream: Stream, step: SourceStep, share: int) -> SourceStep:
         ranges = tuple(
-            Range(one.partition, one.first, min(one.until, one.first + share)) for one in step.ranges
+            RecordRange(one.partition, one.first, min(one.until, one.first + share)) for one in step.ranges
         )
         lagging = {
             cut.partition for cut, whole in zip(ranges, step.ranges, strict=True) if cut.until < whole.until

@@ -53,7 +53,7 @@ Place = Callable[[Query, Mapping[SourceName, Stream]], Lane]
 
 
 @dataclass(slots=True)
-class Entry:
+class RegistryEntry:
     """A registration and what became of it. query, lane: while it stands."""
 
     registration: Registration
@@ -87,7 +87,7 @@ class Changes:
     definitions: list[Definition] = field(default_factory=list)
     going: list[str] = field(default_factory=list)
     coming: list[tuple[Registration, Lane]] = field(default_factory=list)
-    told: dict[str, Entry | None] = field(default_factory=dict)
+    told: dict[str, RegistryEntry | None] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
         return bool(self.definitions or self.going or self.coming)
@@ -127,7 +127,7 @@ class Registry:
             offsets = dict.fromkeys(range(self._admin.partitions(topic)), -1)
             self._consumer.add(topic, offsets, append_times=False)
         self.catalogue = Catalogue(limits, BUILT_IN, None)
-        self.entries: dict[str, Entry] = {}
+        self.entries: dict[str, RegistryEntry] = {}
         self._statements: dict[str, str] = {}
         self._waiting: dict[str, str] = {}
         self._messages: dict[str, Any] = {}
@@ -198,9 +198,11 @@ class Registry:
             assert to is not None
             self._outputs.agree(registration.query_id, to)
             told = facts(to, schema_of(query.columns))
-            self.entries[registration.query_id] = Entry(registration, "RUNNING", None, told, query, lane)
+            self.entries[registration.query_id] = RegistryEntry(
+                registration, "RUNNING", None, told, query, lane
+            )
         for registration, error in plan.broken:
-            self.entries[registration.query_id] = Entry(registration, "ERROR", dict(error))
+            self.entries[registration.query_id] = RegistryEntry(registration, "ERROR", dict(error))
         self.version = plan.version
 
     # --- what came ----------------------------------------------------------------------------------
@@ -372,14 +374,14 @@ class Registry:
         if old is not None and old.state != "PENDING":
             return
         registration = _registration(command)
-        entry = self.entries[name] = Entry(registration)
+        entry = self.entries[name] = RegistryEntry(registration)
         if "error" in command:
             entry.state, entry.error = "ERROR", command["error"]
             changes.told[name] = entry
             return
         self._stand(entry, ready, changes, anew=True)
 
-    def _stand(self, entry: Entry, ready: Readiness, changes: Changes, *, anew: bool = False) -> None:
+    def _stand(self, entry: RegistryEntry, ready: Readiness, changes: Changes, *, anew: bool = False) -> None:
         """Let a registration stand, or say why it does not."""
         before = entry.state, entry.error
         registration = entry.registration
@@ -454,8 +456,8 @@ def _registration(command: Command) -> Registration:
 
 
 def as_record(
-    query_id: str, entry: Entry | None, position: str | None, lost: Mapping[SourceName, TureenError]
+    query_id: str, entry: RegistryEntry | None, position: str | None, lost: Mapping[SourceName, TureenError]
 ) -> tuple[bytes, bytes | None]:
-    """(key, value) of a record of ``.status``. lost: as :meth:`Entry.as_status` has it."""
+    """(key, value) of a record of ``.status``. lost: as :meth:`RegistryEntry.as_status` has it."""
     value = None if entry is None else orjson.dumps(entry.as_status(position, lost))
     return query_id.encode(), value

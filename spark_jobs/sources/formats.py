@@ -1,4 +1,4 @@
-"""The inputs of the job by format, as :class:`~spark_jobs.sources.source.Source`."""
+"""The inputs of the job by format, as :class:`~spark_jobs.sources.source.JobSource`."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from spark_jobs.failures import reading
 from spark_jobs.sources.jdbc import Jdbc
 from spark_jobs.sources.reading import raw_of, read, read_files
 from spark_jobs.sources.settings import SourcesSettings
-from spark_jobs.sources.source import Source
+from spark_jobs.sources.source import JobSource
 
 _FILE = "path string, modificationTime timestamp, length long, content binary"
 """A row of Spark's format ``binaryFile``."""
 _GLOB = re.compile(r"([{}\[\]*?\\])")
 
 
-def source_of(settings: SourcesSettings) -> Source:
+def source_of(settings: SourcesSettings) -> JobSource:
     """The input that the settings name."""
     if settings.jdbc is not None:
         return Jdbc(settings.jdbc, None if settings.stream is None else settings.stream.checkpoint)
-    return Rate(settings) if settings.format == "rate" else Files(settings)
+    return Rate(settings) if settings.format == "rate" else FileSource(settings)
 
 
-class Files(Source):
+class FileSource(JobSource):
     """Files of rows. As a stream a unit is one file, taken when its name appears in a directory."""
 
     def __init__(self, settings: SourcesSettings) -> None:
@@ -65,7 +65,7 @@ def _paths(units: DataFrame) -> list[str]:
     return sorted({row.path for row in units.collect()})
 
 
-class Rate(Source):
+class Rate(JobSource):
     """Spark's rate source: columns ``timestamp`` and ``value``, so many rows a second, for ever."""
 
     def __init__(self, settings: SourcesSettings) -> None:

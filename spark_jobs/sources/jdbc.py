@@ -28,13 +28,13 @@ from spark_jobs.failures import reading_table
 from spark_jobs.sources.jdbc_settings import JdbcSettings
 from spark_jobs.sources.reading import column, raw_of
 from spark_jobs.sources.remembered import Remembered
-from spark_jobs.sources.source import Source
+from spark_jobs.sources.source import JobSource
 
 DIRECTORY = "increasing"
 """In the checkpoint."""
 
 
-class Jdbc(Source):
+class Jdbc(JobSource):
     """checkpoint: the stream's; None for a batch."""
 
     def __init__(self, settings: JdbcSettings, checkpoint: str | None) -> None:

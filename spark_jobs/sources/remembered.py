@@ -13,7 +13,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from spark_jobs.failures import writing_files
-from spark_jobs.files import Files
+from spark_jobs.files import DirectoryFiles
 
 KEPT = 200
 """More than the micro-batches that Spark remembers (spark.sql.streaming.minBatchesToRetain, 100)."""
@@ -29,7 +29,7 @@ class Remembered:
         self._path = path
         self._kept = kept
         with writing_files(path):
-            self._files = Files(session, path)
+            self._files = DirectoryFiles(session, path)
             self._files.make()
             self._numbers = sorted(int(name) for name in self._files.names() if name.isdigit())
 

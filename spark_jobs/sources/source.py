@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from engine.model.source import Schema
 
 
-class Source(Protocol):
+class JobSource(Protocol):
     """An input of the job: all of it at once, or as a stream of units that rows are read from.
 
     A unit is what Spark's checkpoint counts: a file, a tick of a generator. All methods raise InputMissing,

@@ -35,8 +35,8 @@ from spark_jobs.sources.formats import source_of
 from spark_jobs.sources.job import count, refused
 from spark_jobs.sources.records import messages, quarantined, with_messages
 from spark_jobs.sources.settings import SourcesSettings
-from spark_jobs.sources.source import Source
-from spark_jobs.streaming import Done, StreamReport, run_stream
+from spark_jobs.sources.source import JobSource
+from spark_jobs.streaming import BatchCounts, StreamReport, run_stream
 from spark_jobs.transactional import OUTCOME, answer, outcome, write_once
 from topics.producer import Transaction
 
@@ -59,7 +59,7 @@ def run_streaming(
     if service_id is not None:
         declare(settings.kafka, service_id, statement)
 
-    def batch(units: DataFrame, number: int, checkpoint: Checkpoint) -> Done:
+    def batch(units: DataFrame, number: int, checkpoint: Checkpoint) -> BatchCounts:
         taken = _taken(source, units, stream, settings.key)
         try:
             if taken.bad:
@@ -74,7 +74,7 @@ def run_streaming(
         finally:
             for part in taken.rows:
                 part.unpersist()
-        return Done(taken.good, {ASIDE: taken.bad})
+        return BatchCounts(taken.good, {ASIDE: taken.bad})
 
     fixed = {
         "format": settings.format,
@@ -132,7 +132,7 @@ class _Taken:
         return reduce(DataFrame.unionByName, parts, self.session.createDataFrame(whole, shape))
 
 
-def _taken(source: Source, units: DataFrame, stream: Stream, key: str | None) -> _Taken:
+def _taken(source: JobSource, units: DataFrame, stream: Stream, key: str | None) -> _Taken:
     """Raises InputMismatch, InputMissing, InputUnreadable where the units are not to be told apart."""
 
     def checked(some: DataFrame) -> DataFrame:

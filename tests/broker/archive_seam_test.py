@@ -20,7 +20,7 @@ from broker.archive.backfill import Backfills
 from broker.archive.seam import Seam
 from broker.archive.shelf import Shelf
 from broker.settings import load
-from broker.worker.recovery import History
+from broker.worker.recovery import ArchivedSteps
 from engine.engine import Engine
 from engine.model.source import SourceName, Stream
 from engine.model.step import Body, Position, Records, Register, Registration, Step, StepResult
@@ -220,11 +220,11 @@ def fed(kept: Kept, archive: Archived, rows: int, *, archived_rows: int | None =
     return log
 
 
-def replayed(kept: Kept, shelf: Shelf | None) -> tuple[Engine, History]:
+def replayed(kept: Kept, shelf: Shelf | None) -> tuple[Engine, ArchivedSteps]:
     """An engine made of the journal alone."""
     engine = Engine()
     engine.create(kept.sql)
-    history = History(engine, shelf, kept.settings)
+    history = ArchivedSteps(engine, shelf, kept.settings)
     for value, body in kept.journal:
         record = decode_step(value)
         if isinstance(record.body, HistoryNamed):

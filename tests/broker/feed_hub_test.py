@@ -11,8 +11,8 @@ from dataclasses import replace
 import pytest
 
 from broker.feeds.hub import Hub
-from broker.feeds.memory import Memory
-from broker.feeds.reader import Piece, Reader
+from broker.feeds.memory import RecentChanges
+from broker.feeds.reader import ChangeLines, Reader
 from broker.worker.request_work import RequestWork
 from engine.model.step import StepResult
 from tests.engine.feed import Feed, ticks
@@ -35,8 +35,8 @@ class Bridge:
     def _wake(self) -> None:
         self.woken += 1
 
-    def follow(self, query_id: str = "q0") -> Memory:
-        memory = Memory(query_id, SHARD)
+    def follow(self, query_id: str = "q0") -> RecentChanges:
+        memory = RecentChanges(query_id, SHARD)
         self.hub.add(memory)
         self.feed.engine.follow(query_id)
         self.hub.begin(memory, self.feed.engine.view(), "k5tq2a")
@@ -48,20 +48,20 @@ class Bridge:
         self._done = len(self.feed.told)
         self.hub.committed(SHARD, self.feed.engine.view(), done, set(touched))
 
-    def reader(self, memory: Memory) -> Reader:
+    def reader(self, memory: RecentChanges) -> Reader:
         return Reader(self.hub, memory, self.work, 1_000, lambda sources: 0)
 
 
-def fold(answer: Counter[str], pieces: Iterable[Piece]) -> None:
+def fold(answer: Counter[str], pieces: Iterable[ChangeLines]) -> None:
     for piece in pieces:
         for line in piece.lines:
             for weight, _, values in json.loads(line)["changes"]:
                 answer[json.dumps(values)] += weight
 
 
-async def drained(reader: Reader) -> list[Piece]:
+async def drained(reader: Reader) -> list[ChangeLines]:
     """All there is now."""
-    pieces: list[Piece] = []
+    pieces: list[ChangeLines] = []
     while found := await reader.more():
         pieces += found
     return pieces
@@ -74,7 +74,7 @@ def test_whoever_begins_at_any_step_has_the_answer_at_every_later_one(bytes_max:
     async def told() -> None:
         bridge = Bridge(bytes_max)
         readers: list[tuple[Reader, Counter[str]]] = []
-        memory: Memory | None = None
+        memory: RecentChanges | None = None
         for turn in range(12):
             for first in range(2 + turn % 3):  # several steps a commit
                 bridge.feed.put(*ticks([10 * turn + 3 * first, 10 * turn + 3 * first + 1]))
@@ -141,7 +141,7 @@ def test_ends() -> None:
         assert (reading.end.error is None) == (reason in ("stopping", "unregistered"))
         assert bridge.hub.memory("q0") is None
 
-        async def told(bridge: Bridge = bridge, memory: Memory = memory) -> None:
+        async def told(bridge: Bridge = bridge, memory: RecentChanges = memory) -> None:
             reader = bridge.reader(memory)
             assert memory.since is not None
             reader.cursor = replace(

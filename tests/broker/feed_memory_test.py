@@ -27,7 +27,7 @@ from broker.feeds.lines import (
     row_texts,
     snapshot_line,
 )
-from broker.feeds.memory import Memory, Ring, Told
+from broker.feeds.memory import RecentChanges, Ring, Told
 from engine.changes.transition import NEVER
 from engine.model.approximation import Approximation
 from engine.model.changes import Changes, Occasion
@@ -55,8 +55,8 @@ def changes(counts: dict[str, int], first: int = 0, now_ms: int = 5, occasion: O
     )
 
 
-def followed(*names: str, since: int = 0) -> dict[str, Memory]:
-    return {name: Memory(name, 3, since, [Birth(name, 3, 1, LIFE)]) for name in names}
+def followed(*names: str, since: int = 0) -> dict[str, RecentChanges]:
+    return {name: RecentChanges(name, 3, since, [Birth(name, 3, 1, LIFE)]) for name in names}
 
 
 def numbers(lines: Sequence[bytes]) -> list[int]:
@@ -108,7 +108,7 @@ def test_lines_have_the_tags_of_their_query() -> None:
 
 def test_whole_answers_and_queries_that_nobody_follows_are_passed_over() -> None:
     one, two, *_ = IDS
-    memories = followed(one) | {two: Memory(two, 3)}  # the second is not followed yet
+    memories = followed(one) | {two: RecentChanges(two, 3)}  # the second is not followed yet
     for occasion in ("snapshot", "end"):
         assert not Told(Position(1, 7), [changes({one: 2}, occasion=occasion)], memories, 0.0).entries
     assert not Told(Position(1, 7), [changes({one: 0, two: 2, IDS[2]: 1})], memories, 0.0).entries

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from broker import lives
-from broker.lives import End
+from broker.lives import LifeEnd
 from broker.worker.placement import shard_of
 from tests.broker.conftest import stream_sql
 from tests.broker.running import SHARDS, Broker
@@ -155,7 +155,7 @@ def test_a_loop_of_kills_by_memory_brings_the_worker_up_held_until_it_is_told_to
     wait_until(lambda: one.rows(handle) == [[99]])
     one.kill()
     for _ in range(lives.REPEATED):
-        lives.note(one.data_dir, End(time.time(), "memory", GIB))
+        lives.note(one.data_dir, LifeEnd(time.time(), "memory", GIB))
     one.launch()
     wait_until(lambda: "shard_held" in held(one), 60.0, "it comes up held")
     (reason,) = [each for each in one.readiness()[1]["reasons"] if each["code"] == "shard_held"]

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from broker.worker.curves import Curves
-from broker.worker.entities import Reading
+from broker.worker.entities import EntityReading
 from broker.worker.entries import QueryEntry
-from broker.worker.history import ATTRIBUTES_MAX, ENTITIES_MAX, EVERY_MS, HOUR_MS, History
+from broker.worker.history import ATTRIBUTES_MAX, ENTITIES_MAX, EVERY_MS, HOUR_MS, MeasuredHistory
 from broker.worker.query_table import QueryTable
-from engine.model.attributes import Attribute, Bounds
-from engine.queries.entities import Measured, Part, Report
+from engine.model.attributes import Attribute, NumberRange
+from engine.queries.entities import EntityPart, MeasuredUsage, Report
 from tureen.errors import UnknownEntity, UnknownSource
 
 BEGIN_MS = 1_700_000_000_000
@@ -50,19 +50,21 @@ def test_curves_are_the_values_noted_at_the_last_ticks(
         assert curves.told(middle * 10)["at_ms"] == [10 * at for at in kept if at > middle]
 
 
-def reading(at_s: float, parts: Sequence[Part]) -> Reading:
+def reading(at_s: float, parts: Sequence[EntityPart]) -> EntityReading:
     report = Report("1-1", tuple(parts), 0, 0, {}, {}, {}, {})
-    return Reading(at_s, {0: report}, {0: 0.0}, {}, {})
+    return EntityReading(at_s, {0: report}, {0: 0.0}, {}, {})
 
 
-def part(name: str, rows_in: int, size: int, attributes: int = 0) -> Part:
-    settable = [Attribute(f"a{number}_ms", number, "", bounds=Bounds(0, 9)) for number in range(attributes)]
+def part(name: str, rows_in: int, size: int, attributes: int = 0) -> EntityPart:
+    settable = [
+        Attribute(f"a{number}_ms", number, "", bounds=NumberRange(0, 9)) for number in range(attributes)
+    ]
     more = (Attribute("word", "x", "", choices=("x",)), Attribute("read_only", 1, ""))
-    return Part(f"operator/{name}", (*settable, *more), Measured(1e9 * rows_in, rows_in), size, 1)
+    return EntityPart(f"operator/{name}", (*settable, *more), MeasuredUsage(1e9 * rows_in, rows_in), size, 1)
 
 
 def test_entities_have_rates_and_what_can_be_set_and_go_with_their_history() -> None:
-    history = History()
+    history = MeasuredHistory()
     history.note_entities(BEGIN_MS, reading(100.0, [part("a", 10, 64, attributes=ATTRIBUTES_MAX + 3)]))
     history.note_entities(BEGIN_MS + 10_000, reading(110.0, [part("a", 30, 96, attributes=2)]))
     told = history.of_entity("0/operator/a", None)
@@ -81,7 +83,7 @@ def test_entities_have_rates_and_what_can_be_set_and_go_with_their_history() -> 
 
 
 def test_history_takes_no_more_memory_than_is_said() -> None:
-    history = History()
+    history = MeasuredHistory()
     parts = [part(f"{n:05}", 1, 1, attributes=ATTRIBUTES_MAX) for n in range(ENTITIES_MAX + 7)]
     history.note_entities(BEGIN_MS, reading(100.0, parts))
     with pytest.raises(UnknownEntity) as left_out:
@@ -94,7 +96,7 @@ def test_history_takes_no_more_memory_than_is_said() -> None:
 
 
 def test_a_pause_is_a_gap_and_what_is_older_than_an_hour_is_forgotten() -> None:
-    history = History()
+    history = MeasuredHistory()
     history.note_broker(BEGIN_MS, {"n": (1.0, "rows")})
     history.note_broker(BEGIN_MS + 3 * EVERY_MS, {"n": (4.0, "rows")})
     assert history.of_broker(None)["series"]["n"]["values"] == [1.0, None, None, 4.0]

@@ -14,7 +14,7 @@ from numba.extending import overload
 
 from broker import lives
 from broker.liveness import LOOP, Liveness, Pulse, Silent
-from broker.lives import End
+from broker.lives import LifeEnd
 from broker.supervisor import cause
 from broker.worker.compiling import COMPILATIONS
 from broker.worker.control_signs import ControlSigns
@@ -140,11 +140,11 @@ def test_a_loop_is_the_same_end_several_times_of_late(tmp_path: Path) -> None:
     now_s = 1_000_000.0
     assert lives.read(tmp_path) == []
     for at_s in (now_s - 2_000, now_s - 20, now_s - 10):
-        lives.note(tmp_path, End(at_s, "shard-2"))
-        lives.note(tmp_path, End(at_s, "memory", 100))
+        lives.note(tmp_path, LifeEnd(at_s, "shard-2"))
+        lives.note(tmp_path, LifeEnd(at_s, "memory", 100))
     assert lives.repeated(lives.read(tmp_path), now_s, 100) == []
-    lives.note(tmp_path, End(now_s, "shard-2"))
-    lives.note(tmp_path, End(now_s, "memory", 100))
+    lives.note(tmp_path, LifeEnd(now_s, "shard-2"))
+    lives.note(tmp_path, LifeEnd(now_s, "memory", 100))
     assert lives.repeated(lives.read(tmp_path), now_s, 100) == ["memory", "shard-2"]
     assert lives.repeated(lives.read(tmp_path), now_s, 200) == ["shard-2"]  # the budget is another
     lives.forget(tmp_path, ["shard-2"])

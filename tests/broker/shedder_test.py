@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from broker.worker.shedder import LOOK_S, Shedder
-from broker.worker.taken import Taken
+from broker.worker.taken import TakenRows
 from engine.engine import Engine
 from engine.model.batch import Batch
 from engine.model.shed import LEVEL_MAX, Shed
@@ -20,12 +20,12 @@ ROW_BYTES = 100
 ROWS = 100
 
 
-def taken(count: int, shed: Shed | None = None) -> Taken:
+def taken(count: int, shed: Shed | None = None) -> TakenRows:
     """A step of so many records."""
     schema = subject_of().engine.view().stream(S).stored_schema
     body = Records(S, Batch.empty(schema), {0: count}, shed=shed)
     unread = 0 if shed is None else shed.unread
-    return Taken(body, [None] * (count - unread), np.arange(0), [], count * ROW_BYTES, ())
+    return TakenRows(body, [None] * (count - unread), np.arange(0), [], count * ROW_BYTES, ())
 
 
 def overloaded(*texts: str) -> tuple[Shedder, Engine]:

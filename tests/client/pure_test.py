@@ -294,10 +294,10 @@ def test_a_tree_of_operators_has_a_line_each_with_its_branches() -> None:
 
 
 def test_ends_of_many_queries_are_counted_rather_than_listed(capsys) -> None:
-    from tureen.answers import Ended
+    from tureen.answers import EndedQueries
     from tureen.commands import unregister
 
-    unregister._show(Ended(tuple(f"q{place}" for place in range(1_002)), (), ()), as_json=False)
+    unregister._show(EndedQueries(tuple(f"q{place}" for place in range(1_002)), (), ()), as_json=False)
     lines = capsys.readouterr().err.splitlines()
     assert (lines[0], len(lines)) == ("query q0 is gone", unregister.LISTED_MAX + 1)
     assert lines[-1] == "and 982 others; 1,002 queries are gone"

@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 
 import tureen
 from engine.model.step import Registration
-from spark_jobs.scale_out.registry import Entry, as_record
+from spark_jobs.scale_out.registry import RegistryEntry, as_record
 from tests.client.conftest import Broker
 from tests.client.results_test import Writer
 from tureen.changes import ChangesEvent, EndEvent, Event, SnapshotEvent
@@ -44,7 +44,7 @@ class Service(Writer):
     def tell(self, handle: str, sql: str, **facts: Any) -> str:
         """A registration and its status, by the scale-out's own writer of them; the query id."""
         name = query_id(handle)
-        key, value = as_record(name, Entry(Registration(name, sql), **facts), "1-1048576", {})
+        key, value = as_record(name, RegistryEntry(Registration(name, sql), **facts), "1-1048576", {})
         self.producer.begin_transaction()
         self.producer.produce(self.queries, json.dumps({"sql": sql}), name, partition=0)
         self.producer.produce(self.status, value, key, partition=0)

@@ -11,10 +11,10 @@ from hypothesis import given
 
 from engine.changes.transition import FOREVER
 from engine.dataflow.arrangements.early_rows import EarlyRows
-from engine.dataflow.arrangements.exit_rows import Block, ExitRows
+from engine.dataflow.arrangements.exit_rows import ExitRows, RowBlock
 from engine.dataflow.arrangements.partitioned_rows import PartitionedRows
 from engine.dataflow.arrangements.scanned_rows import ScannedRows
-from engine.dataflow.policy import Edge, Policy
+from engine.dataflow.policy import KeptEdge, Policy
 from engine.model.batch import Int32Array
 from tests.capacities import small
 from tests.changes.ways import seeds
@@ -26,12 +26,12 @@ MAKERS = {
     "partitions": lambda: PartitionedRows(WORDS, SPAN, 5, small()),
     "partitions of an instant": lambda: PartitionedRows(WORDS, SPAN, SPAN, small()),
     "scanned": lambda: ScannedRows(WORDS),
-    "early": lambda: EarlyRows(WORDS, Edge(Policy("upa"), SPAN, in_order=False, is_early=True), small()),
+    "early": lambda: EarlyRows(WORDS, KeptEdge(Policy("upa"), SPAN, in_order=False, is_early=True), small()),
     "early, indexed": lambda: EarlyRows(
-        WORDS, Edge(Policy("upa", "indexed", 3), SPAN, in_order=False, is_early=True), small()
+        WORDS, KeptEdge(Policy("upa", "indexed", 3), SPAN, in_order=False, is_early=True), small()
     ),
     "early, scanned": lambda: EarlyRows(
-        WORDS, Edge(Policy("direct"), SPAN, in_order=False, is_early=True), small()
+        WORDS, KeptEdge(Policy("direct"), SPAN, in_order=False, is_early=True), small()
     ),
 }
 
@@ -50,10 +50,10 @@ class Plain:
         return Plain(self.id, self.valid_from, self.valid_to, owners)
 
 
-def block_of(rows: list[Plain]) -> Block:
+def block_of(rows: list[Plain]) -> RowBlock:
     counts = [len(row.owners) for row in rows]
     one_each = all(count == 1 for count in counts)
-    return Block(
+    return RowBlock(
         np.array([row.id for row in rows], np.int64).reshape(len(rows), WORDS),
         np.array([row.valid_from for row in rows], np.int64),
         np.array([row.valid_to for row in rows], np.int64),
@@ -62,7 +62,7 @@ def block_of(rows: list[Plain]) -> Block:
     )
 
 
-def rows_of(*blocks: Block) -> list[tuple[object, ...]]:
+def rows_of(*blocks: RowBlock) -> list[tuple[object, ...]]:
     found: list[tuple[object, ...]] = []
     for block in blocks:
         starts, owners = block.spread()
@@ -83,7 +83,7 @@ class Course:
     def __init__(self, made: ExitRows, rng: random.Random) -> None:
         self.made, self.rng, self.now, self.next = made, rng, 100, 0
         self.rows: list[Plain] = []
-        self.seen: list[tuple[list[Block], list[tuple[object, ...]]]] = []
+        self.seen: list[tuple[list[RowBlock], list[tuple[object, ...]]]] = []
 
     def insert(self) -> None:
         rng, rows = self.rng, list[Plain]()

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from engine.dataflow.operators.foretold_sets import ForetoldExceptNode, ForetoldIntersectNode
 from engine.dataflow.operators.set_operations import UnionNode
 from engine.dataflow.operators.set_rows import LeftRows
-from engine.dataflow.policy import Edge, Policy
+from engine.dataflow.policy import KeptEdge, Policy
 from engine.kernels import set_copies as kernels
 from engine.model.maintenance import Structure
 from tests.changes.given import Given
@@ -23,14 +23,14 @@ SPAN = 12
 STRUCTURES: tuple[Structure, ...] = ("partitioned", "indexed")
 
 
-def edge_of(data: Any, node: ForetoldGivenNode) -> Edge:
+def edge_of(data: Any, node: ForetoldGivenNode) -> KeptEdge:
     """An edge as it is, or one that promises less."""
     begins, exits = node.whole.temporal.valid_from, node.exits
     order = np.argsort(np.maximum(begins, 0), kind="stable")
     in_order = bool((exits[order][1:] >= exits[order][:-1]).all())
     is_early = bool((exits > node.whole.temporal.valid_to).any()) or data.draw(st.booleans())
     policy = Policy("upa", data.draw(st.sampled_from(STRUCTURES)), data.draw(st.none() | st.integers(1, 5)))
-    return Edge(policy, SPAN, in_order and data.draw(st.booleans()), is_early)
+    return KeptEdge(policy, SPAN, in_order and data.draw(st.booleans()), is_early)
 
 
 def expected_of(twin: Twin, form: int, on: tuple[tuple[int, int], ...]) -> Any:

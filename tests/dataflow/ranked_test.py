@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from engine.changes.temporal_relation import TemporalRelation
 from engine.dataflow.arrangements import ordered_runs, sort_words, string_labels
-from engine.dataflow.operators.ranked import Ranked, RankedNode
+from engine.dataflow.operators.ranked import RankedNode, RankedSpec
 from engine.dataflow.turn import Turn
 from engine.language.query import Limit, RowNumber, Sort, SortKey
 from engine.model.types import BIGINT, DOUBLE, STRING
@@ -28,7 +28,7 @@ TYPES = (BIGINT, STRING, DOUBLE, PRICE)
 COLUMNS = 3
 
 
-def expected(stage: Ranked, rows: TemporalRelation, instant: int) -> list[Any]:
+def expected(stage: RankedSpec, rows: TemporalRelation, instant: int) -> list[Any]:
     relation = rows.relation.take(rows.at(instant))
     if stage.numbered:
         relation, _ = row_number(RowNumber(stage.keys, stage.order, stage.most), relation)
@@ -48,13 +48,13 @@ def order_of(data: Any, least: int) -> tuple[SortKey, ...]:
     )
 
 
-def stage_of(data: Any, *, numbered: bool, order: tuple[SortKey, ...]) -> Ranked:
+def stage_of(data: Any, *, numbered: bool, order: tuple[SortKey, ...]) -> RankedSpec:
     count = data.draw(st.none() | st.integers(1, 4))
     if not numbered:
         offset = data.draw(st.integers(0, 3))
-        return Ranked((), order, offset, None if count is None else offset + count, False, None)
+        return RankedSpec((), order, offset, None if count is None else offset + count, False, None)
     keys = data.draw(st.lists(st.sampled_from((0, 1, 2)), max_size=2, unique=True))
-    return Ranked(tuple(column(place, TYPES[place]) for place in keys), order, 0, count, True, None)
+    return RankedSpec(tuple(column(place, TYPES[place]) for place in keys), order, 0, count, True, None)
 
 
 @pytest.mark.parametrize("numbered", [False, True])
@@ -92,7 +92,7 @@ def test_rows_that_the_order_tells_apart(data: Any) -> None:
     check(RankedNode(node, stage), node, stage, below, data)
 
 
-def check(ranked: RankedNode, node: GivenNode, stage: Ranked, below: Given, data: Any) -> None:
+def check(ranked: RankedNode, node: GivenNode, stage: RankedSpec, below: Given, data: Any) -> None:
     first = max(0, below.interval.since)
     cuts = sorted(data.draw(st.sets(st.integers(first, below.interval.until), max_size=4)))
     wanted: set[int] = set()

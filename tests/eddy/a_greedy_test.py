@@ -23,8 +23,8 @@ from engine.eddy.a_greedy import (
 )
 from engine.eddy.choices import POLICIES
 from engine.eddy.fusing import FUSING
-from engine.eddy.policies import Policy, Visit
-from engine.eddy.profiling import Sample
+from engine.eddy.policies import RoutingPolicy, Visit
+from engine.eddy.profiling import FlightSample
 from tests.eddy.matched import Matched, rows
 from tests.eddy.policies_test import Stop
 from tests.engine.query_stem_test import CREATE, predicate, table
@@ -192,7 +192,7 @@ def test_a_profile_is_what_each_module_alone_would_say(mode, monkeypatch):
 def test_profiles_change_no_answer(seed, monkeypatch):
     """Predicates of all sorts, more than a block of them; all rows that are picked are profiled."""
     monkeypatch.setattr(AGreedy, "picks", picks_thirds)
-    monkeypatch.setattr(Sample, "dropped", lambda self, _: np.arange(len(self.at)))
+    monkeypatch.setattr(FlightSample, "dropped", lambda self, _: np.arange(len(self.at)))
     rng = random.Random(seed)
     texts = [predicate(rng) for _ in range(520 if seed else 40)]
     fixed, profiled = Matched(texts, CREATE), Matched(texts, CREATE)
@@ -289,7 +289,7 @@ def test_the_dear_one_of_two_alike_comes_last():
 
 
 def test_it_can_be_set():
-    held: Policy = POLICIES["a-greedy"]()
+    held: RoutingPolicy = POLICIES["a-greedy"]()
     assert held.name == "a-greedy"
 
 

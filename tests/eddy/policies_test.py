@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from engine.eddy.choices import POLICIES
-from engine.eddy.policies import FixedOrder, Policy, Random, Tickets, Visit
+from engine.eddy.policies import FixedOrder, Random, RoutingPolicy, Tickets, Visit
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Stream:
     """Rows of 1,000 a batch through modules that let through a share each, independently; cost a row each."""
 
     def __init__(
-        self, policy: Policy, passes: dict[str, float], queries: dict[str, int] | None = None
+        self, policy: RoutingPolicy, passes: dict[str, float], queries: dict[str, int] | None = None
     ) -> None:
         self.policy = policy
         self.passes = passes

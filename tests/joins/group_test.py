@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from engine.joins.bounds import Reach
 from engine.joins.group import JoinGroup
 from engine.joins.key_index import KeyIndexes
-from engine.joins.shape import Edge, Shape
+from engine.joins.shape import JoinEdge, Shape
 from engine.joins.view import JoinView
 from engine.model.source import SourceName
 from engine.windows.clauses import NOW, UNBOUNDED, Instant, RowWindow, TimeWindow
@@ -52,7 +52,7 @@ def shapes(draw: st.DrawFn, inputs_max: int = 4) -> Shape:
         for left in sorted(draw(st.sets(st.integers(0, right - 1), min_size=1, max_size=2))):
             names = draw(keys)
             columns = tuple(KEYS[name] for name in names)
-            edges.append(Edge(left, right, columns, columns))
+            edges.append(JoinEdge(left, right, columns, columns))
     return Shape(inputs, tuple(edges))
 
 
@@ -169,8 +169,8 @@ class InThisOrder:
 def test_every_order_of_probes_gives_the_same(star):
     rng = np.random.default_rng(5)
     k, s = (KEYS["k"],), (KEYS["s"],)
-    edges = [Edge(0, 1, k, k), Edge(0 if star else 1, 2, s, s), Edge(0 if star else 2, 3, k, k)]
-    shape = Shape(tuple(map(SourceName, "abca")), (*edges[:2], Edge(1, 2, k, k), edges[2]))
+    edges = [JoinEdge(0, 1, k, k), JoinEdge(0 if star else 1, 2, s, s), JoinEdge(0 if star else 2, 3, k, k)]
+    shape = Shape(tuple(map(SourceName, "abca")), (*edges[:2], JoinEdge(1, 2, k, k), edges[2]))
     script = [
         {
             name: sorted(
@@ -207,7 +207,7 @@ def fill(group: JoinGroup, sources: Sources, cuts: Sequence[int]) -> None:
         group.advance(*sources.now(), stop - 1)
 
 
-TWO = Shape((SourceName("a"), SourceName("b")), (Edge(0, 1, (KEYS["k"],), (KEYS["k"],)),))
+TWO = Shape((SourceName("a"), SourceName("b")), (JoinEdge(0, 1, (KEYS["k"],), (KEYS["k"],)),))
 
 
 @pytest.mark.parametrize("window", [range_window(10), RowWindow(11)])

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from engine.joins.bounds import Reach
-from engine.joins.shape import Edge, Shape
+from engine.joins.shape import JoinEdge, Shape
 from engine.language.expressions import Column
 from engine.model.batch import Batch
 from engine.model.source import Field, Schema, SourceName
@@ -70,7 +70,7 @@ def value(row: Row, key: Column) -> object:
     return row[1 + key.index]
 
 
-def partners(edge: Edge, one: Row, other: Row) -> bool:
+def partners(edge: JoinEdge, one: Row, other: Row) -> bool:
     """Whether two rows satisfy an edge."""
     return all(
         equal(value(one, left), value(other, right))

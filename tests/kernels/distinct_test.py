@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.kernels import distinct
-from engine.kernels.distinct import FOREVER, GIVEN, LATEST, NONE, TOLD, UNLISTED, WORDS, Given
+from engine.kernels.distinct import FOREVER, GIVEN, LATEST, NONE, TOLD, UNLISTED, WORDS, EmittedRows
 from tests.changes.ways import seeds
 
 CELLS = 4
@@ -40,7 +40,7 @@ def test_a_value_is_given_while_one_of_its_rows_is_there(seed: int, foretold: bo
         begins = np.array([begin for begin, _, _ in came], np.int64)
         ends = np.array([end for _, end, _ in came], np.int64)
         room = 3 * len(came) + len(listed) + 1
-        given = Given(np.empty(room, np.int32), np.empty(room, np.int64), np.empty(room, np.int64))
+        given = EmittedRows(np.empty(room, np.int32), np.empty(room, np.int64), np.empty(room, np.int64))
         new = np.empty(len(came), np.int32)
         leaving = listed[state[listed, GIVEN] <= until]
         n_new, count = distinct.arrive(
@@ -77,7 +77,7 @@ def test_a_value_is_given_while_one_of_its_rows_is_there(seed: int, foretold: bo
 def test_rows_that_were_there_before_all_instants_arrive() -> None:
     state = np.full((1, WORDS), NONE)
     state[:, TOLD] = UNLISTED
-    given = Given(np.empty(4, np.int32), np.empty(4, np.int64), np.empty(4, np.int64))
+    given = EmittedRows(np.empty(4, np.int32), np.empty(4, np.int64), np.empty(4, np.int64))
     cells, never = np.zeros(2, np.int32), np.full(2, NONE)
     for foretold in (True, False):
         state[:, TOLD] = UNLISTED

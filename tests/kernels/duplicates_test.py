@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.kernels import duplicates
-from engine.kernels.distinct import Given
+from engine.kernels.distinct import EmittedRows
 from engine.kernels.duplicates import FOREVER, NEVER, NOBODY, Entries
 from tests.changes.ways import seeds
 
@@ -41,7 +41,7 @@ def test_one_row_stands_for_a_value_while_there_is_one(seed: int, foretold: bool
         events += [(end, 0, entry) for entry, (_, _, end) in enumerate(lives) if since < end <= until]
         events.sort()  # those that enter an instant first
         room = len(events)
-        made = Given(np.empty(room, np.int32), np.empty(room, np.int64), np.empty(room, np.int64))
+        made = EmittedRows(np.empty(room, np.int32), np.empty(room, np.int64), np.empty(room, np.int64))
         count, _ = duplicates.take(
             np.array([entry for _, _, entry in events], np.int32),
             np.array([at for at, _, _ in events], np.int64),

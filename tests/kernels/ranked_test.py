@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.kernels import ranked
-from engine.kernels.ranked import FOREVER, Bounds, Entering, RankVersions, Runs
+from engine.kernels.ranked import FOREVER, RankBounds, RankEvents, RankVersions, Runs
 
 RUNS = 3
 ALL = 1 << 62
@@ -35,7 +35,9 @@ def state_of(words: np.ndarray, room: int, entries: int) -> Runs:
     )
 
 
-def told_at(rows: dict[int, list[int]], words: np.ndarray, bounds: Bounds) -> Counter[tuple[int, int, int]]:
+def told_at(
+    rows: dict[int, list[int]], words: np.ndarray, bounds: RankBounds
+) -> Counter[tuple[int, int, int]]:
     """(slot, run, number) of all that is to be told."""
     found = Counter[tuple[int, int, int]]()
     for run, slots in rows.items():
@@ -58,7 +60,7 @@ def test_what_is_told_at_every_instant(
 ) -> None:
     rng = np.random.default_rng(seed)
     offset = 0 if numbered else min(offset, most - 1)
-    bounds = Bounds(offset, most, most if most == ALL else most + spare, numbered)
+    bounds = RankBounds(offset, most, most if most == ALL else most + spare, numbered)
     words = np.stack([rng.integers(0, 4, rows), rng.permutation(rows)], axis=1).astype(np.int64)
     owners = [np.flatnonzero(rng.random(RUNS) < 0.6) for _ in range(rows)]
     starts = np.cumsum([0, *map(len, owners)]).astype(np.int64)
@@ -95,7 +97,7 @@ def test_what_is_told_at_every_instant(
             which.append(slot)
             signs.append(sign)
             expected[now] = told_at(there, words, bounds)
-        entering = Entering(
+        entering = RankEvents(
             np.array(at, np.int64), np.array(which, np.int64), np.array(signs, np.int8), starts, runs, slots
         )
         room, progress = 4 * (rows + 2), np.zeros(3, np.int64)

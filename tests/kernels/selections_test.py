@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from engine.kernels import selections
-from engine.kernels.selections import Cells, Constants, Promise, Sharers, VisitedRows
+from engine.kernels.selections import Constants, EntryCells, Promise, Sharers, VisitedRows
 
 MEMBERS, WORDS = 70, 2
 
@@ -85,7 +85,7 @@ def test_hits_are_those_of_accepting_predicates_whose_members_look_for_the_row(s
 def test_promise_and_estimates_of_constants_are_sums_over_members_that_look_for_the_cell(seed: int) -> None:
     rng = np.random.default_rng(seed)
     n, places, zones, keys = 12, 6, 3, 9
-    cells = Cells(
+    cells = EntryCells(
         rng.integers(0, places, n).astype(np.int32),
         rng.integers(0, zones, n).astype(np.int32),
         some_wanted(rng, n),

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from engine.kernels import descents, sketches, top_values, value_hashes
 from engine.kernels.descents import STACK, CandidateRoom, DescentRoom, Forest
-from engine.kernels.sketches import LIKENESS, ROWS_MAX, Tally
+from engine.kernels.sketches import LIKENESS, ROWS_MAX, ZoneTally
 from engine.kernels.top_values import TOP, Top, TopRoom, Values
 from tests.summaries import plain
 
@@ -68,7 +68,7 @@ def test_a_zone_ends_at_the_row_where_its_confidence_falls(
     bucket[[value is None for value in values]] = BUCKETS
     size = depth * WIDTH
     counters, rows = np.zeros((BUCKETS, size), np.int32), np.zeros(BUCKETS + 1, np.int32)
-    tally = Tally(
+    tally = ZoneTally(
         np.zeros(depth, np.int64),
         np.array([0.0, -1.0, 0.0, 0.0, 1.0]),
         np.zeros((BUCKETS, size), np.int32),
@@ -158,7 +158,7 @@ def test_lists_have_the_largest_estimates_of_what_competed(
 ) -> None:
     hashes, places, bucket = places_of(values, depth)
     counters, rows = np.zeros((BUCKETS, depth * WIDTH), np.int32), np.zeros(BUCKETS + 1, np.int32)
-    tally = Tally(
+    tally = ZoneTally(
         np.zeros(depth, np.int64),
         np.array([0.0, -1.0, 0.0, 0.0, 1.0]),
         np.zeros_like(counters),

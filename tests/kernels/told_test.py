@@ -7,12 +7,12 @@ import numpy as np
 
 from engine.changes.source_interval import halved
 from engine.kernels import told
-from engine.kernels.told import Events, Lists
+from engine.kernels.told import Events, ItemLists
 
 
-def lists_of(lists: list[list[int]]) -> Lists:
+def lists_of(lists: list[list[int]]) -> ItemLists:
     starts = np.cumsum([0, *map(len, lists)])
-    return Lists(starts, np.array([item for each in lists for item in each], np.int32))
+    return ItemLists(starts, np.array([item for each in lists for item in each], np.int32))
 
 
 def nothing(n: int) -> Events:
@@ -36,7 +36,7 @@ def test_pairs_of_columns_that_are_wanted() -> None:
         wanted = [rng.choice([0, 0, 1, 3]) for _ in range(rng.randint(0, 5))]
         owners = [rng.sample(range(7), rng.randint(0, 7)) for _ in range(rng.randint(0, 9))]
         of_rows = lists_of(owners)
-        kept = Lists(np.empty_like(of_rows.starts), np.empty_like(of_rows.items))
+        kept = ItemLists(np.empty_like(of_rows.starts), np.empty_like(of_rows.items))
         count = told.of_columns(of_rows, np.array(wanted, np.int32), kept)
         expected = lists_of([[each for each in row if each < len(wanted) and wanted[each]] for row in owners])
         assert kept.starts.tolist() == expected.starts.tolist()

@@ -10,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.operators import partners
-from engine.operators.partners import Bound, Bounded, Given, PartnerKeys, ranges
+from engine.operators.partners import Bound, BoundedValues, KnownPairs, PartnerKeys, ranges
 
 few = st.integers(-1, 2)
 values = st.integers(0, 6)
 
 
 @st.composite
-def bounded(draw: st.DrawFn, n: int, m: int) -> Bounded:
+def bounded(draw: st.DrawFn, n: int, m: int) -> BoundedValues:
     of_right = draw(st.booleans())
     held, others = (m, n) if of_right else (n, m)
 
@@ -33,10 +33,10 @@ def bounded(draw: st.DrawFn, n: int, m: int) -> Bounded:
         Bound(numbers(others), masks(others), lower, draw(st.booleans()))
         for lower in draw(st.sampled_from([[True], [False], [True, False]]))
     ]
-    return Bounded(of_right, numbers(held), masks(held), tuple(bounds))
+    return BoundedValues(of_right, numbers(held), masks(held), tuple(bounds))
 
 
-def within(given_bounds: Bounded, left: int, right: int) -> bool:
+def within(given_bounds: BoundedValues, left: int, right: int) -> bool:
     held, other = (right, left) if given_bounds.of_right else (left, right)
     value = given_bounds.values[held]
     return bool(given_bounds.usable[held]) and all(
@@ -75,10 +75,12 @@ def test_pieces_are_all_pairs_once(way):
     codes = PartnerKeys(np.zeros(n, np.int64), np.zeros(m, np.int64), 1)
     everything = np.ones(n, bool)
     bound = Bound(np.zeros(m, np.int64), np.ones(m, bool), lower=True, strict=False)
-    limits = Bounded(False, np.arange(n)[::-1].copy(), everything, (bound,)) if way == "by right" else None
+    limits = (
+        BoundedValues(False, np.arange(n)[::-1].copy(), everything, (bound,)) if way == "by right" else None
+    )
     found = ranges(codes, limits)
     left, right = found.pairs()
-    source = Given(left, right, n) if way == "given" else found
+    source = KnownPairs(left, right, n) if way == "given" else found
     pieces = list(source.pieces())
     assert len(pieces) == -(-n * m // partners.PIECE) > 3
     assert max(len(one) for one, _ in pieces) == partners.PIECE

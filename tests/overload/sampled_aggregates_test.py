@@ -9,7 +9,7 @@ import pytest
 
 from engine.overload.sampled_aggregates import (
     NORMAL_95,
-    Estimate,
+    AggregateEstimate,
     SampleSums,
     estimated_average,
     estimated_count,
@@ -50,16 +50,16 @@ def test_interval_of_a_count_is_that_of_the_formula() -> None:
 
 def test_whole_population_is_exact() -> None:
     whole = SampleSums(3, 6.0, 14.0)
-    assert estimated_count(whole, 1.0) == Estimate(3.0, 0.0)
-    assert estimated_sum(whole, 1.0) == Estimate(6.0, 0.0)
-    assert estimated_average(whole, 1.0) == Estimate(2.0, 0.0)
+    assert estimated_count(whole, 1.0) == AggregateEstimate(3.0, 0.0)
+    assert estimated_sum(whole, 1.0) == AggregateEstimate(6.0, 0.0)
+    assert estimated_average(whole, 1.0) == AggregateEstimate(2.0, 0.0)
 
 
 def test_sample_without_rows_or_with_sum_zero_claims_no_interval() -> None:
-    assert estimated_count(SampleSums(0), 0.5) == Estimate(0.0, None)
-    assert estimated_sum(SampleSums(0), 0.5) == Estimate(None, None)
-    assert estimated_average(SampleSums(0), 0.5) == Estimate(None, None)
-    assert estimated_sum(SampleSums(2, 0.0, 2.0), 0.5) == Estimate(0.0, None)
+    assert estimated_count(SampleSums(0), 0.5) == AggregateEstimate(0.0, None)
+    assert estimated_sum(SampleSums(0), 0.5) == AggregateEstimate(None, None)
+    assert estimated_average(SampleSums(0), 0.5) == AggregateEstimate(None, None)
+    assert estimated_sum(SampleSums(2, 0.0, 2.0), 0.5) == AggregateEstimate(0.0, None)
     assert not estimated_sum(SampleSums(2, 0.0, 2.0), 0.5).covers(0.0)
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from engine.engine import Engine
-from engine.model.attributes import Attribute, Bounds
+from engine.model.attributes import Attribute, NumberRange
 from engine.model.batch import Batch
 from engine.model.step import Position, Register, Registration, Step
 from engine.model.usage import PERIOD, Laps, Stopwatch, Usage
@@ -216,7 +216,7 @@ def test_type_and_unit_follow_from_value_and_name() -> None:
     assert Attribute("rows", 3, "").measured_in == "rows"
     assert Attribute("policy", "a", "").measured_in is None
     assert Attribute("on", True, "").type == "boolean"
-    bounded = Attribute("rate", 0.5, "", bounds=Bounds(0, 1, low_excluded=True))
+    bounded = Attribute("rate", 0.5, "", bounds=NumberRange(0, 1, low_excluded=True))
     assert [bounded.refusal(value) is None for value in (0, 0.1, 1, 1.1, True, "1")] == [
         False,
         True,
@@ -225,7 +225,7 @@ def test_type_and_unit_follow_from_value_and_name() -> None:
         False,
         False,
     ]
-    long = Attribute("window_ms", 3_600_000, "", bounds=Bounds(600_000, 3_600_000))
+    long = Attribute("window_ms", 3_600_000, "", bounds=NumberRange(600_000, 3_600_000))
     assert long.refusal(1) == "integer from 600,000 to 3,600,000"
     assert bounded.as_dict()["accepts"] == "above 0 to 1"
 

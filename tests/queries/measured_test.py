@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from engine.model.allotment import Allotment, ScanAllotment
 from engine.model.step import Allocate, Register, Registration
 from engine.overload.sampled_aggregates import (
-    Estimate,
+    AggregateEstimate,
     SampleSums,
     estimated_average,
     estimated_count,
@@ -51,7 +51,7 @@ def test_intervals_hold_and_nothing_is_biased() -> None:
             (tag,) = answer.approximation
             value = float(answer.table.column(0)[0].as_py())
             found.append(value)
-            held += Estimate(value, tag.expected.error).covers(float(truth))
+            held += AggregateEstimate(value, tag.expected.error).covers(float(truth))
         assert held >= 0.93 * RUNS, call
         assert abs(np.mean(found) - truth) <= 4 * np.std(found) / math.sqrt(RUNS), call
 
@@ -98,7 +98,7 @@ def test_what_the_text_samples_has_its_interval_and_says_what_is_of_the_sample()
             assert len(tag.unscaled) == (1 if call.startswith("AVG") else 2)
             # COUNT and SUM are those of the sample: what they make of all rows is they by its share.
             value = float(answer.table.column(0)[0].as_py()) / q
-            held += Estimate(value, tag.expected.error).covers(float(truth))
+            held += AggregateEstimate(value, tag.expected.error).covers(float(truth))
         assert held >= 0.9 * 200, call
 
 

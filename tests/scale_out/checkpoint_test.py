@@ -16,8 +16,8 @@ from engine.model.source import Derived, Field, Schema, SourceName, Stream
 from engine.model.step import CreateDerived, CreateSource, DropSource, Registration
 from engine.model.types import BOOLEAN, DATE, DOUBLE, INTEGER, STRING, TIMESTAMP, decimal
 from spark_jobs.errors import CheckpointMismatch, CheckpointUnreadable, PathNotWritable
-from spark_jobs.scale_out.journal import Done, Journal, Pending
-from spark_jobs.scale_out.micro_batch import LANES_MAX, ClockState, MicroBatch, Plan, Range, SourceStep
+from spark_jobs.scale_out.journal import Journal, LastDone, Pending
+from spark_jobs.scale_out.micro_batch import LANES_MAX, ClockState, MicroBatch, Plan, RecordRange, SourceStep
 from spark_jobs.scale_out.pieces import RawRecord, read_letters, read_piece, to_letters, to_piece
 
 TYPES = (BOOLEAN, INTEGER, DOUBLE, STRING, DATE, TIMESTAMP, decimal(9, 2))
@@ -74,7 +74,7 @@ def test_letters_come_back() -> None:
 
 
 def _batch(number: int) -> MicroBatch:
-    ranges = (Range(0, 1, 5), Range(1, 0, 0))
+    ranges = (RecordRange(0, 1, 5), RecordRange(1, 0, 0))
     step = SourceStep(STREAM.name, "topic", ranges, frozenset([1]), ClockState(), "nT0w", lost=number > 7)
     return MicroBatch(
         number,
@@ -96,7 +96,7 @@ def _batch(number: int) -> MicroBatch:
 
 def test_a_journal_gives_back_what_was_written_and_forgets_what_nobody_needs(tmp_path: Path) -> None:
     journal = Journal(str(tmp_path / "new"))
-    assert journal.done() == Done()
+    assert journal.done() == LastDone()
     assert journal.find("begun", 1) is None
     plan = Plan(
         1,
@@ -111,7 +111,7 @@ def test_a_journal_gives_back_what_was_written_and_forgets_what_nobody_needs(tmp
     for number in range(1, 9):
         journal.write("begun", _batch(number))
         journal.write("batches", _batch(number))
-        done = Done(number, 2, (waiting,), {"q": {"code": "changes_broken"}})
+        done = LastDone(number, 2, (waiting,), {"q": {"code": "changes_broken"}})
         journal.finish(done, plan=1, needed=4)
     again = Journal(str(tmp_path / "new"))
     assert again.done() == done

@@ -12,7 +12,7 @@ from engine.model.batch import Batch
 from engine.model.source import Schema, SourceName, Stream
 from engine.windows.source_clock import LATE, SourceClock
 from spark_jobs.scale_out.clock import judged, never_late_above, passage
-from spark_jobs.scale_out.micro_batch import ClockState, Range, SourceStep, Summary
+from spark_jobs.scale_out.micro_batch import ClockState, RecordRange, SourceStep, Summary
 
 PARTITIONS = 3
 EMPTY = Schema(())
@@ -61,7 +61,7 @@ def test_pieces_alone_are_told_what_the_broker_says_of_all_rows(drawn: object) -
         clock_ms = max(clock_ms, clock)
         before = state
         said = whole.records(_batch(rows), clock_ms, lagging)
-        ranges = tuple(Range(p, 0, 0) for p in range(PARTITIONS))
+        ranges = tuple(RecordRange(p, 0, 0) for p in range(PARTITIONS))
         step = SourceStep(stream.name, "s", ranges, lagging, before)
         limit_ms = clock_ms + stream.future_max_ms
         summaries = []
@@ -100,7 +100,7 @@ def test_pieces_alone_are_told_what_the_broker_says_of_all_rows(drawn: object) -
 
 def test_a_state_goes_through_json() -> None:
     stream = Stream(SourceName("s"), EMPTY, "s", "ts")
-    step = SourceStep(stream.name, "s", (Range(0, 0, 2),), frozenset(), ClockState())
+    step = SourceStep(stream.name, "s", (RecordRange(0, 0, 2),), frozenset(), ClockState())
     step = judged(stream, step, [Summary(0, 0, 2, 17)], 100)
     assert step.now_ms == 16
     assert SourceStep.from_dict(step.as_dict()) == replace(step)
@@ -109,7 +109,7 @@ def test_a_state_goes_through_json() -> None:
 
 def test_time_of_a_lost_stream_stands_still() -> None:
     stream = Stream(SourceName("s"), EMPTY, "s", "ts", idle_timeout_ms=10, idle_advances=True)
-    step = SourceStep(stream.name, "s", (Range(0, 0, 1),), frozenset(), ClockState())
+    step = SourceStep(stream.name, "s", (RecordRange(0, 0, 1),), frozenset(), ClockState())
     before = judged(stream, step, [Summary(0, 0, 1, 5)], 100).after
     quiet = SourceStep(stream.name, "s", (), frozenset(), before)
     assert judged(stream, quiet, (), 1_000).now_ms != before.now_ms

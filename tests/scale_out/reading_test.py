@@ -9,7 +9,7 @@ import pytest
 
 from engine.model.source import Schema, SourceName, Stream
 from spark_jobs.scale_out.clock import judged
-from spark_jobs.scale_out.micro_batch import Range, SourceStep, Summary
+from spark_jobs.scale_out.micro_batch import RecordRange, SourceStep, Summary
 from spark_jobs.scale_out.reading import Reading
 from topics.admin import Admin, TopicPolicy
 from topics.producer import BatchProducer
@@ -70,12 +70,12 @@ def test_records_are_shared_out_and_read_once(world: World) -> None:
     world.send("lost", 1)
     first, second, third = world.read(), world.read(), world.read()
     assert [one["kept"].ranges for one in (first, second, third)] == [
-        (Range(0, 0, 2),),
-        (Range(0, 2, 5),),
-        (Range(0, 5, 5),),
+        (RecordRange(0, 0, 2),),
+        (RecordRange(0, 2, 5),),
+        (RecordRange(0, 5, 5),),
     ]
     assert first["kept"].lagging == {0}
-    assert first["lost"].ranges == (Range(0, 0, 1),)
+    assert first["lost"].ranges == (RecordRange(0, 0, 1),)
     assert not world.reading.lost
 
 
@@ -85,7 +85,7 @@ def test_a_topic_that_goes_takes_its_stream_alone(world: World) -> None:
     world.admin.delete_topics([world.lost.topic])
     world.send("kept", 1)
     step = world.read()
-    assert step["kept"].ranges == (Range(0, 0, 1),)
+    assert step["kept"].ranges == (RecordRange(0, 0, 1),)
     assert (step["lost"].lost, step["lost"].ranges) == (True, ())
     assert step["lost"].after == before.after, "its NOW stands still"
     assert world.code() == "topic_missing"
@@ -94,7 +94,7 @@ def test_a_topic_that_goes_takes_its_stream_alone(world: World) -> None:
     assert world.read()["lost"].lost
     assert world.code() == "topic_recreated"
     world.reading.dropped(world.lost.name)
-    assert world.read()["lost"].ranges == (Range(0, 0, 4),), "created again it is read from the start"
+    assert world.read()["lost"].ranges == (RecordRange(0, 0, 4),), "created again it is read from the start"
     assert not world.reading.lost
 
 

@@ -11,7 +11,7 @@ import pytest
 from engine.model.step import Step
 from spark_jobs.errors import CheckpointMismatch, CheckpointUnreadable
 from spark_jobs.scale_out.shards import shard as at_work
-from spark_jobs.scale_out.shards.entries import Entry, decode_entries, encode_entries
+from spark_jobs.scale_out.shards.entries import StoredEntry, decode_entries, encode_entries
 from spark_jobs.scale_out.shards.layout import Layout
 from spark_jobs.scale_out.shards.state import open_shards
 from tests.scale_out.sharded import Round, Sharded, net_of
@@ -123,7 +123,7 @@ def test_another_layout_is_refused(tmp_path: Path) -> None:
 
 
 def test_files_of_another_version_are_refused() -> None:
-    entries = [Entry("rows", "s", 3, b"123"), Entry("rows", "t", 0, b"")]
+    entries = [StoredEntry("rows", "s", 3, b"123"), StoredEntry("rows", "t", 0, b"")]
     data = encode_entries({"digest": "d"}, entries)
     assert decode_entries(data, "f") == ({"v": 1, "digest": "d"}, entries)
     assert decode_entries(encode_entries({}, []), "f") == ({"v": 1}, [])

@@ -19,7 +19,14 @@ from spark_jobs.checkpoint import NAME, Checkpoint, Identity
 from spark_jobs.errors import CheckpointMismatch, PathNotWritable, RecordsLost, SparkError
 from spark_jobs.running import Stop
 from spark_jobs.settings import StreamSettings
-from spark_jobs.streaming import SHUFFLES, SHUFFLES_OF_SPARK, Done, StreamReport, kafka_source, run_stream
+from spark_jobs.streaming import (
+    SHUFFLES,
+    SHUFFLES_OF_SPARK,
+    BatchCounts,
+    StreamReport,
+    kafka_source,
+    run_stream,
+)
 from tests.kafka import Node, free_ports, wait_until
 from topics.admin import Admin
 from tureen.errors import KafkaUnavailable, TopicMissing
@@ -53,7 +60,7 @@ class Copy:
             producer.produce(self.topic, value.encode())
         producer.flush()
 
-    def batch(self, rows: DataFrame, number: int, checkpoint: Checkpoint) -> Done:
+    def batch(self, rows: DataFrame, number: int, checkpoint: Checkpoint) -> BatchCounts:
         self.shuffles = rows.sparkSession.conf.get(SHUFFLES)
         self.first(number)
         try:
@@ -62,7 +69,7 @@ class Copy:
             self.failed()
             raise
         self.batches[number] = found
-        return Done(len(found), {"seen": len(found)})
+        return BatchCounts(len(found), {"seen": len(found)})
 
     def run(
         self, *, once: bool = True, identity: Identity = JOB, accept_gap: bool = False, give_up: float = 60.0

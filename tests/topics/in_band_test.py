@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from broker.worker.promises import cut_at_promises
-from broker.worker.taken import Taken
+from broker.worker.taken import TakenRows
 from engine.model.batch import concatenate
 from engine.model.shed import Shed
 from engine.model.source import Field, Schema, SourceName, Stream
@@ -123,7 +123,7 @@ def test_cut_behind_heartbeats_everything_is_in_one_part_and_in_order(kinds: lis
         unreadable=len(bad),
         shed=Shed(7, spans),
     )
-    whole = Taken(
+    whole = TakenRows(
         body, list(messages), np.array(rows, np.int64), bad, sum(len(v or b"") for v in values), polled.ranges
     )
     parts = list(cut_at_promises(whole, polled, decoded.heartbeats))

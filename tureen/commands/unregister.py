@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from tureen import console
-from tureen.answers import Ended
+from tureen.answers import EndedQueries
 from tureen.errors import TureenError
 
 LISTED_MAX = 20
@@ -52,7 +52,7 @@ def unregister(
     _show(ended, as_json)
 
 
-def _show(ended: Ended, as_json: bool) -> None:
+def _show(ended: EndedQueries, as_json: bool) -> None:
     """What became of them. Raises the first error."""
     refused: TureenError | None = ended.unknown[0][1] if ended.unknown else None
     if refused is not None and len(ended.unknown) + len(ended.query_ids) + len(ended.pending) > 1:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from broker.worker.entities import Reading
+from broker.worker.entities import EntityReading
 from broker.worker.query_list.columns import ALL_ROWS, NO_SOURCE, Columns
 from engine.model.batch import Int64Array
 from engine.model.source import SourceName
@@ -62,7 +62,7 @@ def nothing(size: int) -> Figures:
 
 
 def figures(
-    columns: Columns, reading: Reading, views: Mapping[int, View], clock_ms: int, before: Figures
+    columns: Columns, reading: EntityReading, views: Mapping[int, View], clock_ms: int, before: Figures
 ) -> Figures:
     """Work out the figures of all rows. before: what rates are counted from; a rate is unknown where
     ``before`` lacks its count.
@@ -91,7 +91,7 @@ def _of_shard(
     columns: Columns,
     number: int,
     report: Report,
-    reading: Reading,
+    reading: EntityReading,
     view: View | None,
     clock_ms: int,
     rates: Mapping[tuple[int, str], float],

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from broker.worker.counts import QUERY_LIST_BYTES
-from broker.worker.entities import Reading
+from broker.worker.entities import EntityReading
 from broker.worker.node import Node
 from broker.worker.query_list.columns import Columns, shape_id
 from broker.worker.query_list.figures import figures, nothing
@@ -56,7 +56,7 @@ class Page:
 class QueryList:
     """Used on the event loop."""
 
-    def __init__(self, node: Node, read: Callable[[float], Awaitable[Reading]]) -> None:
+    def __init__(self, node: Node, read: Callable[[float], Awaitable[EntityReading]]) -> None:
         """read: a report of all shards that is at most so many seconds old."""
         self._node = node
         self._read = read
@@ -67,7 +67,7 @@ class QueryList:
         self._figures = nothing(0)
         self._as_of_ms: int | None = None
         self._shown: dict[int, ShownQueries] = {}
-        self._reading: asyncio.Task[Reading] | None = None
+        self._reading: asyncio.Task[EntityReading] | None = None
         self._next_s = 0.0
         self._idle: asyncio.TimerHandle | None = None
 
@@ -151,10 +151,12 @@ class QueryList:
         self._next_s = time.monotonic() + rest_s
         QUERY_LIST_BYTES.set(self.nbytes)
 
-    async def _take(self) -> Reading:
+    async def _take(self) -> EntityReading:
         return await self._read(EVERY_S)
 
-    def _update(self, names: Collection[str], views: Mapping[int, View], reading: Reading | None) -> float:
+    def _update(
+        self, names: Collection[str], views: Mapping[int, View], reading: EntityReading | None
+    ) -> float:
         """The computing time that it took, in seconds."""
         began_s = time.thread_time()
         shown = {number: view.standing for number, view in views.items()}

@@ -15,7 +15,7 @@ from engine.dataflow.arrangements.row_store import longer
 from engine.dataflow.buffers.buffer import Work
 from engine.dataflow.buffers.settings import StateSettings
 from engine.dataflow.delta import Delta
-from engine.dataflow.policy import Edge
+from engine.dataflow.policy import KeptEdge
 from engine.kernels import row_cells as kernels
 from engine.kernels.row_cells import RowCells
 from engine.kernels.set_copies import Moves
@@ -29,7 +29,7 @@ class CellRows:
     int64[room], by slot.
     """
 
-    def __init__(self, edge: Edge, id_words: int, settings: StateSettings | None = None) -> None:
+    def __init__(self, edge: KeptEdge, id_words: int, settings: StateSettings | None = None) -> None:
         self._settings = settings or StateSettings()
         capacities = self._settings.capacities
         room = capacities.first(ROOM_MIN)

@@ -28,7 +28,7 @@ MERGED = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Entering:
+class CellEvents:
     """Rows that enter and leave cells: at, rows, weights of each event, by instant; row r is in
     cells[starts[r]:starts[r + 1]].
     """
@@ -40,7 +40,7 @@ class Entering:
     cells: Int32Array
 
     @classmethod
-    def of(cls, delta: Delta, cells: Int32Array, interval: Interval) -> Entering:
+    def of(cls, delta: Delta, cells: Int32Array, interval: Interval) -> CellEvents:
         """cells: int32[pairs], of the pairs of a delta."""
         return cls(*events_of(delta, interval), delta.starts, cells)
 
@@ -79,7 +79,7 @@ class Versions:
         return found
 
 
-class Cells:
+class CellStates:
     """Keeps the cells of one operator. One writer. The first number of a state counts the cell's rows."""
 
     def __init__(self, types: Sequence[Type], width: int, capacities: Capacities = USUAL) -> None:
@@ -119,7 +119,7 @@ class Cells:
         """Rows enter. starts, cells: row r is in cells[starts[r]:starts[r + 1]]. values: int64[rows, S]."""
         kernels.enter(starts, cells, values, self._state)
 
-    def fold(self, entering: Entering, values: Int64Array) -> Versions:
+    def fold(self, entering: CellEvents, values: Int64Array) -> Versions:
         """Rows enter and leave."""
         room = 2 * int((entering.starts[1:] - entering.starts[:-1])[entering.rows].sum())
         cells, before = np.empty(room, np.int32), np.empty(room, np.int32)

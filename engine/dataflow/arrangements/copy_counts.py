@@ -11,7 +11,7 @@ import numpy as np
 
 from engine.dataflow.arrangements.word_table import WordTable
 from engine.dataflow.arrangements.words import NULL_BITS, Words
-from engine.dataflow.columns import Numbers
+from engine.dataflow.columns import KeyNumbers
 from engine.model.batch import Column, Int32Array, Int64Array
 from engine.model.capacities import USUAL, Capacities
 from engine.model.changes import Weights
@@ -31,7 +31,7 @@ class CopyCounts:
         self._table = WordTable(self._words.width + (not self._has_room), capacities)
         """Gives ids to tuples: the words of a row with its owner."""
         self._counts: Int64Array = np.zeros(self._table.capacity, np.int64)
-        self._numbers: Numbers[str] = Numbers()
+        self._numbers: KeyNumbers[str] = KeyNumbers()
 
     def number(
         self, columns: Sequence[Column], query_ids: Sequence[str], owners: Int32Array, weights: Weights

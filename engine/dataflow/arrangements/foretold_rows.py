@@ -13,15 +13,15 @@ import numpy as np
 
 from engine.changes.temporal_relation import Interval
 from engine.changes.transition import NEVER
-from engine.dataflow.arrangements.exit_rows import Block
+from engine.dataflow.arrangements.exit_rows import RowBlock
 from engine.dataflow.arrangements.id_slots import IdSlots
 from engine.dataflow.arrangements.keys import Keys
 from engine.dataflow.arrangements.owned_rows import KeyValues, OwnedRows
 from engine.dataflow.buffers.buffer import Work
-from engine.dataflow.buffers.fifo import Fifo
+from engine.dataflow.buffers.fifo import FifoBuffer
 from engine.dataflow.buffers.settings import StateSettings
 from engine.dataflow.delta import Delta
-from engine.dataflow.policy import Edge
+from engine.dataflow.policy import KeptEdge
 from engine.kernels import arranged as kernels
 from engine.kernels.arranged import NOBODY
 from engine.model.batch import Column, Int32Array, Int64Array
@@ -33,10 +33,10 @@ Read = Callable[[Int64Array], Relation]
 
 
 class ForetoldRows(OwnedRows):
-    """One writer. Rows that left may stand for a while, as :attr:`engine.dataflow.policy.Edge.lazy` says."""
+    """One writer. Rows that left may stand for a while: :attr:`engine.dataflow.policy.KeptEdge.lazy`."""
 
     def __init__(
-        self, keys: Keys, id_words: int, edge: Edge, read: Read, settings: StateSettings | None = None
+        self, keys: Keys, id_words: int, edge: KeptEdge, read: Read, settings: StateSettings | None = None
     ) -> None:
         self._settings = settings or StateSettings()
         capacities = self._settings.capacities
@@ -47,7 +47,7 @@ class ForetoldRows(OwnedRows):
         self._early: list[Int32Array] = []
         self._entered: list[Int32Array] = []
         self._edge = edge
-        self._in_order = isinstance(self._exits, Fifo)
+        self._in_order = isinstance(self._exits, FifoBuffer)
         self._last_exit = NEVER
         self._swept: int | None = None
 
@@ -96,9 +96,9 @@ class ForetoldRows(OwnedRows):
 
     def _put(self, delta: Delta, keys: KeyValues, places: Int64Array, until: int | None = None) -> Int32Array:
         """places: those of the rows of the delta among the keys."""
-        return self._enter(Block.of(delta), self._number(keys, places), until)
+        return self._enter(RowBlock.of(delta), self._number(keys, places), until)
 
-    def _enter(self, block: Block, numbers: Int32Array | int, until: int | None = None) -> Int32Array:
+    def _enter(self, block: RowBlock, numbers: Int32Array | int, until: int | None = None) -> Int32Array:
         """int32[n]: the slots of rows that come. numbers: of their keys. until: of the turn; rows that are
         gone by then are not found by their ids, which others may have after them.
         """

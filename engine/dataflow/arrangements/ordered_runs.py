@@ -12,7 +12,7 @@ import numpy as np
 
 from engine.dataflow.arrangements.row_store import RowStore, longer
 from engine.kernels import ranked as kernels
-from engine.kernels.ranked import Bounds, Entering, RankVersions
+from engine.kernels.ranked import RankBounds, RankEvents, RankVersions
 from engine.model.batch import BoolArray, Int32Array, Int64Array
 from engine.model.capacities import USUAL, Capacities
 from engine.model.limits import Limits
@@ -28,17 +28,17 @@ DEAD_MIN = 1_024
 """So many entries of rows that are gone stay in heaps in any case."""
 
 
-def bounds_of(offset: int, most: int | None, *, numbered: bool) -> Bounds:
+def bounds_of(offset: int, most: int | None, *, numbered: bool) -> RankBounds:
     """The first rows from an offset on, ``most`` the place after the last; None: all."""
     if most is None:
-        return Bounds(offset, ALL, ALL, numbered)
-    return Bounds(offset, most, most + max(SPARE_MIN, most), numbered)
+        return RankBounds(offset, ALL, ALL, numbered)
+    return RankBounds(offset, most, most + max(SPARE_MIN, most), numbered)
 
 
 class OrderedRuns:
     """Keeps rows of a store in order, in runs. One writer."""
 
-    def __init__(self, bounds: Bounds, rows: RowStore, capacities: Capacities = USUAL) -> None:
+    def __init__(self, bounds: RankBounds, rows: RowStore, capacities: Capacities = USUAL) -> None:
         self._bounds = bounds
         self._piece_min, self._dead_min = capacities.first(PIECE_MIN), capacities.first(DEAD_MIN)
         self._rows = rows
@@ -64,7 +64,7 @@ class OrderedRuns:
         self._make_room(runs)
         kernels.enter(starts, runs, slots, self._bounds.keep, self._held())
 
-    def fold(self, entering: Entering, limits: Limits) -> RankVersions:
+    def fold(self, entering: RankEvents, limits: Limits) -> RankVersions:
         """Rows enter and leave. Raises LimitExceeded: more is to be told than may be."""
         came = entering.rows[entering.signs > 0]
         pairs = len(entering.rows)

@@ -16,7 +16,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from engine.dataflow.arrangements.exit_rows import Block, ExitRows, one_block
+from engine.dataflow.arrangements.exit_rows import ExitRows, RowBlock, one_block
 from engine.dataflow.buffers.buffer import Work
 from engine.dataflow.buffers.settings import StateSettings
 from engine.kernels import exit_order
@@ -46,8 +46,8 @@ class PartitionedRows(ExitRows):
         settings = settings or StateSettings()
         self._width = -(-span // settings.partitions_of(span, partitions))
         self._late_min = settings.capacities.first(LATE_MIN)
-        self._partitions: dict[int, tuple[Block, ...]] = {}
-        self._front: tuple[int, Block] | None = None
+        self._partitions: dict[int, tuple[RowBlock, ...]] = {}
+        self._front: tuple[int, RowBlock] | None = None
         """The partition that the clock is in, and its rows in the order of their exits."""
         self._count = 0
         self.work = Work()
@@ -57,7 +57,7 @@ class PartitionedRows(ExitRows):
 
     # --- rows that come and leave -----------------------------------------------------------------
 
-    def insert(self, block: Block) -> None:
+    def insert(self, block: RowBlock) -> None:
         if not block.n:
             return
         self._count += block.n
@@ -75,11 +75,11 @@ class PartitionedRows(ExitRows):
         for start, stop in pairwise(borders):
             self._append(first + int(numbers[start]), block.slice(start, stop))
 
-    def _append(self, number: int, block: Block) -> None:
+    def _append(self, number: int, block: RowBlock) -> None:
         blocks = (*self._partitions.get(number, ()), block)
         self._partitions[number] = blocks if len(blocks) <= BLOCKS_MAX else (self._one(blocks),)
 
-    def expire(self, until: int) -> Block:
+    def expire(self, until: int) -> RowBlock:
         left = []
         for number in self._passed(until):
             left += self._rows_of(number)
@@ -97,7 +97,7 @@ class PartitionedRows(ExitRows):
             numbers.add(self._front[0])
         return sorted(number for number in numbers if (number + 1) * self._width <= until)
 
-    def _rows_of(self, number: int) -> list[Block]:
+    def _rows_of(self, number: int) -> list[RowBlock]:
         """All rows of a partition, taken out."""
         blocks = list(self._partitions.pop(number, ()))
         if self._front is not None and self._front[0] == number:
@@ -105,7 +105,7 @@ class PartitionedRows(ExitRows):
             self._front = None
         return blocks
 
-    def _taken_from(self, number: int, until: int) -> list[Block]:
+    def _taken_from(self, number: int, until: int) -> list[RowBlock]:
         """The rows of the partition that the clock is in whose exit has come, taken out."""
         late = self._partitions.pop(number, ())
         if self._front is None or self._front[0] != number:
@@ -132,24 +132,24 @@ class PartitionedRows(ExitRows):
             self._partitions[number] = tuple(stay)
         return taken
 
-    def _sorted(self, blocks: Sequence[Block]) -> Block:
+    def _sorted(self, blocks: Sequence[RowBlock]) -> RowBlock:
         block = self._one(blocks)
         self.work.visited += block.n
         places, exits = np.arange(block.n, dtype=np.int32), block.valid_to.copy()
         exit_order.sort(places, exits, 0, block.n)
         return block.take(places.astype(np.int64))
 
-    def _one(self, blocks: Sequence[Block]) -> Block:
+    def _one(self, blocks: Sequence[RowBlock]) -> RowBlock:
         return one_block(blocks, self._id_words)
 
     # --- what is read -----------------------------------------------------------------------------
 
-    def blocks(self) -> list[Block]:
+    def blocks(self) -> list[RowBlock]:
         found = [block for blocks in self._partitions.values() for block in blocks]
         return found if self._front is None else [*found, self._front[1]]
 
     def drop_columns(self, columns: Int32Array) -> None:
-        kept: dict[int, tuple[Block, ...]] = {}
+        kept: dict[int, tuple[RowBlock, ...]] = {}
         for number, blocks in self._partitions.items():
             left = [block.without(columns) for block in blocks]
             if any(block.n for block in left):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.dataflow.arrangements.exit_rows import Block, ExitRows, one_block
+from engine.dataflow.arrangements.exit_rows import ExitRows, RowBlock, one_block
 from engine.dataflow.buffers.buffer import Work
 from engine.model.batch import Int32Array
 
@@ -16,20 +16,20 @@ class ScannedRows(ExitRows):
 
     def __init__(self, id_words: int) -> None:
         self._id_words = id_words
-        self._blocks: list[Block] = []
+        self._blocks: list[RowBlock] = []
         self.work = Work()
 
     def __len__(self) -> int:
         return sum(block.n for block in self._blocks)
 
-    def insert(self, block: Block) -> None:
+    def insert(self, block: RowBlock) -> None:
         if block.n:
             self._blocks.append(block)
             self.work.inserted += block.n
             if len(self._blocks) > BLOCKS_MAX:
                 self._blocks = [one_block(self._blocks, self._id_words)]
 
-    def expire(self, until: int) -> Block:
+    def expire(self, until: int) -> RowBlock:
         stay, left = [], []
         for block in self._blocks:
             self.work.visited += block.n
@@ -48,7 +48,7 @@ class ScannedRows(ExitRows):
         blocks = [block.without(columns) for block in self._blocks]
         self._blocks = [block for block in blocks if block.n]
 
-    def blocks(self) -> list[Block]:
+    def blocks(self) -> list[RowBlock]:
         return list(self._blocks)
 
     @property

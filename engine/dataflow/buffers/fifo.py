@@ -12,7 +12,7 @@ from engine.model.capacities import USUAL, Capacities
 ROOM_MIN = 256
 
 
-class Fifo(Buffer):
+class FifoBuffer(Buffer):
     """For exits that never descend, such as those of a window of time by its rows' timestamps, or of a window
     of the last n rows by their number.
 

@@ -12,7 +12,7 @@ from engine.model.capacities import USUAL, Capacities
 ROOM_MIN = 256
 
 
-class Scanned(Buffer):
+class ScannedBuffer(Buffer):
     """Cost: O(1) to insert, O(entries) to take, drop or remove any number. 12 bytes an entry."""
 
     def __init__(self, capacities: Capacities = USUAL) -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 
-from engine.model.attributes import Attribute, AttributeValue, Bounds
+from engine.model.attributes import Attribute, AttributeValue, NumberRange
 from engine.model.capacities import USUAL, Capacities
 from engine.model.maintenance import PARTITIONS_MAX
 from tureen.errors import SettingsError
@@ -40,14 +40,14 @@ class StateSettings:
                 self.state_partitions,
                 "partitions of a calendar of exits, where a query asks for no other number",
                 accepts=f"a whole number from 1 to {PARTITIONS_MAX:,}",
-                bounds=Bounds(1, PARTITIONS_MAX),
+                bounds=NumberRange(1, PARTITIONS_MAX),
             ),
             Attribute(
                 "expiry_lazy_fraction",
                 self.expiry_lazy_fraction,
                 "how long rows may stay behind their exit where nobody sees them leave, of the window's span",
                 accepts="a number above 0 and at most 1",
-                bounds=Bounds(0, 1, low_excluded=True),
+                bounds=NumberRange(0, 1, low_excluded=True),
                 kind="number",
             ),
             Attribute(
@@ -55,7 +55,7 @@ class StateSettings:
                 self.initial_hash_buckets,
                 "room of a buffer that finds rows by their places, when it is made",
                 accepts=f"a whole number from 1 to {BUCKETS_MAX:,}",
-                bounds=Bounds(1, BUCKETS_MAX),
+                bounds=NumberRange(1, BUCKETS_MAX),
             ),
         )
 

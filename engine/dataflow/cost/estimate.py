@@ -22,12 +22,12 @@ from engine.dataflow.buffers.settings import StateSettings
 from engine.dataflow.cost import flows, structures
 from engine.dataflow.cost.flows import Flow, TwoInputs
 from engine.dataflow.cost.statistics import Statistics
-from engine.dataflow.cost.structures import Kept, Term
-from engine.dataflow.operators.latest import Latest
-from engine.dataflow.operators.ranked import Ranked
+from engine.dataflow.cost.structures import KeptState, Term
+from engine.dataflow.operators.latest import LatestSpec
+from engine.dataflow.operators.ranked import RankedSpec
 from engine.dataflow.operators.set_operations import Compared, Union
 from engine.dataflow.plan import Combined, Exits, Joined, Keeping, Own, Plan, Shared, Step
-from engine.dataflow.policy import Edge
+from engine.dataflow.policy import KeptEdge
 from engine.language.query import Aggregate, Filter, Limit, Project, Scan, SemiJoin, SetOperation, Sort, Stage
 from engine.language.update_patterns import Pattern
 from engine.model.maintenance import UnitCosts
@@ -35,15 +35,15 @@ from engine.model.source import SourceName
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class PlanCost:
     """What a plan costs. flow: what leaves its top operator. terms: what this costs. kept: its state.
     foretold: whether exits are told with the rows that leave it.
     """
 
     flow: Flow
     terms: tuple[Term, ...]
-    kept: tuple[Kept, ...] = ()
-    inputs: tuple[Estimate, ...] = ()
+    kept: tuple[KeptState, ...] = ()
+    inputs: tuple[PlanCost, ...] = ()
     foretold: bool = False
 
     def all_terms(self) -> Iterator[Term]:
@@ -89,14 +89,14 @@ def estimate(
     units: UnitCosts,
     tables: Container[SourceName],
     settings: StateSettings | None = None,
-) -> Estimate:
+) -> PlanCost:
     """What a plan costs whose exits are told at the top. known: of its sources; tables: which of them are.
     settings: what state is made with.
     """
     top = _Costs(known, units, tables, settings or StateSettings()).of(plan)
     told = top.flow.rate + top.flow.leaving
     emitted = Term("emit", 0.0, 0.0, told * units.emit_ns)  # no state is read for it
-    return Estimate(top.flow, (*top.terms, emitted), top.kept, top.inputs, top.foretold)
+    return PlanCost(top.flow, (*top.terms, emitted), top.kept, top.inputs, top.foretold)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ class _Costs:
     tables: Container[SourceName]
     settings: StateSettings
 
-    def of(self, plan: Plan) -> Estimate:
+    def of(self, plan: Plan) -> PlanCost:
         match plan:
             case Shared(_, scan):
                 flow = flows.of_scan(scan, self.tables, self.known)
@@ -117,7 +117,7 @@ class _Costs:
                 return self._recomputed(flows.of_query(query, self.tables, self.known))
             case Exits(below, edge):
                 return self._exits(self.of(below), edge)
-            case Step(Latest(), below=below, stage=Scan() as scan):
+            case Step(LatestSpec(), below=below, stage=Scan() as scan):
                 return self._latest(scan, self.of(below))
             case Step(below=below):
                 return self._step(plan, self.of(below))
@@ -130,31 +130,31 @@ class _Costs:
 
     # --- operators --------------------------------------------------------------------------------
 
-    def _scan(self, flow: Flow, *, foretold: bool) -> Estimate:
+    def _scan(self, flow: Flow, *, foretold: bool) -> PlanCost:
         """The rows of sources are kept anyway; those that are told to leave are read again."""
-        return Estimate(flow, (self._touch(flow, foretold, "scan"),), foretold=foretold)
+        return PlanCost(flow, (self._touch(flow, foretold, "scan"),), foretold=foretold)
 
-    def _recomputed(self, flow: Flow) -> Estimate:
+    def _recomputed(self, flow: Flow) -> PlanCost:
         """All rows are worked out again at each step."""
         again = flow.steps_per_s * flow.rows
-        return Estimate(flow, (Term("recompute", again, again, again * self.units.fold_ns),))
+        return PlanCost(flow, (Term("recompute", again, again, again * self.units.fold_ns),))
 
-    def _exits(self, below: Estimate, edge: Edge) -> Estimate:
+    def _exits(self, below: PlanCost, edge: KeptEdge) -> PlanCost:
         flow = below.flow
         state = structures.kept("output", flow, edge, self.settings, eager=True)
         found = structures.terms(state, flow, edge, self.units, flow.rows, self.settings, eager=True)
-        return Estimate(flow, tuple(found), (state,), (below,))
+        return PlanCost(flow, tuple(found), (state,), (below,))
 
-    def _latest(self, scan: Scan, below: Estimate) -> Estimate:
+    def _latest(self, scan: Scan, below: PlanCost) -> PlanCost:
         flow = flows.of_scan(scan, self.tables, self.known)
         moves = below.flow.rate + flow.leaving
         term = Term("place", moves, moves, moves * self.units.probe_ns)
-        return Estimate(flow, (term,), (Kept("output", "hashed", flow.rows),), (below,))
+        return PlanCost(flow, (term,), (KeptState("output", "hashed", flow.rows),), (below,))
 
-    def _step(self, plan: Step, below: Estimate) -> Estimate:
+    def _step(self, plan: Step, below: PlanCost) -> PlanCost:
         assert not isinstance(plan.stage, Scan)
         stages: tuple[Stage, ...] = (plan.stage,)
-        if isinstance(plan.shape, Ranked) and isinstance(plan.stage, Limit) and plan.shape.order:
+        if isinstance(plan.shape, RankedSpec) and isinstance(plan.stage, Limit) and plan.shape.order:
             stages = Sort(plan.shape.order), plan.stage
         flow = below.flow
         for stage in stages:
@@ -162,8 +162,8 @@ class _Costs:
         match plan.shape:
             case Project() | Filter():
                 touched = (self._touch(below.flow, below.foretold),)
-                return Estimate(flow, touched, (), (below,), below.foretold)
-            case Ranked():
+                return PlanCost(flow, touched, (), (below,), below.foretold)
+            case RankedSpec():
                 return self._ranked(flow, below)
             case Aggregate(calls=()):
                 return self._distinct(flow, below, plan.keeping)
@@ -171,56 +171,56 @@ class _Costs:
             return self._extreme(flow, below)
         return self._group(flow, below)
 
-    def _distinct(self, flow: Flow, below: Estimate, keeping: Keeping | None) -> Estimate:
+    def _distinct(self, flow: Flow, below: PlanCost, keeping: Keeping | None) -> PlanCost:
         """Duplicates are counted; or the whole input is kept; or of each value the last duplicate, by delta*,
         whose state is that of its output.
         """
         moved = _moved(below.flow, below.foretold)
         found = [Term("probe", moved * flow.rows / 2, moved, moved * self.units.probe_ns)]
-        groups = Kept("output", "groups", flow.rows)
+        groups = KeptState("output", "groups", flow.rows)
         if keeping is None:
-            return Estimate(flow, tuple(found), (groups,), (below,))
+            return PlanCost(flow, tuple(found), (groups,), (below,))
         edge, foretold = keeping.edge, keeping.foretold
         if keeping.latest:
             state = structures.kept("output", flow, edge, self.settings, eager=True)
             found += structures.terms(state, flow, edge, self.units, flow.rows, self.settings, eager=True)
-            groups = Kept("duplicates", "groups", flow.rows)
+            groups = KeptState("duplicates", "groups", flow.rows)
         else:
             state = structures.kept("input", below.flow, edge, self.settings, eager=True)
             found += structures.terms(
                 state, below.flow, edge, self.units, flow.rows, self.settings, eager=True
             )
-        return Estimate(flow, tuple(found), (state, groups), (below,), foretold)
+        return PlanCost(flow, tuple(found), (state, groups), (below,), foretold)
 
-    def _group(self, flow: Flow, below: Estimate) -> Estimate:
+    def _group(self, flow: Flow, below: PlanCost) -> PlanCost:
         """A new value for each row that comes and each that leaves. Sums need no rows."""
         moved = below.flow.rate + below.flow.leaving
         folded = Term("fold", moved, moved, moved * self.units.fold_ns)
-        return Estimate(flow, (folded,), (Kept("output", "groups", flow.rows),), (below,))
+        return PlanCost(flow, (folded,), (KeptState("output", "groups", flow.rows),), (below,))
 
-    def _extreme(self, flow: Flow, below: Estimate) -> Estimate:
+    def _extreme(self, flow: Flow, below: PlanCost) -> PlanCost:
         """A row that comes puts those that it outdoes out; who leaves is not told."""
         rate = below.flow.rate
         folded = Term("fold", rate, rate, rate * self.units.fold_ns)
-        return Estimate(flow, (folded,), (Kept("input", "shared", log2(2 + below.flow.rows)),), (below,))
+        return PlanCost(flow, (folded,), (KeptState("input", "shared", log2(2 + below.flow.rows)),), (below,))
 
-    def _ranked(self, flow: Flow, below: Estimate) -> Estimate:
+    def _ranked(self, flow: Flow, below: PlanCost) -> PlanCost:
         moved = below.flow.rate + below.flow.leaving
         steps = moved * log2(2 + below.flow.rows)
         placed = Term("place", steps, steps, steps * self.units.sort_ns)
-        return Estimate(flow, (placed,), (Kept("input", "hashed", below.flow.rows),), (below,))
+        return PlanCost(flow, (placed,), (KeptState("input", "hashed", below.flow.rows),), (below,))
 
-    def _combined(self, plan: Combined, left: Estimate, right: Estimate) -> Estimate:
+    def _combined(self, plan: Combined, left: PlanCost, right: PlanCost) -> PlanCost:
         stage, edges = plan.stage, plan.kept
         flow = flows.of_two(stage, left.flow, right.flow, self.known)
         if isinstance(plan.shape, Union):
             foretold = left.foretold and right.foretold
             touched = self._touch(left.flow, foretold), self._touch(right.flow, foretold)
-            return Estimate(flow, touched, (), (left, right), foretold)
+            return PlanCost(flow, touched, (), (left, right), foretold)
         counts = isinstance(plan.shape, Compared) and not any(edges)
         values = flows.own_values(stage, left.flow, right.flow, self.known)
         if counts:  # two a value
-            state: tuple[Kept, ...] = (Kept("counts", "groups", 2 * values),)
+            state: tuple[KeptState, ...] = (KeptState("counts", "groups", 2 * values),)
         else:
             state = self._both(left, right, edges, eager=True)
         if stage.kind == "except":
@@ -229,13 +229,13 @@ class _Costs:
         listed = one * right.flow.rows + other * left.flow.rows
         found = [Term("probe", listed, one + other, (one + other) * self.units.probe_ns)]
         found += self._buffered((left, right), state, edges, values)
-        return Estimate(flow, tuple(found), state, (left, right), any(edges))
+        return PlanCost(flow, tuple(found), state, (left, right), any(edges))
 
     def _buffered(
         self,
-        sides: tuple[Estimate, Estimate],
-        state: Sequence[Kept],
-        edges: tuple[Edge | None, Edge | None],
+        sides: tuple[PlanCost, PlanCost],
+        state: Sequence[KeptState],
+        edges: tuple[KeptEdge | None, KeptEdge | None],
         values: float,
     ) -> Iterator[Term]:
         """What buffers of foretold inputs cost whose exits are seen at their instants."""
@@ -247,8 +247,8 @@ class _Costs:
                     )
 
     def _two(
-        self, stage: TwoInputs, left: Estimate, right: Estimate, kept: tuple[Edge | None, Edge | None]
-    ) -> Estimate:
+        self, stage: TwoInputs, left: PlanCost, right: PlanCost, kept: tuple[KeptEdge | None, KeptEdge | None]
+    ) -> PlanCost:
         flow = flows.of_two(stage, left.flow, right.flow, self.known)
         state = self._both(left, right, kept, eager=False)
         if _is_negation(stage):
@@ -261,9 +261,9 @@ class _Costs:
         values = flows.own_values(stage, left.flow, right.flow, self.known)
         for side, held, edge in zip((left, right), state, kept, strict=True):
             found += structures.terms(held, side.flow, edge, self.units, values, self.settings, eager=False)
-        return Estimate(flow, tuple(found), state, (left, right), foretold)
+        return PlanCost(flow, tuple(found), state, (left, right), foretold)
 
-    def _by_windows(self, stage: TwoInputs, left: Estimate, right: Estimate) -> Estimate:
+    def _by_windows(self, stage: TwoInputs, left: PlanCost, right: PlanCost) -> PlanCost:
         """Rows that leave look for their partners without being told."""
         flow = flows.of_two(stage, left.flow, right.flow, self.known)
         units, sides = self.units, (left.flow, right.flow)
@@ -276,12 +276,12 @@ class _Costs:
             Term("probe", listed, rate + leaving + matches, ns),
             Term("insert", rate, rate, rate * units.insert_ns),
         )
-        state = Kept("left", "shared", left.flow.rows), Kept("right", "shared", right.flow.rows)
-        return Estimate(flow, found, state, (left, right))
+        state = KeptState("left", "shared", left.flow.rows), KeptState("right", "shared", right.flow.rows)
+        return PlanCost(flow, found, state, (left, right))
 
     def _both(
-        self, left: Estimate, right: Estimate, edges: tuple[Edge | None, Edge | None], *, eager: bool
-    ) -> tuple[Kept, Kept]:
+        self, left: PlanCost, right: PlanCost, edges: tuple[KeptEdge | None, KeptEdge | None], *, eager: bool
+    ) -> tuple[KeptState, KeptState]:
         one, other = edges
         return (
             structures.kept("left", left.flow, one, self.settings, eager=eager),
@@ -292,13 +292,13 @@ class _Costs:
         self,
         stage: TwoInputs,
         flow: Flow,
-        left: Estimate,
-        right: Estimate,
-        state: tuple[Kept, ...],
-        edges: tuple[Edge | None, Edge | None],
+        left: PlanCost,
+        right: PlanCost,
+        state: tuple[KeptState, ...],
+        edges: tuple[KeptEdge | None, KeptEdge | None],
         *,
         tells: bool,
-    ) -> Estimate:
+    ) -> PlanCost:
         """A counter of each value, sorted in the paper, and left rows in the order in which they came. tells:
         a negative tuple is sent for each exit, not only for the premature ones.
         """
@@ -317,7 +317,7 @@ class _Costs:
             Term("negative tuples", sent, sent, sent * self.units.touch_ns),
             *self._buffered((left, right), state, edges, values),
         ]
-        return Estimate(flow, tuple(found), state, (left, right), foretold)
+        return PlanCost(flow, tuple(found), state, (left, right), foretold)
 
     # --- terms ------------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 from math import erf, exp, inf, pi, sqrt
 
-from engine.dataflow.cost.statistics import Sample, Statistics
+from engine.dataflow.cost.statistics import Statistics, ValueSample
 from engine.language.expressions import Column, Expression
 from engine.language.query import (
     Aggregate,
@@ -28,7 +28,7 @@ from engine.language.query import (
     SetOperation,
     Stage,
 )
-from engine.language.update_patterns import Edge, Pattern
+from engine.language.update_patterns import Pattern, PatternEdge
 from engine.model.source import SourceName
 from engine.windows.assignment import WINDOW_COLUMNS
 from engine.windows.clauses import RowWindow, TimeWindow
@@ -55,14 +55,14 @@ class Flow:
 
     rate: float
     rows: float
-    edge: Edge
+    edge: PatternEdge
     columns: tuple[Origin | None, ...]
     span_ms: float
     premature: float
     steps_per_s: float
     is_plain: bool = False
     """Its rows are some of a scan's, of which each is as likely as another."""
-    left: tuple[tuple[Origin | None, ...], Sample] | None = None
+    left: tuple[tuple[Origin | None, ...], ValueSample] | None = None
     """What a negation leaves: the columns that it compares, and a sample of their values; else None."""
 
     @property
@@ -74,7 +74,7 @@ class Flow:
         """Rows a second that leave, in the long run as many as enter."""
         return 0.0 if self.pattern is Pattern.MON else self.rate
 
-    def scaled(self, share: float, edge: Edge) -> Flow:
+    def scaled(self, share: float, edge: PatternEdge) -> Flow:
         """So large a share of the rows."""
         rate, rows = self.rate * share, self.rows * share
         return replace(self, rate=rate, rows=rows, edge=edge)
@@ -82,7 +82,7 @@ class Flow:
 
 def of_scan(scan: Scan, tables: Container[SourceName], known: Statistics) -> Flow:
     """What a leaf gives."""
-    edge = Edge.of_scan(scan, tables)
+    edge = PatternEdge.of_scan(scan, tables)
     rows, window = known.held(scan), known.window(scan)
     share = min(1.0, rows / window) if window else FILTERED if scan.predicate is not None else 1.0
     rate = known.rows_per_s.get(scan.source, 0.0) * share
@@ -94,7 +94,7 @@ def of_scan(scan: Scan, tables: Container[SourceName], known: Statistics) -> Flo
     return Flow(rate, rows, edge, columns, span, premature, steps, is_plain=True)
 
 
-def _span_ms(scan: Scan, edge: Edge, rows: float, rate: float) -> float:
+def _span_ms(scan: Scan, edge: PatternEdge, rows: float, rate: float) -> float:
     window = scan.window
     if isinstance(window, TimeWindow) and window.begin is not None and window.begin.relative:
         end = window.end.ms if window.end.relative else 0
@@ -150,7 +150,7 @@ def above(stage: Stage, below: Flow, known: Statistics) -> Flow:
     return replace(below, edge=edge)
 
 
-def _early(edge: Edge) -> float:
+def _early(edge: PatternEdge) -> float:
     """Returns the share of rows that leave before a foretold exit, because other rows push them out."""
     return 1.0 if edge.pattern is Pattern.STR else 0.0
 
@@ -165,7 +165,7 @@ def _origin(below: Flow, expression: Expression) -> Origin | None:
     return None
 
 
-def _values(below: Flow, edge: Edge, values: float) -> Flow:
+def _values(below: Flow, edge: PatternEdge, values: float) -> Flow:
     """A row for each value: it enters where none was there, or takes the place of one that goes."""
     if not values:
         return replace(below, rate=0.0, rows=0.0, edge=edge)
@@ -175,7 +175,7 @@ def _values(below: Flow, edge: Edge, values: float) -> Flow:
     return replace(below, rate=rate, rows=values, edge=edge, is_plain=False)
 
 
-def _groups(below: Flow, edge: Edge, keys: Sequence[Output], calls: int, known: Statistics) -> Flow:
+def _groups(below: Flow, edge: PatternEdge, keys: Sequence[Output], calls: int, known: Statistics) -> Flow:
     """A row for each group, which another takes the place of with each row that comes or goes."""
     expressions = [key.expression for key in keys]
     columns = _taken(below, expressions)
@@ -315,7 +315,7 @@ def _premature(left: Flow, right: Flow, shared: float) -> float:
 # --- values ---------------------------------------------------------------------------------------
 
 
-def _sample(flow: Flow, origins: Sequence[Origin | None], known: Statistics) -> Sample | None:
+def _sample(flow: Flow, origins: Sequence[Origin | None], known: Statistics) -> ValueSample | None:
     """Returns a sample of the values of these columns; None where they are not columns of one scan, or not
     known.
     """

@@ -13,7 +13,7 @@ Place = int
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class ValueSample:
     """Values of some columns in rows of a scan, evenly spread over its window. rows: how many were looked at;
     counts: in how many of them a value is, by its hash.
     """
@@ -31,7 +31,7 @@ class Sample:
         often = len(self.counts) - once
         return min(max(rows, 0.0), often + once * sqrt(max(1.0, rows / self.rows)))
 
-    def partners(self, other: Sample) -> float:
+    def partners(self, other: ValueSample) -> float:
         """How large a share of all pairs of a row here and one of the other are equal."""
         if not self.rows or not other.rows:
             return 0.0
@@ -39,32 +39,32 @@ class Sample:
         equal = sum(count * found.get(value, 0) for value, count in self.counts.items())
         return equal / (self.rows * other.rows)
 
-    def shared_with(self, other: Sample) -> float:
+    def shared_with(self, other: ValueSample) -> float:
         """The share of these rows whose value the other has too."""
         if not self.rows:
             return 0.0
         return sum(count for value, count in self.counts.items() if value in other.counts) / self.rows
 
-    def without(self, other: Sample) -> Sample:
+    def without(self, other: ValueSample) -> ValueSample:
         """What is left if each row there takes one of its value away: of samples that are alike in size."""
         found = other.counts
         more = {value: count - found.get(value, 0) for value, count in self.counts.items()}
         left = {value: count for value, count in more.items() if count > 0}
-        return Sample(sum(left.values()), left)
+        return ValueSample(sum(left.values()), left)
 
-    def outside(self, other: Sample) -> Sample:
+    def outside(self, other: ValueSample) -> ValueSample:
         """The rows whose value the other does not have."""
         left = {value: count for value, count in self.counts.items() if value not in other.counts}
-        return Sample(sum(left.values()), left)
+        return ValueSample(sum(left.values()), left)
 
-    def surplus(self, other: Sample) -> float:
+    def surplus(self, other: ValueSample) -> float:
         """By how much, over all values, more rows here have it than there, as a share of the rows here: of
         samples that are the whole windows.
         """
         return self.without(other).rows / self.rows if self.rows else 0.0
 
 
-def _nothing(_scan: Scan, _places: tuple[Place, ...]) -> Sample | None:
+def _nothing(_scan: Scan, _places: tuple[Place, ...]) -> ValueSample | None:
     return None
 
 
@@ -82,5 +82,5 @@ class Statistics:
     """How many rows a scan gives at present."""
     window: Callable[[Scan], float]
     """How many rows its window holds, those included that its predicate does not accept."""
-    sample: Callable[[Scan, tuple[Place, ...]], Sample | None] = field(default=_nothing)
+    sample: Callable[[Scan, tuple[Place, ...]], ValueSample | None] = field(default=_nothing)
     """Values of columns of a scan; None: they are not known."""

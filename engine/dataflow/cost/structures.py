@@ -23,7 +23,7 @@ from typing import Literal
 
 from engine.dataflow.buffers.settings import StateSettings
 from engine.dataflow.cost.flows import Flow
-from engine.dataflow.policy import Edge
+from engine.dataflow.policy import KeptEdge
 from engine.model.maintenance import UnitCosts
 
 Structure = Literal["groups", "fifo", "list", "calendar", "indexed", "hashed", "shared"]
@@ -53,7 +53,7 @@ class Term:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KeptState:
     """State. of: whose rows: left, right, input, output. rows: that are there at a time, those included that
     left and were not let go of yet. partitions: of a calendar.
     """
@@ -71,25 +71,25 @@ class Kept:
         return self.rows * (ROW_BYTES + ENTRY_BYTES[self.structure])
 
 
-def kept(of: str, flow: Flow, edge: Edge | None, settings: StateSettings, *, eager: bool) -> Kept:
+def kept(of: str, flow: Flow, edge: KeptEdge | None, settings: StateSettings, *, eager: bool) -> KeptState:
     """State over an edge. edge: where its exits are foretold; eager: somebody sees each at its instant."""
     if edge is None:
-        return Kept(of, "hashed", flow.rows)
+        return KeptState(of, "hashed", flow.rows)
     rows = flow.rows if eager else flow.rows * (1 + settings.expiry_lazy_fraction / 2)
     policy = edge.policy
     if policy.strategy == "direct":
-        return Kept(of, "list", rows)
+        return KeptState(of, "list", rows)
     if edge.in_order and not edge.is_early:
-        return Kept(of, "fifo", rows)
+        return KeptState(of, "fifo", rows)
     partitions = settings.partitions_of(edge.span, policy.partitions)
     indexed = edge.is_early and policy.structure == "indexed"
-    return Kept(of, "indexed" if indexed else "calendar", rows, partitions)
+    return KeptState(of, "indexed" if indexed else "calendar", rows, partitions)
 
 
 def terms(
-    state: Kept,
+    state: KeptState,
     flow: Flow,
-    edge: Edge | None,
+    edge: KeptEdge | None,
     units: UnitCosts,
     values: float,
     settings: StateSettings,
@@ -129,7 +129,7 @@ def terms(
     return found
 
 
-def _early(state: Kept, early: float, flow: Flow, units: UnitCosts) -> Term:
+def _early(state: KeptState, early: float, flow: Flow, units: UnitCosts) -> Term:
     """Rows that leave before their exit: those of a step are searched for together, each partition once."""
     assert state.partitions is not None
     if state.structure == "indexed":
@@ -141,7 +141,7 @@ def _early(state: Kept, early: float, flow: Flow, units: UnitCosts) -> Term:
     return Term("negative", early * state.rows / 2, visits + early, ns)
 
 
-def _looks_per_s(flow: Flow, edge: Edge, settings: StateSettings, *, eager: bool) -> float:
+def _looks_per_s(flow: Flow, edge: KeptEdge, settings: StateSettings, *, eager: bool) -> float:
     """How often exits are looked for: at the end of each step, or when they are late enough."""
     if eager:
         return flow.steps_per_s

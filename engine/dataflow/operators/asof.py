@@ -17,7 +17,7 @@ from engine.changes.transition import NEVER
 from engine.dataflow.arrangements.owned_rows import KeyValues
 from engine.dataflow.delta import Delta
 from engine.dataflow.node import Node
-from engine.dataflow.operators.join import PAIRS, Matched, Matching, Moved, one_after_another
+from engine.dataflow.operators.join import PAIRS, MatchedSlots, Matching, Moved, one_after_another
 from engine.dataflow.operators.match import MatchNode
 from engine.dataflow.turn import Turn
 from engine.kernels import asof as kernels
@@ -85,7 +85,7 @@ class AsOfNode(MatchNode):
             delta = delta.take(there)
             yield delta.where(np.isin(delta.owners, columns))
 
-    def _looked_at(self, slots: Int32Array, turn: Turn) -> Matched:
+    def _looked_at(self, slots: Int32Array, turn: Turn) -> MatchedSlots:
         """Left rows with their latest partners, and without one."""
         starts, owners = self._left_rows.owners_of(slots)
         of = np.repeat(slots, np.diff(starts))
@@ -100,7 +100,7 @@ class AsOfNode(MatchNode):
             turn.interval.since,
         )
         begins[begins <= turn.interval.since] = NEVER
-        found = Matched(of[pair], partners, begins, ends, np.arange(len(pair) + 1), owners[pair])
+        found = MatchedSlots(of[pair], partners, begins, ends, np.arange(len(pair) + 1), owners[pair])
         if self._matching.condition is not None:
             columns = self._columns(found.left, found.right)
             true, _ = truth(self._matching.condition, columns, len(found))

@@ -8,7 +8,7 @@ from engine.changes.context import EvaluationContext
 from engine.changes.temporal_relation import TemporalRelation
 from engine.dataflow.delta import Delta
 from engine.dataflow.operators.runs import ByRun
-from engine.kernels.distinct import Given
+from engine.kernels.distinct import EmittedRows
 from engine.model.batch import Int32Array, Int64Array
 from engine.operators.relation import Relation
 
@@ -18,7 +18,7 @@ class ByCell(ByRun):
 
     id_words = 1
 
-    def _of(self, given: Given) -> Delta:
+    def _of(self, given: EmittedRows) -> Delta:
         cells = given.cells
         temporal = TemporalRelation(self._row(cells), given.valid_from, given.valid_to)
         ids = lambda: cells.astype(np.int64).reshape(-1, 1)  # noqa: E731

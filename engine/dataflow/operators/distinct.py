@@ -18,10 +18,10 @@ from engine.dataflow.buffers.buffer import Work
 from engine.dataflow.delta import Delta
 from engine.dataflow.node import Node
 from engine.dataflow.operators.by_cell import ByCell
-from engine.dataflow.policy import Edge
+from engine.dataflow.policy import KeptEdge
 from engine.dataflow.turn import Turn
 from engine.kernels import distinct as kernels
-from engine.kernels.distinct import GIVEN, LATEST, NOBODY, NONE, TOLD, UNLISTED, WORDS, Given
+from engine.kernels.distinct import GIVEN, LATEST, NOBODY, NONE, TOLD, UNLISTED, WORDS, EmittedRows
 from engine.language.expressions import Expression
 from engine.model.batch import Int32Array, Int64Array
 
@@ -29,7 +29,9 @@ from engine.model.batch import Int32Array, Int64Array
 class DistinctNode(ByCell):
     """Keeps of each value the row that is given, and the duplicate that leaves last."""
 
-    def __init__(self, below: Node, keys: Sequence[Expression], edge: Edge, *, foretold: bool = True) -> None:
+    def __init__(
+        self, below: Node, keys: Sequence[Expression], edge: KeptEdge, *, foretold: bool = True
+    ) -> None:
         """edge: what is given, which this node keeps. foretold: the row that stands for a value is given with
         its exit, and another from then on; else a value is given as long as it is there.
         """
@@ -68,7 +70,7 @@ class DistinctNode(ByCell):
         cells = self._runs_of_columns(columns)
         cells = cells[self._state[cells, TOLD] != UNLISTED]
         valid_to = self._state[cells, GIVEN] if self.foretold else np.full(len(cells), FOREVER)
-        yield self._of(Given(cells, np.full(len(cells), NEVER), valid_to))
+        yield self._of(EmittedRows(cells, np.full(len(cells), NEVER), valid_to))
 
     def _changed(self, turn: Turn) -> Delta:
         delta = self._below(turn)
@@ -82,9 +84,9 @@ class DistinctNode(ByCell):
         stay, count = kernels.expire(due, turn.clock, self._state, self.foretold, given, count)
         self._insert(due[:stay])
         self._left.append(due[stay:])
-        return self._of(Given(given.cells[:count], given.valid_from[:count], given.valid_to[:count]))
+        return self._of(EmittedRows(given.cells[:count], given.valid_from[:count], given.valid_to[:count]))
 
-    def _arrive(self, delta: Delta, cells: Int32Array, given: Given) -> tuple[int, Int32Array]:
+    def _arrive(self, delta: Delta, cells: Int32Array, given: EmittedRows) -> tuple[int, Int32Array]:
         """Rows arrive, in the order of their entry: how many are given, and the cells that are new."""
         self._make_room()
         new, temporal = np.empty(len(cells), np.int32), delta.temporal
@@ -143,8 +145,8 @@ class DistinctNode(ByCell):
         assert bool(((latest == NONE) | (latest > given)).all())
 
 
-def _room(n: int) -> Given:
-    return Given(np.empty(n, np.int32), np.empty(n, np.int64), np.empty(n, np.int64))
+def _room(n: int) -> EmittedRows:
+    return EmittedRows(np.empty(n, np.int32), np.empty(n, np.int64), np.empty(n, np.int64))
 
 
 def _no_cells(n: int) -> Int64Array:

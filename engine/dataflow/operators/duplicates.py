@@ -19,10 +19,10 @@ from engine.dataflow.buffers.buffer import Work
 from engine.dataflow.delta import Delta
 from engine.dataflow.node import Node
 from engine.dataflow.operators.by_cell import ByCell
-from engine.dataflow.policy import Edge
+from engine.dataflow.policy import KeptEdge
 from engine.dataflow.turn import Turn
 from engine.kernels import duplicates as kernels
-from engine.kernels.distinct import Given
+from engine.kernels.distinct import EmittedRows
 from engine.kernels.duplicates import NOBODY, Entries
 from engine.language.expressions import Expression
 from engine.model.batch import BoolArray, Int32Array, Int64Array
@@ -34,7 +34,7 @@ class DuplicatesNode(ByCell):
     """The id of a row is its cell: a value, and a column that has it. An entry is a row of a cell."""
 
     def __init__(
-        self, below: Node, keys: Sequence[Expression], edge: Edge | None, *, foretold: bool = False
+        self, below: Node, keys: Sequence[Expression], edge: KeptEdge | None, *, foretold: bool = False
     ) -> None:
         """edge: how foretold input is kept; None: exits are told. foretold: the row that stands for a value
         is given with its exit, and another from then on; else a value is given as long as it is there.
@@ -85,7 +85,7 @@ class DuplicatesNode(ByCell):
         until = np.full(len(cells), FOREVER)
         if self.foretold:
             until = self._rows.valid_to[self._rows.given[cells]]
-        yield self._of(Given(cells, np.full(len(cells), NEVER), until))
+        yield self._of(EmittedRows(cells, np.full(len(cells), NEVER), until))
 
     def _changed(self, turn: Turn) -> Delta:
         delta, interval = self._below(turn), turn.interval
@@ -112,12 +112,12 @@ class DuplicatesNode(ByCell):
         self._leave(leaving)
         return self._of(given)
 
-    def _take(self, entries: Int32Array, at: Int64Array, enters: np.ndarray) -> Given:
+    def _take(self, entries: Int32Array, at: Int64Array, enters: np.ndarray) -> EmittedRows:
         n = len(entries)
-        given = Given(np.empty(n, np.int32), np.empty(n, np.int64), np.empty(n, np.int64))
+        given = EmittedRows(np.empty(n, np.int32), np.empty(n, np.int64), np.empty(n, np.int64))
         count, visited = kernels.take(entries, at, enters, self.foretold, self._rows, given)
         self.work.visited += visited
-        return Given(given.cells[:count], given.valid_from[:count], given.valid_to[:count])
+        return EmittedRows(given.cells[:count], given.valid_from[:count], given.valid_to[:count])
 
     def _enter(
         self, delta: Delta, rows: Int64Array, until: int | None = None

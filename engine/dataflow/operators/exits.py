@@ -14,25 +14,25 @@ import numpy as np
 from engine.changes.context import EvaluationContext
 from engine.changes.temporal_relation import TemporalRelation, one_after_another
 from engine.dataflow.arrangements.early_rows import EarlyRows
-from engine.dataflow.arrangements.exit_rows import Block, ExitRows
+from engine.dataflow.arrangements.exit_rows import ExitRows, RowBlock
 from engine.dataflow.arrangements.partitioned_rows import PartitionedRows
 from engine.dataflow.arrangements.scanned_rows import ScannedRows
 from engine.dataflow.buffers.buffer import Work
 from engine.dataflow.buffers.settings import StateSettings
 from engine.dataflow.delta import Delta
 from engine.dataflow.kept_columns import KeepsColumns
-from engine.dataflow.node import Above, Node
-from engine.dataflow.policy import Edge
+from engine.dataflow.node import Node, UnaryNode
+from engine.dataflow.policy import KeptEdge
 from engine.dataflow.turn import Turn
 from engine.model.batch import Column, Int32Array, Int64Array
 from engine.model.lazy_columns import LazyColumns
 from engine.operators.relation import Relation
 
 
-class ExitsNode(KeepsColumns, Above):
+class ExitsNode(KeepsColumns, UnaryNode):
     """Passes rows on and tells each exit at its instant."""
 
-    def __init__(self, below: Node, edge: Edge) -> None:
+    def __init__(self, below: Node, edge: KeptEdge) -> None:
         super().__init__(below)
         assert below.foretold
         self.id_words, self.ordered, self.telling = below.id_words, below.ordered, below.telling
@@ -51,7 +51,7 @@ class ExitsNode(KeepsColumns, Above):
             self._rows = exit_rows(self._edge, self.id_words, self.settings)
             for delta in self.below.standing(context, self.columns.all()):
                 self.visited += len(delta.temporal)
-                self._rows.insert(Block.of(delta))
+                self._rows.insert(RowBlock.of(delta))
 
     def standing(self, context: EvaluationContext, columns: Int32Array) -> Iterator[Delta]:
         return self.below.standing(context, columns)
@@ -68,12 +68,12 @@ class ExitsNode(KeepsColumns, Above):
             early = np.flatnonzero(temporal.valid_from <= interval.since)
             if len(early):
                 self._rows.leave_early(delta.ids_of()[early])
-        self._rows.insert(Block.of(delta if stay.all() else delta.take(np.flatnonzero(stay))))
+        self._rows.insert(RowBlock.of(delta if stay.all() else delta.take(np.flatnonzero(stay))))
         left = self._rows.expire(turn.clock)
         leaves = self._leaving(left, turn.context, len(temporal.relation.columns))
         return _both(delta, self.columns.of(leaves))
 
-    def _leaving(self, block: Block, context: EvaluationContext, width: int) -> Delta:
+    def _leaving(self, block: RowBlock, context: EvaluationContext, width: int) -> Delta:
         """Rows that leave."""
         columns = LazyColumns(width, _Values(self.below, context, block.ids).column)
         temporal = TemporalRelation(Relation(columns, block.n), block.valid_from, block.valid_to)
@@ -95,7 +95,7 @@ class ExitsNode(KeepsColumns, Above):
         self._rows._check()
 
 
-def exit_rows(edge: Edge, id_words: int, settings: StateSettings | None = None) -> ExitRows:
+def exit_rows(edge: KeptEdge, id_words: int, settings: StateSettings | None = None) -> ExitRows:
     """Where rows of a foretold edge stand until they leave."""
     if edge.is_early:
         return EarlyRows(id_words, edge, settings)

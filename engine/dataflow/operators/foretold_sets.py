@@ -28,7 +28,7 @@ from engine.dataflow.operators.set_rows import LeftRows, no_chains, records, wit
 from engine.dataflow.turn import Turn
 from engine.kernels import set_pairs, set_rows
 from engine.kernels.set_copies import Moves
-from engine.kernels.set_pairs import PairVersions, Side
+from engine.kernels.set_pairs import PairSide, PairVersions
 from engine.kernels.set_rows import ENTERED, PREMATURE, Chains, Form
 from engine.model.batch import Column, Int32Array, Int64Array
 from engine.model.lazy_columns import LazyColumns
@@ -368,7 +368,7 @@ class ForetoldIntersectNode(ForetoldNode):
         assert self._right_rows is not None
         return self._left_rows, self._right_rows
 
-    def _sides(self) -> tuple[Side, Side]:
+    def _sides(self) -> tuple[PairSide, PairSide]:
         sides = [
             links._replace(exits=rows.exits, slots=rows.held.slots, cells=rows.held.cells)
             for links, rows in zip(self._links, self._both(), strict=True)
@@ -408,10 +408,10 @@ def _add(moves: Moves, counts: Int64Array) -> None:
     np.add.at(counts, moves.cells, np.repeat(signs, np.diff(moves.starts)))
 
 
-def _no_links(cells: int) -> Side:
+def _no_links(cells: int) -> PairSide:
     none = np.zeros(0, np.int32)
     last = np.full(cells, set_pairs.NONE, np.int32)
-    return Side(np.zeros(0, np.int64), none, none, none, none, none, last)
+    return PairSide(np.zeros(0, np.int64), none, none, none, none, none, last)
 
 
 def _pair_records(room: int) -> PairVersions:

@@ -15,12 +15,12 @@ import numpy as np
 from engine.changes.context import EvaluationContext
 from engine.changes.equality import array_codes, equal_values
 from engine.changes.temporal_relation import TemporalRelation
-from engine.dataflow.arrangements.cells import Cells, Entering, Versions
+from engine.dataflow.arrangements.cells import CellEvents, CellStates, Versions
 from engine.dataflow.calls import parts_of
 from engine.dataflow.delta import Delta
 from engine.dataflow.extremes import Extremes
 from engine.dataflow.kept_columns import KeepsColumns
-from engine.dataflow.node import Above, Node
+from engine.dataflow.node import Node, UnaryNode
 from engine.dataflow.part import Part
 from engine.dataflow.totals import ROWS, Totals
 from engine.dataflow.turn import Turn
@@ -39,7 +39,7 @@ class InOrder:
     stage: Aggregate
 
 
-class GroupNode(KeepsColumns, Above):
+class GroupNode(KeepsColumns, UnaryNode):
     """One row for each group that has rows; without keys one for each column. The id of a row is its cell; of
     groups in order, which have keys, that of the first row of the group, and the column.
     """
@@ -61,7 +61,7 @@ class GroupNode(KeepsColumns, Above):
         others = {place for part in self._parts for place in part.calls}
         self._summed = [place for place in range(len(self._stage.calls)) if place not in others]
         self._totals = Totals([self._stage.calls[place] for place in self._summed])
-        self._cells = Cells([key.type for key in self._keys], self._totals.width, capacities)
+        self._cells = CellStates([key.type for key in self._keys], self._totals.width, capacities)
         self._forget_columns()
 
     def _drop(self, columns: Int32Array) -> None:
@@ -107,7 +107,7 @@ class GroupNode(KeepsColumns, Above):
         delta = self._below(turn)
         self.visited += len(delta.temporal)
         values = self._values(delta.temporal.relation)
-        entering = Entering.of(delta, self._cells_of(delta), turn.interval)
+        entering = CellEvents.of(delta, self._cells_of(delta), turn.interval)
         versions = self._cells.fold(entering, values)
         calls = self._in_order(
             self._totals.columns(versions.states),

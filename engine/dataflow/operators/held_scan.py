@@ -16,7 +16,7 @@ from engine.changes.context import EvaluationContext
 from engine.changes.temporal_relation import TemporalRelation
 from engine.changes.transition import FOREVER, NEVER
 from engine.dataflow.buffers.settings import StateSettings
-from engine.dataflow.columns import Numbers
+from engine.dataflow.columns import KeyNumbers
 from engine.dataflow.delta import Delta
 from engine.dataflow.operators.scan import Predicate, ScanNode
 from engine.dataflow.releases.held_rows import HeldRows
@@ -44,7 +44,7 @@ class HeldScanNode(ScanNode):
     def __init__(self, kind: Scan, held: HeldRows, settings: StateSettings | None = None) -> None:
         super().__init__(kind, settings=settings)
         self.held = held
-        self._holdings: Numbers[Holding] = Numbers()
+        self._holdings: KeyNumbers[Holding] = KeyNumbers()
         self._resumed: set[int] = set()
         """Columns that had state which was lost: of what it was made from some rows are needed alone."""
 

@@ -29,10 +29,10 @@ from engine.dataflow.delta import Delta
 from engine.dataflow.kept_columns import KeepsColumns
 from engine.dataflow.node import Node
 from engine.dataflow.operators.two_inputs import TwoInputs
-from engine.dataflow.policy import Edge
+from engine.dataflow.policy import KeptEdge
 from engine.dataflow.turn import Turn
 from engine.kernels import arranged as kernels
-from engine.kernels.arranged import Found
+from engine.kernels.arranged import SlotPairs
 from engine.language.evaluate import truth
 from engine.language.expressions import Expression, columns_of
 from engine.language.query import JoinKind, Latest
@@ -62,7 +62,7 @@ class Matching:
 
 
 @dataclass(frozen=True, slots=True)
-class Matched:
+class MatchedSlots:
     """Slots of both inputs, when both rows are there, and whose they are: pair i is of the columns
     owners[starts[i]:starts[i + 1]].
     """
@@ -77,12 +77,12 @@ class Matched:
     def __len__(self) -> int:
         return len(self.left)
 
-    def take(self, places: Int64Array) -> Matched:
+    def take(self, places: Int64Array) -> MatchedSlots:
         """Those at these places, in that order."""
         counts = np.diff(self.starts)[places]
         starts = np.concatenate([[0], np.cumsum(counts)])
         owners = self.owners[places_of(self.starts[places], counts)]
-        return Matched(
+        return MatchedSlots(
             self.left[places],
             self.right[places],
             self.valid_from[places],
@@ -92,7 +92,7 @@ class Matched:
         )
 
 
-Kept = tuple[Edge | None, Edge | None]
+Kept = tuple[KeptEdge | None, KeptEdge | None]
 """How the rows of a foretold input are kept, of the left one and the right one; None of one that is not."""
 NOT_FORETOLD: Kept = (None, None)
 
@@ -211,13 +211,13 @@ class JoinNode(KeepsColumns, TwoInputs, Generic[Rows]):
 
     # --- pairs ------------------------------------------------------------------------------------
 
-    def _pairs(self, turn: Turn, slots: Int32Array, *, of_left: bool, staying: bool = False) -> Matched:
+    def _pairs(self, turn: Turn, slots: Int32Array, *, of_left: bool, staying: bool = False) -> MatchedSlots:
         """The partners of rows of an input that are there with them at an instant of a turn, or at its
         beginning. slots: of the left input, or the right. staying: of those that do not move alone.
         Raises LimitExceeded.
         """
         limits, condition = turn.context.limits, self._matching.condition
-        found: list[Matched] = []
+        found: list[MatchedSlots] = []
         candidates, total = 0, 0
         for pairs in self._candidates(turn, slots, of_left=of_left, staying=staying):
             candidates += len(pairs)
@@ -233,7 +233,7 @@ class JoinNode(KeepsColumns, TwoInputs, Generic[Rows]):
 
     def _candidates(
         self, turn: Turn, slots: Int32Array, *, of_left: bool, staying: bool = False
-    ) -> Iterator[Matched]:
+    ) -> Iterator[MatchedSlots]:
         """Yields the pairs of :meth:`_pairs` before the condition is applied, some at a time."""
         near, far = (self._left_rows, self._right_rows) if of_left else (self._right_rows, self._left_rows)
         near.cover_keys()
@@ -253,7 +253,7 @@ class JoinNode(KeepsColumns, TwoInputs, Generic[Rows]):
             temporal = out.valid_from[:count], out.valid_to[:count], out.starts[: count + 1], owners
             one, other = out.near[:count], out.far[:count]
             self.visited += count
-            yield Matched(one, other, *temporal) if of_left else Matched(other, one, *temporal)
+            yield MatchedSlots(one, other, *temporal) if of_left else MatchedSlots(other, one, *temporal)
 
     def _columns(self, left: Int32Array, right: Int32Array) -> Sequence[Column]:
         """Those of pairs of slots."""
@@ -342,7 +342,7 @@ class InnerJoinNode(JoinNode[OwnedRows]):
         pairs = one_after_another([of_left, of_right])
         return self._of(self._not_foretold(turn, pairs) if self.foretold else pairs)
 
-    def _not_foretold(self, turn: Turn, pairs: Matched) -> Matched:
+    def _not_foretold(self, turn: Turn, pairs: MatchedSlots) -> MatchedSlots:
         """Without the pairs whose row that moves leaves early, but not before the exit that the pair was told
         with: that of the partner.
         """
@@ -362,7 +362,7 @@ class InnerJoinNode(JoinNode[OwnedRows]):
             delta = self._of(self._pairs(turn, slots[start : start + PAIRS], of_left=True))
             yield delta.where(np.isin(delta.owners, columns))
 
-    def _of(self, pairs: Matched) -> Delta:
+    def _of(self, pairs: MatchedSlots) -> Delta:
         relation = Relation(self._columns(pairs.left, pairs.right), len(pairs))
 
         def ids() -> Int64Array:
@@ -383,10 +383,10 @@ def key_values(keys: Sequence[Expression], relation: Relation) -> KeyValues:
     return KeyValues([with_one_zero(column) for column in columns], usable)
 
 
-def _room_for(pairs: int) -> Found:
+def _room_for(pairs: int) -> SlotPairs:
     starts = np.empty(pairs + 1, np.int64)
     starts[0] = 0
-    return Found(
+    return SlotPairs(
         np.empty(pairs, np.int32),
         np.empty(pairs, np.int32),
         np.empty(pairs, np.int64),
@@ -396,7 +396,7 @@ def _room_for(pairs: int) -> Found:
     )
 
 
-def one_after_another(pieces: Sequence[Matched]) -> Matched:
+def one_after_another(pieces: Sequence[MatchedSlots]) -> MatchedSlots:
     """The pairs of several."""
     if len(pieces) == 1:
         return pieces[0]
@@ -404,7 +404,7 @@ def one_after_another(pieces: Sequence[Matched]) -> Matched:
     if pieces:
         np.cumsum(np.concatenate([np.diff(each.starts) for each in pieces]), out=starts[1:])
     none = np.empty(0, np.int64)
-    return Matched(
+    return MatchedSlots(
         np.concatenate([none.astype(np.int32), *(each.left for each in pieces)]),
         np.concatenate([none.astype(np.int32), *(each.right for each in pieces)]),
         np.concatenate([none, *(each.valid_from for each in pieces)]),

@@ -35,7 +35,7 @@ ROOM_MIN = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Latest:
+class LatestSpec:
     """The last ``rows`` of each value of the keys. asked: places of columns that a condition above reads and
     that rows are made with, if they do not store them: these are kept besides.
     """
@@ -48,7 +48,7 @@ class Latest:
 class LatestNode(ByRun):
     """A row's id is the one below and its column."""
 
-    def __init__(self, below: Node, stage: Latest) -> None:
+    def __init__(self, below: Node, stage: LatestSpec) -> None:
         super().__init__(below, stage.keys)
         self._most = stage.rows
         self._asked = stage.asked

@@ -19,7 +19,7 @@ from engine.changes.transition import FOREVER
 from engine.dataflow.arrangements.keyed_rows import KeyedRows
 from engine.dataflow.delta import Delta
 from engine.dataflow.node import Node
-from engine.dataflow.operators.join import PAIRS, JoinNode, Matched, Matching, Moved, one_after_another
+from engine.dataflow.operators.join import PAIRS, JoinNode, MatchedSlots, Matching, Moved, one_after_another
 from engine.dataflow.turn import Turn
 from engine.kernels import covers
 from engine.kernels.arranged import NOBODY
@@ -85,7 +85,7 @@ class MatchNode(JoinNode[KeyedRows]):
                 delta = self._of(one_after_another(pieces))
                 yield delta.where(np.isin(delta.owners, columns))
 
-    def _cut(self, slots: Int32Array, partners: Matched, *, of_left: bool) -> Matched:
+    def _cut(self, slots: Int32Array, partners: MatchedSlots, *, of_left: bool) -> MatchedSlots:
         """Rows of an input while they have partners (``semi``), or while they have none, each piece of one
         column. slots: each once. partners: all that these rows have.
         """
@@ -116,9 +116,9 @@ class MatchNode(JoinNode[KeyedRows]):
         found = found[:count]
         one, nobody = slots[row[found]], np.full(count, NOBODY, np.int32)
         left, right = (one, nobody) if of_left else (nobody, one)
-        return Matched(left, right, from_[:count], until[:count], np.arange(count + 1), owners[found])
+        return MatchedSlots(left, right, from_[:count], until[:count], np.arange(count + 1), owners[found])
 
-    def _of(self, pairs: Matched) -> Delta:
+    def _of(self, pairs: MatchedSlots) -> Delta:
         columns = self._columns(pairs.left, pairs.right)
         if not self._gives_pairs:
             columns = self._left_rows.columns(pairs.left)
@@ -126,7 +126,7 @@ class MatchNode(JoinNode[KeyedRows]):
         delta = Delta(temporal, pairs.starts, pairs.owners, lambda: self._ids(pairs))
         return self.columns.of(delta)
 
-    def _ids(self, pairs: Matched) -> Int64Array:
+    def _ids(self, pairs: MatchedSlots) -> Int64Array:
         words = [_or(self._left_rows.ids_of(pairs.left), pairs.left, FOREVER)]
         of_one = (pairs.right == NOBODY) | (pairs.left == NOBODY) | self.pairs_of_one
         if self._gives_pairs:

@@ -24,7 +24,7 @@ from engine.dataflow.delta import Delta
 from engine.dataflow.node import Node
 from engine.dataflow.operators.runs import ByRun
 from engine.dataflow.turn import Turn
-from engine.kernels.ranked import Entering, RankVersions
+from engine.kernels.ranked import RankEvents, RankVersions
 from engine.language.expressions import Expression
 from engine.language.query import SortKey
 from engine.model.batch import Column, Int32Array, Int64Array
@@ -34,7 +34,7 @@ from engine.operators.relation import Relation
 
 
 @dataclass(frozen=True, slots=True)
-class Ranked:
+class RankedSpec:
     """The rows offset <= place < most (None: all) of each value of the keys, in an order, numbered or not.
 
     read: the places of the columns that somebody above reads, None: all of them; others are not kept.
@@ -51,7 +51,7 @@ class Ranked:
 class RankedNode(ByRun):
     """A row's id is the one below and its column."""
 
-    def __init__(self, below: Node, stage: Ranked) -> None:
+    def __init__(self, below: Node, stage: RankedSpec) -> None:
         super().__init__(below, stage.keys)
         self._stage = stage
         self._bounds = bounds_of(stage.offset, stage.most, numbered=stage.numbered)
@@ -91,7 +91,7 @@ class RankedNode(ByRun):
         kept, ids, words, values = self._read(delta)
         came, went = interval.among(begins), interval.among(ends)
         slots = kept.rows.move(ids, words, values, came, went)
-        entering = Entering(*events_of(delta, interval), delta.starts, runs, slots)
+        entering = RankEvents(*events_of(delta, interval), delta.starts, runs, slots)
         told = self._given(kept.runs.fold(entering, turn.context.limits), kept)
         kept.rows.let_go(slots[went])
         if self._order.is_wasteful(kept.rows.used_count):

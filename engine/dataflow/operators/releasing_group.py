@@ -13,7 +13,7 @@ from engine.dataflow.arrangements.keys import Keys
 from engine.dataflow.delta import Delta
 from engine.dataflow.node import Node
 from engine.dataflow.operators.group import GroupNode
-from engine.dataflow.releases.reading import Bounded, KeysOver
+from engine.dataflow.releases.reading import Frontier, KeysOver
 from engine.dataflow.releases.release import Final
 from engine.language.query import Aggregate
 from engine.model.attributes import Attribute
@@ -36,7 +36,7 @@ class ReleasingGroupNode(GroupNode):
         over = self._final.over
         self._over_keys = Keys([self._keys[key].expression.type for key in self._final.over_keys])
         self._over = None if over is None else KeysOver(over, self._over_keys, nulls=True)
-        self._bounds = [Bounded(each) for each in self._final.below]
+        self._bounds = [Frontier(each) for each in self._final.below]
         self._ordinals: Int64Array = np.empty(0, np.int64)
         """Ordinals of the rows of groups, int64[entries]: one entry for each group that a row is in."""
         self._cell_of: Int32Array = np.empty(0, np.int32)

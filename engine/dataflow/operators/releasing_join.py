@@ -16,10 +16,10 @@ from engine.dataflow.arrangements.owned_rows import OwnedRows
 from engine.dataflow.delta import Delta
 from engine.dataflow.node import Node
 from engine.dataflow.operators.held_scan import HeldScanNode
-from engine.dataflow.operators.join import InnerJoinNode, Matched, Matching, Moved
+from engine.dataflow.operators.join import InnerJoinNode, MatchedSlots, Matching, Moved
 from engine.dataflow.operators.rows import ConditionNode, FilterNode, ProjectNode
 from engine.dataflow.releases.release import Releases
-from engine.dataflow.releases.side import Side
+from engine.dataflow.releases.side import ReleaseSide
 from engine.dataflow.turn import Turn
 from engine.language import expressions as ex
 from engine.model.attributes import Attribute
@@ -44,11 +44,11 @@ class ReleasingJoinNode(InnerJoinNode):
         """Whether state of some column is to be made yet."""
         return bool(self._coming)
 
-    def _side(self, side: int, rows: OwnedRows, other: Node) -> Side:
+    def _side(self, side: int, rows: OwnedRows, other: Node) -> ReleaseSide:
         assert isinstance(rows, KeyedRows)
         keys = [pair[1 - side] for pair in self._matching.keys]
         places = [key.index for key in keys if isinstance(key, ex.Column)]
-        return Side(self._releases[side], rows, self._keys, partial(waiting, other, places))
+        return ReleaseSide(self._releases[side], rows, self._keys, partial(waiting, other, places))
 
     # --- rows -------------------------------------------------------------------------------------
 
@@ -61,7 +61,7 @@ class ReleasingJoinNode(InnerJoinNode):
 
     def _candidates(
         self, turn: Turn, slots: Int32Array, *, of_left: bool, staying: bool = False
-    ) -> Iterator[Matched]:
+    ) -> Iterator[MatchedSlots]:
         left, right = self._sides
         for pairs in super()._candidates(turn, slots, of_left=of_left, staying=staying):
             left.meet(pairs.left, pairs.starts, pairs.owners)

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from engine.changes.context import EvaluationContext
-from engine.dataflow.columns import Numbers, Over
+from engine.dataflow.columns import KeyNumbers, Over
 from engine.dataflow.delta import Delta
-from engine.dataflow.node import Above, Node
-from engine.dataflow.parameters import Constants, Table, with_parameters
+from engine.dataflow.node import Node, UnaryNode
+from engine.dataflow.parameters import Constants, ConstantTable, with_parameters
 from engine.dataflow.turn import Turn
 from engine.language.evaluate import truth
 from engine.language.expressions import Column, Expression
@@ -21,7 +21,7 @@ from engine.operators.pipeline import projected
 from engine.operators.relation import Relation
 
 
-class ProjectNode(Above):
+class ProjectNode(UnaryNode):
     """Columns computed from those of a row."""
 
     def __init__(self, below: Node, outputs: Sequence[Output]) -> None:
@@ -55,7 +55,7 @@ class ProjectNode(Above):
         return delta.with_relation(projected(self._outputs, delta.temporal.relation)[0])
 
 
-class FilterNode(Above):
+class FilterNode(UnaryNode):
     """Rows where a condition is TRUE."""
 
     def __init__(self, below: Node, predicate: Expression) -> None:
@@ -89,8 +89,8 @@ class ConditionNode(Node):
         self.telling, self.id_words, self.ordered = below.telling, below.id_words, below.ordered
         self.foretold = below.foretold
         self._predicate = predicate
-        self._constants = Table(types)
-        self._keys: Numbers[tuple[int, Constants]] = Numbers()
+        self._constants = ConstantTable(types)
+        self._keys: KeyNumbers[tuple[int, Constants]] = KeyNumbers()
         self._above: Over | None = None
 
     def column(self, below: int, constants: Constants) -> int:

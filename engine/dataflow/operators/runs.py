@@ -10,13 +10,13 @@ import numpy as np
 from engine.dataflow.arrangements.pairs import Pairs
 from engine.dataflow.delta import Delta
 from engine.dataflow.kept_columns import KeepsColumns
-from engine.dataflow.node import Above, Node
+from engine.dataflow.node import Node, UnaryNode
 from engine.language.expressions import Expression
 from engine.model.batch import BoolArray, Int32Array
 from engine.operators.keys import with_one_zero
 
 
-class ByRun(KeepsColumns, Above):
+class ByRun(KeepsColumns, UnaryNode):
     """A node with runs by number."""
 
     def __init__(self, below: Node, keys: Sequence[Expression]) -> None:

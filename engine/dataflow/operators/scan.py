@@ -19,7 +19,7 @@ from engine.changes.source_interval import by_retention, doubled
 from engine.changes.temporal_relation import TemporalRelation
 from engine.changes.windows import ends_of
 from engine.dataflow.buffers.settings import StateSettings
-from engine.dataflow.columns import Numbers
+from engine.dataflow.columns import KeyNumbers
 from engine.dataflow.delta import Delta
 from engine.dataflow.node import Node
 from engine.dataflow.turn import Turn
@@ -56,7 +56,7 @@ class ScanNode(Node):
         self.foretold = foretold
         self.id_words = 1 if kind.assignment is None else 3
         self.ordered = True
-        self._predicates: Numbers[Predicate] = Numbers()
+        self._predicates: KeyNumbers[Predicate] = KeyNumbers()
         self._asked: _Asked | None = None
 
     def column(self, predicate: Predicate) -> int:

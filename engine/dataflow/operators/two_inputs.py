@@ -8,7 +8,7 @@ from collections.abc import Hashable
 
 import numpy as np
 
-from engine.dataflow.columns import Numbers, Over
+from engine.dataflow.columns import KeyNumbers, Over
 from engine.dataflow.delta import Delta
 from engine.dataflow.node import Node
 from engine.dataflow.turn import Turn
@@ -21,7 +21,7 @@ class TwoInputs(Node):
     def __init__(self, left: Node, right: Node) -> None:
         super().__init__(left, right)
         self.left, self.right = left, right
-        self._numbers: Numbers[tuple[int, int, Hashable]] = Numbers()
+        self._numbers: KeyNumbers[tuple[int, int, Hashable]] = KeyNumbers()
         self._over: tuple[Over, Over] | None = None
 
     def column(self, left: int, right: int, apart: Hashable = None) -> int:

@@ -18,7 +18,7 @@ import numpy as np
 from engine.changes.context import EvaluationContext
 from engine.changes.temporal_relation import TemporalRelation
 from engine.changes.transition import FOREVER, NEVER
-from engine.dataflow.columns import Numbers
+from engine.dataflow.columns import KeyNumbers
 from engine.dataflow.delta import Delta
 from engine.dataflow.node import Node
 from engine.dataflow.operators.entries import leaf_of
@@ -50,7 +50,7 @@ class WindowExtremeNode(Node):
         self.below = below
         self._leaf = leaf_of(below)
         self._least = self._call.aggregate.statistic is Statistic.LEAST
-        self._numbers: Numbers[tuple[int, int]] = Numbers()
+        self._numbers: KeyNumbers[tuple[int, int]] = KeyNumbers()
         self._stairs_of: dict[int, Counter[int]] = {}
         """By column of the input: how many columns have a window of a size, ms."""
         self._room = self.settings.capacities.first(VERSIONS)

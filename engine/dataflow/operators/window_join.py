@@ -33,7 +33,7 @@ from engine.dataflow.node import Columns, Node
 from engine.dataflow.operators.entries import leaf_of
 from engine.dataflow.operators.join import (
     PAIRS,
-    Matched,
+    MatchedSlots,
     Matching,
     check_candidates,
     check_pairs,
@@ -151,7 +151,7 @@ class WindowJoinNode(TwoInputs):
 
     def _staying(
         self, turn: Turn, near: tuple[int, int], far: tuple[int, int], until: int, *, of_left: bool
-    ) -> Matched:
+    ) -> MatchedSlots:
         """The pairs of rows of one input from place to place, and such of the other, that are there at an
         instant.
         """
@@ -177,7 +177,7 @@ class WindowJoinNode(TwoInputs):
 
         return self._found(find, (0, near[0]), turn.context.limits, of_left=of_left)
 
-    def _leaving(self, turn: Turn, *, of_left: bool) -> Matched:
+    def _leaving(self, turn: Turn, *, of_left: bool) -> MatchedSlots:
         """The pairs that end on a turn since a row of one input leaves its window first; of both at once, the
         left one.
         """
@@ -209,9 +209,9 @@ class WindowJoinNode(TwoInputs):
         sets = left.sets.runs(views.over[0]), right.sets.runs(views.over[1])
         return (left, right, *sets) if of_left else (right, left, *sets[::-1])
 
-    def _found(self, find: Find, begin: tuple[int, int], limits: Limits, *, of_left: bool) -> Matched:
+    def _found(self, find: Find, begin: tuple[int, int], limits: Limits, *, of_left: bool) -> MatchedSlots:
         """The pairs that satisfy the condition. Raises LimitExceeded."""
-        found: list[Matched] = []
+        found: list[MatchedSlots] = []
         cursor: tuple[int, int] | None = begin
         candidates, total = 0, 0
         while cursor is not None:
@@ -224,7 +224,7 @@ class WindowJoinNode(TwoInputs):
             starts = np.concatenate([[0], out.ends[:count]])
             near, far = out.near[:count], out.far[:count]
             left, right = (near, far) if of_left else (far, near)
-            pairs = Matched(
+            pairs = MatchedSlots(
                 left, right, out.valid_from[:count], out.valid_to[:count], starts, out.owners[: starts[-1]]
             )
             candidates += count
@@ -238,7 +238,7 @@ class WindowJoinNode(TwoInputs):
             found.append(pairs)
         return one_after_another(found)
 
-    def _of(self, pairs: Matched) -> Delta:
+    def _of(self, pairs: MatchedSlots) -> Delta:
         relation = Relation(self._columns(pairs.left, pairs.right), len(pairs))
         temporal = TemporalRelation(relation, pairs.valid_from, pairs.valid_to)
         return Delta(temporal, pairs.starts, pairs.owners)

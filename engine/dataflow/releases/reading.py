@@ -60,7 +60,7 @@ class KeysOver:
         self._open._check()
 
 
-class Bounded:
+class Frontier:
     """Below which value no row of an ordered stream comes any more. One writer."""
 
     def __init__(self, below: Below) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from engine.changes.transition import FOREVER, Transition
 from engine.dataflow.arrangements.keyed_rows import KeyedRows
 from engine.dataflow.arrangements.keys import Keys
-from engine.dataflow.releases.reading import Bounded, KeysOver
+from engine.dataflow.releases.reading import Frontier, KeysOver
 from engine.dataflow.releases.release import Release
 from engine.kernels import arranged as kernels
 from engine.kernels.arranged import NOBODY
@@ -26,7 +26,7 @@ one a key of the join.
 """
 
 
-class Side:
+class ReleaseSide:
     """One writer. rows: of the input. waiting: of the other input."""
 
     def __init__(self, release: Release, rows: KeyedRows, keys: Keys, waiting: Waiting) -> None:
@@ -35,7 +35,7 @@ class Side:
         self._keys = keys
         self._waiting = waiting
         self._over = None if release.over is None else KeysOver(release.over, keys)
-        self._bounds = [Bounded(each) for each in release.below]
+        self._bounds = [Frontier(each) for each in release.below]
         self._closing: Int32Array = np.empty(0, np.int32)
         """Keys that are over, and of which rows wait below."""
         self._met: list[tuple[Int32Array, Int32Array]] = []

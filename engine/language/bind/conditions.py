@@ -45,7 +45,7 @@ class SubqueryJoin:
 
 
 @dataclass(frozen=True, slots=True)
-class Matched:
+class BoundSubquery:
     """A subquery with conditions over its rows and those around it, whose columns are those of OUTER."""
 
     inner: BoundRelation
@@ -85,7 +85,7 @@ class Correlation:
         return bool(self.pairs or self.mixed)
 
 
-Condition = Expression | SubqueryJoin | Matched
+Condition = Expression | SubqueryJoin | BoundSubquery
 Subselect = Callable[[exp.Expr, Environment, Correlation], BoundRelation]
 
 
@@ -110,9 +110,9 @@ def bind_conditions(
 
 def apply(relation: BoundRelation, conditions: Sequence[Condition], sql: str) -> BoundRelation:
     """The rows that satisfy all: first what is looked at row by row, then the subqueries in order."""
-    relation = narrowed(relation, [c for c in conditions if not isinstance(c, SubqueryJoin | Matched)])
+    relation = narrowed(relation, [c for c in conditions if not isinstance(c, SubqueryJoin | BoundSubquery)])
     for join in conditions:
-        if isinstance(join, Matched):
+        if isinstance(join, BoundSubquery):
             relation = join.applied(relation, sql)
         elif isinstance(join, SubqueryJoin):
             inner = join.inner.computed()
@@ -169,7 +169,7 @@ def _is_equal(node: exp.Expr, scope: Scope, correlation: Correlation) -> bool:
 
 def _join(
     node: exp.Expr, scope: Scope, env: Environment, subselect: Subselect
-) -> SubqueryJoin | Matched | None:
+) -> SubqueryJoin | BoundSubquery | None:
     negated = False
     inside = node.unnest()
     while isinstance(inside, exp.Not):
@@ -184,11 +184,11 @@ def _join(
 
 def _exists(
     node: exp.Expr, negated: bool, scope: Scope, env: Environment, subselect: Subselect
-) -> SubqueryJoin | Matched:
+) -> SubqueryJoin | BoundSubquery:
     correlation = Correlation(scope, mixed=[] if scope.grouping is None else None)
     inner = _inner(node, subselect(node.args["query"], env, correlation), scope)
     if correlation.mixed:
-        return Matched(inner, negated, _conditions(node, correlation, scope))
+        return BoundSubquery(inner, negated, _conditions(node, correlation, scope))
     keys, columns = _pairs(node, correlation, scope)
     if not keys:
         columns = [Output("found", TRUE)]
@@ -197,7 +197,7 @@ def _exists(
 
 def _in(
     node: exp.Expr, negated: bool, scope: Scope, env: Environment, subselect: Subselect
-) -> SubqueryJoin | Matched:
+) -> SubqueryJoin | BoundSubquery:
     written = node.this.expressions if isinstance(node.this, nodes.RowValue) else [node.this]
     correlation = Correlation(scope, mixed=[] if scope.grouping is None else None)
     inner = _inner(node, subselect(node.args["query"], env, correlation), scope)
@@ -220,7 +220,7 @@ def _in(
                 hint="write SELECT * FROM (SELECT ... GROUP BY ...) WHERE (a, b) NOT IN (SELECT ...)",
             )
         same = [_same(transform(key, of_outer), value, or_unknown=negated) for key, value in compared]
-        return Matched(inner, negated, (*same, *_conditions(node, correlation, scope)))
+        return BoundSubquery(inner, negated, (*same, *_conditions(node, correlation, scope)))
     keys = [key for key, _ in compared]
     columns = [Output(output.name, value) for output, (_, value) in zip(inner.columns, compared, strict=True)]
     more_keys, more_columns = _pairs(node, correlation, scope)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Joined:
+class BoundJoin:
     """inner: what is joined; own: its columns, as expressions over what its last stage gives. is_flat: these
     are just what that gives; else they are computed first. offset: where they begin among the join's.
 

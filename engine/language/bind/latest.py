@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from engine.language.bind.joined import Joined, fitted
+from engine.language.bind.joined import BoundJoin, fitted
 from engine.language.bind.placing import conjuncts
 from engine.language.bind.relation import BoundRelation
 from engine.language.bind.scope import Scope
@@ -54,7 +54,7 @@ def as_of(
     return replace(relation, joins=joins), rest
 
 
-def _latest(condition: Expression, join: Joined, node: exp.Expr, scope: Scope) -> Latest:
+def _latest(condition: Expression, join: BoundJoin, node: exp.Expr, scope: Scope) -> Latest:
     """What an inequality between the sides says. Raises NotSupported for all else."""
     if isinstance(condition, Compare) and condition.op in _ASCENDING:
         op, outer, inner = condition.op, condition.left, condition.right

@@ -55,7 +55,7 @@ class _Scanned:
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class EstimateProperty:
     """``summary.Estimate.property(column)`` where it stands. column: its place among the columns of FROM."""
 
     summary: exp.Expr
@@ -70,7 +70,7 @@ class Estimates:
     and its place in ``found`` below it.
     """
 
-    found: list[Estimate] = field(default_factory=list)
+    found: list[EstimateProperty] = field(default_factory=list)
 
     def bind(self, node: exp.Expr, scope: Scope) -> Expression:
         """Raises UnknownColumn, TypeMismatch."""
@@ -82,7 +82,7 @@ class Estimates:
                 hint="select from the stream itself",
             )
         which = str(node.args["property"])
-        self.found.append(Estimate(node.args["summary"], column.index, which, scope.place(node)))
+        self.found.append(EstimateProperty(node.args["summary"], column.index, which, scope.place(node)))
         return Column(ESTIMATES - len(self.found) + 1, which, _PROPERTIES[which][1])
 
 
@@ -227,7 +227,7 @@ def _priority(node: exp.Expr, scanned: Sequence[_Scanned], scope: Scope, env: En
     )
 
 
-def _column_of(estimate: Estimate) -> Column:
+def _column_of(estimate: EstimateProperty) -> Column:
     """What an estimate is among the columns of a priority."""
     index, type_ = _PROPERTIES[estimate.property]
     return Column(index, estimate.property, type_)
@@ -250,7 +250,7 @@ def _check_functions(expression: Expression, place: Place) -> None:
         _check_functions(child, place)
 
 
-def _summary(estimate: Estimate, stream: Stream, column: str, env: Environment) -> SummaryDefinition:
+def _summary(estimate: EstimateProperty, stream: Stream, column: str, env: Environment) -> SummaryDefinition:
     """The summary that an estimate is taken from. Raises UnknownSummary, SyntaxRefused, TypeMismatch."""
     name, place = str(estimate.summary.this), env.text.of_node(estimate.summary)
     what = f"{render_name(stream.name)} ({render_name(column)})"

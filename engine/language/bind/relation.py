@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from engine.language.bind.joined import Joined
+from engine.language.bind.joined import BoundJoin
 from engine.language.expressions import Column, Compare, Expression, Literal, columns_of, conjunction
 from engine.language.preference import Preference
 from engine.language.query import (
@@ -64,7 +64,7 @@ class BoundRelation:
     stages_count: int = 0
     joins_depth: int = 0
     history: bool = False
-    joins: tuple[Joined, ...] = ()
+    joins: tuple[BoundJoin, ...] = ()
     sample: Sample | None = None
     window_down_to_ms: int | None = None
     operator: StreamOperator | None = None
@@ -135,7 +135,7 @@ class BoundRelation:
             name = _another(output.name, names)
             names.add(name)
             columns.append(Output(name, transform(output.expression, moved) if is_flat else own[place]))
-        join = Joined(inner, tuple(wanted), kind, len(given), sql, is_flat)
+        join = BoundJoin(inner, tuple(wanted), kind, len(given), sql, is_flat)
         return replace(
             left,
             columns=tuple(columns),

@@ -18,9 +18,9 @@ from sqlglot import exp
 
 from engine.language.bind.allowed import with_allowed
 from engine.language.bind.conditions import (
+    BoundSubquery,
     Condition,
     Correlation,
-    Matched,
     SubqueryJoin,
     apply,
     bind_conditions,
@@ -245,7 +245,7 @@ class _Select:
             replace(condition, keys=tuple(_named(key, groups) for key in condition.keys))
             if isinstance(condition, SubqueryJoin)
             else condition
-            if isinstance(condition, Matched)  # never among these: there are groups
+            if isinstance(condition, BoundSubquery)  # never among these: there are groups
             else _named(condition, groups)
             for condition in having
         ]
@@ -373,7 +373,7 @@ class _Select:
         for part in parts:
             if isinstance(part, SubqueryJoin):
                 expressions += part.keys
-            elif isinstance(part, Matched):
+            elif isinstance(part, BoundSubquery):
                 expressions += part.conditions
             else:
                 expressions.append(part)

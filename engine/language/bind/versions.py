@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from engine.language.bind.environment import Environment
-from engine.language.bind.joined import Joined
+from engine.language.bind.joined import BoundJoin
 from engine.language.bind.latest import Asked
 from engine.language.bind.placing import conjuncts
 from engine.language.bind.relation import BoundRelation
@@ -212,7 +212,7 @@ def _time_of(stream: Stream) -> int | None:
     return stream.schema.index(stream.timestamp_column)
 
 
-def _constant(condition: Expression, join: Joined) -> int | None:
+def _constant(condition: Expression, join: BoundJoin) -> int | None:
     """The column of inner's that equals a constant, None where it is something else."""
     if isinstance(condition, Compare) and condition.op == "=" and join.sides(condition) == (False, True):
         for column, other in (
@@ -224,7 +224,7 @@ def _constant(condition: Expression, join: Joined) -> int | None:
     return None
 
 
-def _moved(condition: Expression, join: Joined) -> Expression:
+def _moved(condition: Expression, join: BoundJoin) -> Expression:
     """A condition over inner's columns, numbered as the join's are."""
 
     def moved(node: Expression) -> Expression:

@@ -76,7 +76,7 @@ def _columns(cursor: Cursor, hint: str) -> list[exp.Identifier]:
     return names
 
 
-def _within(cursor: Cursor, kind: str, hint: str) -> tuple[nodes.RowCount | None, nodes.Duration | None]:
+def _within(cursor: Cursor, kind: str, hint: str) -> tuple[nodes.RowCountNode | None, nodes.Duration | None]:
     """Parse what stands behind WITHIN: a number of rows, or a duration."""
     if cursor.at(TokenType.DASH):
         raise cursor.refuse(SyntaxRefused, "WITHIN counts from 0, which is strict", hint=hint)
@@ -88,7 +88,7 @@ def _within(cursor: Cursor, kind: str, hint: str) -> tuple[nodes.RowCount | None
             raise cursor.text.of_token(token).refuse(
                 SyntaxRefused, "this is not a number of rows", hint="write a whole number: WITHIN 5 ROWS"
             )
-        return cursor.node(nodes.RowCount(this=int(token.text)), token), None
+        return cursor.node(nodes.RowCountNode(this=int(token.text)), token), None
     if kind != "REFERENCES":
         raise cursor.expected("a number and ROWS", hint)
     return None, parse_duration(cursor)

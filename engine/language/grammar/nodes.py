@@ -294,7 +294,7 @@ class Retroactive(exp.Expression):
     """RETROACTIVE, or NON RETROACTIVE where ``this`` is False."""
 
 
-class RowCount(exp.Expression):
+class RowCountNode(exp.Expression):
     """``n ROWS`` of a constraint."""
 
 

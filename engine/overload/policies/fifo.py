@@ -9,7 +9,7 @@ from engine.overload.policies.ready_heap import Key
 from engine.overload.scheduled_module import ScheduledModule
 
 
-class Fifo(ByKey):
+class FifoScheduling(ByKey):
     """The batch that came first, wherever it is."""
 
     name: ClassVar[str] = "fifo"

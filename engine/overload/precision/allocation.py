@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from engine.overload.precision.grouping import Group, Part, parts_of
+from engine.overload.precision.grouping import Group, VariablePart, parts_of
 from engine.overload.precision.loss import loss_of
 from engine.overload.precision.part_functions import PartFunctions
 from engine.overload.precision.part_solver import (
@@ -26,8 +26,8 @@ from engine.overload.precision.part_solver import (
     ROUNDING,
     WHOLE,
     Effort,
-    Found,
-    Limit,
+    LinearLimit,
+    Solution,
     best_of,
     cheapest,
     slope_at,
@@ -42,7 +42,7 @@ from engine.overload.precision.problem import (
     QueryId,
     Solved,
 )
-from engine.overload.precision.shape import Flow
+from engine.overload.precision.shape import PrecisionFlow
 from engine.overload.precision.split import between, hull_of, split
 
 MEMORY_MAX = 12
@@ -111,7 +111,11 @@ class _State:
 
 class _Solver:
     def __init__(
-        self, problem: Problem, parts: Sequence[Part], previous: Allocation | None, settings: SolverSettings
+        self,
+        problem: Problem,
+        parts: Sequence[VariablePart],
+        previous: Allocation | None,
+        settings: SolverSettings,
     ) -> None:
         self._problem = problem
         self._parts = parts
@@ -143,15 +147,15 @@ class _Solver:
 
     # --- limits -----------------------------------------------------------------------------------
 
-    def _limits(self) -> list[Limit]:
+    def _limits(self) -> list[LinearLimit]:
         """Returns a limit for each budget that there is, in shares of the budget; a budget of 0 allows what
         costs nothing.
         """
         found = []
         if (budget := self._problem.budget_bytes) is not None:
-            found.append(Limit(1.0 / budget, 0.0, 1.0) if budget else Limit(1.0, 0.0, 0.0))
+            found.append(LinearLimit(1.0 / budget, 0.0, 1.0) if budget else LinearLimit(1.0, 0.0, 0.0))
         if (budget := self._problem.budget_cpu_ns) is not None:
-            found.append(Limit(0.0, 1.0 / budget, 1.0) if budget else Limit(0.0, 1.0, 0.0))
+            found.append(LinearLimit(0.0, 1.0 / budget, 1.0) if budget else LinearLimit(0.0, 1.0, 0.0))
         return found
 
     def _fits(self, states: Sequence[_State], xs: Sequence[FloatArray]) -> bool:
@@ -224,7 +228,7 @@ class _Solver:
             return found
         return self._weighted(states, limits)
 
-    def _weighted(self, states: list[_State], limits: Sequence[Limit]) -> list[FloatArray]:
+    def _weighted(self, states: list[_State], limits: Sequence[LinearLimit]) -> list[FloatArray]:
         """With two budgets, the weight of the first in the cost, by bisection."""
         if len(limits) == 1:
             return self._split(states, limits[0])
@@ -260,7 +264,7 @@ class _Solver:
             low, high = (middle, high) if self._fits(states, moved) else (low, middle)
         return [one + low * (x - one) for one, x in zip(lows, xs, strict=True)]
 
-    def _split(self, states: list[_State], limit: Limit) -> list[FloatArray]:
+    def _split(self, states: list[_State], limit: LinearLimit) -> list[FloatArray]:
         """The budget split over the parts, each solved with its share."""
         settings = self._settings
         for state in states:
@@ -285,7 +289,7 @@ class _Solver:
         assert best is not None
         return [np.array(one.x) for one in best]
 
-    def _good_enough(self, states: Sequence[_State], limit: Limit) -> list[FloatArray] | None:
+    def _good_enough(self, states: Sequence[_State], limit: LinearLimit) -> list[FloatArray] | None:
         """The last allocation, where what is known of the parts promises too little of another one."""
         last = None if self._previous is None else self._last(states)
         if last is None or not self._fits(states, last) or not self._keeps_bounds(states, last):
@@ -296,7 +300,7 @@ class _Solver:
         before = self._loss(states, last)
         return last if before - promised <= self._settings.gain_min * before else None
 
-    def _ends(self, state: _State, limit: Limit) -> None:
+    def _ends(self, state: _State, limit: LinearLimit) -> None:
         """The points to begin with: those of the last time; else the ends, which need no solving, and some
         between.
         """
@@ -331,7 +335,7 @@ class _Solver:
         if len(points) == 2 and len(state.points) == 2:
             self._begin_curve(state, limit)
 
-    def _begin_curve(self, state: _State, limit: Limit) -> None:
+    def _begin_curve(self, state: _State, limit: LinearLimit) -> None:
         """Some points between the ends, the others from the first: a chord hides what is convex below it."""
         least, most = state.points[0].cost, state.points[1].cost
         if most <= least:
@@ -343,7 +347,7 @@ class _Solver:
             middle = middle or found
 
     def _solve_at(
-        self, state: _State, limit: Limit, share: float, begin: Sequence[FloatArray], *, many: bool
+        self, state: _State, limit: LinearLimit, share: float, begin: Sequence[FloatArray], *, many: bool
     ) -> Solved:
         """A part solved with a share of the budget, which becomes one of its points."""
         effort = self._settings.effort_many
@@ -357,7 +361,7 @@ class _Solver:
             state.points.append(solved)
         return solved
 
-    def _at(self, state: _State, hull: Sequence[Solved], limit: Limit, share: float) -> Solved:
+    def _at(self, state: _State, hull: Sequence[Solved], limit: LinearLimit, share: float) -> Solved:
         """A part with its share: solved, or one of its points."""
         for place, vertex in enumerate(hull):
             if abs(vertex.cost - share) <= 1e-9 * max(1.0, share):
@@ -378,7 +382,7 @@ class _Solver:
             return min(solved, key=lambda one: one.loss)
         return self._solve_at(state, limit, share, (x,), many=False)
 
-    def _look_beside(self, state: _State, hull: Sequence[Solved], limit: Limit, place: int) -> None:
+    def _look_beside(self, state: _State, hull: Sequence[Solved], limit: LinearLimit, place: int) -> None:
         """Solve the middle of the wider segment at a vertex, where that is wide: the split may have come to
         this vertex only because nothing better is known.
         """
@@ -395,8 +399,8 @@ class _Solver:
             self._solve_at(state, limit, one.cost + width / 2.0, (x,), many=False)
 
     def _best(
-        self, state: _State, limits: Sequence[Limit], begin: Sequence[FloatArray], effort: Effort
-    ) -> Found:
+        self, state: _State, limits: Sequence[LinearLimit], begin: Sequence[FloatArray], effort: Effort
+    ) -> Solution:
         found = best_of(state.functions, limits, begin, effort)
         if not found.converged and effort.starts == 1:
             more = replace(effort, starts=self._settings.effort.starts)
@@ -458,7 +462,7 @@ class _Solver:
                 continue
             hull = hull_of(state.points)
             if len(hull) > MEMORY_MAX:
-                here = float(Limit(*state.unit, 0.0).cost(state.functions, x[:, None])[0])
+                here = float(LinearLimit(*state.unit, 0.0).cost(state.functions, x[:, None])[0])
                 inner = sorted(hull[1:-1], key=lambda one: abs(one.cost - here))[: MEMORY_MAX - 2]
                 hull = [hull[0], *inner, hull[-1]]
             part = state.functions.part
@@ -473,7 +477,7 @@ class _Solver:
         )
 
     def _expected(
-        self, states: Sequence[_State], flows: Sequence[Sequence[Flow]], point: int
+        self, states: Sequence[_State], flows: Sequence[Sequence[PrecisionFlow]], point: int
     ) -> dict[QueryId, Outcome]:
         found: dict[QueryId, Outcome] = {}
         for state, inside in zip(states, flows, strict=True):
@@ -495,7 +499,7 @@ def proportional(problem: Problem) -> Allocation:
     return _plainly(problem, lambda part, level: part.low + level * (part.high - part.low))
 
 
-def _filled_evenly(part: Part, level: float) -> FloatArray:
+def _filled_evenly(part: VariablePart, level: float) -> FloatArray:
     """Gives all entities of a part as much, float64[variables]. level: as a share, in (0, 1], of the most
     that one entity can use.
     """
@@ -504,7 +508,7 @@ def _filled_evenly(part: Part, level: float) -> FloatArray:
     return np.clip(level * copies / costs, part.low, part.high)
 
 
-def _plainly(problem: Problem, at: Callable[[Part, float], FloatArray]) -> Allocation:
+def _plainly(problem: Problem, at: Callable[[VariablePart, float], FloatArray]) -> Allocation:
     """The highest level at which all parts fit."""
     parts = parts_of(problem, 0)
     solver = _Solver(problem, parts, None, DEFAULT)
@@ -522,7 +526,7 @@ def _plainly(problem: Problem, at: Callable[[Part, float], FloatArray]) -> Alloc
     return solver._result(states, [at(part, low) for part in parts], frozenset())
 
 
-def _begin(part: Part, last: Mapping[EntityId, float] | None) -> tuple[FloatArray, ...]:
+def _begin(part: VariablePart, last: Mapping[EntityId, float] | None) -> tuple[FloatArray, ...]:
     """What stood last, where all of it did."""
     if last is None or not all(names[0] in last for names in part.entities):
         return ()
@@ -530,7 +534,7 @@ def _begin(part: Part, last: Mapping[EntityId, float] | None) -> tuple[FloatArra
     return (np.clip(x, part.low, part.high),)
 
 
-def _by_entity(parts: Sequence[Part], xs: Sequence[FloatArray]) -> dict[EntityId, float]:
+def _by_entity(parts: Sequence[VariablePart], xs: Sequence[FloatArray]) -> dict[EntityId, float]:
     return {
         name: float(share)
         for part, x in zip(parts, xs, strict=True)
@@ -539,18 +543,18 @@ def _by_entity(parts: Sequence[Part], xs: Sequence[FloatArray]) -> dict[EntityId
     }
 
 
-def _total(states: Sequence[_State], xs: Sequence[FloatArray], limit: Limit) -> float:
+def _total(states: Sequence[_State], xs: Sequence[FloatArray], limit: LinearLimit) -> float:
     return float(sum(limit.cost(state.functions, x[:, None])[0] for state, x in zip(states, xs, strict=True)))
 
 
-def _mixed(limits: Sequence[Limit], weight: float) -> Limit:
+def _mixed(limits: Sequence[LinearLimit], weight: float) -> LinearLimit:
     """One limit for both; weight: of the first."""
     if len(limits) == 1:
         return limits[0]
     if not limits:
-        return Limit(0.0, 0.0, 0.0)
+        return LinearLimit(0.0, 0.0, 0.0)
     one, other = limits
-    return Limit(
+    return LinearLimit(
         weight * one.per_byte,
         (1.0 - weight) * other.per_cpu_ns,
         weight * one.most + (1.0 - weight) * other.most,

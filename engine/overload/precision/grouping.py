@@ -39,7 +39,7 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class VariablePart:
     """Variables that no other part touches.
 
     low, high, bytes, cpu_ns, held: float64[variables]; costs are those of all entities that a variable stands
@@ -62,7 +62,7 @@ class Part:
         return len(self.low)
 
 
-def parts_of(problem: Problem, together_max: int) -> tuple[Part, ...]:
+def parts_of(problem: Problem, together_max: int) -> tuple[VariablePart, ...]:
     """Every entity is in one part. together_max: with so few variables in all, they are one part.
 
     Cost: O(queries + entities).
@@ -139,7 +139,7 @@ def _assembled(
     groups: Mapping[Hashable, list[PlannedQuery]],
     variables: _Variables,
     together_max: int,
-) -> tuple[Part, ...]:
+) -> tuple[VariablePart, ...]:
     count = len(variables.entities)
     first = [entities[names[0]] for names in variables.entities]
     copies = np.array([len(names) for names in variables.entities], np.float64)
@@ -194,7 +194,7 @@ def _assembled(
         scales = tuple(tuple(places_in[other] for other in scaled_by[each]) for each in inside)
         held = np.array([first[each].held for each in inside])
         parts.append(
-            Part(
+            VariablePart(
                 part_groups,
                 tuple(tuple(variables.entities[each]) for each in inside),
                 low[index],
@@ -208,7 +208,7 @@ def _assembled(
         )
     if unread:
         none = np.zeros(0)
-        parts.append(Part(tuple(unread), (), none, none, none, none, none, (), None))
+        parts.append(VariablePart(tuple(unread), (), none, none, none, none, none, (), None))
     return tuple(parts)
 
 

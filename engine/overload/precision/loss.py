@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from engine.overload.precision.precision import FloatArray
-from engine.overload.precision.shape import Flow
+from engine.overload.precision.shape import PrecisionFlow
 
 
-def loss_of(flow: Flow, fp_share: float) -> FloatArray:
+def loss_of(flow: PrecisionFlow, fp_share: float) -> FloatArray:
     """Returns the loss of a query of weight 1, float64[points]: a FP + (1 - a) FN for rows; for aggregates
     their relative error, at most 1, since an answer that is off by more is worth nothing either.
     """
@@ -18,7 +18,7 @@ def loss_of(flow: Flow, fp_share: float) -> FloatArray:
 
 
 def excess_of(
-    flow: Flow, max_fp: float | None, max_fn: float | None, max_error: float | None
+    flow: PrecisionFlow, max_fp: float | None, max_fn: float | None, max_error: float | None
 ) -> list[FloatArray]:
     """By how much the precision of what is read of a query is above each of its bounds, float64[points];
     below 0: it is kept.

@@ -28,7 +28,7 @@ from engine.overload.precision.of_query import (
     shape_of_query,
 )
 from engine.overload.precision.problem import Allocation, Entity, EntityId, PlannedQuery, Problem, QueryId
-from engine.overload.precision.resources import Table
+from engine.overload.precision.resources import MeasuredCurve
 from engine.overload.precision.shape import PlanShape
 from engine.windows.clauses import TimeWindow
 
@@ -65,7 +65,7 @@ class Store:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class ScanShare:
     """What a scan of a query is given. window_ms: how far behind NOW it reaches; rate: the share of rows that
     its sample keeps. None: what its text asks for.
     """
@@ -84,13 +84,13 @@ class QueriesProblem:
     widest_ms: Mapping[SourceName, int]
     plans: Mapping[QueryId, tuple[Reader, tuple[Freedom, ...], tuple[Knob, ...]]]
 
-    def given(self, allocation: Allocation) -> dict[QueryId, tuple[Given, ...]]:
+    def given(self, allocation: Allocation) -> dict[QueryId, tuple[ScanShare, ...]]:
         """By query that tolerates something, for each of its scans."""
         return {name: self._given(allocation, *plan) for name, plan in self.plans.items()}
 
     def _given(
         self, allocation: Allocation, reader: Reader, free: tuple[Freedom, ...], knobs: tuple[Knob, ...]
-    ) -> tuple[Given, ...]:
+    ) -> tuple[ScanShare, ...]:
         found = []
         for place, (scan, freedom) in enumerate(zip(reader.query.scans(), free, strict=True)):
             window_ms = rate = None
@@ -102,7 +102,7 @@ class QueriesProblem:
             if Knob(place, "rate") in knobs:
                 kept = allocation.x[sampler_id(reader.query_id, place)]
                 rate = kept * rate_of(scan) if kept < 1.0 else None
-            found.append(Given(window_ms, rate))
+            found.append(ScanShare(window_ms, rate))
         return tuple(found)
 
 
@@ -205,7 +205,7 @@ def _turned(
 ) -> Turned:
     """Which knobs a query has: its window is whole where the store reaches as far."""
 
-    def kept_by(knob: Knob) -> Table | None:
+    def kept_by(knob: Knob) -> MeasuredCurve | None:
         scan, freedom = scans[knob.scan], free[knob.scan]
         if knob.kind == "rate":
             return WHOLE if rates and freedom.rate is not None else None
@@ -216,7 +216,7 @@ def _turned(
     return kept_by
 
 
-def _kept_by_store(window: TimeWindow, widest_ms: int) -> Table:
+def _kept_by_store(window: TimeWindow, widest_ms: int) -> MeasuredCurve:
     """The share of a window by that of its store: what lies before its end, and what a slide holds back, come
     first.
     """
@@ -225,7 +225,7 @@ def _kept_by_store(window: TimeWindow, widest_ms: int) -> Table:
     points = [(0.0, 0.0), (before, 0.0), (whole, 1.0), (1.0, 1.0)]
     # Where two fall together, the one that gives more counts.
     by_place = dict(sorted(points))
-    return Table(tuple(by_place), tuple(by_place.values()))
+    return MeasuredCurve(tuple(by_place), tuple(by_place.values()))
 
 
 def _reaches(

@@ -39,20 +39,20 @@ from engine.language.query import (
 from engine.model.source import MADE, SourceName
 from engine.overload.precision.precision import FloatArray
 from engine.overload.precision.problem import Outcome
-from engine.overload.precision.resources import Table
+from engine.overload.precision.resources import MeasuredCurve
 from engine.overload.precision.shape import (
     Aggregated,
     BagCompared,
+    BaseInput,
     Deduplicated,
     Excepted,
-    Input,
-    Joined,
-    Matched,
-    Node,
+    JoinLoss,
+    LossNode,
     PlanShape,
     Reads,
     Sampled,
     Selected,
+    SemiJoinLoss,
     United,
     WindowCut,
 )
@@ -100,10 +100,10 @@ class Knob:
     kind: Literal["window", "rate"]
 
 
-Turned = Callable[[Knob], Table | None]
+Turned = Callable[[Knob], MeasuredCurve | None]
 """What is kept of what the query asks for, by the share that a knob is given; None: it cannot be turned."""
 
-WHOLE = Table.linear(1.0)
+WHOLE = MeasuredCurve.linear(1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ class QueryShape:
     leaves each stage. knobs: what each slot is; a rate that is no slot counts as whole.
     """
 
-    steps: tuple[Node, ...]
+    steps: tuple[LossNode, ...]
     knobs: tuple[Knob, ...]
     reads: Reads = "answer"
 
@@ -229,10 +229,10 @@ class _Builder:
         self._copies_of = copies_of
         self._scans = 0
         self.knobs: list[Knob] = []
-        self.operators: list[tuple[Scan | Stage, Node]] = []
+        self.operators: list[tuple[Scan | Stage, LossNode]] = []
         """What each scan and stage gives, of the query and of those within it, in the order of the text."""
 
-    def _slot(self, knob: Knob) -> tuple[int | None, Table]:
+    def _slot(self, knob: Knob) -> tuple[int | None, MeasuredCurve]:
         """Returns the slot of a knob, and what is kept by the share it is given; (None, WHOLE) for one that
         cannot be turned.
         """
@@ -242,7 +242,7 @@ class _Builder:
         self.knobs.append(knob)
         return len(self.knobs) - 1, kept
 
-    def steps(self, query: Query) -> tuple[Node, ...]:
+    def steps(self, query: Query) -> tuple[LossNode, ...]:
         rows = list(self._rows_of(query))
         number = self._scans
         self._scans += 1
@@ -250,15 +250,15 @@ class _Builder:
         rate_slot, _ = self._slot(Knob(number, "rate"))
         span_ms = length_ms(query.scan.window)
         late = self._late.get(query.source, 0.0)
-        scan = Input(late, WindowCut(kept, slot), 1.0 / span_ms if span_ms else 0.0)
-        found: list[Node] = [Sampled(scan, rate_slot)]
+        scan = BaseInput(late, WindowCut(kept, slot), 1.0 / span_ms if span_ms else 0.0)
+        found: list[LossNode] = [Sampled(scan, rate_slot)]
         self.operators.append((query.scan, found[0]))
         for place, stage in enumerate(query.stages):
             found.append(self._above(query, place, found[-1], rows[place], rows[place + 1]))
             self.operators.append((stage, found[-1]))
         return tuple(found)
 
-    def _above(self, query: Query, place: int, below: Node, rows: float, given: float) -> Node:
+    def _above(self, query: Query, place: int, below: LossNode, rows: float, given: float) -> LossNode:
         stage = query.stages[place]
         match stage:
             case Join(inner, kind):
@@ -266,10 +266,10 @@ class _Builder:
                     return self._negated(stage, below, rows, given)
                 right = self.steps(inner)[-1]
                 if kind == "semi":
-                    return Matched(below, right, self._on_the_right(query, place))
-                return Joined(below, right)
+                    return SemiJoinLoss(below, right, self._on_the_right(query, place))
+                return JoinLoss(below, right)
             case SemiJoin(inner=inner, negated=False):
-                return Matched(below, self.steps(inner)[-1], self._on_the_right(query, place))
+                return SemiJoinLoss(below, self.steps(inner)[-1], self._on_the_right(query, place))
             case SemiJoin():
                 return self._negated(stage, below, rows, given)
             case SetOperation("union", inner):
@@ -283,7 +283,7 @@ class _Builder:
                 shared = min(1.0, found.shared / -math.expm1(-others))
                 return BagCompared(kind, below, right, mine, others, shared)
             case SetOperation("intersect", inner):
-                return Joined(below, self.steps(inner)[-1])
+                return JoinLoss(below, self.steps(inner)[-1])
             case SetOperation():
                 return self._negated(stage, below, rows, given)
             case Distinct():
@@ -309,7 +309,9 @@ class _Builder:
             case _:
                 return Selected(below)
 
-    def _negated(self, stage: Join | SemiJoin | SetOperation, below: Node, rows: float, given: float) -> Node:
+    def _negated(
+        self, stage: Join | SemiJoin | SetOperation, below: LossNode, rows: float, given: float
+    ) -> LossNode:
         overlap = min(1.0, max(0.0, 1.0 - given / rows)) if rows > 0.0 else 0.0
         return Excepted(below, self.steps(stage.inner)[-1], overlap)
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.overload.precision.grouping import Group, Part
+from engine.overload.precision.grouping import Group, VariablePart
 from engine.overload.precision.loss import excess_of, loss_of
 from engine.overload.precision.precision import FloatArray
-from engine.overload.precision.shape import Flow
+from engine.overload.precision.shape import PrecisionFlow
 
 STEP = 1e-6
 """Step of the differences; shares are of the order of 1."""
@@ -36,20 +36,20 @@ class PartFunctions:
     in [0, 1]. given_up: ids of queries; the bounds of their groups do not count any more.
     """
 
-    def __init__(self, part: Part, fp_share: float, given_up: frozenset[str] = frozenset()) -> None:
+    def __init__(self, part: VariablePart, fp_share: float, given_up: frozenset[str] = frozenset()) -> None:
         self.part = part
         self._fp_share = fp_share
         self.bounded = tuple(
             group for group in part.groups if group.is_bounded and given_up.isdisjoint(group.queries)
         )
         self._known: tuple[bytes, Slopes] | None = None
-        self._flows: tuple[bytes, list[Flow]] | None = None
+        self._flows: tuple[bytes, list[PrecisionFlow]] | None = None
 
-    def flow(self, group: Group, x: FloatArray) -> Flow:
+    def flow(self, group: Group, x: FloatArray) -> PrecisionFlow:
         """x: float64[variables, points]."""
         return group.shape.at(x[list(group.places)])
 
-    def flows(self, x: FloatArray) -> list[Flow]:
+    def flows(self, x: FloatArray) -> list[PrecisionFlow]:
         """Returns the flow of each group at x, float64[variables, points]; the flows at the last single point
         are cached.
         """

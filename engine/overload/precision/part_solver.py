@@ -33,7 +33,7 @@ CORNERED_MAX = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Limit:
+class LinearLimit:
     """per_byte * bytes + per_cpu_ns * cpu_ns <= most."""
 
     per_byte: float
@@ -64,7 +64,7 @@ class Effort:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Solution:
     """x: float64[variables]. converged: whether the solver did so from one start at least."""
 
     x: FloatArray
@@ -77,8 +77,8 @@ WHOLE, QUICK, POLISH = Effort(), Effort(starts=2), Effort(starts=3)
 
 
 def best_of(
-    functions: PartFunctions, limits: Sequence[Limit], begin: Sequence[FloatArray], effort: Effort
-) -> Found:
+    functions: PartFunctions, limits: Sequence[LinearLimit], begin: Sequence[FloatArray], effort: Effort
+) -> Solution:
     """The least loss within limits with all bounds kept. begin: where to start besides.
 
     The least shares are given where nothing else fits. Where no point keeps the bounds, that which is the
@@ -109,7 +109,9 @@ def best_of(
     return _found(functions, best, converged=converged)
 
 
-def cheapest(functions: PartFunctions, limit: Limit, begin: Sequence[FloatArray], effort: Effort) -> Found:
+def cheapest(
+    functions: PartFunctions, limit: LinearLimit, begin: Sequence[FloatArray], effort: Effort
+) -> Solution:
     """The least cost at which all bounds are kept; excess above 0 where none was found."""
     part = functions.part
     free = np.flatnonzero(part.high > part.low)
@@ -131,7 +133,7 @@ def cheapest(functions: PartFunctions, limit: Limit, begin: Sequence[FloatArray]
     return _found(functions, best, converged=converged)
 
 
-def slope_at(functions: PartFunctions, limit: Limit, x: FloatArray) -> float:
+def slope_at(functions: PartFunctions, limit: LinearLimit, x: FloatArray) -> float:
     """What one more unit of the limit would save: its multiplier at a solution x."""
     part = functions.part
     slopes = functions.slopes(x)
@@ -148,9 +150,9 @@ def slope_at(functions: PartFunctions, limit: Limit, x: FloatArray) -> float:
     return max(0.0, float(np.max(-slopes.gradient[below] / cost[below])))
 
 
-def _found(functions: PartFunctions, x: FloatArray, *, converged: bool) -> Found:
+def _found(functions: PartFunctions, x: FloatArray, *, converged: bool) -> Solution:
     point = x[:, None]
-    return Found(x, float(functions.loss(point)[0]), float(functions.excess(point)[0]), converged)
+    return Solution(x, float(functions.loss(point)[0]), float(functions.excess(point)[0]), converged)
 
 
 def _keeps(functions: PartFunctions, x: FloatArray) -> bool:
@@ -167,7 +169,9 @@ def _scores(functions: PartFunctions, x: FloatArray) -> FloatArray:
     return np.where(np.isnan(losses), np.inf, losses)
 
 
-def _starts(functions: PartFunctions, limits: Sequence[Limit], begin: Sequence[FloatArray]) -> FloatArray:
+def _starts(
+    functions: PartFunctions, limits: Sequence[LinearLimit], begin: Sequence[FloatArray]
+) -> FloatArray:
     """float64[variables, starts], all of which fit."""
     part = functions.part
     span = part.high - part.low
@@ -177,7 +181,7 @@ def _starts(functions: PartFunctions, limits: Sequence[Limit], begin: Sequence[F
     return np.concatenate([_fitted(functions, limits, points), _corners(functions, limits)], axis=1)
 
 
-def _corners(functions: PartFunctions, limits: Sequence[Limit]) -> FloatArray:
+def _corners(functions: PartFunctions, limits: Sequence[LinearLimit]) -> FloatArray:
     """Returns the corners of a part of few variables, float64[variables, corners]: all combinations of least
     and greatest shares that fit, and those with one share in between that fills a limit. These are the optima
     of linear losses; a loss may jump at the least share, since what gives no row at all gives no wrong one.
@@ -198,7 +202,7 @@ def _corners(functions: PartFunctions, limits: Sequence[Limit]) -> FloatArray:
     return np.concatenate(found, axis=1)
 
 
-def _filled(functions: PartFunctions, limits: Sequence[Limit]) -> FloatArray:
+def _filled(functions: PartFunctions, limits: Sequence[LinearLimit]) -> FloatArray:
     """Entities filled up one after another, by what they save at the least and at the greatest shares."""
     part = functions.part
     found = []
@@ -220,7 +224,7 @@ def _filled(functions: PartFunctions, limits: Sequence[Limit]) -> FloatArray:
     return np.stack(found, axis=1) if found else part.high[:, None]
 
 
-def _fits(functions: PartFunctions, limits: Sequence[Limit], x: FloatArray) -> npt.NDArray[np.bool_]:
+def _fits(functions: PartFunctions, limits: Sequence[LinearLimit], x: FloatArray) -> npt.NDArray[np.bool_]:
     """Which points do, bool[points]."""
     found = np.ones(x.shape[1], bool)
     for limit in limits:
@@ -229,7 +233,7 @@ def _fits(functions: PartFunctions, limits: Sequence[Limit], x: FloatArray) -> n
 
 
 def _fitted(
-    functions: PartFunctions, limits: Sequence[Limit], x: FloatArray, base: FloatArray | None = None
+    functions: PartFunctions, limits: Sequence[LinearLimit], x: FloatArray, base: FloatArray | None = None
 ) -> FloatArray:
     """Each point, moved as far as the limits ask towards its base, else the least shares. Shapes as x."""
     part = functions.part
@@ -260,7 +264,7 @@ def _apart(starts: FloatArray, order: npt.NDArray[np.intp], count: int) -> list[
 
 def _descended(
     functions: PartFunctions,
-    limits: Sequence[Limit],
+    limits: Sequence[LinearLimit],
     start: FloatArray,
     free: npt.NDArray[np.intp],
     iterations: int,
@@ -279,7 +283,11 @@ def _descended(
 
 
 def _cheapened(
-    functions: PartFunctions, limit: Limit, start: FloatArray, free: npt.NDArray[np.intp], iterations: int
+    functions: PartFunctions,
+    limit: LinearLimit,
+    start: FloatArray,
+    free: npt.NDArray[np.intp],
+    iterations: int,
 ) -> tuple[FloatArray | None, bool]:
     whole = limit.cost(functions, functions.part.high[:, None])[0]
     scale = 1.0 / whole if whole > 0.0 else 1.0
@@ -295,7 +303,7 @@ def _cheapened(
 
 
 def _within(
-    functions: PartFunctions, limit: Limit, start: FloatArray, free: npt.NDArray[np.intp]
+    functions: PartFunctions, limit: LinearLimit, start: FloatArray, free: npt.NDArray[np.intp]
 ) -> dict[str, object]:
     whole = limit.cost(functions, functions.part.high[:, None])[0]
     scale = 1.0 / whole if whole > 0.0 else 1.0

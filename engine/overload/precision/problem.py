@@ -9,7 +9,7 @@ from typing import Literal, NewType
 import numpy as np
 
 from engine.model.approximation import Expected
-from engine.overload.precision.shape import Flow, PlanShape, Reads
+from engine.overload.precision.shape import PlanShape, PrecisionFlow, Reads
 from tureen.errors import OptionRefused, PrecisionUnreachable
 
 EntityId = NewType("EntityId", str)
@@ -133,7 +133,7 @@ class Outcome:
         return Expected(self.fp, self.fn, self.error, None if same else self.fn_changes)
 
     @classmethod
-    def at(cls, flow: Flow, point: int = 0) -> Outcome:
+    def at(cls, flow: PrecisionFlow, point: int = 0) -> Outcome:
         """Reads the outcome of a plan off the flow that leaves it, at one point."""
         precision = flow.precision
         return cls(

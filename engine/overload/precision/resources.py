@@ -1,6 +1,6 @@
 """What an operator loses by the resources it is given: its own precision on exact inputs.
 
-Shares are float64[points] in [0, 1]. Losses need not fall as resources grow: :class:`Table` takes any
+Shares are float64[points] in [0, 1]. Losses need not fall as resources grow: :class:`MeasuredCurve` takes any
 measured figures.
 """
 
@@ -14,7 +14,7 @@ from engine.overload.precision.precision import FloatArray, Precision, share_of
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class MeasuredCurve:
     """Measured figures, linear between two points and constant outside. places rise strictly."""
 
     places: tuple[float, ...]
@@ -33,7 +33,7 @@ class Table:
         return np.interp(places, self.places, self.values)
 
     @classmethod
-    def linear(cls, whole: float) -> Table:
+    def linear(cls, whole: float) -> MeasuredCurve:
         """From (0, 0) to (1, whole): what is kept is as the share that is kept."""
         return cls((0.0, 1.0), (0.0, whole))
 

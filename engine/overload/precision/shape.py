@@ -15,7 +15,7 @@ import numpy as np
 
 from engine.overload.precision import composition, resources
 from engine.overload.precision.precision import EXACT, FloatArray, Precision
-from engine.overload.precision.resources import Table
+from engine.overload.precision.resources import MeasuredCurve
 
 INTERVAL = 1.959963984540054
 """Half the width of the 95 % interval of a normal variable, in standard deviations."""
@@ -27,7 +27,7 @@ that come to it or leave it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Flow:
+class PrecisionFlow:
     """What leaves an operator."""
 
     # The precision of the answer, which is the rows that are there at a time.
@@ -56,7 +56,7 @@ class Flow:
         return self.precision.fn if self.reads == "answer" else 1.0 - self.arriving
 
 
-class Own(Protocol):
+class OwnLoss(Protocol):
     """The own precision of an operator, by what it is given."""
 
     def at(self, x: FloatArray) -> Precision:
@@ -64,10 +64,10 @@ class Own(Protocol):
         ...
 
 
-class Node(Protocol):
+class LossNode(Protocol):
     """An operator with those below it."""
 
-    def at(self, x: FloatArray) -> Flow:
+    def at(self, x: FloatArray) -> PrecisionFlow:
         """What leaves it."""
         ...
 
@@ -100,9 +100,9 @@ class WindowCut:
     the window that is kept; None: the side has no window that may be cut. A slot None keeps it whole.
     """
 
-    left: Table
+    left: MeasuredCurve
     left_slot: int | None
-    right: Table | None = None
+    right: MeasuredCurve | None = None
     right_slot: int | None = None
 
     def at(self, x: FloatArray) -> Precision:
@@ -166,7 +166,7 @@ class Remembered:
     """
 
     slot: int
-    older: Table
+    older: MeasuredCurve
     due: float
 
     def at(self, x: FloatArray) -> Precision:
@@ -178,8 +178,8 @@ class Tabulated:
     """Any other, as it was measured by the share given."""
 
     slot: int
-    fp: Table
-    fn: Table
+    fp: MeasuredCurve
+    fn: MeasuredCurve
 
     def at(self, x: FloatArray) -> Precision:
         return Precision(self.fp.at(x[self.slot]), self.fn.at(x[self.slot]))
@@ -192,31 +192,31 @@ EXACTLY = Exactly()
 
 
 @dataclass(frozen=True, slots=True)
-class Input:
+class BaseInput:
     """A base input. late: share of the rows due that came too late. own: the loss of its window: rows leave
-    sooner, and as many come. turnover: of :class:`Flow`, 1 / length of a window in ms.
+    sooner, and as many come. turnover: of :class:`PrecisionFlow`, 1 / length of a window in ms.
     """
 
     late: float = 0.0
-    own: Own = EXACTLY
+    own: OwnLoss = EXACTLY
     turnover: float = 0.0
 
-    def at(self, x: FloatArray) -> Flow:
+    def at(self, x: FloatArray) -> PrecisionFlow:
         timely = Precision.of(0.0, self.late)
         came = np.broadcast_to(timely.found, (x.shape[1],))
         found = timely.with_own(self.own.at(x))
-        return Flow(found, np.ones(x.shape[1]), came=came, turnover=self.turnover)
+        return PrecisionFlow(found, np.ones(x.shape[1]), came=came, turnover=self.turnover)
 
 
 @dataclass(frozen=True, slots=True)
 class Sampled:
     """SAMPLE, or a queue that sheds rows by their hash. rate: of a sample that stands in the text."""
 
-    below: Node
+    below: LossNode
     slot: int | None
     rate: float = 1.0
 
-    def at(self, x: FloatArray) -> Flow:
+    def at(self, x: FloatArray) -> PrecisionFlow:
         flow = self.below.at(x)
         rate = np.full(x.shape[1], self.rate) if self.slot is None else x[self.slot] * self.rate
         own = resources.sampled(rate)
@@ -229,13 +229,13 @@ class Sampled:
 
 
 @dataclass(frozen=True, slots=True)
-class Shed:
+class ShedQueue:
     """A queue that sheds runs of rows: what is left has a bias."""
 
-    below: Node
+    below: LossNode
     slot: int
 
-    def at(self, x: FloatArray) -> Flow:
+    def at(self, x: FloatArray) -> PrecisionFlow:
         flow = self.below.at(x)
         own = resources.sampled(x[self.slot])
         return replace(flow, precision=flow.precision.with_own(own), came=flow.arriving * x[self.slot])
@@ -245,17 +245,17 @@ class Shed:
 class Selected:
     """Selection, projection. wrong_passes: pass rate of wrong over right rows."""
 
-    below: Node
+    below: LossNode
     wrong_passes: float = 1.0
 
-    def at(self, x: FloatArray) -> Flow:
+    def at(self, x: FloatArray) -> PrecisionFlow:
         flow = self.below.at(x)
         found = composition.selected(flow.precision, wrong_passes=self.wrong_passes)
         return replace(flow, precision=found)
 
 
 @dataclass(frozen=True, slots=True)
-class Joined:
+class JoinLoss:
     """Join, INTERSECT.
 
     A pair is there as long as both of its rows are: windows cut to w' of w leave w1' w2' / (w1 w2) of the
@@ -263,12 +263,12 @@ class Joined:
     w1 + w2 are left (STREAM, section 5.3), which is less of a loss.
     """
 
-    left: Node
-    right: Node
-    own: Own = EXACTLY
+    left: LossNode
+    right: LossNode
+    own: OwnLoss = EXACTLY
     wrong_joins: float = 1.0
 
-    def at(self, x: FloatArray) -> Flow:
+    def at(self, x: FloatArray) -> PrecisionFlow:
         left, right = self.left.at(x), self.right.at(x)
         both = composition.joined(
             left.precision, right.precision, self.own.at(x), wrong_joins=self.wrong_joins
@@ -278,20 +278,20 @@ class Joined:
         came = new_left * left.arriving * right.precision.found
         came = came + (1.0 - new_left) * left.precision.found * right.arriving
         own = self.own.at(x).found
-        return Flow(both, left.sampled * right.sampled, came=came * own, turnover=turnover)
+        return PrecisionFlow(both, left.sampled * right.sampled, came=came * own, turnover=turnover)
 
 
 @dataclass(frozen=True, slots=True)
-class Matched:
+class SemiJoinLoss:
     """IN, EXISTS: rows that have a partner at least. copies: of a value on the right, as of
     :class:`Deduplicated`: a row is missed when all its partners are. Its changes are taken to lose as much.
     """
 
-    left: Node
-    right: Node
+    left: LossNode
+    right: LossNode
     copies: tuple[tuple[int, float], ...] = ((1, 1.0),)
 
-    def at(self, x: FloatArray) -> Flow:
+    def at(self, x: FloatArray) -> PrecisionFlow:
         left = self.left.at(x)
         values = composition.distinct(self.right.at(x).precision, copies=self.copies)
         return replace(left, precision=composition.joined(left.precision, values), came=None)
@@ -306,13 +306,13 @@ class BagCompared:
     """
 
     kind: Literal["intersect", "except"]
-    left: Node
-    right: Node
+    left: LossNode
+    right: LossNode
     left_rows: float
     right_rows: float
     shared: float
 
-    def at(self, x: FloatArray) -> Flow:
+    def at(self, x: FloatArray) -> PrecisionFlow:
         left, right = self.left.at(x).precision, self.right.at(x).precision
         mine, others = self.left_rows * np.ones(1), self.right_rows * np.ones(1)
         met, kept = (
@@ -333,10 +333,10 @@ class BagCompared:
 class United:
     """UNION ALL. rates: rows due of each input."""
 
-    inputs: tuple[Node, ...]
+    inputs: tuple[LossNode, ...]
     rates: tuple[float, ...]
 
-    def at(self, x: FloatArray) -> Flow:
+    def at(self, x: FloatArray) -> PrecisionFlow:
         flows = [each.at(x) for each in self.inputs]
         kept = np.minimum.reduce([flow.sampled for flow in flows])
         even = all(np.array_equal(kept, flow.sampled) for flow in flows)
@@ -346,7 +346,7 @@ class United:
             new = list(self.rates)
         came = sum((rate * flow.arriving for rate, flow in zip(new, flows, strict=True)), np.zeros(1))
         whole, due = sum(new), sum(self.rates)
-        return Flow(
+        return PrecisionFlow(
             found,
             kept if even else np.ones(x.shape[1]),
             came=came / whole if whole else None,
@@ -362,8 +362,8 @@ class Excepted:
     bloom: a Bloom filter of the right side, whose wrong finds remove rows.
     """
 
-    left: Node
-    right: Node
+    left: LossNode
+    right: LossNode
     overlap: float
     wrong_removed: float = 0.0
     rows_right: float = 0.0
@@ -371,7 +371,7 @@ class Excepted:
     spread: float = 0.0
     bloom: BloomDistinct | None = None
 
-    def at(self, x: FloatArray) -> Flow:
+    def at(self, x: FloatArray) -> PrecisionFlow:
         left, right = self.left.at(x), self.right.at(x)
         removed = composition.wrongly_removed(
             right.precision, self.rows_right, self.rows_difference, self.spread
@@ -392,12 +392,12 @@ class Excepted:
 class Deduplicated:
     """DISTINCT. copies: (j, share of the values that have j copies); wrong_copies: mean of a wrong value."""
 
-    below: Node
+    below: LossNode
     copies: tuple[tuple[int, float], ...] = ((1, 1.0),)
     wrong_copies: float | None = None
-    own: Own = EXACTLY
+    own: OwnLoss = EXACTLY
 
-    def at(self, x: FloatArray) -> Flow:
+    def at(self, x: FloatArray) -> PrecisionFlow:
         below = self.below.at(x).precision
         found = composition.distinct(
             below, self.own.at(x), copies=self.copies, wrong_copies=self.wrong_copies
@@ -419,7 +419,7 @@ class Aggregated:
     from an even part; 0 of COUNT where rows come evenly.
     """
 
-    below: Node
+    below: LossNode
     spread: float
     groups: tuple[tuple[int, float], ...] = ()
     scaled: bool = True
@@ -427,7 +427,7 @@ class Aggregated:
     mean_spread: float = 0.0
     scatter: float = 0.0
 
-    def at(self, x: FloatArray) -> Flow:
+    def at(self, x: FloatArray) -> PrecisionFlow:
         flow = self.below.at(x)
         precision, points = flow.precision, x.shape[1]
         one = np.ones(points)
@@ -448,11 +448,11 @@ class Aggregated:
             error = np.maximum(error, mean + precision.fp)
         missing = sum((share * precision.fn**count for count, share in self.groups), np.zeros(points))
         found = Precision(np.zeros(points), np.broadcast_to(missing, (points,)))
-        return Flow(found, one, error, told=told)
+        return PrecisionFlow(found, one, error, told=told)
 
 
-def _rows(precision: Precision, x: FloatArray) -> Flow:
-    return Flow(precision, np.ones(x.shape[1]))
+def _rows(precision: Precision, x: FloatArray) -> PrecisionFlow:
+    return PrecisionFlow(precision, np.ones(x.shape[1]))
 
 
 class PlanShape:
@@ -463,7 +463,7 @@ class PlanShape:
 
     __slots__ = ("_hash", "reads", "root", "slots")
 
-    def __init__(self, root: Node, slots: int, reads: Reads = "answer") -> None:
+    def __init__(self, root: LossNode, slots: int, reads: Reads = "answer") -> None:
         self.root = root
         self.slots = slots
         self.reads = reads
@@ -488,12 +488,12 @@ class PlanShape:
     def __repr__(self) -> str:
         return f"PlanShape({self.root!r}, {self.slots}, {self.reads!r})"
 
-    def at(self, x: FloatArray) -> Flow:
+    def at(self, x: FloatArray) -> PrecisionFlow:
         """What the plan gives. x: float64[slots, points]. Arrays of the result are float64[points]."""
         flow = self.root.at(x)
         points = (x.shape[1],)
         found = flow.precision
-        return Flow(
+        return PrecisionFlow(
             Precision(np.broadcast_to(found.fp, points), np.broadcast_to(found.fn, points)),
             np.broadcast_to(flow.sampled, points),
             None if flow.error is None else np.broadcast_to(flow.error, points),
@@ -514,5 +514,5 @@ def slots_of(node: object) -> Iterator[int]:
         elif each.name == "inputs":
             for inner in value:
                 yield from slots_of(inner)
-        elif hasattr(value, "at") and not isinstance(value, Table):
+        elif hasattr(value, "at") and not isinstance(value, MeasuredCurve):
             yield from slots_of(value)

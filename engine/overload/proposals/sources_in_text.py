@@ -21,7 +21,7 @@ Catalogue = Mapping[str, Stream | Derived]
 
 
 @dataclass(frozen=True, slots=True)
-class Above:
+class StagesAbove:
     """What stands between a source and the answer.
 
     distinct: DISTINCT, or a set operation without ALL. negated: the right of EXCEPT, NOT IN or NOT EXISTS, or
@@ -51,7 +51,7 @@ class SourceInText:
 
     item: nodes.FromItem
     stream: Stream
-    above: Above
+    above: StagesAbove
     outer: nodes.FromItem | None = None
 
     @property
@@ -69,11 +69,11 @@ class SourceInText:
 def sources_of(tree: exp.Expr, catalogue: Catalogue) -> Iterator[SourceInText]:
     """The streams of a SELECT, in order; tables and views are left out. Cost: O(nodes)."""
     if isinstance(tree, nodes.SelectQuery | nodes.SetQuery):
-        yield from _of_query(tree, catalogue, Above(), None)
+        yield from _of_query(tree, catalogue, StagesAbove(), None)
 
 
 def _of_query(
-    query: exp.Expr, catalogue: Catalogue, above: Above, outer: nodes.FromItem | None
+    query: exp.Expr, catalogue: Catalogue, above: StagesAbove, outer: nodes.FromItem | None
 ) -> Iterator[SourceInText]:
     if isinstance(query, nodes.SetQuery):
         yield from _of_set(query, catalogue, above)
@@ -101,7 +101,7 @@ def _of_query(
         yield from _of_query(table.args["query"], catalogue, replace(inside, negated=True, joined=True), None)
 
 
-def _of_set(query: nodes.SetQuery, catalogue: Catalogue, above: Above) -> Iterator[SourceInText]:
+def _of_set(query: nodes.SetQuery, catalogue: Catalogue, above: StagesAbove) -> Iterator[SourceInText]:
     steps = query.args["steps"]
     removes = any(not step.args["all"] for step in steps)
     below = replace(above, distinct=above.distinct or removes, joined=True)
@@ -112,7 +112,7 @@ def _of_set(query: nodes.SetQuery, catalogue: Catalogue, above: Above) -> Iterat
 
 
 def _of_from(
-    source: exp.Expr, catalogue: Catalogue, above: Above, outer: nodes.FromItem | None
+    source: exp.Expr, catalogue: Catalogue, above: StagesAbove, outer: nodes.FromItem | None
 ) -> Iterator[SourceInText]:
     if isinstance(source, nodes.FromItem):
         yield from _of_item(source, catalogue, above, outer)
@@ -136,7 +136,7 @@ def _of_from(
 
 
 def _of_item(
-    item: nodes.FromItem, catalogue: Catalogue, above: Above, outer: nodes.FromItem | None
+    item: nodes.FromItem, catalogue: Catalogue, above: StagesAbove, outer: nodes.FromItem | None
 ) -> Iterator[SourceInText]:
     this = item.args["this"]
     if isinstance(this, nodes.FromList):

@@ -22,7 +22,7 @@ _SCHEMA = pa.schema(
 )
 
 
-class Entry(NamedTuple):
+class StoredEntry(NamedTuple):
     """One thing that is stored."""
 
     kind: str
@@ -31,7 +31,7 @@ class Entry(NamedTuple):
     value: bytes
 
 
-def encode_entries(header: Mapping[str, Any], entries: Iterable[Entry]) -> bytes:
+def encode_entries(header: Mapping[str, Any], entries: Iterable[StoredEntry]) -> bytes:
     """A file."""
     schema = _SCHEMA.with_metadata({_HEADER: orjson.dumps({"v": VERSION, **header})})
     sink = pa.BufferOutputStream()
@@ -43,7 +43,7 @@ def encode_entries(header: Mapping[str, Any], entries: Iterable[Entry]) -> bytes
     return bytes(sink.getvalue())
 
 
-def decode_entries(data: bytes, named: str) -> tuple[dict[str, Any], list[Entry]]:
+def decode_entries(data: bytes, named: str) -> tuple[dict[str, Any], list[StoredEntry]]:
     """(header, entries). named: the file. Raises CheckpointUnreadable: of another version, or damaged."""
     try:
         with pa.ipc.open_stream(pa.py_buffer(data)) as reader:
@@ -64,8 +64,8 @@ def decode_entries(data: bytes, named: str) -> tuple[dict[str, Any], list[Entry]
 BEGIN_ANEW = "restore it from a copy, or start with an empty directory"
 
 
-def _chunks(entries: Iterable[Entry]) -> Iterator[list[Entry]]:
-    chunk: list[Entry] = []
+def _chunks(entries: Iterable[StoredEntry]) -> Iterator[list[StoredEntry]]:
+    chunk: list[StoredEntry] = []
     size = 0
     for entry in entries:
         chunk.append(entry)
@@ -77,7 +77,7 @@ def _chunks(entries: Iterable[Entry]) -> Iterator[list[Entry]]:
         yield chunk
 
 
-def _entries(reader: pa.RecordBatchStreamReader) -> Iterator[Entry]:
+def _entries(reader: pa.RecordBatchStreamReader) -> Iterator[StoredEntry]:
     for batch in reader:
         columns = [column.to_pylist() for column in batch.columns]
-        yield from (Entry(*values) for values in zip(*columns, strict=True))
+        yield from (StoredEntry(*values) for values in zip(*columns, strict=True))

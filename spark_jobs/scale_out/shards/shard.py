@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from engine.changes.output import Output
+from engine.changes.output import ChangesOutput
 from engine.engine import Engine
 from engine.model.batch import Batch
 from engine.model.changes import Changes
@@ -60,7 +60,7 @@ class Told:
     """
 
     changes: tuple[Changes, ...]
-    outputs: Mapping[str, Output]
+    outputs: Mapping[str, ChangesOutput]
     broken: dict[str, Exception]
     failed: dict[str, Exception]
     rows: int
@@ -175,7 +175,7 @@ class _Telling:
     shard: int
     layout: Layout
     changes: list[Changes] = field(default_factory=list)
-    outputs: dict[str, Output] = field(default_factory=dict)
+    outputs: dict[str, ChangesOutput] = field(default_factory=dict)
     broken: dict[str, Exception] = field(default_factory=dict)
     failed: dict[str, Exception] = field(default_factory=dict)
 

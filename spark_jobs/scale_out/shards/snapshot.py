@@ -15,7 +15,7 @@ from engine.model.source import Derived, SourceName
 from engine.model.state_tree import Tree
 from engine.model.step import Position
 from spark_jobs.errors import CheckpointUnreadable
-from spark_jobs.scale_out.shards.entries import BEGIN_ANEW, Entry
+from spark_jobs.scale_out.shards.entries import BEGIN_ANEW, StoredEntry
 from storage import row_codec, state_codec
 from storage.held_codec import decode_held, encode_held
 from storage.tree_codec import decode_tree, encode_tree
@@ -26,7 +26,7 @@ HELD = "held"
 PART = "part"
 
 
-def entries_of(engine: Engine) -> list[Entry]:
+def entries_of(engine: Engine) -> list[StoredEntry]:
     """Everything. O(retained rows + queries)."""
     sink = _Sink()
     engine.copy(sink)
@@ -37,34 +37,36 @@ class _Sink:
     """Takes one copy."""
 
     def __init__(self) -> None:
-        self.entries: list[Entry] = []
+        self.entries: list[StoredEntry] = []
 
     def put_source(self, state: SourceState) -> None:
-        self.entries.append(Entry(SOURCE, state.stream.name, 0, state_codec.encode_source(state)))
+        self.entries.append(StoredEntry(SOURCE, state.stream.name, 0, state_codec.encode_source(state)))
 
     def put_derived(self, derived: Derived) -> None:
-        self.entries.append(Entry(DERIVED, derived.name, 0, state_codec.encode_derived(derived)))
+        self.entries.append(StoredEntry(DERIVED, derived.name, 0, state_codec.encode_derived(derived)))
 
     def append_rows(self, source: SourceName, first_ordinal: int, rows: Batch) -> None:
-        self.entries.append(Entry(ROWS, source, first_ordinal, row_codec.encode(rows)))
+        self.entries.append(StoredEntry(ROWS, source, first_ordinal, row_codec.encode(rows)))
 
     def seal(self, source: SourceName, first_ordinal: int, rows: Batch) -> None:
         self.append_rows(source, first_ordinal, rows)
 
     def put_pending(self, source: SourceName, piece: int, rows: Batch) -> None:
-        self.entries.append(Entry(PENDING, source, piece, row_codec.encode(rows)))
+        self.entries.append(StoredEntry(PENDING, source, piece, row_codec.encode(rows)))
 
     def put_query(self, state: QueryState) -> None:
-        self.entries.append(Entry(QUERY, state.registration.query_id, 0, state_codec.encode_query(state)))
+        self.entries.append(
+            StoredEntry(QUERY, state.registration.query_id, 0, state_codec.encode_query(state))
+        )
 
     def put_held(self, state: HeldState) -> None:
-        self.entries.append(Entry(HELD, state.source, 0, encode_held(state)))
+        self.entries.append(StoredEntry(HELD, state.source, 0, encode_held(state)))
 
     def put_part(self, name: str, tree: Tree) -> None:
-        self.entries.append(Entry(PART, name, 0, encode_tree(tree)))
+        self.entries.append(StoredEntry(PART, name, 0, encode_tree(tree)))
 
     def commit(self, position: Position) -> None:
-        self.entries.append(Entry(POSITION, "", 0, state_codec.encode_position(position, 0)))
+        self.entries.append(StoredEntry(POSITION, "", 0, state_codec.encode_position(position, 0)))
 
     # A copy holds all there is: it takes nothing away.
 
@@ -96,10 +98,10 @@ class _Sink:
 class Snapshot:
     """The state in a file, as the engine reads it. Raises CheckpointUnreadable."""
 
-    def __init__(self, entries: Iterable[Entry], named: str) -> None:
+    def __init__(self, entries: Iterable[StoredEntry], named: str) -> None:
         """named: the file, for errors."""
         self._named = named
-        self._entries: dict[str, list[Entry]] = {}
+        self._entries: dict[str, list[StoredEntry]] = {}
         for entry in entries:
             self._entries.setdefault(entry.kind, []).append(entry)
         self._sources = {state.stream.name: state for state in self.sources()}
@@ -145,14 +147,14 @@ class Snapshot:
             if entry.name == source:
                 yield entry.number, row_codec.decode(entry.value, schema, self._called(entry))
 
-    def _of(self, kind: str) -> list[Entry]:
+    def _of(self, kind: str) -> list[StoredEntry]:
         return self._entries.get(kind, [])
 
-    def _called(self, entry: Entry) -> str:
+    def _called(self, entry: StoredEntry) -> str:
         return f"{self._named} ({entry.kind} {entry.name!r})"
 
 
-def restored(entries: Iterable[Entry], named: str, limits: Limits | None = None) -> Engine:
+def restored(entries: Iterable[StoredEntry], named: str, limits: Limits | None = None) -> Engine:
     """The engine of a file. Raises CheckpointUnreadable."""
     try:
         return Engine.restore(Snapshot(entries, named), limits)

@@ -26,7 +26,7 @@ from engine.model.source import Stream
 from spark_jobs.errors import CheckpointMismatch, CheckpointUnreadable
 from spark_jobs.scale_out.journal import Directory
 from spark_jobs.scale_out.shards.bodies import RowsOf
-from spark_jobs.scale_out.shards.entries import BEGIN_ANEW, Entry, decode_entries, encode_entries
+from spark_jobs.scale_out.shards.entries import BEGIN_ANEW, StoredEntry, decode_entries, encode_entries
 from spark_jobs.scale_out.shards.layout import Layout
 from spark_jobs.scale_out.shards.snapshot import entries_of, restored
 from storage import row_codec
@@ -101,7 +101,9 @@ class ShardState:
         digest = _digest(rows)
         data = self._directory.read(name)
         if data is None:
-            entries = [Entry("rows", source, len(got), row_codec.encode(got)) for source, got in rows.items()]
+            entries = [
+                StoredEntry("rows", source, len(got), row_codec.encode(got)) for source, got in rows.items()
+            ]
             self._directory.write(name, encode_entries({"digest": digest}, entries))
         elif decode_entries(data, self._named(name))[0]["digest"] != digest:
             raise CheckpointMismatch(
@@ -164,7 +166,7 @@ class ShardState:
 
     # --- files --------------------------------------------------------------------------------------
 
-    def _entries(self, name: str) -> list[Entry]:
+    def _entries(self, name: str) -> list[StoredEntry]:
         data = self._directory.read(name)
         if data is None:
             raise CheckpointUnreadable(self._named(name), "it is missing", hint=BEGIN_ANEW)

@@ -13,10 +13,10 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from engine.changes.transition import FOREVER
 from engine.dataflow.buffers.buffer import Buffer, EntryNotFound, ExitsUnknown
 from engine.dataflow.buffers.calendar import Calendar
-from engine.dataflow.buffers.fifo import Fifo
+from engine.dataflow.buffers.fifo import FifoBuffer
 from engine.dataflow.buffers.indexed import Indexed
 from engine.dataflow.buffers.keyed import Keyed
-from engine.dataflow.buffers.scanned import Scanned
+from engine.dataflow.buffers.scanned import ScannedBuffer
 from engine.dataflow.buffers.settings import StateSettings
 from engine.kernels.blocks import SIZE
 from engine.model.batch import Int32Array, Int64Array
@@ -185,12 +185,12 @@ def state_of(rng: np.random.Generator) -> StateSettings:
 
 
 class FifoMachine(Machine):
-    make = staticmethod(lambda rng: Fifo(state_of(rng).capacities))
+    make = staticmethod(lambda rng: FifoBuffer(state_of(rng).capacities))
     in_order = ascending = True
 
 
 class ScannedMachine(Machine):
-    make = staticmethod(lambda rng: Scanned(state_of(rng).capacities))
+    make = staticmethod(lambda rng: ScannedBuffer(state_of(rng).capacities))
 
 
 def calendar_of(rng: np.random.Generator, kind: type[Calendar], *, ordered: bool) -> Calendar:
@@ -301,7 +301,7 @@ def test_keyed_entries_do_not_know_their_exits() -> None:
 
 
 def test_fifo_refuses_an_entry_that_leaves_before_an_earlier_one() -> None:
-    buffer = Fifo()
+    buffer = FifoBuffer()
     buffer.insert(of([1, 2]), at([5, 5]))
     with pytest.raises(ValueError, match="leaves before"):
         buffer.insert(of([3]), at([4]))
@@ -365,7 +365,13 @@ def test_exits_far_ahead_come_near_and_widen_the_span() -> None:
 
 
 def test_room_is_given_back() -> None:
-    for buffer in (Fifo(), Scanned(), Calendar(1_000), Calendar(1_000, ordered=False), Indexed(1_000)):
+    for buffer in (
+        FifoBuffer(),
+        ScannedBuffer(),
+        Calendar(1_000),
+        Calendar(1_000, ordered=False),
+        Indexed(1_000),
+    ):
         buffer.insert(np.arange(200_000, dtype=np.int32), np.arange(200_000, dtype=np.int64) // 200)
         full = buffer.nbytes
         assert full > 12 * 200_000

@@ -7,8 +7,8 @@ from math import isclose, log2
 
 import pytest
 
-from engine.dataflow.cost.statistics import Sample
-from engine.dataflow.cost.structures import Kept
+from engine.dataflow.cost.statistics import ValueSample
+from engine.dataflow.cost.structures import KeptState
 from engine.dataflow.policy import TOLD, Policy
 from tests.changes.ways import bound
 from tests.dataflow.cost.known import RATE, ROWS, cost, distinct, statistics, term
@@ -22,7 +22,7 @@ NEGATION = f"SELECT k FROM s {WINDOW} EXCEPT ALL ON (k) SELECT k FROM u {WINDOW}
 NEGATION_WHOLE = f"SELECT k FROM s {WINDOW} EXCEPT ALL SELECT k FROM u {WINDOW}"
 
 
-def kept(text: str, policy: Policy) -> list[Kept]:
+def kept(text: str, policy: Policy) -> list[KeptState]:
     found, waiting = [], [cost(text, policy)]
     while waiting:
         each = waiting.pop(0)
@@ -76,12 +76,12 @@ def test_no_row_leaves_early_where_no_value_is_shared() -> None:
 
 
 def test_a_bag_difference_leaves_what_the_samples_leave() -> None:
-    left, right = Sample(1_000, {1: 600, 2: 400}), Sample(400, {1: 100, 3: 300})
+    left, right = ValueSample(1_000, {1: 600, 2: 400}), ValueSample(400, {1: 100, 3: 300})
     assert cost(NEGATION, TOLD, statistics(samples={"s": left, "u": right})).flow.rows == 500 + 400
 
 
 def test_a_join_has_the_pairs_that_the_samples_have() -> None:
-    left, right = Sample(10, {1: 6, 2: 4}), Sample(4, {1: 1, 3: 3})
+    left, right = ValueSample(10, {1: 6, 2: 4}), ValueSample(4, {1: 1, 3: 3})
     found = cost(JOIN, UPA, statistics(samples={"s": left, "u": right}))
     assert isclose(found.flow.rows, 6 / 40 * ROWS["s"] * ROWS["u"])
     assert isclose(found.flow.rate, 6 / 40 * (RATE["s"] * ROWS["u"] + RATE["u"] * ROWS["s"]))
@@ -139,4 +139,4 @@ def test_values_met_once_stand_for_others() -> None:
     assert distinct(10).distinct(1_000) == 100
     assert distinct(10, rows=100).distinct(1_000) == 10
     assert distinct(10).distinct(3) == 3
-    assert Sample(0, {}).distinct(5) == 0
+    assert ValueSample(0, {}).distinct(5) == 0

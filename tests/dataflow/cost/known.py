@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from engine.dataflow.cost.estimate import Estimate, estimate
-from engine.dataflow.cost.statistics import Sample, Statistics
+from engine.dataflow.cost.estimate import PlanCost, estimate
+from engine.dataflow.cost.statistics import Statistics, ValueSample
 from engine.dataflow.physical import physical
 from engine.dataflow.plan import plan_of
 from engine.dataflow.policy import TOLD, Policy
@@ -22,7 +22,7 @@ def statistics(
     rate: Mapping[str, float] = RATE,
     rows: Mapping[str, float] = ROWS,
     steps: float = 10.0,
-    samples: Mapping[str, Sample] | None = None,
+    samples: Mapping[str, ValueSample] | None = None,
 ) -> Statistics:
     """samples: of any columns, by source."""
     found = samples or {}
@@ -36,23 +36,23 @@ def statistics(
     )
 
 
-def _of(found: Mapping[str, Sample], scan: Scan) -> Sample | None:
+def _of(found: Mapping[str, ValueSample], scan: Scan) -> ValueSample | None:
     return found.get(scan.source)
 
 
-def distinct(values: int, first: int = 0, rows: int | None = None) -> Sample:
+def distinct(values: int, first: int = 0, rows: int | None = None) -> ValueSample:
     """So many values from one on, evenly in so many rows; None: in one each."""
     each = 1 if rows is None else rows // values
-    return Sample(each * values, dict.fromkeys(range(first, first + values), each))
+    return ValueSample(each * values, dict.fromkeys(range(first, first + values), each))
 
 
-def cost(text: str | Query, policy: Policy = TOLD, known: Statistics | None = None) -> Estimate:
+def cost(text: str | Query, policy: Policy = TOLD, known: Statistics | None = None) -> PlanCost:
     query = bound(text) if isinstance(text, str) else text
     made = physical(plan_of(query, TABLES), policy)
     return estimate(made, known or statistics(), UNITS, TABLES)
 
 
-def term(found: Estimate, name: str) -> float:
+def term(found: PlanCost, name: str) -> float:
     """Entries of scanned lists of the topmost operator that has such a term."""
     for each in found.terms:
         if each.name == name:

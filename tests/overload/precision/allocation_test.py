@@ -14,15 +14,15 @@ from engine.overload.precision.allocation import DEFAULT, equal, proportional, s
 from engine.overload.precision.loss import loss_of
 from engine.overload.precision.part_solver import Effort
 from engine.overload.precision.problem import Entity, EntityId, PlannedQuery, Problem
-from engine.overload.precision.resources import Table
+from engine.overload.precision.resources import MeasuredCurve
 from engine.overload.precision.shape import (
     Aggregated,
+    BaseInput,
     BloomDistinct,
     Deduplicated,
     Excepted,
-    Input,
-    Joined,
-    Node,
+    JoinLoss,
+    LossNode,
     PlanShape,
     Remembered,
     Sampled,
@@ -34,9 +34,14 @@ from engine.overload.precision.shape import (
 )
 from tureen.errors import TureenError
 
-WINDOWS = PlanShape(Joined(Input(), Input(), WindowCut(Table.linear(60.0), 0, Table.linear(40.0), 1)), 2)
-SAMPLE = PlanShape(Sampled(Input(), 0), 1)
-COUNT = PlanShape(Aggregated(Sampled(Input(), 0), 1 / 400), 1)
+WINDOWS = PlanShape(
+    JoinLoss(
+        BaseInput(), BaseInput(), WindowCut(MeasuredCurve.linear(60.0), 0, MeasuredCurve.linear(40.0), 1)
+    ),
+    2,
+)
+SAMPLE = PlanShape(Sampled(BaseInput(), 0), 1)
+COUNT = PlanShape(Aggregated(Sampled(BaseInput(), 0), 1 / 400), 1)
 
 
 def entity(name: str, bytes_: float, low: float = 0.0, **facts: object) -> Entity:
@@ -96,23 +101,42 @@ def checked(problem: Problem, **facts: object) -> object:
     return found
 
 
-ROOTS: list[tuple[Node, int]] = [
+ROOTS: list[tuple[LossNode, int]] = [
     (WINDOWS.root, 2),
-    (Joined(Sampled(Input(), 0), Sampled(Input(), 1)), 2),
-    (Joined(Input(), Input(), SampledSynopses(0.7, 0, 1)), 2),
-    (Joined(Input(), Input(), WindowCut(Table((0, 0.2, 1), (0, 70, 80)), 0, Table.linear(40), 1)), 2),
-    (United((Sampled(Input(), 0), Sampled(Selected(Input()), 1)), (3.0, 1.0)), 2),
-    (Excepted(Sampled(Input(), 0), Joined(Input(), Input(), WindowCut(Table.linear(1.0), 1)), 0.4), 2),
-    (Deduplicated(Sampled(Input(), 0), ((1, 0.5), (4, 0.5)), own=Remembered(1, Table((0, 1), (9, 0)), 5)), 2),
-    (Deduplicated(Sampled(Input(), 1), own=BloomDistinct(0, 8_000, 3, 900)), 2),
-    (Aggregated(Sampled(Sampled(Input(), 0), 1), 1 / 50), 2),
+    (JoinLoss(Sampled(BaseInput(), 0), Sampled(BaseInput(), 1)), 2),
+    (JoinLoss(BaseInput(), BaseInput(), SampledSynopses(0.7, 0, 1)), 2),
+    (
+        JoinLoss(
+            BaseInput(),
+            BaseInput(),
+            WindowCut(MeasuredCurve((0, 0.2, 1), (0, 70, 80)), 0, MeasuredCurve.linear(40), 1),
+        ),
+        2,
+    ),
+    (United((Sampled(BaseInput(), 0), Sampled(Selected(BaseInput()), 1)), (3.0, 1.0)), 2),
+    (
+        Excepted(
+            Sampled(BaseInput(), 0),
+            JoinLoss(BaseInput(), BaseInput(), WindowCut(MeasuredCurve.linear(1.0), 1)),
+            0.4,
+        ),
+        2,
+    ),
+    (
+        Deduplicated(
+            Sampled(BaseInput(), 0), ((1, 0.5), (4, 0.5)), own=Remembered(1, MeasuredCurve((0, 1), (9, 0)), 5)
+        ),
+        2,
+    ),
+    (Deduplicated(Sampled(BaseInput(), 1), own=BloomDistinct(0, 8_000, 3, 900)), 2),
+    (Aggregated(Sampled(Sampled(BaseInput(), 0), 1), 1 / 50), 2),
     # More is not always better.
     (
         Selected(
-            Joined(
-                Input(),
-                Sampled(Input(), 1),
-                Tabulated(0, Table((0, 1), (0, 0.3)), Table((0, 0.5, 1), (1, 0.2, 0.3))),
+            JoinLoss(
+                BaseInput(),
+                Sampled(BaseInput(), 1),
+                Tabulated(0, MeasuredCurve((0, 1), (0, 0.3)), MeasuredCurve((0, 0.5, 1), (1, 0.2, 0.3))),
             )
         ),
         2,
@@ -287,7 +311,7 @@ def test_costs_that_two_entities_decide_multiply() -> None:
     names = EntityId("rate"), EntityId("window")
     rate = Entity(names[0], "sampler", 0.1)
     window = Entity(names[1], "synopsis", 0.1, bytes=100.0, scaled_by=(names[0],))
-    shape = PlanShape(Sampled(Input(own=WindowCut(Table.linear(1.0), 1)), 0), 2)
+    shape = PlanShape(Sampled(BaseInput(own=WindowCut(MeasuredCurve.linear(1.0), 1)), 0), 2)
     found = solve(Problem([rate, window], [query("q", shape, *names)], 25.0))
     assert found.x[names[0]] * found.x[names[1]] == pytest.approx(0.25, rel=1e-5)
     assert found.bytes == pytest.approx(25.0, rel=1e-5)
@@ -384,7 +408,7 @@ def test_solver_that_does_not_converge_leaves_the_last_allocation() -> None:
 
 
 def test_query_of_no_entity_is_told_its_precision() -> None:
-    found = solve(Problem([], [query("q", PlanShape(Sampled(Input(), None, 0.25), 0))], 10.0))
+    found = solve(Problem([], [query("q", PlanShape(Sampled(BaseInput(), None, 0.25), 0))], 10.0))
     assert found.expected["q"].fn == 0.75
     assert found.x == {}
 
@@ -430,4 +454,4 @@ def test_budget_out_of_range_and_names_that_are_not_there_are_refused() -> None:
     with pytest.raises(ValueError, match="one id"):
         Problem([entity("a", 1.0), entity("a", 2.0)], [])
     with pytest.raises(ValueError, match="slots"):
-        PlanShape(Sampled(Input(), 1), 1)
+        PlanShape(Sampled(BaseInput(), 1), 1)

@@ -12,7 +12,7 @@ from engine.model.source import SourceName, Stream
 from engine.model.tolerance import EXACT, Tolerance
 from engine.overload.precision.allocation import solve
 from engine.overload.precision.freedom import FLOOR, Freedom, freedoms
-from engine.overload.precision.of_queries import Given, QueriesProblem, Reader, Store, problem_of
+from engine.overload.precision.of_queries import QueriesProblem, Reader, ScanShare, Store, problem_of
 from tests.capacities import small_engine
 
 HOUR = "[RANGE 1 HOUR]"
@@ -125,7 +125,7 @@ def test_exact_reader_holds_the_store(engine: Engine) -> None:
 def test_wider_exact_reader_leaves_windows_whole(engine: Engine) -> None:
     exact = "SELECT v FROM s [RANGE 2 HOURS]"
     found = problem(engine, [(f"SELECT v FROM s {HOUR}", SOME), (exact, EXACT)], bytes_=1.0)
-    assert found.given(solve(found.problem)) == {"q0": (Given(),)}
+    assert found.given(solve(found.problem)) == {"q0": (ScanShare(),)}
 
 
 def test_narrower_window_is_whole_while_the_store_reaches_as_far(engine: Engine) -> None:
@@ -133,7 +133,7 @@ def test_narrower_window_is_whole_while_the_store_reaches_as_far(engine: Engine)
     found = problem(engine, [(narrow, SOME), (f"SELECT v FROM s {HOUR}", SOME)], bytes_=3_600 * 10 * 100 / 3)
     allocation = solve(found.problem)
     given = found.given(allocation)
-    assert given["q0"] == (Given(),)
+    assert given["q0"] == (ScanShare(),)
     assert allocation.expected["q0"].fn == pytest.approx(0.0, abs=1e-6)
     assert given["q1"][0].window_ms == pytest.approx(HOUR_MS / 3, rel=1e-2)
 

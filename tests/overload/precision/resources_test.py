@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from engine.overload.precision.resources import (
-    Table,
+    MeasuredCurve,
     bloom_distinct,
     bloom_intersect,
     bloom_rate,
@@ -38,7 +38,7 @@ def test_synopses_of_a_join_sampled() -> None:
 
 
 def test_window_cut_by_measured_ages() -> None:
-    ages = Table((0.0, 0.1, 1.0), (0.0, 90.0, 100.0))
+    ages = MeasuredCurve((0.0, 0.1, 1.0), (0.0, 90.0, 100.0))
     assert window_kept(ages.at(one(0.1)), 100.0).fn[0] == pytest.approx(0.1)
     assert window_kept(ages.at(one(0.55)), 100.0).fn[0] == pytest.approx(0.05)
 
@@ -84,4 +84,4 @@ def test_variance_of_sampled_aggregates() -> None:
 )
 def test_table_that_is_none_is_refused(places: tuple[float, ...], values: tuple[float, ...]) -> None:
     with pytest.raises(ValueError, match="table"):
-        Table(places, values)
+        MeasuredCurve(places, values)

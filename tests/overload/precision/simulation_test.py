@@ -18,7 +18,7 @@ from engine.overload.precision.composition import (
 )
 from engine.overload.precision.precision import Precision
 from engine.overload.precision.resources import (
-    Table,
+    MeasuredCurve,
     bloom_distinct,
     bloom_intersect,
     bloom_rate,
@@ -193,7 +193,7 @@ def test_windows_of_a_join_cut_by_measured_ages(seed: int) -> None:
     half = np.arange(len(ages)) % 2 == 0
     places = np.linspace(0.0, 1.0, 33)
     tables = [
-        Table(tuple(places), tuple(float((ages[half & side] <= 100 * each).sum()) for each in places))
+        MeasuredCurve(tuple(places), tuple(float((ages[half & side] <= 100 * each).sum()) for each in places))
         for side in (left_older, ~left_older)
     ]
     shares = 0.15, 0.4

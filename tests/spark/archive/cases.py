@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from engine.model.batch import Batch, concatenate
 from engine.model.source import DAY_MS, Field, Schema, SourceName, Stream
 from engine.model.types import BIGINT, STRING, TIMESTAMP, TIMESTAMP_MS_MAX, TIMESTAMP_MS_MIN
-from spark_jobs.archive.batch import Circumstances, Range, Written, archive_batch
+from spark_jobs.archive.batch import Circumstances, OffsetRange, Written, archive_batch
 from spark_jobs.archive.tables import Target, stream_target
 from storage.archive.reader import Archive, ArchivedStream
 
@@ -53,9 +53,9 @@ def frame(
     return spark.createDataFrame(rows, KAFKA_COLUMNS)
 
 
-def ranges(*told: tuple[int, int, int], topic: str = ORDERS.topic) -> dict[str, dict[int, Range]]:
+def ranges(*told: tuple[int, int, int], topic: str = ORDERS.topic) -> dict[str, dict[int, OffsetRange]]:
     """(partition, first, next)."""
-    return {topic: {partition: Range(first, following) for partition, first, following in told}}
+    return {topic: {partition: OffsetRange(first, following) for partition, first, following in told}}
 
 
 def given(topic_id: str = "life", **others: Any) -> Circumstances:
@@ -65,7 +65,7 @@ def given(topic_id: str = "life", **others: Any) -> Circumstances:
 def archive(
     root: Path,
     rows: DataFrame,
-    of: dict[str, dict[int, Range]],
+    of: dict[str, dict[int, OffsetRange]],
     circumstances: Circumstances | None = None,
     targets: Sequence[Target] = (),
     stream: Stream = ORDERS,
