@@ -14,9 +14,9 @@ import numpy.typing as npt
 from engine.eddy.eddy import Timer
 from engine.eddy.policies import M, Optimal, RoutingPolicy
 from engine.engine import Engine
-from engine.language.expressions import Expression
 from engine.language.functions import BUILT_IN, FunctionCatalogue
 from engine.model.batch import BATCH_ROWS_MAX, Batch, Column
+from engine.model.expressions import Expression
 from engine.model.source import Field, Schema
 from engine.model.types import INTEGER
 from engine.stems.query_stem import QueryStem

@@ -10,12 +10,12 @@ from engine.dataflow.buffers import settings as buffers
 from engine.dataflow.operator_tree import ExpectedOf, OperatorTree
 from engine.dataflow.plan import Plan as DataflowPlan
 from engine.eddy.eddy import Timer
-from engine.language.expressions import Expression
 from engine.language.parameters import text_of
 from engine.language.query import Query
 from engine.model.allotment import Allotment
 from engine.model.approximation import Expected
 from engine.model.attributes import Attribute, AttributeValue, edits
+from engine.model.expressions import Expression
 from engine.model.source import SourceName
 from engine.model.summary import SummaryName
 from engine.overload.proposals.proposal import Proposal

@@ -18,9 +18,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from engine.language.expressions import UserFunction
 from engine.language.functions import FunctionCatalogue
 from engine.language.user_functions import user_function
+from engine.model.expressions import UserFunction
 from topics.private import check_code
 from tureen.errors import QueryError, SettingsError
 from tureen.udf import FunctionDeclaration, declaration_of

@@ -19,7 +19,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from engine.language.expressions import And, Cast, Column, Compare, Expression, Literal
 from engine.language.query import (
     Aggregate,
     Distinct,
@@ -36,6 +35,7 @@ from engine.language.query import (
     Stage,
     Streamed,
 )
+from engine.model.expressions import And, Cast, Column, Compare, Expression, Literal
 from engine.model.source import SourceName, Stream
 from engine.model.types import BIGINT, DOUBLE, INTEGER
 from engine.windows.assignment import WINDOW_COLUMNS

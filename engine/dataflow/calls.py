@@ -9,9 +9,9 @@ from engine.dataflow.extremes import Extremes
 from engine.dataflow.part import Part
 from engine.dataflow.recomputed import Recomputed
 from engine.language.aggregates import Statistic
-from engine.language.expressions import Expression
 from engine.language.query import Aggregate, AggregateCall
 from engine.model.capacities import USUAL, Capacities
+from engine.model.expressions import Expression
 from engine.model.types import Kind
 
 _BY_VALUE = {Statistic.LEAST: False, Statistic.GREATEST: True}

@@ -9,9 +9,9 @@ import numpy as np
 
 from engine.dataflow.arrangements.pairs import Pairs
 from engine.dataflow.delta import Delta
-from engine.language.expressions import Expression
 from engine.model.batch import Column, Int32Array
 from engine.model.capacities import USUAL, Capacities
+from engine.model.expressions import Expression
 from engine.model.types import BIGINT
 from engine.operators.aggregates.members import select
 from engine.operators.keys import with_one_zero

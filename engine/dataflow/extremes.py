@@ -17,9 +17,9 @@ from engine.dataflow.counted import Counted
 from engine.dataflow.delta import Delta
 from engine.dataflow.part import Part, first_versions
 from engine.kernels import multisets as kernels
-from engine.language.expressions import Expression
 from engine.model.batch import Column, Int32Array, Int64Array
 from engine.model.capacities import USUAL, Capacities
+from engine.model.expressions import Expression
 from engine.model.types import Kind
 from engine.operators.keys import order_keys
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from engine.language.evaluate import evaluate
-from engine.language.expressions import And, Column, Compare, Expression, Literal, Not, Or
 from engine.model import batch
 from engine.model.batch import Int32Array, Int64Array, concatenate_columns
+from engine.model.expressions import And, Column, Compare, Expression, Literal, Not, Or
 from engine.model.lazy_columns import LazyColumns
 from engine.model.types import Type
 

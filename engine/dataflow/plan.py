@@ -32,7 +32,6 @@ from engine.dataflow.operators.window_join import Spans, WindowJoinNode
 from engine.dataflow.parameters import Constants, parameterised
 from engine.dataflow.policy import KeptEdge
 from engine.dataflow.releases.release import NONE, Final, Releases
-from engine.language.expressions import Column, Expression, IsNull, Literal, Or, columns_of
 from engine.language.query import (
     Aggregate,
     Distinct,
@@ -52,6 +51,7 @@ from engine.language.query import (
     Streamed,
 )
 from engine.language.update_patterns import edges_of
+from engine.model.expressions import Column, Expression, IsNull, Literal, Or, columns_of
 from engine.model.source import MADE, SourceName
 from engine.model.types import BOOLEAN, Kind
 from engine.windows.assignment import Hop

@@ -18,10 +18,10 @@ from engine.dataflow.arrangements.word_table import WordTable
 from engine.dataflow.arrangements.words import Words
 from engine.dataflow.delta import Delta
 from engine.dataflow.part import Part
-from engine.language.expressions import columns_of
 from engine.language.query import AggregateCall
 from engine.model.batch import BoolArray, Column, Int32Array, Int64Array, concatenate_columns
 from engine.model.capacities import USUAL, Capacities
+from engine.model.expressions import columns_of
 from engine.model.lazy_columns import LazyColumns
 from engine.model.runs import places_of
 from engine.operators.aggregate import call_columns

@@ -21,9 +21,9 @@ from engine.kernels import digits
 from engine.kernels.aggregates import LOW_BITS, LOW_MASK
 from engine.kernels.exact import INFINITY, MANTISSA
 from engine.language.aggregates import Statistic
-from engine.language.expressions import Expression
 from engine.language.query import AggregateCall
 from engine.model.batch import BoolArray, Column, Int64Array
+from engine.model.expressions import Expression
 from engine.model.types import BIGINT, DOUBLE, Kind
 from engine.operators.aggregates import moments, totals
 from engine.operators.aggregates.members import select

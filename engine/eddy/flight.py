@@ -24,7 +24,7 @@ from engine.model.types import Kind
 from engine.stems.selective_index import RowSlots
 
 if TYPE_CHECKING:
-    from engine.stems.batch_keys import BatchKeys
+    from engine.domains.batch_keys import BatchKeys
 
 LEAVING_SHIFT = 3
 """Rows leave once an eighth of those in flight may: moving the others costs about a visit of them."""

@@ -15,7 +15,7 @@ from engine.model.batch import BoolArray, Int64Array
 from engine.stems.selective_index import RowSlots
 
 if TYPE_CHECKING:
-    from engine.stems.batch_keys import BatchKeys
+    from engine.domains.batch_keys import BatchKeys
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,11 +22,11 @@ import numpy.typing as npt
 
 from engine.joins.key_codes import KeyCodes, NumberedKeys, kind_of
 from engine.kernels import key_table
-from engine.language.expressions import Expression
 from engine.language.render import render_expression
 from engine.model.attributes import Attribute
 from engine.model.batch import BoolArray, Int64Array
 from engine.model.capacities import USUAL, Capacities
+from engine.model.expressions import Expression
 from engine.model.source import SourceName
 from engine.operators.relation import Relation
 from engine.stems.data_stem import Rows

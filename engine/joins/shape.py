@@ -19,9 +19,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
-from engine.language import expressions as ex
 from engine.language.query import Join, Project, Query
 from engine.language.render import render_expression
+from engine.model import expressions as ex
 from engine.model.source import SourceName
 from engine.model.types import BIGINT, Kind, Type
 from engine.operators.chain import leading_joins

@@ -1,6 +1,6 @@
 """From a column's domain keys to the pieces that the constants of many predicates cut its domain into.
 
-*keys* are int64 in the order of the domain (:mod:`engine.stems.domain`). *starts* is the ascending array of
+*keys* are int64 in the order of the domain (:mod:`engine.domains.domain`). *starts* is the ascending array of
 the first keys of pieces 1, 2, ...; piece 0 holds everything below the first start. A key's piece is the
 number of starts at or below it. The piece after the last holds NULL.
 """

@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from engine.language.expressions import Expression, Literal
 from engine.language.signatures import Signature, Types, Unfit, fits, number
+from engine.model.expressions import Expression, Literal
 from engine.model.types import (
     BIGINT,
     BOOLEAN,

@@ -18,8 +18,8 @@ import re
 from dataclasses import dataclass
 
 from engine.language.bind.literals import number_literal
-from engine.language.expressions import Literal
 from engine.language.places import Place
+from engine.model.expressions import Literal
 from engine.model.types import INTEGER, STRING
 from tureen.errors import TypeMismatch
 

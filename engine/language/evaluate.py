@@ -1,6 +1,6 @@
 """Evaluate bound expressions over columns, vectorised.
 
-Semantics are those of :mod:`engine.language.expressions`. Nothing is raised for data: errors are values.
+Semantics are those of :mod:`engine.model.expressions`. Nothing is raised for data: errors are values.
 Inputs are not changed. Cost: O(rows) a node; functions and comparisons of one string work once per distinct
 value. Every branch of a CASE is computed for every row, and what was not taken is dropped.
 """
@@ -20,7 +20,10 @@ from engine.language.evaluation.comparison import compare, is_in
 from engine.language.evaluation.patterns import like
 from engine.language.evaluation.user import call_user, late
 from engine.language.evaluation.vector import Array, Vector, constant, from_column, spread, to_column
-from engine.language.expressions import (
+from engine.language.functions import KERNELS
+from engine.model import batch
+from engine.model.batch import BoolArray
+from engine.model.expressions import (
     And,
     Arithmetic,
     Case,
@@ -38,9 +41,6 @@ from engine.language.expressions import (
     Or,
     calls_user,
 )
-from engine.language.functions import KERNELS
-from engine.model import batch
-from engine.model.batch import BoolArray
 from engine.model.interruption import may_go_on
 from engine.model.lazy_columns import LazyColumns
 from engine.model.types import BOOLEAN, Kind

@@ -13,9 +13,9 @@ from engine.language import signatures
 from engine.language.aggregates import aggregate_named
 from engine.language.evaluation import choices, formats, numeric, regexes, samples, splits, temporal, text
 from engine.language.evaluation.vector import Vector
-from engine.language.expressions import Arithmetic, Expression, Function, Literal, UserFunction
 from engine.language.grammar.words import CLOCKS, RESERVED
 from engine.language.signatures import Signature, Types, Unfit
+from engine.model.expressions import Arithmetic, Expression, Function, Literal, UserFunction
 from engine.model.types import BOOLEAN, STRING, Kind, Type
 
 Kernel = Callable[[Sequence[Vector], Type, int], Vector]

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
-from engine.language.expressions import Literal
 from engine.language.tracing import Trace
+from engine.model.expressions import Literal
 from tureen.errors import LimitExceeded, QueryError, UnknownColumn, UnknownSource
 
 SHOWN_CHARACTERS_MAX = 60

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from engine.language.expressions import Expression
+from engine.model.expressions import Expression
 from engine.model.maintenance import PriorityForm as PriorityForm
 from engine.model.maintenance import QueryOptions
 from engine.model.source import SourceName

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from engine.language.expressions import ArithmeticOp
+from engine.model.expressions import ArithmeticOp
 from engine.model.types import (
     BIGINT,
     DECIMAL_DIGITS_MAX,

@@ -27,8 +27,8 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from engine.language.aggregates import AGGREGATES, AggregateFunction
-from engine.language.expressions import Expression
 from engine.language.preference import Preference
+from engine.model.expressions import Expression
 from engine.model.sample import Sample
 from engine.model.source import Derived, SourceName, Stream
 from engine.model.summary import SummaryDefinition, SummaryName, SummarySettings

@@ -9,23 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from engine.language.expressions import (
-    And,
-    Arithmetic,
-    Case,
-    Cast,
-    Column,
-    Compare,
-    Expression,
-    Function,
-    In,
-    IsNull,
-    Like,
-    Literal,
-    Negate,
-    Not,
-    Or,
-)
 from engine.language.grammar.words import RESERVED
 from engine.language.instants import date_text, timestamp_text
 from engine.language.preference import ATTRIBUTE, COUNT, Preference, Priority
@@ -50,6 +33,23 @@ from engine.language.query import (
     Streamed,
 )
 from engine.language.rules.tree import transform
+from engine.model.expressions import (
+    And,
+    Arithmetic,
+    Case,
+    Cast,
+    Column,
+    Compare,
+    Expression,
+    Function,
+    In,
+    IsNull,
+    Like,
+    Literal,
+    Negate,
+    Not,
+    Or,
+)
 from engine.model.sample import Sample
 from engine.model.source import DAY_MS, HOUR_MS, MINUTE_MS
 from engine.model.types import Kind

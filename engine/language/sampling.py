@@ -11,7 +11,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from engine.language.expressions import (
+from engine.language.functions import SEEDED
+from engine.language.query import Scan
+from engine.model.expressions import (
     And,
     Column,
     Compare,
@@ -20,8 +22,6 @@ from engine.language.expressions import (
     Literal,
     conjunction,
 )
-from engine.language.functions import SEEDED
-from engine.language.query import Scan
 from engine.model.sample import Sample
 from engine.model.source import SAMPLE_KEY, Stream
 from engine.windows.clauses import RowWindow

@@ -11,9 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from engine.language.bind.placing import conjuncts
-from engine.language.expressions import Column, Compare, CompareOp, Literal
 from engine.language.query import Query
 from engine.language.tracing import Traced
+from engine.model.expressions import Column, Compare, CompareOp, Literal
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from engine.language.evaluation import formats, regexes
-from engine.language.expressions import Expression, Literal
 from engine.language.promotion import arithmetic, common
+from engine.model.expressions import Expression, Literal
 from engine.model.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, STRING, TIMESTAMP, Kind, Type, decimal
 
 Types = tuple[list[Type], Type]

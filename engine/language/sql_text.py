@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from engine.language.expressions import (
+from engine.language.instants import date_text, timestamp_text
+from engine.language.query import AggregateCall, SortKey
+from engine.language.render import quoted, render_span
+from engine.model.expressions import (
     And,
     Arithmetic,
     Case,
@@ -25,9 +28,6 @@ from engine.language.expressions import (
     Not,
     Or,
 )
-from engine.language.instants import date_text, timestamp_text
-from engine.language.query import AggregateCall, SortKey
-from engine.language.render import quoted, render_span
 from engine.model.sample import Sample
 from engine.model.types import Kind
 from engine.windows.clauses import Instant, RowWindow, TimeWindow, Window

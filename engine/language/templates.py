@@ -36,13 +36,13 @@ from typing import Any, Protocol, TypeVar
 
 from engine.language.bind.environment import NO_SUMMARIES, Summaries
 from engine.language.cutting import Cut, Shape, cut, is_sure
-from engine.language.expressions import Literal
 from engine.language.functions import BUILT_IN, FunctionCatalogue
 from engine.language.preference import Preference
 from engine.language.query import Query, Statement
 from engine.language.selection import Selection, comparisons_of
 from engine.language.statements import parse
 from engine.language.tracing import Conversion, Trace, Traced
+from engine.model.expressions import Literal
 from engine.model.limits import Limits
 from engine.model.source import SourceName, Stream
 from engine.model.summary import SummaryName

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from engine.language.expressions import Literal, Value
+from engine.model.expressions import Literal, Value
 from engine.model.types import BIGINT, INTEGER, Type
 
 Convert = Callable[..., Literal]

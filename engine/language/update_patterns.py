@@ -40,7 +40,6 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
 
-from engine.language.expressions import Column, Expression
 from engine.language.query import (
     Aggregate,
     Distinct,
@@ -58,6 +57,7 @@ from engine.language.query import (
     Stage,
     Streamed,
 )
+from engine.model.expressions import Column, Expression
 from engine.model.source import SourceName
 from engine.windows.assignment import WINDOW_COLUMNS, Hop
 from engine.windows.clauses import Instant, RowWindow, TimeWindow, Window

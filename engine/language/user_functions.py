@@ -7,10 +7,10 @@ from typing import Any
 
 from engine.language.bind.typenames import bind_type
 from engine.language.dialect import tokenize
-from engine.language.expressions import UserFunction
 from engine.language.grammar.cursor import Cursor
 from engine.language.grammar.typenames import parse_type_name
 from engine.language.places import Text
+from engine.model.expressions import UserFunction
 from engine.model.limits import Limits
 from engine.model.types import Type
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from engine.language.expressions import Expression
 from engine.language.query import Aggregate, AggregateCall
 from engine.model.batch import Column, Int64Array
+from engine.model.expressions import Expression
 from engine.operators.aggregates import arrays, moments, picks, sketches, totals
 from engine.operators.aggregates.members import Members, select
 from engine.operators.keys import encode, with_one_zero

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.language import expressions as ex
+from engine.model import expressions as ex
 from engine.model.batch import BoolArray, Column
 from engine.model.lazy_columns import LazyColumns
 from engine.operators.keys import ordered

@@ -12,9 +12,9 @@ from typing import Protocol
 
 import numpy as np
 
-from engine.language import expressions as ex
 from engine.language.evaluate import truth
 from engine.language.query import Join, Project, Query
+from engine.model import expressions as ex
 from engine.model.batch import Column, Int64Array
 from engine.model.lazy_columns import LazyColumns
 from engine.operators.join import join

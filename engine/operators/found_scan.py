@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.language.expressions import Expression
 from engine.model.batch import Int64Array
+from engine.model.expressions import Expression
 from engine.operators.scan import ScanAt
 from engine.stems.segment import SegmentView
 

@@ -14,9 +14,9 @@ from functools import cache
 import numpy as np
 
 from engine.kernels import partners as kernels
-from engine.language import expressions as ex
 from engine.language.evaluate import truth
 from engine.language.query import Join, JoinKind, Latest
+from engine.model import expressions as ex
 from engine.model.batch import BoolArray, Column
 from engine.model.lazy_columns import LazyColumns
 from engine.model.limits import Limits

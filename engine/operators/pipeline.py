@@ -15,7 +15,6 @@ import numpy as np
 import pyarrow as pa
 
 from engine.language.aggregates import Statistic
-from engine.language.expressions import Column as ColumnOf
 from engine.language.query import (
     Aggregate,
     AggregateCall,
@@ -36,6 +35,7 @@ from engine.language.query import (
 )
 from engine.model.answer import AnswerColumns
 from engine.model.batch import Column
+from engine.model.expressions import Column as ColumnOf
 from engine.model.interruption import may_go_on
 from engine.model.lazy_columns import LazyColumns
 from engine.model.limits import DEFAULT_LIMITS, Limits

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.language import expressions as ex
 from engine.language.evaluate import Result, evaluate
+from engine.model import expressions as ex
 from engine.model.batch import BoolArray, Column, Int64Array
 from engine.model.lazy_columns import LazyColumns
 

@@ -12,8 +12,8 @@ import numpy as np
 
 from engine.kernels import windows as kernels
 from engine.language.evaluate import truth
-from engine.language.expressions import Expression
 from engine.model.batch import BoolArray, Int64Array
+from engine.model.expressions import Expression
 from engine.model.source import Schema
 from engine.operators.gather import rows_at
 from engine.operators.keys import number

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from engine.language.evaluate import truth
-from engine.language.expressions import Expression, reads_made
 from engine.language.query import Scan
 from engine.model.batch import BoolArray, Column, Int64Array
+from engine.model.expressions import Expression, reads_made
 from engine.model.interruption import may_go_on
 from engine.model.lazy_columns import readable
 from engine.operators.assignment import (

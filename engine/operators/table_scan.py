@@ -17,9 +17,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.language.expressions import Expression
 from engine.language.query import Scan
 from engine.model.batch import Int64Array
+from engine.model.expressions import Expression
 from engine.model.source import Schema
 from engine.operators.gather import rows_at
 from engine.operators.places import Places

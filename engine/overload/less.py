@@ -16,16 +16,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
-from engine.language.expressions import (
-    And,
-    Arithmetic,
-    Cast,
-    Column,
-    Expression,
-    Literal,
-    conjunction,
-    reads_place,
-)
 from engine.language.query import (
     Aggregate,
     AggregateCall,
@@ -43,6 +33,16 @@ from engine.language.query import (
 )
 from engine.language.sampling import kept
 from engine.model.allotment import Allotment, ScanAllotment
+from engine.model.expressions import (
+    And,
+    Arithmetic,
+    Cast,
+    Column,
+    Expression,
+    Literal,
+    conjunction,
+    reads_place,
+)
 from engine.model.sample import PERCENT_MAX, Sample
 from engine.model.source import SourceName, Stream
 from engine.model.types import BIGINT, DOUBLE

@@ -17,8 +17,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from engine.language.expressions import And, Column, Compare, Expression, Literal, conjunction
 from engine.language.query import Aggregate, Join, Query, Scan, SemiJoin, SetOperation, Stage
+from engine.model.expressions import And, Column, Compare, Expression, Literal, conjunction
 from engine.model.sample import Sample
 from engine.model.shed import LEVEL_MAX
 from engine.model.source import SHED_LEVEL, SourceName, Stream

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.language.expressions import Expression
 from engine.model.batch import Batch, BoolArray
+from engine.model.expressions import Expression
 from engine.model.lazy_columns import readable
 from engine.model.source import Schema
 from engine.stems.factors import Factors, factors

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from engine.domains.domain import domain_of
 from engine.kernels.selections import Promise
 from engine.model.batch import BoolArray, Column, Int32Array, Int64Array
 from engine.promising.group import GroupKey
@@ -23,7 +24,6 @@ from engine.promising.picking import UNRANKED
 from engine.promising.priorities import CellEstimates, rank_cells
 from engine.promising.row_entries import RowEntries
 from engine.promising.selection_members import SelectionMembers, mask_of
-from engine.stems.domain import domain_of
 from engine.summaries.summary import Summary
 
 Float64Array = npt.NDArray[np.float64]

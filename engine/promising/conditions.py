@@ -16,11 +16,11 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from engine.language.expressions import Expression
+from engine.domains.regions import ABOVE, BELOW, WHOLE, Key, Region, unite
 from engine.model.batch import Column
+from engine.model.expressions import Expression
 from engine.model.types import Kind, Type
 from engine.stems.factors import Factors, factors
-from engine.stems.regions import ABOVE, BELOW, WHOLE, Key, Region, unite
 
 POINTS_MAX = 64
 """Ranges of no more whole values than this are taken as the values in them."""

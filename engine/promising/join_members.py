@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from engine.joins.bounds import Reach
 from engine.joins.shape import Shape, shape_of, windows_of
-from engine.language.expressions import Expression
 from engine.language.query import Join, Query
+from engine.model.expressions import Expression
 from engine.model.source import SourceName
 from engine.operators.scan import ScanAt
 from engine.promising.group import GroupKey, Member

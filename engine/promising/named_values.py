@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from engine.domains.regions import Key
 from engine.kernels.selections import Constants
 from engine.model.batch import BoolArray, Column
 from engine.promising.conditions import AttributeCondition, column_of, ends_of
 from engine.promising.selection_members import LAYOUTS, SelectionMembers
-from engine.stems.regions import Key
 from engine.summaries.layouts import Layout
 from engine.summaries.summary import Summary
 from engine.summaries.summary_type import ValueKeys

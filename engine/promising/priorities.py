@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.language.evaluate import evaluate
-from engine.language.expressions import Column as ColumnOf
 from engine.language.preference import COUNT, PreferenceOrder, Priority, PriorityForm
 from engine.model.batch import BoolArray, Column, Int32Array, Int64Array
+from engine.model.expressions import Column as ColumnOf
 from engine.model.types import BIGINT, DOUBLE, Kind
 from engine.promising.picking import EMPTY, PROMISING, PRUNED, UNRANKED
 

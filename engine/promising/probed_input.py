@@ -13,10 +13,10 @@ import numpy as np
 
 from engine.joins.key_codes import KeyCodes
 from engine.kernels import promising
-from engine.language.expressions import Column as ColumnOf
-from engine.language.expressions import Expression
 from engine.language.preference import PreferenceOrder, Priority
 from engine.model.batch import Batch, BoolArray, Column, Int64Array, concatenate_columns
+from engine.model.expressions import Column as ColumnOf
+from engine.model.expressions import Expression
 from engine.model.source import SourceName
 from engine.operators.relation import Relation
 from engine.promising.acceptance import Acceptance

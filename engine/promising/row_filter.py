@@ -18,8 +18,8 @@ import numpy.typing as npt
 from engine.kernels import selections
 from engine.kernels.selections import Sharers, VisitedRows
 from engine.language.evaluate import truth
-from engine.language.expressions import Expression, columns_of
 from engine.model.batch import BATCH_ROWS_MAX, Batch, Int32Array, Int64Array
+from engine.model.expressions import Expression, columns_of
 from engine.model.lazy_columns import LazyColumns
 from engine.model.source import Schema
 from engine.operators.gather import gather

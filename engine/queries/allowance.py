@@ -17,9 +17,9 @@ import numpy as np
 
 from engine.eddy.eddy import Timer
 from engine.language.evaluate import truth
-from engine.language.expressions import And, Expression, calls_user
 from engine.language.query import Query
 from engine.model.batch import Batch
+from engine.model.expressions import And, Expression, calls_user
 from engine.model.lazy_columns import readable
 from engine.model.source import SourceName
 from engine.sources.source import Source

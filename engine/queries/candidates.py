@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from engine.joins.shape import shape_of
-from engine.language.expressions import Column, Expression
 from engine.language.query import Aggregate, Distinct, Filter, Join, Output, Project, Query, SemiJoin
 from engine.language.templates import Meaning
+from engine.model.expressions import Column, Expression
 from engine.model.source import SourceName, Stream
 from engine.model.types import Kind
 from engine.sources.source import Source

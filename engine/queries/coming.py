@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine.language.expressions import Expression
 from engine.language.query import Query
 from engine.language.templates import FixedQuery, Meaning, Read, Template
+from engine.model.expressions import Expression
 from engine.model.maintenance import QueryOptions
 from engine.model.source import SourceName
 from engine.model.step import Position, Registration

@@ -19,7 +19,6 @@ from engine.dataflow.plan import Plan as DataflowPlan
 from engine.dataflow.strategy_plan import Explained, StrategyPlan
 from engine.eddy.eddy import Timer
 from engine.eddy.statistics import ModuleStatistics
-from engine.language.expressions import Expression
 from engine.language.query import (
     Aggregate,
     Emit,
@@ -32,6 +31,7 @@ from engine.language.render import render_expression, render_scan, render_stage
 from engine.language.update_patterns import update_patterns
 from engine.model.approximation import Expected
 from engine.model.changes import Operator
+from engine.model.expressions import Expression
 from engine.model.limits import Limits
 from engine.model.maintenance import Costs, Maintenance
 from engine.model.source import SourceName, Stream

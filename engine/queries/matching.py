@@ -24,10 +24,10 @@ from itertools import islice
 import numpy as np
 
 from engine.kernels import pairs
-from engine.language.expressions import And, Expression, Or, conjunction, reads_made
 from engine.language.query import Query, Scan, SetOperation
 from engine.language.rules import rewrite
 from engine.model.batch import Batch, Int32Array
+from engine.model.expressions import And, Expression, Or, conjunction, reads_made
 from engine.model.source import SourceName
 from engine.model.step import Registration
 from engine.standing.query import StandingQuery

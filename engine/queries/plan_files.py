@@ -13,7 +13,6 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar, cast
 
 from engine.language.bind.outputs import unique
-from engine.language.expressions import And, Or
 from engine.language.query import (
     Aggregate,
     Distinct,
@@ -42,6 +41,7 @@ from engine.language.sql_text import (
     sample_sql,
     sort_key_sql,
 )
+from engine.model.expressions import And, Or
 from engine.model.source import SourceName, Stream
 from engine.windows.assignment import WINDOW_COLUMNS, Hop
 from engine.windows.clauses import TimeWindow

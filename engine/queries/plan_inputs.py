@@ -12,9 +12,9 @@ from typing import Any
 
 from engine.dataflow.operator_tree import ExpectedOf
 from engine.eddy.statistics import ModuleStatistics
-from engine.language.expressions import Expression
 from engine.language.query import Query, Scan, Stage
 from engine.model.approximation import Expected
+from engine.model.expressions import Expression
 from engine.model.limits import Limits
 from engine.model.maintenance import MaintenanceChoice
 from engine.model.source import SourceName, Stream

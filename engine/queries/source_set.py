@@ -21,13 +21,13 @@ from engine.joins.group import JoinGroup
 from engine.joins.joins import Joins
 from engine.joins.key_index import KeyIndexes
 from engine.joins.shape import Shape
-from engine.language.expressions import Expression
 from engine.language.query import Query
 from engine.language.templates import FixedQuery
 from engine.model.approximation import Expected
 from engine.model.attributes import Attribute
 from engine.model.capacities import USUAL, Capacities
 from engine.model.defects import Defects
+from engine.model.expressions import Expression
 from engine.model.limits import Limits
 from engine.model.maintenance import Maintenance, QueryOptions
 from engine.model.source import SourceName

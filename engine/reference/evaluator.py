@@ -38,12 +38,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
-from engine.language.expressions import Expression
 from engine.language.functions import BUILT_IN, FunctionCatalogue
 from engine.language.parameters import text_of
 from engine.language.query import Query
 from engine.language.statements import parse
 from engine.model.batch import Batch
+from engine.model.expressions import Expression
 from engine.model.limits import Limits
 from engine.model.maintenance import QueryOptions
 from engine.model.source import Derived, SourceName, Stream

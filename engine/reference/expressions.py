@@ -1,4 +1,4 @@
-"""Bound expressions over one row: what :mod:`engine.language.expressions` promises, in plain Python.
+"""Bound expressions over one row: what :mod:`engine.model.expressions` promises, in plain Python.
 
 Values are as :mod:`engine.model.types` says, NULL is None, an error is :data:`ERROR`. No operator or function
 shares code with the vectorised evaluator; the functions of the catalogue are in
@@ -14,7 +14,7 @@ from typing import Any, assert_never
 
 import numpy as np
 
-from engine.language.expressions import (
+from engine.model.expressions import (
     And,
     Arithmetic,
     Case,

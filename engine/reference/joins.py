@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engine.language.expressions import Expression
 from engine.language.query import Join, SemiJoin
+from engine.model.expressions import Expression
 from engine.model.types import Type
 from engine.reference.expressions import evaluate
 from engine.reference.rows import Placed, Values

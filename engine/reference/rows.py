@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from engine.language.expressions import Value
 from engine.model.batch import Batch, Column
+from engine.model.expressions import Value
 from engine.model.shed import NOT_SHED
 from engine.model.source import Stream
 from engine.model.types import Kind

@@ -9,7 +9,7 @@ from decimal import Decimal
 from functools import lru_cache
 from hashlib import blake2b
 
-from engine.language.expressions import Value
+from engine.model.expressions import Value
 
 WORD = 2**64
 NULL_WORD = 0x5851F42D4C957F2D

@@ -7,7 +7,6 @@ from dataclasses import replace
 from functools import cmp_to_key
 from typing import assert_never
 
-from engine.language.expressions import Expression, Value
 from engine.language.query import (
     Aggregate,
     Distinct,
@@ -24,6 +23,7 @@ from engine.language.query import (
     Stage,
     Streamed,
 )
+from engine.model.expressions import Expression, Value
 from engine.reference.aggregates import aggregate
 from engine.reference.expressions import evaluate
 from engine.reference.joins import join, semi_join, values_of

@@ -10,7 +10,7 @@ from enum import Enum
 from fractions import Fraction
 from typing import Any, Literal
 
-from engine.language.expressions import Value
+from engine.model.expressions import Value
 from engine.model.types import DECIMAL_DIGITS_MAX, Kind, Type
 
 

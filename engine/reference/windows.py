@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
-from engine.language.expressions import Expression
 from engine.language.query import Scan
+from engine.model.expressions import Expression
 from engine.reference.expressions import evaluate
 from engine.reference.rows import Placed, Row, Source, Values
 from engine.reference.values import ERROR, Identity, identity

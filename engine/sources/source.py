@@ -8,11 +8,11 @@ from dataclasses import replace
 import numpy as np
 
 from engine.eddy.eddy import Timer
-from engine.language.expressions import Expression
 from engine.model.answer import Lost
 from engine.model.attributes import Attribute
 from engine.model.batch import MATCHED_ROWS_MAX, Batch
 from engine.model.capacities import USUAL, Capacities
+from engine.model.expressions import Expression
 from engine.model.limits import Limits
 from engine.model.persistence import PromiseState, SourceState, StateSink
 from engine.model.shed import Shed, Sheds

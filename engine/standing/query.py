@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from engine.language.expressions import Expression
 from engine.language.parameters import text_of
 from engine.language.query import Query
 from engine.language.templates import Meaning
 from engine.model.allotment import Allotment
+from engine.model.expressions import Expression
 from engine.model.maintenance import Maintenance, QueryOptions
 from engine.model.source import SourceName
 from engine.model.step import Position, Registration

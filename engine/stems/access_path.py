@@ -13,12 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from engine.domains.batch_keys import BatchKeys
+from engine.domains.domain import KEY_MAX, KEY_MIN
 from engine.kernels import candidates
 from engine.kernels.candidates import EMPTY, ENTRY, NAMED, RUN, RowKeys
 from engine.model.batch import Int32Array, Int64Array
-from engine.stems.batch_keys import BatchKeys
 from engine.stems.cuts import Cuts
-from engine.stems.domain import KEY_MAX, KEY_MIN
 from engine.stems.region_store import RegionStore
 
 RANGES_MAX = 4_096

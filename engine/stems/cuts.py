@@ -7,11 +7,11 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
+from engine.domains.batch_keys import BatchKeys
+from engine.domains.domain import KEY_MAX
 from engine.kernels import intervals
 from engine.kernels.intervals import Pieces
 from engine.model.batch import Int64Array
-from engine.stems.batch_keys import BatchKeys
-from engine.stems.domain import KEY_MAX
 
 LOOKUP_SPAN_MAX = 4_096
 """Cuts that lie within this span are looked up in a table, 8 KiB at most."""

@@ -13,10 +13,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from engine.domains.batch_keys import BatchKeys
 from engine.kernels import bitmaps
 from engine.model.batch import Int32Array
 from engine.model.source import Schema
-from engine.stems.batch_keys import BatchKeys
 from engine.stems.cuts import CutsPool
 from engine.stems.grouped_filter import (
     BLOCK_INTERVALS_MAX,

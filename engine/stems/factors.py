@@ -17,9 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from engine.language import expressions as ex
-from engine.language.selection import Comparison
-from engine.stems.regions import (
+from engine.domains.regions import (
     ABOVE,
     BELOW,
     EMPTY,
@@ -30,6 +28,8 @@ from engine.stems.regions import (
     truth_of,
     where,
 )
+from engine.language.selection import Comparison
+from engine.model import expressions as ex
 
 TERMS_MAX = 16
 INTERVALS_MAX = 4_096

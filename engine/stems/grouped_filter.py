@@ -19,12 +19,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from engine.domains.batch_keys import BatchKeys
+from engine.domains.domain import KEY_MAX, KEY_MIN
 from engine.kernels import bitmaps, intervals
 from engine.kernels.intervals import Pieces
 from engine.model.batch import Int64Array
-from engine.stems.batch_keys import BatchKeys
 from engine.stems.cuts import Cuts, CutsPool
-from engine.stems.domain import KEY_MAX, KEY_MIN
 from engine.stems.region_store import NULL_TOO, Intervals, RegionStore
 from engine.store.matches.segment_bits import BitTarget
 

@@ -12,15 +12,15 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from engine.domains.batch_keys import BatchKeys
+from engine.domains.domain import KEY_MAX, KEY_MIN, Domain
 from engine.eddy.eddy import Eddy
 from engine.eddy.flight import Flight
 from engine.kernels import bitmaps, intervals
-from engine.language.expressions import reads_made
 from engine.model.batch import BATCH_ROWS_MAX, Batch, BoolArray, Column, Int32Array, Int64Array
+from engine.model.expressions import reads_made
 from engine.model.types import Kind
-from engine.stems.batch_keys import BatchKeys
 from engine.stems.cuts import CutsPool
-from engine.stems.domain import KEY_MAX, KEY_MIN, Domain
 from engine.stems.grouped_filter import BLOCK_SLOTS, BLOCK_WORDS, SlotBlock, compile_block
 from engine.stems.region_store import NULL_TOO, Intervals, RegionStore
 from engine.stems.residual import ResidualPredicate

@@ -28,17 +28,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from engine.domains.batch_keys import BatchKeys
+from engine.domains.domain import Domain, StringDomain, domain_of, moved_bounds
 from engine.eddy.eddy import Eddy, Timer
 from engine.eddy.statistics import ModuleStatistics
-from engine.language import expressions as ex
+from engine.model import expressions as ex
 from engine.model.attributes import Attribute
 from engine.model.batch import Batch, BoolArray, Int64Array
 from engine.model.capacities import USUAL, Capacities
 from engine.model.source import MADE, Schema
 from engine.model.usage import Stopwatch, Usage
-from engine.stems.batch_keys import BatchKeys
 from engine.stems.dense_filters import DenseFilters
-from engine.stems.domain import Domain, StringDomain, domain_of, moved_bounds
 from engine.stems.factors import Factors, factors
 from engine.stems.facts import facts_of
 from engine.stems.new_queries import NewQueries

@@ -15,8 +15,8 @@ from engine.eddy.flight import Flight, Needs
 from engine.eddy.policies import Visit
 from engine.kernels import bitmaps, lineage
 from engine.language.evaluate import truth
-from engine.language.expressions import Expression, calls_user, children
 from engine.model.batch import Int32Array, Int64Array
+from engine.model.expressions import Expression, calls_user, children
 from engine.model.lazy_columns import LazyColumns
 
 NODE_WORK = 8.0

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from engine.language import expressions as ex
+from engine.model import expressions as ex
 from engine.model.batch import Int32Array
 from engine.stems.residual import ResidualPredicate
 from engine.stems.selective_index import RowSlots

@@ -11,12 +11,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from engine.domains.batch_keys import BatchKeys
 from engine.eddy.eddy import Eddy
 from engine.eddy.flight import Flight
 from engine.eddy.statistics import ModuleStatistics
 from engine.model.batch import Batch, Int32Array, Int64Array
 from engine.model.source import Schema
-from engine.stems.batch_keys import BatchKeys
 from engine.stems.dense_filters import DenseFilters
 from engine.stems.region_store import RegionStore
 from engine.stems.residual import ResidualPredicate

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from engine.domains.batch_keys import BatchKeys
+from engine.domains.domain import Domain
 from engine.kernels.candidates import RowKeys
 from engine.model.batch import MATCHED_ROWS_MAX, Int32Array, Int64Array
 from engine.stems.access_path import AccessPath
-from engine.stems.batch_keys import BatchKeys
-from engine.stems.domain import Domain
 from engine.stems.region_store import WAY_IN, RegionStore
 
 

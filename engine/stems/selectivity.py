@@ -15,9 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from engine.domains.domain import KEY_MAX, KEY_MIN, Domain
 from engine.model.batch import Batch, Column, Int64Array, concatenate_columns
 from engine.model.types import Kind
-from engine.stems.domain import KEY_MAX, KEY_MIN, Domain
 from engine.stems.region_store import NULL_TOO, Intervals
 
 SHARE_MAX = 1 / 256

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from engine.domains.batch_keys import BatchKeys
 from engine.eddy.flight import Flight, FlightRows, Needs
 from engine.eddy.policies import Visit
 from engine.kernels import bitmaps, lineage
 from engine.model.batch import MATCHED_ROWS_MAX, Batch, Int32Array, Int64Array
 from engine.model.source import Schema
-from engine.stems.batch_keys import BatchKeys
 from engine.stems.cuts import Cuts, CutsPool
 from engine.stems.dense_filters import DenseFilters
 from engine.stems.grouped_filter import BLOCK_SLOTS, BLOCK_WORDS, WORD_WORK, bits_at, filters_of

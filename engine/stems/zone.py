@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from engine.domains.domain import Domain
 from engine.model.batch import Column
 from engine.model.types import Kind
-from engine.stems.domain import Domain
 
 
 @dataclass(frozen=True, slots=True)

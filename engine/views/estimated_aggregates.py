@@ -20,11 +20,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from engine.language.expressions import Column as ColumnOf
-from engine.language.expressions import columns_of
 from engine.language.query import Aggregate, AggregateCall, Query
 from engine.model.approximation import Approximation
 from engine.model.batch import Column
+from engine.model.expressions import Column as ColumnOf
+from engine.model.expressions import columns_of
 from engine.model.types import DOUBLE
 from engine.operators.aggregate import call_columns
 from engine.operators.keys import encode

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine.language.expressions import Expression
+from engine.model.expressions import Expression
 
 WINDOW_COLUMNS = ("window_start", "window_end")
 WINDOWS_A_ROW_MAX = 1_000

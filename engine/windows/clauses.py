@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine.language.expressions import Expression
+from engine.model.expressions import Expression
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,12 +33,12 @@ from engine.changes.transition import NEVER, SourceTransition, Transition
 from engine.dataflow.graph import Graph
 from engine.dataflow.plan import is_selection
 from engine.language.exits import leave
-from engine.language.expressions import Column
 from engine.language.functions import BUILT_IN
 from engine.language.query import Project, Query
 from engine.language.templates import FixedQuery
 from engine.model.batch import BATCH_ROWS_MAX, Batch, concatenate
 from engine.model.changes import Changes
+from engine.model.expressions import Column
 from engine.model.limits import Limits
 from engine.model.source import SourceName, Stream
 from engine.model.step import BEGINNING, Registration

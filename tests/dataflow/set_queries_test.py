@@ -15,7 +15,6 @@ from engine.dataflow import graph as graph_module
 from engine.dataflow.graph import Graph
 from engine.dataflow.operator_tree import OperatorTree
 from engine.dataflow.policy import Policy
-from engine.language.expressions import Column
 from engine.language.query import (
     Aggregate,
     AggregateCall,
@@ -32,6 +31,7 @@ from engine.language.query import (
     Stage,
 )
 from engine.model.changes import Operator
+from engine.model.expressions import Column
 from engine.model.types import BIGINT
 from tests.capacities import small
 from tests.changes.ways import (

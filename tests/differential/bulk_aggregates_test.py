@@ -15,9 +15,9 @@ import pyarrow as pa
 import pytest
 
 from engine.engine import Engine
-from engine.language.expressions import Column
 from engine.language.query import AggregateCall
 from engine.model.batch import Batch
+from engine.model.expressions import Column
 from engine.model.types import DOUBLE
 from engine.reference.aggregates import aggregate
 from engine.reference.rows import Placed

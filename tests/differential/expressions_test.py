@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.language.evaluate import evaluate, truth
-from engine.language.expressions import Expression
 from engine.language.query import Project, Query
 from engine.language.statements import parse
 from engine.model.batch import Batch
+from engine.model.expressions import Expression
 from engine.model.limits import Limits
 from engine.model.source import Schema, SourceName, Stream
 from engine.reference.expressions import evaluate as evaluate_row

@@ -11,8 +11,8 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from engine.language.expressions import And, Arithmetic, Column, Compare, Expression, Literal, Not
 from engine.language.query import Join, JoinKind, Latest, Output, Project, Query, Scan, SemiJoin, Stage
+from engine.model.expressions import And, Arithmetic, Column, Compare, Expression, Literal, Not
 from engine.model.source import Field, Schema, SourceName, Stream
 from engine.model.types import BOOLEAN, INTEGER
 from engine.reference.joins import join

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from engine.language.expressions import Arithmetic, Column, Compare, Expression, Literal
 from engine.language.query import (
     Aggregate,
     AggregateCall,
@@ -24,6 +23,7 @@ from engine.language.query import (
     SortKey,
     Stage,
 )
+from engine.model.expressions import Arithmetic, Column, Compare, Expression, Literal
 from engine.model.source import Derived, Field, Schema, SourceName, Stream
 from engine.model.step import CreateSource, DropSource, Position, Step
 from engine.model.types import BIGINT, BOOLEAN, DOUBLE, INTEGER, STRING, Type, decimal

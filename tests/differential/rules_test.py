@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from engine.language.bind.scalar import bind_scalar
 from engine.language.bind.scope import Scope
 from engine.language.dialect import parse_tree
-from engine.language.expressions import Column
 from engine.language.places import Text
 from engine.language.query import Output
 from engine.language.rules import RULES
+from engine.model.expressions import Column
 from engine.model.limits import Limits
 from engine.model.source import SourceName, Stream
 from engine.reference.expressions import evaluate

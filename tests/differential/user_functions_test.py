@@ -11,8 +11,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.language.expressions import UserFunction
 from engine.language.functions import FunctionCatalogue
+from engine.model.expressions import UserFunction
 from engine.model.source import Stream
 from engine.model.step import Step
 from engine.model.types import BIGINT, BOOLEAN, DOUBLE, STRING

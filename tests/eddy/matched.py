@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 
 from engine.language.evaluate import truth
-from engine.language.expressions import Expression
 from engine.language.functions import BUILT_IN, FunctionCatalogue
 from engine.model.batch import Batch
+from engine.model.expressions import Expression
 from engine.stems.query_stem import QueryStem
 from engine.store.matches.cohorts import SELECTIVE
 from engine.store.matches.segment_bits import Matrix

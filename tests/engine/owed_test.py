@@ -18,8 +18,8 @@ import engine.stems.new_queries
 import engine.stems.query_stem
 import engine.stems.segment
 from engine.language.evaluate import truth
-from engine.language.expressions import Expression
 from engine.model.batch import Batch
+from engine.model.expressions import Expression
 from engine.stems.match_place import slot_at
 from tests.capacities import small_engine, small_restored
 from tests.memory_state import MemoryState

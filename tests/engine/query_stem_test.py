@@ -14,14 +14,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import engine.domains.domain
 import engine.stems.dense_filters
-import engine.stems.domain
 import engine.stems.new_queries
 import engine.stems.query_stem
 import engine.stems.segment
 from engine.language.evaluate import truth
-from engine.language.expressions import Expression
 from engine.model.batch import Batch, concatenate
+from engine.model.expressions import Expression
 from engine.operators.scan import ScanAt
 from engine.stems.data_stem import DataStem, Rows
 from engine.stems.factors import factors
@@ -206,8 +206,8 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine.stems.query_stem, "REVISED_SLOTS", 7)
     monkeypatch.setattr(engine.stems.new_queries, "SCANNED_MAX", 3)
     monkeypatch.setattr(engine.stems.dense_filters, "BLOCK_INTERVALS_MAX", 60)
-    monkeypatch.setattr(engine.stems.domain, "STEP", 64)
-    monkeypatch.setattr(engine.stems.domain, "NEAR", 4)
+    monkeypatch.setattr(engine.domains.domain, "STEP", 64)
+    monkeypatch.setattr(engine.domains.domain, "NEAR", 4)
 
 
 @given(

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 import engine.stems.query_stem as engine_query_stem
+from engine.domains import regions
 from engine.language.evaluate import truth
 from engine.model.batch import Batch, Column
-from engine.stems import regions
 from engine.stems.factors import factors
 from engine.stems.query_stem import QueryStem
 from engine.store.matches.cohorts import SELECTIVE

@@ -12,6 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.domains.domain import KEY_MIN, StringDomain
+from engine.domains.regions import ABOVE, BELOW, Region
 from engine.kernels import strings as kernels
 from engine.model.answer import AnswerColumns
 from engine.model.batch import Batch, Column, concatenate_columns
@@ -20,8 +22,6 @@ from engine.model.codes import CodeValues, used_codes
 from engine.model.source import Field, Schema
 from engine.model.string_table import StringTable
 from engine.model.types import BIGINT, STRING
-from engine.stems.domain import KEY_MIN, StringDomain
-from engine.stems.regions import ABOVE, BELOW, Region
 from engine.stems.stream_strings import SMALL_STRINGS, StreamStrings
 
 TEXTS = st.one_of(

@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from engine.joins.bounds import Reach
 from engine.joins.shape import JoinEdge, Shape
-from engine.language.expressions import Column
 from engine.model.batch import Batch
+from engine.model.expressions import Column
 from engine.model.source import Field, Schema, SourceName
 from engine.model.types import BIGINT, DOUBLE, STRING, TIMESTAMP
 from engine.stems.data_stem import DataStem, Rows

@@ -9,9 +9,9 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from engine.language.bind import select
-from engine.language.expressions import Literal
 from engine.language.query import CreateStream, Query
 from engine.language.statements import parse
+from engine.model.expressions import Literal
 from engine.model.limits import Limits
 from engine.model.source import Schema, Stream
 from engine.model.step import Position, Register, Registration, Step

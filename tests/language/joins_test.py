@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from engine.language.expressions import Cast, Column, Compare, Literal
 from engine.language.query import Filter, Join, JoinKind, Output, Project, Query, SemiJoin
 from engine.language.statements import parse
+from engine.model.expressions import Cast, Column, Compare, Literal
 from engine.model.limits import Limits
 from engine.model.source import Stream
 from engine.model.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, STRING, TIMESTAMP, decimal

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.language.expressions import Column, columns_of
 from engine.language.preference import ATTRIBUTE, COUNT, FREQUENCY, Preference
 from engine.language.query import AlterSummary, CreateSummary, Query
 from engine.language.render import render_query
 from engine.language.summary_text import summary_text
+from engine.model.expressions import Column, columns_of
 from engine.model.source import SourceName
 from engine.model.summary import SummaryDefinition, SummarySettings
 from engine.model.types import BIGINT, DOUBLE, INTEGER

@@ -7,9 +7,9 @@ from decimal import Decimal
 
 import pytest
 
-from engine.language.expressions import And, Column, Compare, Literal, Not
 from engine.language.query import CreateStream, DropStream, Join, Latest, Query, Show
 from engine.language.statements import parse
+from engine.model.expressions import And, Column, Compare, Literal, Not
 from engine.model.limits import Limits
 from engine.model.source import Derived, Field, Stream
 from engine.model.types import BIGINT, BOOLEAN, STRING, TIMESTAMP, decimal

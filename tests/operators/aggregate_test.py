@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.language import expressions as ex
 from engine.language.query import Aggregate, AggregateCall, Output
+from engine.model import expressions as ex
 from engine.model.types import BIGINT, BOOLEAN, DOUBLE, INTEGER, STRING, Kind, Type, decimal
 from engine.operators.aggregate import FUNCTIONS, aggregate
 from engine.operators.aggregates import arrays

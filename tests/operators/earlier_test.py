@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from engine.language import expressions as ex
 from engine.language.query import Join, Output, Project, Query, Scan, SemiJoin
+from engine.model import expressions as ex
 from engine.model.source import SourceName
 from engine.model.types import BIGINT
 from engine.operators.earlier import can_answer, first_answer_ms

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.language import expressions as ex
 from engine.language.query import Join, Latest, Output, Project, Query, Scan
+from engine.model import expressions as ex
 from engine.model.lazy_columns import LazyColumns
 from engine.model.source import SourceName
 from engine.model.types import BIGINT, DOUBLE, INTEGER, STRING, TIMESTAMP, Type, decimal

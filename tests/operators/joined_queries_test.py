@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.language import expressions as ex
 from engine.language.query import (
     Aggregate,
     AggregateCall,
@@ -28,6 +27,7 @@ from engine.language.query import (
     SemiJoin,
     Stage,
 )
+from engine.model import expressions as ex
 from engine.model.batch import Int64Array
 from engine.model.limits import Limits
 from engine.model.source import SourceName

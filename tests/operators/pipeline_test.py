@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.language import expressions as ex
 from engine.language.query import (
     Aggregate,
     AggregateCall,
@@ -25,6 +24,7 @@ from engine.language.query import (
     SortKey,
     Stage,
 )
+from engine.model import expressions as ex
 from engine.model.batch import Column
 from engine.model.limits import Limits
 from engine.model.types import BIGINT, DOUBLE, INTEGER, TIMESTAMP, Type

@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.language.expressions import Column, Compare, Literal
+from engine.model.expressions import Column, Compare, Literal
 from engine.model.types import BIGINT, Type
 from engine.operators.keys import number
 from engine.operators.row_windows import last_of_relation

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.language import expressions as ex
 from engine.language.query import Filter, Limit, RowNumber, Sort, SortKey
+from engine.model import expressions as ex
 from engine.model.types import BOOLEAN, DOUBLE, INTEGER
 from engine.operators.distinct import distinct
 from engine.operators.filter import keep

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.language import expressions as ex
 from engine.language.query import Project, Query, Scan, SemiJoin
+from engine.model import expressions as ex
 from engine.model.source import SourceName
 from engine.model.types import BIGINT, DATE, DOUBLE, INTEGER, STRING, TIMESTAMP, decimal
 from engine.operators.semi_join import semi_join

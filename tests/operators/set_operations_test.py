@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.language.expressions import Column
 from engine.language.query import Output, Project, Query, Scan, SetOperation, SetOperationKind
+from engine.model.expressions import Column
 from engine.model.source import SourceName
 from engine.model.types import BIGINT, DOUBLE, STRING, Type
 from engine.operators.relation import Moments, Relation

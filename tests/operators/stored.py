@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.language.expressions import Expression
 from engine.model.batch import Batch
+from engine.model.expressions import Expression
 from engine.model.source import Field, Schema, SourceName, Stream
 from engine.model.types import BIGINT, DOUBLE, INTEGER, STRING, TIMESTAMP
 from engine.operators.scan import ScanAt

@@ -8,8 +8,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.language import expressions as ex
 from engine.language.query import Join, Latest, Output, Project, Query, Scan
+from engine.model import expressions as ex
 from engine.model.batch import versions
 from engine.model.source import Field, Schema, SourceName, Stream
 from engine.model.types import BIGINT, BOOLEAN, TIMESTAMP

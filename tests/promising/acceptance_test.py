@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from engine.language.evaluate import truth
-from engine.language.expressions import And, Arithmetic, Compare, Expression, Literal
+from engine.model.expressions import And, Arithmetic, Compare, Expression, Literal
 from engine.model.types import BIGINT, STRING
 from engine.promising.acceptance import Acceptance
 from tests.joins.sources import KEYS, SCHEMA, Sources

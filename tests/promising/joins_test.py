@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.language.expressions import Arithmetic, Column, Literal
 from engine.language.preference import ATTRIBUTE, FREQUENCY
 from engine.language.query import Emit, Query
+from engine.model.expressions import Arithmetic, Column, Literal
 from engine.model.limits import Limits
 from engine.model.state_tree import Tree, as_tree, of_tree
 from engine.model.summary import SummarySettings

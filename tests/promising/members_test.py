@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.language.expressions import Compare, Literal
+from engine.model.expressions import Compare, Literal
 from engine.model.types import BIGINT
 from engine.promising.group import Member
 from engine.promising.join_members import join_key

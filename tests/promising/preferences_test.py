@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from engine.language.expressions import Arithmetic, Column
 from engine.language.preference import ATTRIBUTE
+from engine.model.expressions import Arithmetic, Column
 from engine.model.summary import SummarySettings
 from engine.model.types import BIGINT
 from tests.promising.streams import COUNTED, Streams, join_query, pairs_of, rows_of, spend_all

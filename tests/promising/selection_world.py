@@ -13,12 +13,12 @@ import numpy as np
 import pyarrow as pa
 
 from engine.language.evaluate import truth
-from engine.language.expressions import Column as ColumnOf
-from engine.language.expressions import Expression
 from engine.language.preference import ATTRIBUTE, COUNT, Preference, PreferenceOrder, Priority, PriorityForm
 from engine.language.query import Output, Project, Query, Scan
 from engine.model.batch import Batch, Column
 from engine.model.capacities import SMALLEST
+from engine.model.expressions import Column as ColumnOf
+from engine.model.expressions import Expression
 from engine.model.lazy_columns import readable
 from engine.model.limits import Limits
 from engine.model.source import Field, Schema, SourceName

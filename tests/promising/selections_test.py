@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.language import expressions as ex
 from engine.language.preference import ATTRIBUTE, COUNT
+from engine.model import expressions as ex
 from engine.model.state_tree import as_tree
 from engine.model.types import BIGINT, BOOLEAN, DOUBLE, STRING
 from tests.promising.selection_world import ATTRIBUTES, D, K, Row, T, World, batch, definition

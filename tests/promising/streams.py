@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from engine.joins.bounds import timestamps
-from engine.language.expressions import Column, Expression
 from engine.language.preference import COUNT, Preference, PreferenceOrder, Priority, PriorityForm
 from engine.language.query import Join, Output, Project, Query, Scan
 from engine.model.capacities import SMALLEST
+from engine.model.expressions import Column, Expression
 from engine.model.limits import Limits
 from engine.model.source import SourceName
 from engine.model.summary import SummaryDefinition, SummarySettings

@@ -10,10 +10,10 @@ import pytest
 
 from engine.engine import Engine
 from engine.language import templates
-from engine.language.expressions import Compare
 from engine.language.query import CreateStream, Query
 from engine.language.statements import parse
 from engine.language.templates import INSTANCES_MAX, Read, Template
+from engine.model.expressions import Compare
 from engine.model.persistence import QueryState
 from engine.model.source import SourceName
 from engine.model.step import (

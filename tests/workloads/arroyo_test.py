@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 
 from engine.engine import Engine
-from engine.language.expressions import UserFunction
 from engine.language.functions import FunctionCatalogue
+from engine.model.expressions import UserFunction
 from engine.model.step import StepResult
 from engine.model.types import BIGINT
 from tests.capacities import small_engine

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from engine.language.expressions import UserFunction
 from engine.language.functions import FunctionCatalogue
+from engine.model.expressions import UserFunction
 from engine.model.source import SourceName, Stream
 from engine.model.step import Body, CreateSource, Heartbeat, Position, Records, Register, Registration, Step
 from engine.model.types import DOUBLE

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from math import erf, exp, inf, pi, sqrt
 
 from engine.dataflow.cost.statistics import Statistics, ValueSample
-from engine.language.expressions import Column, Expression
 from engine.language.query import (
     Aggregate,
     Distinct,
@@ -29,6 +28,7 @@ from engine.language.query import (
     Stage,
 )
 from engine.language.update_patterns import Pattern, PatternEdge
+from engine.model.expressions import Column, Expression
 from engine.model.source import SourceName
 from engine.windows.assignment import WINDOW_COLUMNS
 from engine.windows.clauses import RowWindow, TimeWindow

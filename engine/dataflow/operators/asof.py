@@ -22,9 +22,9 @@ from engine.dataflow.operators.match import MatchNode
 from engine.dataflow.turn import Turn
 from engine.kernels import asof as kernels
 from engine.language.evaluate import truth
-from engine.language.expressions import Expression
 from engine.language.query import Latest
 from engine.model.batch import Int32Array
+from engine.model.expressions import Expression
 from engine.operators.keys import order_keys
 from engine.operators.relation import Relation
 

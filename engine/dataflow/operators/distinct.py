@@ -22,8 +22,8 @@ from engine.dataflow.policy import KeptEdge
 from engine.dataflow.turn import Turn
 from engine.kernels import distinct as kernels
 from engine.kernels.distinct import GIVEN, LATEST, NOBODY, NONE, TOLD, UNLISTED, WORDS, EmittedRows
-from engine.language.expressions import Expression
 from engine.model.batch import Int32Array, Int64Array
+from engine.model.expressions import Expression
 
 
 class DistinctNode(ByCell):

@@ -24,8 +24,8 @@ from engine.dataflow.turn import Turn
 from engine.kernels import duplicates as kernels
 from engine.kernels.distinct import EmittedRows
 from engine.kernels.duplicates import NOBODY, Entries
-from engine.language.expressions import Expression
 from engine.model.batch import BoolArray, Int32Array, Int64Array
+from engine.model.expressions import Expression
 
 ROOM_MIN = 256
 

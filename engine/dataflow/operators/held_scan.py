@@ -21,9 +21,9 @@ from engine.dataflow.delta import Delta
 from engine.dataflow.operators.scan import Predicate, ScanNode
 from engine.dataflow.releases.held_rows import HeldRows
 from engine.language.evaluate import truth
-from engine.language.expressions import Expression
 from engine.language.query import Scan
 from engine.model.batch import Int32Array, Int64Array
+from engine.model.expressions import Expression
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,9 +34,9 @@ from engine.dataflow.turn import Turn
 from engine.kernels import arranged as kernels
 from engine.kernels.arranged import SlotPairs
 from engine.language.evaluate import truth
-from engine.language.expressions import Expression, columns_of
 from engine.language.query import JoinKind, Latest
 from engine.model.batch import BoolArray, Column, Int32Array, Int64Array
+from engine.model.expressions import Expression, columns_of
 from engine.model.lazy_columns import LazyColumns
 from engine.model.limits import Limits
 from engine.model.runs import places_of

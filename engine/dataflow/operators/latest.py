@@ -26,8 +26,8 @@ from engine.dataflow.operators.runs import ByRun
 from engine.dataflow.turn import Turn
 from engine.kernels import queues as kernels
 from engine.kernels.queues import Queues, Released, WindowVersions
-from engine.language.expressions import Expression
 from engine.model.batch import Column, Int32Array, Int64Array
+from engine.model.expressions import Expression
 from engine.model.lazy_columns import LazyColumns
 from engine.operators.relation import Relation
 

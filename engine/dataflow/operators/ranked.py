@@ -25,9 +25,9 @@ from engine.dataflow.node import Node
 from engine.dataflow.operators.runs import ByRun
 from engine.dataflow.turn import Turn
 from engine.kernels.ranked import RankEvents, RankVersions
-from engine.language.expressions import Expression
 from engine.language.query import SortKey
 from engine.model.batch import Column, Int32Array, Int64Array
+from engine.model.expressions import Expression
 from engine.model.lazy_columns import LazyColumns
 from engine.model.types import BIGINT
 from engine.operators.relation import Relation

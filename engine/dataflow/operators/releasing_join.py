@@ -21,7 +21,7 @@ from engine.dataflow.operators.rows import ConditionNode, FilterNode, ProjectNod
 from engine.dataflow.releases.release import Releases
 from engine.dataflow.releases.side import ReleaseSide
 from engine.dataflow.turn import Turn
-from engine.language import expressions as ex
+from engine.model import expressions as ex
 from engine.model.attributes import Attribute
 from engine.model.batch import Column, Int32Array, Int64Array
 from engine.model.source import SourceName

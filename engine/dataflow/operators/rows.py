@@ -13,9 +13,9 @@ from engine.dataflow.node import Node, UnaryNode
 from engine.dataflow.parameters import Constants, ConstantTable, with_parameters
 from engine.dataflow.turn import Turn
 from engine.language.evaluate import truth
-from engine.language.expressions import Column, Expression
 from engine.language.query import Output
 from engine.model.batch import Int32Array, Int64Array
+from engine.model.expressions import Column, Expression
 from engine.model.types import Type
 from engine.operators.pipeline import projected
 from engine.operators.relation import Relation

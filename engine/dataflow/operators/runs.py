@@ -11,8 +11,8 @@ from engine.dataflow.arrangements.pairs import Pairs
 from engine.dataflow.delta import Delta
 from engine.dataflow.kept_columns import KeepsColumns
 from engine.dataflow.node import Node, UnaryNode
-from engine.language.expressions import Expression
 from engine.model.batch import BoolArray, Int32Array
+from engine.model.expressions import Expression
 from engine.operators.keys import with_one_zero
 
 

@@ -25,9 +25,9 @@ from engine.dataflow.node import Node
 from engine.dataflow.turn import Turn
 from engine.kernels import grouping
 from engine.language.evaluate import truth
-from engine.language.expressions import Expression
 from engine.language.query import Scan
 from engine.model.batch import Int32Array, Int64Array
+from engine.model.expressions import Expression
 from engine.model.runs import places_of
 from engine.operators.gather import rows_at
 from engine.operators.relation import Relation

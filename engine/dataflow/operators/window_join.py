@@ -46,8 +46,8 @@ from engine.dataflow.turn import Turn
 from engine.kernels import window_pairs as kernels
 from engine.kernels.window_pairs import HeldFor, PairsOut, WindowExits, WordRuns
 from engine.language.evaluate import truth
-from engine.language.expressions import Expression
 from engine.model.batch import Column, Int32Array, Int64Array
+from engine.model.expressions import Expression
 from engine.model.lazy_columns import LazyColumns
 from engine.model.limits import Limits
 from engine.operators.relation import Relation

@@ -15,10 +15,10 @@ from dataclasses import dataclass, replace
 from engine.dataflow.operators.join import Matching
 from engine.dataflow.plan import Joined, Plan, Shared, Step
 from engine.dataflow.releases.release import Awaited, Below, ClosedKeys, Final, Release
-from engine.language.expressions import Column, Expression
 from engine.language.query import Aggregate, Filter, Project
 from engine.model.changes import Operator
 from engine.model.constraint import Clustered, Ordered, References, Unique
+from engine.model.expressions import Column, Expression
 from engine.model.source import SourceName, Stream
 from engine.model.types import Kind
 from engine.windows.clauses import UNBOUNDED

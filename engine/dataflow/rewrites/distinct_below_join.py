@@ -26,8 +26,8 @@ from engine.dataflow.rewrites.rule import (
     up_to,
     width_of,
 )
-from engine.language.expressions import Column, columns_of
 from engine.language.query import Distinct, Join, Output, Project, Query
+from engine.model.expressions import Column, columns_of
 
 
 def distinct_below_join(query: Query, place: int, sources: Sources) -> Stages | None:

@@ -12,8 +12,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from engine.dataflow.rewrites.rule import Sources, Stages, is_distinct, up_to
-from engine.language.expressions import Column
 from engine.language.query import Distinct, Query, SetOperation
+from engine.model.expressions import Column
 
 
 def drop_distinct(query: Query, place: int, sources: Sources) -> Stages | None:

@@ -19,8 +19,8 @@ from dataclasses import replace
 
 from engine.changes.result_key import told_by
 from engine.dataflow.rewrites.rule import Sources, Stages, none_errs, reads, width_of
-from engine.language.expressions import Column, Expression
 from engine.language.query import Join, Query, SemiJoin, SetOperation
+from engine.model.expressions import Column, Expression
 from engine.model.types import Kind
 
 

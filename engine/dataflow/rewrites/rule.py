@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from engine.changes.result_key import told_by
-from engine.language.expressions import Column, Expression, columns_of
 from engine.language.query import (
     Aggregate,
     Distinct,
@@ -24,6 +23,7 @@ from engine.language.query import (
     Stage,
 )
 from engine.language.rules.tree import transform
+from engine.model.expressions import Column, Expression, columns_of
 from engine.model.source import SourceName, Stream
 from engine.model.types import Kind
 from engine.operators.maintained.measure import can_err

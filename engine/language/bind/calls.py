@@ -8,7 +8,6 @@ from typing import Protocol
 
 from sqlglot import exp
 
-from engine.language import expressions as bound
 from engine.language.aggregates import (
     AGGREGATE_ALIASES,
     AGGREGATES,
@@ -17,10 +16,11 @@ from engine.language.aggregates import (
 )
 from engine.language.bind.literals import instant_literal, typed
 from engine.language.bind.scope import Scope
-from engine.language.expressions import Expression, Literal
 from engine.language.grammar.words import FUNCTIONS_REFUSED
 from engine.language.places import Place, shown
 from engine.language.signatures import Types, Unfit
+from engine.model import expressions as bound
+from engine.model.expressions import Expression, Literal
 from engine.model.types import STRING, Kind, Type
 from tureen.errors import NotSupported, QueryError, TypeMismatch
 

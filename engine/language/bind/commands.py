@@ -7,7 +7,6 @@ from sqlglot import exp
 from engine.language.bind.environment import Environment
 from engine.language.bind.select import bind_select, whole_query, with_behind
 from engine.language.bind.sources import as_stream, named, uses_of, with_operator
-from engine.language.expressions import Column
 from engine.language.places import shown
 from engine.language.query import (
     Aggregate,
@@ -23,6 +22,7 @@ from engine.language.query import (
     Show,
     Streamed,
 )
+from engine.model.expressions import Column
 from engine.model.source import Derived, SourceName, Stream
 from engine.windows.clauses import UNBOUNDED
 from tureen.errors import NotSupported, SyntaxRefused

@@ -22,12 +22,12 @@ from engine.language.bind.placing import asked_of_pairs, narrowed
 from engine.language.bind.relation import BoundRelation
 from engine.language.bind.scalar import TRUE, bind_condition, bind_scalar
 from engine.language.bind.scope import OUTER, Scope, of_outer
-from engine.language.expressions import Column, Compare, Expression, IsNull, Or
 from engine.language.grammar import nodes
 from engine.language.promotion import common
 from engine.language.query import Output, SemiJoin
 from engine.language.rules import rewrite
 from engine.language.rules.tree import transform
+from engine.model.expressions import Column, Compare, Expression, IsNull, Or
 from engine.model.types import Kind
 from tureen.errors import NotSupported, TypeMismatch
 

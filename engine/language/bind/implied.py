@@ -19,9 +19,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from engine.language.expressions import And, Column, Compare, Expression, In, Literal, conjunction
 from engine.language.query import Filter, Join, Project, Query, Scan, SemiJoin, SetOperation
 from engine.language.rules import rewrite
+from engine.model.expressions import And, Column, Compare, Expression, In, Literal, conjunction
 from engine.model.source import Stream
 from engine.windows.assignment import WINDOW_COLUMNS, Hop
 from engine.windows.clauses import TimeWindow

@@ -7,7 +7,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from engine.language.bind.calls import coerce
-from engine.language.expressions import (
+from engine.language.promotion import common
+from engine.language.query import Join, JoinKind, Latest, Output
+from engine.language.render import inner_name
+from engine.language.rules import rewrite
+from engine.language.rules.tree import transform
+from engine.model.expressions import (
     Cast,
     Column,
     Compare,
@@ -16,11 +21,6 @@ from engine.language.expressions import (
     columns_of,
     conjunction,
 )
-from engine.language.promotion import common
-from engine.language.query import Join, JoinKind, Latest, Output
-from engine.language.render import inner_name
-from engine.language.rules import rewrite
-from engine.language.rules.tree import transform
 from engine.model.types import Kind, Type
 
 if TYPE_CHECKING:

@@ -25,12 +25,12 @@ from engine.language.bind.scalar import bind_condition, compare
 from engine.language.bind.scope import NamedItem, Scope
 from engine.language.bind.sources import Select, bind_item, sampled_join
 from engine.language.bind.versions import BoundVersions
-from engine.language.expressions import Expression, Function
 from engine.language.grammar import nodes
 from engine.language.places import shown
 from engine.language.promotion import common
 from engine.language.query import JoinKind
 from engine.language.render import render_name
+from engine.model.expressions import Expression, Function
 from tureen.errors import NotSupported, SyntaxRefused
 
 

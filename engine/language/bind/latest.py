@@ -15,9 +15,9 @@ from engine.language.bind.joined import BoundJoin, fitted
 from engine.language.bind.placing import conjuncts
 from engine.language.bind.relation import BoundRelation
 from engine.language.bind.scope import Scope
-from engine.language.expressions import Compare, CompareOp, Expression
 from engine.language.query import Latest
 from engine.language.rules import rewrite
+from engine.model.expressions import Compare, CompareOp, Expression
 from tureen.errors import NotSupported, QueryError, SyntaxRefused
 
 Asked = tuple[Expression, exp.Expr]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from engine.language.expressions import Literal
 from engine.language.instants import parse_date, parse_timestamp
 from engine.language.places import Place, shown
+from engine.model.expressions import Literal
 from engine.model.types import (
     BIGINT,
     DATE,

@@ -10,8 +10,8 @@ from engine.language.bind.group_windows import expanded
 from engine.language.bind.ordering import require_few, sort_key
 from engine.language.bind.scalar import bind_scalar
 from engine.language.bind.scope import Scope
-from engine.language.expressions import Column, Expression
 from engine.language.query import RowNumber, SortKey
+from engine.model.expressions import Column, Expression
 from engine.model.types import BIGINT
 
 FIRST = -1_000_000

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from engine.language.bind.scope import Scope
-from engine.language.expressions import Expression
 from engine.language.query import SortKey
+from engine.model.expressions import Expression
 
 KEYS_MAX = 100
 """Each key of a sort is a column of all its rows."""

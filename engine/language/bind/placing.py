@@ -18,9 +18,9 @@ from dataclasses import replace
 
 from engine.language.bind.relation import BoundRelation
 from engine.language.bind.scalar import TRUE
-from engine.language.expressions import And, Expression, columns_of, conjunction
 from engine.language.query import Filter
 from engine.language.rules import rewrite
+from engine.model.expressions import And, Expression, columns_of, conjunction
 
 
 def narrowed(relation: BoundRelation, conditions: Iterable[Expression]) -> BoundRelation:

@@ -29,13 +29,13 @@ from engine.language.bind.scalar import bind_scalar
 from engine.language.bind.scope import ESTIMATES, Scope
 from engine.language.bind.summaries import ANY, unknown_summary
 from engine.language.bind.windows import bind_duration
-from engine.language.expressions import Column, Expression, Function, children
 from engine.language.places import Place, Text, shown
 from engine.language.preference import ATTRIBUTE, COUNT, FREQUENCY, Preference, Priority
 from engine.language.query import Join, Query
 from engine.language.render import render_name, render_span
 from engine.language.rules import rewrite
 from engine.language.rules.tree import transform
+from engine.model.expressions import Column, Expression, Function, children
 from engine.model.source import Stream
 from engine.model.summary import SummaryDefinition
 from engine.model.types import BIGINT, DOUBLE

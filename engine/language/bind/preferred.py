@@ -14,7 +14,6 @@ from sqlglot import exp
 
 from engine.language.bind.environment import Environment
 from engine.language.bind.relation import BoundRelation
-from engine.language.expressions import Cast, Column, Expression
 from engine.language.grammar import nodes
 from engine.language.places import Place, Text, shown
 from engine.language.preference import Preference
@@ -34,6 +33,7 @@ from engine.language.query import (
     Streamed,
 )
 from engine.language.render import render_expression
+from engine.model.expressions import Cast, Column, Expression
 from engine.model.sample import Sample
 from engine.model.source import Stream
 from engine.model.types import BIGINT

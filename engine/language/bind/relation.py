@@ -13,7 +13,6 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from engine.language.bind.joined import BoundJoin
-from engine.language.expressions import Column, Compare, Expression, Literal, columns_of, conjunction
 from engine.language.preference import Preference
 from engine.language.query import (
     Aggregate,
@@ -36,6 +35,7 @@ from engine.language.query import (
 from engine.language.rules import rewrite
 from engine.language.rules.tree import transform
 from engine.language.sampling import kept
+from engine.model.expressions import Column, Compare, Expression, Literal, columns_of, conjunction
 from engine.model.sample import Sample
 from engine.model.source import SourceName, Stream
 from engine.model.types import BIGINT, BOOLEAN, TIMESTAMP, Type

@@ -1,5 +1,5 @@
 """Scalar expressions: names resolved, types checked, SQL's many forms reduced to the few of
-:mod:`engine.language.expressions`.
+:mod:`engine.model.expressions`.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from typing import Any
 
 from sqlglot import exp
 
-from engine.language import expressions as bound
 from engine.language.bind.calls import bind_call, coerce
 from engine.language.bind.literals import instant_literal, number_literal, typed
 from engine.language.bind.scope import Scope, column_at
 from engine.language.bind.typenames import bind_type
-from engine.language.expressions import Expression, Literal
 from engine.language.grammar import nodes
 from engine.language.promotion import arithmetic, castable, common, comparable
+from engine.model import expressions as bound
+from engine.model.expressions import Expression, Literal
 from engine.model.types import BOOLEAN, NULL, STRING, Kind, Type
 from tureen.errors import NotSupported, TypeMismatch
 

@@ -40,12 +40,12 @@ from engine.language.bind.scalar import bind_scalar, bind_value
 from engine.language.bind.scope import NODES_MAX, Scope
 from engine.language.bind.set_operations import bind_sets
 from engine.language.bind.sources import renamed, uses_of, with_operator
-from engine.language.expressions import Column, Expression
 from engine.language.grammar import nodes
 from engine.language.places import shown
 from engine.language.query import Limit, Output, Query, RowNumber, Sort, SortKey
 from engine.language.rules import rewrite
 from engine.language.rules.tree import transform
+from engine.model.expressions import Column, Expression
 from engine.model.source import Stream
 from engine.model.types import Kind
 from tureen.errors import NotSupported, SyntaxRefused, TypeMismatch

@@ -17,10 +17,10 @@ from engine.language.bind.environment import Environment
 from engine.language.bind.literals import instant_literal
 from engine.language.bind.placing import narrowed
 from engine.language.bind.relation import BoundRelation
-from engine.language.expressions import Cast, Column, Expression, IsNull, Literal, Not, Or
 from engine.language.places import Place, shown
 from engine.language.promotion import common
 from engine.language.query import Output, SetOperation
+from engine.model.expressions import Cast, Column, Expression, IsNull, Literal, Not, Or
 from engine.model.types import BIGINT, DOUBLE, STRING, Kind
 from tureen.errors import NotSupported, SyntaxRefused, TypeMismatch
 

@@ -7,7 +7,7 @@ from sqlglot import exp
 from engine.language.bind.scalar import bind_scalar
 from engine.language.bind.scope import Scope
 from engine.language.bind.windows import bind_duration, bind_keys
-from engine.language.expressions import Column, Expression
+from engine.model.expressions import Column, Expression
 from engine.windows.assignment import WINDOW_COLUMNS, WINDOWS_A_ROW_MAX, Assignment, Hop, Session
 from tureen.errors import NotSupported, SyntaxRefused, TypeMismatch
 

@@ -18,11 +18,11 @@ from engine.language.bind.latest import Asked
 from engine.language.bind.placing import conjuncts
 from engine.language.bind.relation import BoundRelation
 from engine.language.bind.scope import NamedItem
-from engine.language.expressions import Column, Compare, Expression, Function, Not, columns_of
 from engine.language.places import Place, shown
 from engine.language.query import Aggregate, Latest
 from engine.language.render import render_name
 from engine.language.rules.tree import transform
+from engine.model.expressions import Column, Compare, Expression, Function, Not, columns_of
 from engine.model.source import Stream
 from engine.model.types import BOOLEAN, TIMESTAMP
 from tureen.errors import NotSupported

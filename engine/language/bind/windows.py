@@ -8,11 +8,11 @@ from sqlglot import exp
 
 from engine.language.bind.scalar import bind_condition, bind_scalar
 from engine.language.bind.scope import Scope
-from engine.language.expressions import Expression
 from engine.language.grammar import nodes
 from engine.language.instants import parse_timestamp
 from engine.language.places import shown
 from engine.language.rules import rewrite
+from engine.model.expressions import Expression
 from engine.model.types import TIMESTAMP_MS_MAX, TIMESTAMP_MS_MIN
 from engine.windows.clauses import NOW, UNBOUNDED, Instant, RowWindow, TimeWindow, Window
 from tureen.errors import SyntaxRefused, TypeMismatch

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from engine.language.evaluation.vector import Array, Vector, either, exact_rows, strict
-from engine.language.expressions import ArithmeticOp
 from engine.model.batch import BoolArray
+from engine.model.expressions import ArithmeticOp
 from engine.model.types import DOUBLE, Kind, Type
 
 INT64_MAX = 2**63 - 1

@@ -8,7 +8,7 @@ import numpy as np
 
 from engine.language.evaluation.comparison import compare
 from engine.language.evaluation.vector import Array, Vector, but_not, choose, spread
-from engine.language.expressions import CompareOp
+from engine.model.expressions import CompareOp
 from engine.model.types import Type
 
 

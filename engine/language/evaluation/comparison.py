@@ -10,8 +10,8 @@ import pyarrow.compute as pc
 
 from engine.language.evaluation.arithmetic import as_double
 from engine.language.evaluation.vector import Array, Vector, height, over_dictionary, strict, texts
-from engine.language.expressions import CompareOp, Literal
 from engine.language.instants import DAY_MS
+from engine.model.expressions import CompareOp, Literal
 from engine.model.types import BOOLEAN, Kind
 
 _ARROW: dict[CompareOp, Any] = {

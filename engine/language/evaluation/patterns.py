@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from engine.language.evaluation.vector import Array, Vector, over_dictionary
-from engine.language.expressions import Like
+from engine.model.expressions import Like
 from engine.model.types import BOOLEAN
 
 ANY_RUN, ANY_ONE = object(), object()

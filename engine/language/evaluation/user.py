@@ -23,8 +23,8 @@ from engine.language.evaluation.vector import (
     strict,
     to_column,
 )
-from engine.language.expressions import UserFunction
 from engine.model.batch import Column, concatenate_columns
+from engine.model.expressions import UserFunction
 from engine.model.types import Kind, Type
 
 STRING_BYTES_MAX = 1 << 20

@@ -5,7 +5,6 @@ A rule keeps the outcome of every row: value, NULL and error alike. None of them
 
 from __future__ import annotations
 
-from engine.language.expressions import Column, Expression, Literal
 from engine.language.rules.calls_last import calls_last
 from engine.language.rules.flatten_connectors import flatten_connectors
 from engine.language.rules.fold_constants import fold_constants
@@ -13,6 +12,7 @@ from engine.language.rules.gather_in import gather_in
 from engine.language.rules.literal_right import literal_right
 from engine.language.rules.narrow_literals import narrow_literals
 from engine.language.rules.push_not_down import push_not_down
+from engine.model.expressions import Column, Expression, Literal
 
 RULES = (
     fold_constants,

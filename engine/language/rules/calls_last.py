@@ -5,8 +5,8 @@ The order changes no outcome, and what comes last is computed for the rows alone
 
 from __future__ import annotations
 
-from engine.language.expressions import And, Expression, Or, calls_user
 from engine.language.rules.tree import transform
+from engine.model.expressions import And, Expression, Or, calls_user
 
 
 def calls_last(expression: Expression) -> Expression:

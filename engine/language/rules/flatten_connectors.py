@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from engine.language.expressions import And, Expression, Or
 from engine.language.rules.tree import transform
+from engine.model.expressions import And, Expression, Or
 
 
 def flatten_connectors(expression: Expression) -> Expression:

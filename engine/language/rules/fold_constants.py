@@ -8,7 +8,8 @@ FALSE AND x is FALSE whatever x is, an error included.
 from __future__ import annotations
 
 from engine.language.evaluate import constant_value
-from engine.language.expressions import (
+from engine.language.rules.tree import transform
+from engine.model.expressions import (
     And,
     Arithmetic,
     Column,
@@ -19,7 +20,6 @@ from engine.language.expressions import (
     Or,
     children,
 )
-from engine.language.rules.tree import transform
 from engine.model.types import BOOLEAN
 
 

@@ -5,8 +5,8 @@ Equal outcomes: where nothing matches IN is NULL if the list holds a NULL, as th
 
 from __future__ import annotations
 
-from engine.language.expressions import Compare, Expression, In, Literal, Or
 from engine.language.rules.tree import transform
+from engine.model.expressions import Compare, Expression, In, Literal, Or
 
 
 def gather_in(expression: Expression) -> Expression:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from engine.language.expressions import Compare, CompareOp, Expression, Literal
 from engine.language.rules.tree import transform
+from engine.model.expressions import Compare, CompareOp, Expression, Literal
 
 _TURNED: dict[CompareOp, CompareOp] = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 

@@ -11,8 +11,8 @@ import math
 from decimal import Decimal
 
 from engine.language.bind.literals import typed
-from engine.language.expressions import Compare, CompareOp, Expression, Literal
 from engine.language.rules.tree import transform
+from engine.model.expressions import Compare, CompareOp, Expression, Literal
 from engine.model.types import BIGINT, Type
 
 _EXACT_MAX = 2**53

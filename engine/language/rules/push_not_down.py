@@ -6,8 +6,8 @@ the order.
 
 from __future__ import annotations
 
-from engine.language.expressions import And, Compare, CompareOp, Expression, Literal, Not, Or
 from engine.language.rules.tree import transform
+from engine.model.expressions import And, Compare, CompareOp, Expression, Literal, Not, Or
 from engine.model.types import BOOLEAN
 
 _MIRROR: dict[CompareOp, CompareOp] = {"=": "<>", "<>": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}

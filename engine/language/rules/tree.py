@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from engine.language.expressions import (
+from engine.model.expressions import (
     And,
     Arithmetic,
     Case,

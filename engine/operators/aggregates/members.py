@@ -6,8 +6,8 @@ import numpy as np
 
 from engine.kernels import grouping
 from engine.language.evaluate import truth
-from engine.language.expressions import Expression
 from engine.model.batch import Column, Int64Array
+from engine.model.expressions import Expression
 from engine.model.types import BIGINT
 from engine.operators.keys import encode
 from engine.operators.relation import Relation, count

@@ -15,9 +15,9 @@ import numpy.typing as npt
 from engine.kernels import aggregates
 from engine.kernels.window_totals import window_parts
 from engine.language.aggregates import Statistic
-from engine.language.expressions import Expression
 from engine.language.query import Aggregate, AggregateCall, Scan
 from engine.model.batch import Column, Int64Array
+from engine.model.expressions import Expression
 from engine.model.types import BIGINT, DOUBLE, Kind
 from engine.operators.aggregates import moments, totals
 from engine.operators.aggregates.members import Members, select

@@ -14,10 +14,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from engine.kernels import bitmaps
-from engine.language.expressions import Expression
 from engine.language.query import Aggregate, Query
 from engine.model.attributes import Attribute
 from engine.model.batch import Batch
+from engine.model.expressions import Expression
 from engine.operators.maintained.bank import BLOCK, Bank, Entered
 from engine.operators.maintained.kept_aggregate import KeptAggregate
 from engine.operators.maintained.match_columns import EVERY_ROW, MatchColumns

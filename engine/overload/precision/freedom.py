@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from engine.language.expressions import Column
 from engine.language.query import (
     Aggregate,
     Distinct,
@@ -33,6 +32,7 @@ from engine.language.query import (
     Stage,
     Streamed,
 )
+from engine.model.expressions import Column
 from engine.model.source import SourceName, Stream
 from engine.model.tolerance import Tolerance
 from engine.overload.precision.of_query import is_told, rate_of

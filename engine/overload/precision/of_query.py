@@ -23,7 +23,6 @@ from typing import Literal
 
 import numpy as np
 
-from engine.language.expressions import And, columns_of
 from engine.language.query import (
     Aggregate,
     AggregateCall,
@@ -36,6 +35,7 @@ from engine.language.query import (
     SetOperation,
     Stage,
 )
+from engine.model.expressions import And, columns_of
 from engine.model.source import MADE, SourceName
 from engine.overload.precision.precision import FloatArray
 from engine.overload.precision.problem import Outcome

@@ -38,7 +38,6 @@ from typing import Literal
 from engine.changes.operator import operator_over
 from engine.changes.result_key import result_key
 from engine.language.exits import leave
-from engine.language.expressions import Cast, Column, Expression
 from engine.language.query import (
     Aggregate,
     Distinct,
@@ -55,6 +54,7 @@ from engine.language.query import (
     Stage,
     Streamed,
 )
+from engine.model.expressions import Cast, Column, Expression
 from engine.model.source import SourceName, Stream
 from engine.model.types import Kind, Type
 from engine.windows.assignment import WINDOW_COLUMNS, Session

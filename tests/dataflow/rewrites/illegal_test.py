@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from engine.dataflow.rewrites import alternatives
 from engine.dataflow.rewrites.rule import moved
-from engine.language.expressions import Column
 from engine.language.query import (
     Aggregate,
     AggregateCall,
@@ -18,6 +17,7 @@ from engine.language.query import (
     Query,
     SetOperation,
 )
+from engine.model.expressions import Column
 from engine.model.types import BIGINT
 from tests.changes.ways import STREAMS, bound
 from tests.dataflow.rewrites.answers import Rows, answer, of_key, s

@@ -10,7 +10,6 @@ from itertools import product
 
 from engine.changes.context import EvaluationContext
 from engine.changes.transition import NEVER, Transition
-from engine.language.expressions import Arithmetic, Column, Compare, Expression, Literal
 from engine.language.query import (
     Aggregate,
     Distinct,
@@ -26,6 +25,7 @@ from engine.language.query import (
     SetOperationKind,
     Stage,
 )
+from engine.model.expressions import Arithmetic, Column, Compare, Expression, Literal
 from engine.model.types import BIGINT, DOUBLE
 from engine.operators.pipeline import evaluate
 from tests.changes.ways import LIMITS, bound

@@ -20,12 +20,12 @@ from typing import Any
 import numpy as np
 from sortedcontainers import SortedList
 
+from engine.domains.named_strings import NamedStrings
+from engine.domains.regions import ABOVE, BELOW, Key, Region
 from engine.kernels.intervals import NAN_KEY, keys_of_doubles
 from engine.model.batch import Column, Int64Array
 from engine.model.capacities import USUAL, Capacities
 from engine.model.types import Kind, Type
-from engine.stems.named_strings import NamedStrings
-from engine.stems.regions import ABOVE, BELOW, Key, Region
 
 KEY_MIN = -(2**63)
 KEY_MAX = 2**63 - 1

@@ -20,7 +20,7 @@ from fractions import Fraction
 from heapq import merge
 from typing import Any
 
-from engine.language import expressions as ex
+from engine.model import expressions as ex
 from engine.model.source import DAY_MS
 from engine.model.types import Kind, Type
 

@@ -7,9 +7,9 @@ from collections.abc import Hashable, Mapping
 import numpy as np
 import numpy.typing as npt
 
+from engine.domains.domain import Domain, StringDomain
 from engine.kernels.intervals import Pieces
 from engine.model.batch import Batch, BoolArray, Column, Int64Array
-from engine.stems.domain import Domain, StringDomain
 
 
 class BatchKeys:
