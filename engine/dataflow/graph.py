@@ -24,6 +24,7 @@ from engine.changes.transition import NEVER, Transition
 from engine.dataflow.buffers.buffer import Work
 from engine.dataflow.buffers.settings import StateSettings
 from engine.dataflow.entities import GraphEntities, OperatorEntity, digest, word_of
+from engine.dataflow.held_sources import HeldSources
 from engine.dataflow.node import Node
 from engine.dataflow.operator_tree import ExpectedOf, NodeState, OperatorTree, operator_tree
 from engine.dataflow.operators.entries import EntriesNode
@@ -53,9 +54,8 @@ from engine.dataflow.plan import (
     whole_plan_of,
 )
 from engine.dataflow.policy import TOLD, Policy
+from engine.dataflow.release_plan import releasing
 from engine.dataflow.releases.held_rows import Gone
-from engine.dataflow.releases.held_sources import HeldSources
-from engine.dataflow.releases.plan import releasing
 from engine.dataflow.sinks import ChangeSink, Sink, WholeSink
 from engine.dataflow.strategy_state import ByStrategy, StrategyState
 from engine.dataflow.turn import Turn

@@ -21,7 +21,7 @@ from engine.eddy.policies import Visit
 from engine.kernels import bitmaps, lineage
 from engine.model.batch import Batch, BoolArray, Column, Int32Array, Int64Array
 from engine.model.types import Kind
-from engine.stems.selective_index import RowSlots
+from engine.store.matches.row_slots import RowSlots
 
 if TYPE_CHECKING:
     from engine.domains.batch_keys import BatchKeys

@@ -12,7 +12,7 @@ from engine.eddy.flight import Flight, FlightRows, Module
 from engine.eddy.policies import Visit
 from engine.kernels import bitmaps
 from engine.model.batch import BoolArray, Int64Array
-from engine.stems.selective_index import RowSlots
+from engine.store.matches.row_slots import RowSlots
 
 if TYPE_CHECKING:
     from engine.domains.batch_keys import BatchKeys

@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from engine.language.bind.literals import number_literal
+from engine.language.literals import number_literal
 from engine.language.places import Place
 from engine.model.expressions import Literal
 from engine.model.types import INTEGER, STRING

@@ -32,8 +32,8 @@ from engine.model.source import SourceName
 from engine.model.step import Registration
 from engine.standing.query import StandingQuery
 from engine.stems.query_stem import QueryStem
-from engine.stems.selective_index import NO_PAIRS
 from engine.store.matches.cohorts import SELECTIVE, Cohorts
+from engine.store.matches.row_slots import NO_PAIRS
 from engine.store.matches.segment_bits import Matrix
 
 

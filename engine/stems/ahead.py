@@ -15,7 +15,7 @@ import numpy as np
 from engine.kernels import bitmaps
 from engine.model.batch import Batch
 from engine.stems.new_queries import NewMatches, NewQueries
-from engine.stems.selective_index import RowSlots
+from engine.store.matches.row_slots import RowSlots
 from engine.store.matches.slot_lists import RowNumbers, lists_of
 
 

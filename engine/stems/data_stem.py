@@ -30,10 +30,10 @@ from engine.stems.ahead import Ahead, MatchesInSlices
 from engine.stems.entering import EnteringRows
 from engine.stems.new_queries import NewMatches, NewQueries
 from engine.stems.segment import SegmentView, Tail
-from engine.stems.selective_index import RowSlots
 from engine.stems.stream_strings import StreamStrings
 from engine.store.matches.chunks import CHUNK_WORDS, CHUNKS, ChunkPool
 from engine.store.matches.cohorts import Cohorts
+from engine.store.matches.row_slots import RowSlots
 from engine.store.matches.segment_bits import BitTarget
 
 PACKING_PACE = 2

@@ -24,9 +24,10 @@ from engine.stems.cuts import CutsPool
 from engine.stems.grouped_filter import BLOCK_SLOTS, BLOCK_WORDS, SlotBlock, compile_block
 from engine.stems.region_store import NULL_TOO, Intervals, RegionStore
 from engine.stems.residual import ResidualPredicate
-from engine.stems.selective_index import NO_PAIRS, RowSlots, SelectiveIndex
+from engine.stems.selective_index import SelectiveIndex
 from engine.stems.zone import SegmentZone
 from engine.store.matches.cohorts import SELECTIVE
+from engine.store.matches.row_slots import NO_PAIRS, RowSlots
 from engine.store.matches.segment_bits import Matrix
 from engine.store.matches.slot_lists import SlotLists, lists_of
 

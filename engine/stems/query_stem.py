@@ -45,10 +45,11 @@ from engine.stems.new_queries import NewQueries
 from engine.stems.region_store import NULL_TOO, Intervals, RegionStore, Row
 from engine.stems.residual_set import ResidualSet
 from engine.stems.routing import Routing
-from engine.stems.selective_index import RowSlots, SelectiveIndex
+from engine.stems.selective_index import SelectiveIndex
 from engine.stems.selectivity import SHARE_MAX, AccessChoice, BatchSample
 from engine.stems.shared_predicates import SharedPredicates
 from engine.store.matches.cohorts import SELECTIVE, Cohorts
+from engine.store.matches.row_slots import RowSlots
 from engine.store.matches.segment_bits import BitTarget
 
 REVISED_SLOTS = 2_048

@@ -9,8 +9,8 @@ import numpy as np
 from engine.model import expressions as ex
 from engine.model.batch import Int32Array
 from engine.stems.residual import ResidualPredicate
-from engine.stems.selective_index import RowSlots
 from engine.store.matches.cohorts import SELECTIVE
+from engine.store.matches.row_slots import RowSlots
 
 
 class ResidualSet:

@@ -21,8 +21,9 @@ from engine.stems.dense_filters import DenseFilters
 from engine.stems.region_store import RegionStore
 from engine.stems.residual import ResidualPredicate
 from engine.stems.residual_set import ResidualSet
-from engine.stems.selective_index import RowSlots, SelectiveIndex
+from engine.stems.selective_index import SelectiveIndex
 from engine.stems.split_filters import SplitFilters
+from engine.store.matches.row_slots import RowSlots
 from engine.store.matches.segment_bits import BitTarget
 
 FUSED = "grouped filters"

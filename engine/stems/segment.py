@@ -21,12 +21,12 @@ from engine.model.types import Kind
 from engine.stems.entering import EnteringRows, Run
 from engine.stems.new_queries import NewMatches, NewQueries
 from engine.stems.origins import Origins
-from engine.stems.selective_index import RowSlots
 from engine.stems.stream_strings import Tables
 from engine.stems.zone import SegmentZone, zone_of
 from engine.store.matches.chunks import ChunkPool
 from engine.store.matches.cohorts import Cohorts
 from engine.store.matches.part_matches import PairLog, PartMatches, sealed_lists, with_late
+from engine.store.matches.row_slots import RowSlots
 from engine.store.matches.segment_bits import SegmentBits
 from engine.store.matches.slot_lists import SlotLists
 

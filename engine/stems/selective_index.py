@@ -8,7 +8,6 @@ however many predicates stand. Matches come as pairs (row, slot).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -16,26 +15,10 @@ import numpy.typing as npt
 from engine.domains.batch_keys import BatchKeys
 from engine.domains.domain import Domain
 from engine.kernels.candidates import RowKeys
-from engine.model.batch import MATCHED_ROWS_MAX, Int32Array, Int64Array
+from engine.model.batch import MATCHED_ROWS_MAX, Int64Array
 from engine.stems.access_path import AccessPath
 from engine.stems.region_store import WAY_IN, RegionStore
-
-
-@dataclass(frozen=True, slots=True)
-class RowSlots:
-    """Row and slot of each match, rows ascending, no pair twice. rows: uint16, places in the batch."""
-
-    rows: npt.NDArray[np.uint16]
-    slots: Int32Array
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def take(self, which: npt.NDArray[np.generic]) -> RowSlots:
-        return RowSlots(self.rows[which], self.slots[which])
-
-
-NO_PAIRS = RowSlots(np.zeros(0, np.uint16), np.zeros(0, np.int32))
+from engine.store.matches.row_slots import NO_PAIRS, RowSlots
 
 
 class SelectiveIndex:

@@ -24,7 +24,7 @@ from engine.stems.cuts import Cuts, CutsPool
 from engine.stems.dense_filters import DenseFilters
 from engine.stems.grouped_filter import BLOCK_SLOTS, BLOCK_WORDS, WORD_WORK, bits_at, filters_of
 from engine.stems.region_store import RegionStore
-from engine.stems.selective_index import RowSlots
+from engine.store.matches.row_slots import RowSlots
 
 VISITED_WORK = 6.0
 """A word of a visit in words of the fused pass: who wants is read first, and what is left is looked at."""

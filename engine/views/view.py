@@ -226,7 +226,8 @@ class View:
         found = self._sources.get(source)
         if found is None:
             return None
-        counts, known = match_counts(found.rows.parts, len(found.generations))
+        segments = ((part.matches, part.n) for part in found.rows.parts)
+        counts, known = match_counts(segments, len(found.generations))
         return HeldMatches(counts, known, found.generations, found.rows.count)
 
     def now_over(self, key: SetKey) -> int | None:

@@ -12,10 +12,10 @@ from engine.model.batch import Batch
 from engine.stems.entering import EnteringRows
 from engine.stems.pending import PendingRows
 from engine.stems.segment import Tail
-from engine.stems.selective_index import NO_PAIRS
 from engine.stems.stream_strings import StreamStrings
 from engine.store.matches.chunks import CHUNKS
 from engine.store.matches.cohorts import Cohorts
+from engine.store.matches.row_slots import NO_PAIRS
 from tests.operators.relations import column
 from tests.operators.stored import SCHEMA, TYPES
 from tests.strategies import values

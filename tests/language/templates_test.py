@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.language.bind.literals import number_literal
 from engine.language.cutting import cut, is_sure
 from engine.language.dialect import tokenize
+from engine.language.literals import number_literal
 from engine.language.places import Place, Text
 from engine.language.query import Query
 from engine.language.statements import parse

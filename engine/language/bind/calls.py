@@ -14,9 +14,9 @@ from engine.language.aggregates import (
     AGGREGATES_REFUSED,
     aggregate_named,
 )
-from engine.language.bind.literals import instant_literal, typed
 from engine.language.bind.scope import Scope
 from engine.language.grammar.words import FUNCTIONS_REFUSED
+from engine.language.literals import instant_literal, typed
 from engine.language.places import Place, shown
 from engine.language.signatures import Types, Unfit
 from engine.model import expressions as bound

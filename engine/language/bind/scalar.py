@@ -11,10 +11,10 @@ from typing import Any
 from sqlglot import exp
 
 from engine.language.bind.calls import bind_call, coerce
-from engine.language.bind.literals import instant_literal, number_literal, typed
 from engine.language.bind.scope import Scope, column_at
 from engine.language.bind.typenames import bind_type
 from engine.language.grammar import nodes
+from engine.language.literals import instant_literal, number_literal, typed
 from engine.language.promotion import arithmetic, castable, common, comparable
 from engine.model import expressions as bound
 from engine.model.expressions import Expression, Literal

@@ -14,9 +14,9 @@ from sqlglot import exp
 
 from engine.language.bind.calls import coerce
 from engine.language.bind.environment import Environment
-from engine.language.bind.literals import instant_literal
 from engine.language.bind.placing import narrowed
 from engine.language.bind.relation import BoundRelation
+from engine.language.literals import instant_literal
 from engine.language.places import Place, shown
 from engine.language.promotion import common
 from engine.language.query import Output, SetOperation

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from decimal import Decimal
 
-from engine.language.bind.literals import typed
+from engine.language.literals import typed
 from engine.language.rules.tree import transform
 from engine.model.expressions import Compare, CompareOp, Expression, Literal
 from engine.model.types import BIGINT, Type

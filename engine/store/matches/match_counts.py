@@ -16,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.model.batch import BoolArray, Int32Array, Int64Array
-from engine.stems.segment import SegmentView
 from engine.store.matches.cohorts import SELECTIVE
 from engine.store.matches.part_matches import PartMatches
 
@@ -46,20 +45,21 @@ class HeldMatches:
         return found
 
 
-def match_counts(parts: Iterable[SegmentView], slots: int) -> tuple[Int64Array, BoolArray]:
-    """int64[slots], the rows of all segments that a slot accepts, and bool[slots], whether that is known: not
-    while matches of some segment are still to be made.
+def match_counts(segments: Iterable[tuple[PartMatches, int]], slots: int) -> tuple[Int64Array, BoolArray]:
+    """Count the rows that each slot accepts. segments: the matches of each, and how many rows it has.
+
+    Returns int64[slots], the rows of all segments that a slot accepts, and bool[slots], whether that is
+    known: not while matches of some segment are still to be made.
     """
     counts = np.zeros(slots, np.int64)
     known = np.ones(slots, np.bool_)
-    for part in parts:
-        matches = part.matches
+    for matches, rows in segments:
         places = _places(matches, slots)
         selective = places == SELECTIVE
         counts[selective] += _listed(matches, slots)[selective]
         if not selective.all():
             dense = np.flatnonzero(~selective)
-            counts[dense] += matches.bits.counts(part.n, int(places.max()) + 1)[places[dense]]
+            counts[dense] += matches.bits.counts(rows, int(places.max()) + 1)[places[dense]]
         owed = np.array([slot for slot in matches.owed.copy() if slot < slots], np.int64)
         known[owed] = False
     return counts, known

@@ -1,0 +1,45 @@
+"""Folders know one another in one direction alone: of two folders that stand side by side, at any depth, only
+one imports the other. The layers of `pyproject.toml` say which one.
+"""
+
+from __future__ import annotations
+
+import grimp
+import pytest
+
+PACKAGES = ("benchmarks", "broker", "engine", "spark_jobs", "storage", "topics", "tureen")
+
+KNOWN = {
+    "broker": {
+        ("broker.feeds", "broker.worker"),
+        ("broker.http", "broker.page"),
+        ("broker.http", "broker.worker"),
+    }
+}
+
+
+def side_by_side(importer: str, imported: str) -> tuple[str, str]:
+    """The two modules or folders, children of the same folder, that hold these modules."""
+    above, below = importer.split("."), imported.split(".")
+    shared = 0
+    while above[shared : shared + 1] == below[shared : shared + 1] != []:
+        shared += 1
+    return ".".join(above[: shared + 1]), ".".join(below[: shared + 1])
+
+
+def mutual(package: str) -> set[tuple[str, str]]:
+    """Pairs of folders side by side that import each other."""
+    graph = grimp.build_graph(package, cache_dir=None)
+    folders = {module for module in graph.modules if graph.find_children(module)}
+    one_way = {
+        pair
+        for importer in graph.modules
+        for imported in graph.find_modules_directly_imported_by(importer)
+        if (pair := side_by_side(importer, imported)) and folders.issuperset(pair)
+    }
+    return {(above, below) for above, below in one_way if above < below and (below, above) in one_way}
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_no_two_folders_import_each_other(package: str) -> None:
+    assert mutual(package) == KNOWN.get(package, set())
