@@ -633,6 +633,22 @@ class BeingPrepared(TureenError):
         return {**super().as_dict(), "facts": {"progress": self.progress}}
 
 
+class BeingRegistered(TureenError):
+    """A registration is on its way. ``shard``: the one that has it; None: it waits behind others."""
+
+    code = "being_registered"
+
+    def __init__(self, shard: int | None = None, **facts: Any) -> None:
+        self.shard = shard
+        facts.setdefault("hint", "it stands as soon as it was carried out; unregister it to give it up")
+        where = "waits behind others" if shard is None else f"is with shard {shard}, which is at work"
+        super().__init__(f"its registration {where}", **facts)
+
+    def as_dict(self) -> dict[str, Any]:
+        """With the shard among ``facts``."""
+        return {**super().as_dict(), "facts": {"shard": self.shard}}
+
+
 class RegistrationEndsWorker(TureenError):
     """Workers died while they carried out a registration; it is not tried again."""
 

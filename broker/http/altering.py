@@ -53,7 +53,7 @@ class Alterations:
         if same:
             return 200, described(self._node, name) | {"changes": "continue"}
         changes = "continue" if goes_on else "must_refetch"
-        with self._writes.reserved(name, wording.said):
+        with self._writes.reserved(name, wording):
             value = orjson.dumps(wording.fields() | {"options": merged})
             outcome = await self._writes.written_query(name, value)
             if outcome is None:

@@ -16,7 +16,7 @@ from tureen.errors import BeingPrepared, BrokerUnavailable, OptionRefused, Unkno
 
 def standing(node: Node, name: str) -> QueryEntry:
     """What is known of a query. Raises UnknownQuery; BrokerUnavailable while that cannot be told."""
-    entry = node.directory.queries.get(name)
+    entry = node.directory.found(name)
     if entry is None:
         if not node.reconciled:
             raise BrokerUnavailable("the registry is still being read", hint="try again in a second")
@@ -72,7 +72,8 @@ def _progress(node: Node, name: str, entry: QueryEntry) -> float | None:
     """How far a query is that is prepared; None: it is not."""
     if entry.state != "PENDING" or entry.tried is None:
         return None
-    return node.shards[entry.tried].preparations.progress.get(name)
+    shard = node.shards.find(entry.tried)
+    return None if shard is None else shard.preparations.progress.get(name)
 
 
 def described(node: Node, name: str) -> dict[str, Any]:

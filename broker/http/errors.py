@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from broker import logs
-from tureen.errors import BeingPrepared, InternalError, TureenError
+from tureen.errors import BeingPrepared, BeingRegistered, InternalError, TureenError
 
 STATUS = {
     "unknown_query": 404,
@@ -61,6 +61,9 @@ LOOKED_AT_AGAIN = (
 check.
 """
 
+ON_ITS_WAY = (BeingPrepared.code, BeingRegistered.code)
+"""Errors of a pending query that waits for nothing else."""
+
 log = logs.get()
 
 
@@ -73,7 +76,7 @@ class QueryNotRunning(TureenError):
         self.state = state
         because = f": {error['message']}" if error else ""
         hint = error.get("hint") if error else None
-        if state == "PENDING" and (error or {}).get("code") != BeingPrepared.code:
+        if state == "PENDING" and (error or {}).get("code") not in ON_ITS_WAY:
             hint = f"{hint}; {LOOKED_AT_AGAIN}" if hint else LOOKED_AT_AGAIN
         super().__init__(f"the query is {state}{because}", hint=hint)
 

@@ -42,7 +42,7 @@ def named(node: Node, given: str, operator: bool) -> str:
     Raises HandleNeeded where somebody else gives the id of a query.
     """
     name = _query_id(given)
-    if name in node.directory.queries or given not in node.directory.queries:
+    if node.directory.found(name) is not None or node.directory.found(given) is None:
         return name
     if not operator:
         raise HandleNeeded(given)
@@ -52,7 +52,7 @@ def named(node: Node, given: str, operator: bool) -> str:
 def known(node: Node, given: str, operator: bool) -> str:
     """As :func:`named`, of a query that exists. Raises UnknownQuery, BrokerUnavailable as well."""
     name = named(node, given, operator)
-    if name not in node.directory.queries:
+    if node.directory.found(name) is None:
         if not node.reconciled:
             raise BrokerUnavailable("the registry is still being read", hint="repeat it in a second")
         raise UnknownQuery()

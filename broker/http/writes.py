@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
+from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -23,12 +23,16 @@ from broker.http.errors import status_of
 from broker.http.requests import RegisterRequest, register_request
 from broker.internal import Outcome
 from broker.settings import Settings
+from broker.worker.entries import QueryEntry
 from broker.worker.memory import Level
 from broker.worker.node import Node
 from broker.worker.publisher import Publisher
+from broker.worker.waiters import Origin
 from engine.language.notices import Notice, notices
 from topics.control_records import check_size
+from topics.wording import Wording
 from tureen.errors import (
+    BeingRegistered,
     BrokerUnavailable,
     HandleInUse,
     KafkaUnavailable,
@@ -135,8 +139,7 @@ class Writes:
         self._settings = settings
         self._node = node
         self._publisher = publisher
-        self._reserved: dict[str, str] = {}
-        """What is being registered under ids whose outcome is awaited."""
+        self._reserved = node.directory.reserved
         self._bulk: set[asyncio.Task[None]] = set()
 
     async def register(self, request: RegisterRequest) -> Answer:
@@ -151,7 +154,7 @@ class Writes:
         if writing.answer is not None:
             return 200, writing.answer
         try:
-            outcome = await self.written_query(writing.name, writing.value)
+            outcome = await self._written_registration(writing)
             await self._forget([(writing, outcome)])
         except KafkaUnavailable as away:  # with the handle, under which it may be registered by now
             error = away.as_dict()
@@ -248,7 +251,7 @@ class Writes:
                     if writing.new and request.is_handle_ours:
                         ours.append(writing.name)
         try:
-            outcomes = await self._written_queries([writing for _, writing in begun])
+            outcomes = await self._written_registrations([writing for _, writing in begun])
             await self._forget(list(zip((writing for _, writing in begun), outcomes, strict=True)))
         finally:
             for _, writing in begun:
@@ -306,7 +309,8 @@ class Writes:
         name = query_id(request.handle)
         said = request.wording.said
         entry = node.directory.queries.get(name)
-        standing = self._reserved.get(name, entry.said if entry is not None else None)
+        coming = self._reserved.get(name, entry)
+        standing = coming.said if coming is not None else None
         if standing is not None:
             if standing != said:
                 raise HandleInUse(name, hint="unregister it first, or leave the handle out and get a new one")
@@ -325,7 +329,7 @@ class Writes:
             options = {**entry.options, **options}
         value = orjson.dumps(request.wording.fields() | {"options": options})
         check_size(len(value), self._settings.sql_bytes_max)
-        self._reserved[name] = said
+        self._reserved[name] = _on_its_way(request.wording, options)
         return _Writing(request, name, value, entry is not None and entry.shard is not None, entry is None)
 
     async def _forget(self, written: Sequence[tuple[_Writing, Outcome | TureenError | None]]) -> None:
@@ -369,9 +373,9 @@ class Writes:
         }
 
     @contextlib.contextmanager
-    def reserved(self, name: str, said: str) -> Iterator[None]:
+    def reserved(self, name: str, wording: Wording) -> Iterator[None]:
         """While a text is being written under an id, no other is registered there."""
-        self._reserved[name] = said
+        self._reserved[name] = _on_its_way(wording, {})
         try:
             yield
         finally:
@@ -389,18 +393,58 @@ class Writes:
         """Publish a registration, or its end, and wait for the outcome; None when it takes longer."""
         return await self.written(self._settings.names.queries, name, value)
 
-    async def _written_queries(self, writings: Sequence[_Writing]) -> list[Outcome | TureenError | None]:
-        """Publish many registrations, and wait for their outcomes; an error for those that Kafka has not."""
+    async def _written_registration(self, writing: _Writing) -> Outcome | None:
+        """Publish one at once, and wait for its outcome; None when it takes longer: it is listed meanwhile.
+        Raises KafkaUnavailable.
+        """
+        waiters = self._node.waiters
+        with waiters.expecting():
+            origin = await self._publisher.publish(self._settings.names.queries, writing.name, writing.value)
+            outcome = await waiters.outcome(origin, self._settings.outcome_wait_ms / 1_000)
+            if outcome is None:
+                self._list(writing.name, origin)
+        return outcome
+
+    async def _written_registrations(
+        self, writings: Sequence[_Writing]
+    ) -> list[Outcome | TureenError | None]:
+        """Publish registrations, and wait for their outcomes; an error for those that Kafka has not. Those
+        that take longer are listed meanwhile.
+        """
         topic = self._settings.names.queries
         wait_s = self._settings.outcome_wait_ms / 1_000
-        with self._node.waiters.expecting():
+        waiters = self._node.waiters
+        with waiters.expecting():
             places = await self._publisher.publish_many(topic, [(one.name, one.value) for one in writings])
             origins = [place for place in places if not isinstance(place, TureenError)]
-            outcomes = iter(await self._node.waiters.outcomes(origins, wait_s))
-        return [place if isinstance(place, TureenError) else next(outcomes) for place in places]
+            told = iter(await waiters.outcomes(origins, wait_s))
+            outcomes = [place if isinstance(place, TureenError) else next(told) for place in places]
+            for place, writing, outcome in zip(places, writings, outcomes, strict=True):
+                if outcome is None and not isinstance(place, TureenError):
+                    self._list(writing.name, place)
+        return outcomes
+
+    def _list(self, name: str, origin: Origin) -> None:
+        """List a query that is not known yet until its registration, which landed there, is carried out."""
+        queries, coming = self._node.directory.queries, self._reserved.get(name)
+        if coming is None or name in queries:
+            return
+
+        def forget(_: Outcome) -> None:
+            if queries.get(name) is coming:
+                del queries[name]
+
+        queries[name] = coming
+        self._node.waiters.when_told(origin, forget)
 
     async def written(self, topic: str, key: str, value: bytes | None) -> Outcome | None:
         """Publish a record of a control topic and wait for its outcome; None when it takes longer."""
         with self._node.waiters.expecting():
             origin = await self._publisher.publish(topic, key, value)
             return await self._node.waiters.outcome(origin, self._settings.outcome_wait_ms / 1_000)
+
+
+def _on_its_way(wording: Wording, options: Mapping[str, Any]) -> QueryEntry:
+    """What is known of a query until its registration is carried out."""
+    error = BeingRegistered().as_dict()
+    return QueryEntry(wording.sql, "PENDING", error, options=options, parameters=wording.parameters)

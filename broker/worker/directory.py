@@ -17,7 +17,7 @@ from typing import Any
 
 from broker.worker import options as query_options
 from broker.worker.engines import Engines
-from broker.worker.entries import SourceEntry, SummaryEntry, ViewEntry, WaitingView
+from broker.worker.entries import QueryEntry, SourceEntry, SummaryEntry, ViewEntry, WaitingView
 from broker.worker.parsed import Parsed
 from broker.worker.placement import shard_of
 from broker.worker.query_table import QueryTable
@@ -40,6 +40,8 @@ class Directory:
         """engines: for limits and functions. shards: how many there may be."""
         self.engines = engines
         self.queries = QueryTable()
+        self.reserved: dict[str, QueryEntry] = {}
+        """By query id: registrations that are being written, or were and have not been carried out yet."""
         self.sources: dict[str, SourceEntry] = {}
         self.views: dict[str, ViewEntry] = {}
         self.waiting: dict[str, WaitingView] = {}
@@ -61,6 +63,10 @@ class Directory:
     def standing(self) -> int:
         """How many queries stand. O(shards)."""
         return self.queries.standing
+
+    def found(self, name: str) -> QueryEntry | None:
+        """What is known of a query, also of one whose registration is on its way. O(1)."""
+        return self.queries.get(name) or self.reserved.get(name)
 
     def readers(self, name: str) -> int:
         """How many queries stand on a source or a view. O(1)."""

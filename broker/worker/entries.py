@@ -50,6 +50,12 @@ class QueryEntry:
         """Equal for equal texts and parameters; None where there is no text."""
         return None if self.sql is None else said(self.sql, self.parameters)
 
+    def is_tried_on(self, shard: int, again: QueryEntry) -> bool:
+        """Whether a query that does not stand is worked out, or was refused, by a shard, and what is said
+        again of it is the same.
+        """
+        return self.tried == shard and self.said == again.said
+
     def record(self, changes: Mapping[str, Any]) -> dict[str, Any]:
         """The value that publishes it again with some options changed; None: to the default."""
         assert self.sql is not None

@@ -30,7 +30,14 @@ from broker.worker.shards import Shards
 from topics.control_records import Command
 from topics.outputs import Outputs, emits, is_awaited
 from topics.wording import said
-from tureen.errors import LimitExceeded, TureenError, UnknownQuery, UnknownSource, UnknownSummary
+from tureen.errors import (
+    BeingRegistered,
+    LimitExceeded,
+    TureenError,
+    UnknownQuery,
+    UnknownSource,
+    UnknownSummary,
+)
 
 PARTS_AT_WORK = 2
 """Parts of a batch that wait for their shards at once, while the next is looked at."""
@@ -126,6 +133,7 @@ class Registrations:
         await asyncio.gather(
             *(self._shards.hand_over(number, leaving) for number, leaving in moves.leaving.items())
         )
+        self._announce(moves)
         at_work = [
             (
                 [change for change, _ in pairs],
@@ -135,6 +143,22 @@ class Registrations:
         ]
         await asyncio.sleep(0)  # they are in their shards' inboxes
         return _Begun(changes, at_work, moves.standing)
+
+    def _announce(self, moves: _Moves) -> None:
+        """List queries that do not stand yet before their shards get them: their first work may take long, or
+        end the worker.
+        """
+        for number, pairs in moves.coming.items():
+            on_its_way = BeingRegistered(number).as_dict()
+            for change, _ in pairs:
+                if change is None or change.entry is None:
+                    continue
+                old, new = self._directory.queries.get(change.name), change.entry
+                if old is not None and (old.shard is not None or old.is_tried_on(number, new)):
+                    continue
+                self._directory.queries[change.name] = replace(
+                    new, state="PENDING", error=on_its_way, shard=None, tried=number
+                )
 
     async def _finish(self, begun: _Begun) -> list[Outcome]:
         """Wait for commands that were handed over, and note what became of them."""

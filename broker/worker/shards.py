@@ -75,6 +75,10 @@ class Shards:
     def __getitem__(self, number: int) -> Shard:
         return self._by_number[number]
 
+    def find(self, number: int) -> Shard | None:
+        """A shard, where it was started."""
+        return self._by_number.get(number)
+
     def __iter__(self) -> Iterator[Shard]:
         return iter(list(self._by_number.values()))
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from broker.internal import Outcome
 
@@ -50,6 +50,11 @@ class Waiters:
         self._known[origin] = outcome
         if len(self._known) > KEPT_MAX:
             self._known.popitem(last=False)
+
+    def when_told(self, origin: Origin, then: Callable[[Outcome], None]) -> None:
+        """Call ``then`` with an outcome that nobody waits for any more, once it is known."""
+        future = self._waiting.setdefault(origin, asyncio.get_running_loop().create_future())
+        future.add_done_callback(lambda told: then(told.result()))
 
     async def outcomes(self, origins: Sequence[Origin], timeout_s: float) -> list[Outcome | None]:
         """Wait for many, together; None for those that take longer than that."""

@@ -49,3 +49,19 @@ def test_outcomes_are_kept_for_those_alone_who_write_records() -> None:
         assert not waiters._known
 
     asyncio.run(run())
+
+
+def test_one_that_nobody_waits_for_any_more_is_told_when_it_is_known() -> None:
+    async def run() -> None:
+        waiters, told = Waiters(), []
+        with waiters.expecting():
+            assert await waiters.outcome(FIRST, 0.0) is None
+            waiters.when_told(FIRST, told.append)
+        waiters.tell(SECOND, RUNNING)
+        await asyncio.sleep(0)
+        assert not told
+        waiters.tell(FIRST, RUNNING)
+        await asyncio.sleep(0)
+        assert told == [RUNNING]
+
+    asyncio.run(run())
