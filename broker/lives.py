@@ -5,7 +5,8 @@ A cause that ended several lives within a while ends the next as well, so the wo
 serves HTTP and does not try again by itself what ended it. Standard library only.
 
 Causes: ``memory`` (SIGKILL while memory was short), ``shard-N`` (the thread of one shard alone hung at work),
-``worker`` (the event loop hung, or it cannot be told which shard).
+``worker`` (the event loop hung, or it cannot be told which shard), ``crash`` (the process ended by itself, by
+an exit or a fault; holds no shard). One that somebody ended from outside is not noted.
 """
 
 from __future__ import annotations
@@ -69,6 +70,11 @@ def _write(path: Path, ends: Sequence[LifeEnd]) -> None:
     with os.fdopen(descriptor, "w") as file:
         json.dump([asdict(end) for end in ends], file)
     beside.replace(path)
+
+
+def since(data_dir: Path, at_s: float) -> list[LifeEnd]:
+    """The ends that were noted at an instant or after it, in seconds since 1970."""
+    return [end for end in read(data_dir) if end.at_s >= at_s]
 
 
 def repeated(ends: Sequence[LifeEnd], now_s: float, budget_bytes: int) -> list[str]:

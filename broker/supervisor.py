@@ -38,6 +38,9 @@ from broker.liveness import LOOP, Liveness, Silent
 FATAL = 78
 """The exit code of a child that must not be started again (sysexits: a configuration error)."""
 
+FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+"""Signals that somebody else ends a child with."""
+
 BACK_OFF_S = (0.2, 10.0)
 HEALTHY_S = 30.0
 READY_POLL_S = 0.1
@@ -120,7 +123,9 @@ class Child:
             return lives.LifeEnd(time.time(), self.hung, memory[1], self.hung_at)
         if code == -signal.SIGKILL and short:
             return lives.LifeEnd(time.time(), "memory", memory[1])
-        return None
+        if code == FATAL or -code in FROM_OUTSIDE:
+            return None
+        return lives.LifeEnd(time.time(), "crash", memory[1])
 
 
 def cause(silent: list[Silent], drowsy: list[Silent]) -> str:

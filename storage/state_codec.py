@@ -138,17 +138,24 @@ def decode_source(value: bytes, key: str) -> SourceState:
 
 def _promises_as_dict(state: PromiseState) -> dict[str, Any]:
     past = [one.past for one in state.constraints]
+    forgotten = [one.forgotten for one in state.constraints]
+    beside: dict[str, Any] = {}
+    if any(past):
+        beside["past"] = [base64.b64encode(one).decode() for one in past]
+    if any(forgotten):
+        beside["forgotten"] = forgotten
     return {
         "rows": state.rows,
         "constraints": [[one.broken, one.bound, one.open, one.judged] for one in state.constraints],
         "since": None if state.since is None else str(state.since),
         "withheld_ms": state.withheld_ms,
         "touched": state.touched,
-    } | ({"past": [base64.b64encode(one).decode() for one in past]} if any(past) else {})
+    } | beside
 
 
 def _promises_of(facts: Mapping[str, Any]) -> PromiseState:
     past = facts.get("past") or [""] * len(facts["constraints"])
+    forgotten = facts.get("forgotten") or [0] * len(facts["constraints"])
     constraints = tuple(
         ConstraintState(
             broken,
@@ -156,8 +163,11 @@ def _promises_of(facts: Mapping[str, Any]) -> PromiseState:
             tuple((last, first, own) for last, first, own in values),
             judged,
             base64.b64decode(hashes),
+            gone,
         )
-        for (broken, bound, values, judged), hashes in zip(facts["constraints"], past, strict=True)
+        for (broken, bound, values, judged), hashes, gone in zip(
+            facts["constraints"], past, forgotten, strict=True
+        )
     )
     since = None if facts["since"] is None else Position.parse(facts["since"])
     return PromiseState(facts["rows"], constraints, since, facts["withheld_ms"], tuple(facts["touched"]))

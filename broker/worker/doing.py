@@ -21,6 +21,8 @@ from engine.model.step import (
 TRANSACTION = "it waits for Kafka to take a transaction"
 SAVING = "it writes its store"
 ANSWERING = "it answers a question of a request"
+REGISTERS = "it registers"
+PREPARES = "it prepares the registration of"
 NAMED_MAX = 3
 """Most queries of one step that are named."""
 
@@ -31,7 +33,7 @@ def doing(body: Body) -> str:
         case Records() | Backfill() | Heartbeat():
             return f"it makes a step of {body.source}"
         case Register(registrations=registrations):
-            return f"it registers {_named([one.query_id for one in registrations])}"
+            return f"{REGISTERS} {_named([one.query_id for one in registrations])}"
         case Unregister(query_ids=query_ids):
             return f"it removes {_named(query_ids)}"
         case CreateSummary(definition=definition):
@@ -46,7 +48,12 @@ def doing(body: Body) -> str:
 
 def preparing(query_ids: list[str]) -> str:
     """What a shard does while it makes what registrations need before they come."""
-    return f"it prepares the registration of {_named(query_ids)}"
+    return f"{PREPARES} {_named(query_ids)}"
+
+
+def is_of_registrations(clause: str) -> bool:
+    """Whether a shard that did this was at the work of registrations; also where it is not known."""
+    return not clause or clause.startswith((REGISTERS, PREPARES))
 
 
 def _named(query_ids: list[str] | tuple[str, ...]) -> str:

@@ -183,7 +183,11 @@ class Shard(threading.Thread):
         )
         topic_ids = {} if shelf is None else shelf.topic_ids
         self._streams = Streams(number, settings, reading, self._inbox, self._steps.next_offsets, topic_ids)
-        self._trials = Trials(settings.data_dir / "shards" / f"{number}.trials.json")
+        self._trials = Trials(
+            settings.data_dir / "shards" / f"{number}.trials.json",
+            number,
+            lambda: memory.look() >= Level.REFUSE,
+        )
         self._preparations = Preparations(number, self._trials, self._books, pulse, self._inbox.wake)
         self._execution = Execution(
             self._books,

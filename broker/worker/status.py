@@ -220,10 +220,12 @@ def _stream(node: Node, name: str, info: SourceInfo | None) -> dict[str, Any]:
             for field in entry.stream.schema
         ],
         "constraints": [
-            constraint_as_dict(one) | {"text": text_of(one), "violations": broken}
-            for one, broken in zip(
+            constraint_as_dict(one)
+            | {"text": text_of(one), "violations": broken, "values_forgotten": forgotten}
+            for one, broken, forgotten in zip(
                 entry.stream.constraints,
                 info.violations if info else [0] * len(entry.stream.constraints),
+                info.forgotten if info else [0] * len(entry.stream.constraints),
                 strict=True,
             )
         ],

@@ -1,9 +1,16 @@
-"""Registrations that were carried out when a worker died: they are tried once more, alone, then refused.
+"""Registrations over which a worker ended: they are tried once more, alone, then refused.
 
 A registration whose condition or function does not end would kill the worker again after each restart, since
 the registry says it again. So what a shard is at work on is noted in a file of the shard's before, and when
 it starts, what it finds there was at work as the last worker died. A worker that stops as asked leaves
-nothing. What is refused stays so until the query is unregistered, or gets another text.
+nothing.
+
+Being at work is not enough to be blamed: the supervisor has noted how the worker ended
+(:mod:`broker.lives`). A registration is the cause only where the worker ended by itself, where the shard's
+thread hung at the work of registrations, or where memory ran out that was not short before that work began.
+Who kills the process from outside, with or without its supervisor, blames nobody.
+
+What is refused stays so until the query is unregistered, or gets another text.
 
 A change is a write of the file, which is small: some tenths of a millisecond. Used by the shard's thread
 alone.
@@ -13,10 +20,13 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from hashlib import blake2b
 from pathlib import Path
 
+from broker import lives
+from broker.lives import LifeEnd
+from broker.worker.doing import is_of_registrations
 from broker.worker.shard_command import ShardCommand
 from tureen.errors import RegistrationEndsWorker
 
@@ -27,18 +37,25 @@ TRIED_MAX = 2
 class Trials:
     """Notes in a file what one shard is at work on, and counts the workers that died over a registration."""
 
-    def __init__(self, path: Path) -> None:
-        """Read what the worker before left."""
+    def __init__(self, path: Path, shard: int, is_short: Callable[[], bool] = lambda: False) -> None:
+        """Read what the worker before left. path: in a folder of the data directory. is_short: whether memory
+        is short.
+        """
         self._path = path
+        self._is_short = is_short
+        self._short: set[str] = set()
+        """Of those at work: as they began memory was short."""
         self._at_work: dict[str, str] = {}
         """Registrations by query id."""
         self._ends: dict[str, dict[str, int]] = {}
         """By query id and digest of a registration: how many workers died over it."""
         with contextlib.suppress(OSError, ValueError, KeyError):  # none, or cut off: nothing is known
-            noted = json.loads(path.read_bytes())
+            noted, noted_s = json.loads(path.read_bytes()), path.stat().st_mtime
             self._ends = noted["ends"]
+            ended = lives.since(path.parent.parent, noted_s)
             for name, what in noted["at_work"].items():
-                self._ends[name] = {what: self._ends.get(name, {}).get(what, 0) + 1}
+                if any(may_blame(end, shard, name in noted.get("short", ())) for end in ended):
+                    self._ends[name] = {what: self._ends.get(name, {}).get(what, 0) + 1}
             self._note()
 
     def ends_of(self, command: ShardCommand) -> int:
@@ -62,6 +79,8 @@ class Trials:
         """About to work on registrations."""
         coming = {one.name: _digest(one) for one in commands}
         if coming:
+            if self._is_short():
+                self._short.update(coming.keys() - self._at_work.keys())
             self._at_work |= coming
             self._note()
 
@@ -94,8 +113,21 @@ class Trials:
                 return
             self._path.parent.mkdir(parents=True, exist_ok=True)
             beside = self._path.with_suffix(".tmp")
-            beside.write_text(json.dumps({"at_work": self._at_work, "ends": self._ends}))
+            self._short.intersection_update(self._at_work)
+            told = {"at_work": self._at_work, "ends": self._ends, "short": sorted(self._short)}
+            beside.write_text(json.dumps(told))
             beside.replace(self._path)
+
+
+def may_blame(end: LifeEnd, shard: int, was_short: bool) -> bool:
+    """Whether a registration that was at work on a shard can be why the worker ended. was_short: memory was
+    short before it began.
+    """
+    if end.cause == "memory":
+        return not was_short
+    if end.cause == f"shard-{shard}":
+        return is_of_registrations(end.at)
+    return end.cause in ("crash", "worker")
 
 
 def _digest(command: ShardCommand) -> str:

@@ -212,7 +212,7 @@ class QueryInfo:
 @dataclass(frozen=True, slots=True)
 class SourceInfo:
     """A source as lists show it: NOW, retained rows from which instant, rows waiting above NOW, records
-    that gave no row, and of each constraint how many rows broke it.
+    that gave no row, of each constraint how many rows broke it, and how many of its values are forgotten.
     """
 
     name: str
@@ -224,3 +224,4 @@ class SourceInfo:
     lost: Lost
     next_offsets: dict[int, int]
     violations: tuple[int, ...] = ()
+    forgotten: tuple[int, ...] = ()

@@ -49,6 +49,7 @@ class ConstraintState:
     numbers of its last and its first row, and how many rows it has. judged: of REFERENCES, the number of the
     first row of which it is not known whether it is kept; None: the other stream is elsewhere. past: of
     CLUSTERED and UNIQUE, hashes of values that no retained row has, int64 in the order of this machine.
+    forgotten: how many values are in neither.
     """
 
     broken: int = 0
@@ -56,6 +57,7 @@ class ConstraintState:
     open: tuple[tuple[int, int, int], ...] = ()
     judged: int | None = None
     past: bytes = b""
+    forgotten: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -142,6 +142,14 @@ class Enforcement:
         texts = [f"the row breaks {text_of(one)}" for one in self.stream.constraints]
         return tuple(texts[number] for number in numbers)
 
+    @property
+    def forgotten(self) -> tuple[int, ...]:
+        """By constraint, how many values are not known any more: that one comes again is not told."""
+        found = [0] * len(self.stream.constraints)
+        for (number, _), past in zip(self._judged, self._past, strict=True):
+            found[number] = past.forgotten
+        return tuple(found)
+
     def is_to_tell(self) -> bool:
         """Whether tags are to have another amount, which they have from now on. It depends on how many rows
         broke a promise alone.
@@ -298,6 +306,7 @@ class Enforcement:
                 None if bound == NOTHING else bound,
                 tuple(opened),
                 past=self._past_before(c, first).tobytes(),
+                forgotten=self._past[c].forgotten,
             )
         for number, judged in self.judged.items():
             found[number] = ConstraintState(self.broken[number], judged=judged)
@@ -330,6 +339,7 @@ class Enforcement:
         ]
         for c, (number, _) in enumerate(self._judged):
             self._past[c].add(np.frombuffer(saved.constraints[number].past, np.int64))
+            self._past[c].forgotten = saved.constraints[number].forgotten
             bound = saved.constraints[number].bound
             self._state.bound[c] = NOTHING if bound is None else bound
         found: list[list[tuple[int, int, int]]] = [[] for _ in self._judged]

@@ -177,14 +177,15 @@ class Monitor:
         )
 
     def entities(
-        self, violations: Sequence[int], waited: Sequence[int | None]
+        self, violations: Sequence[int], forgotten: Sequence[int], waited: Sequence[int | None]
     ) -> dict[str, tuple[Attribute, ...]]:
-        """Attributes of each constraint that is declared or observed, by id. violations: of those that are
-        declared; waited: of these, of REFERENCES, the largest k, rows or ms.
+        """Attributes of each constraint that is declared or observed, by id. violations, forgotten: of
+        those that are declared; waited: of these, of REFERENCES, the largest k, rows or ms.
         """
         found: dict[str, tuple[Attribute, ...]] = {}
         name = self.stream.name
-        for one, broken, k in zip(self.stream.constraints, violations, waited, strict=True):
+        declarations = zip(self.stream.constraints, violations, forgotten, waited, strict=True)
+        for one, broken, past, k in declarations:
             needed: Needed | None = None
             declared, unit = None, "rows"
             if isinstance(one, Ordered | Clustered):
@@ -198,6 +199,7 @@ class Monitor:
                 Attribute("k_declared", declared, "k that the stream promises", unit=unit, kind="integer"),
                 *_of(needed, k, unit),
                 Attribute("violations", broken, "rows that broke the promise"),
+                Attribute("values_forgotten", past, "values that are not told if they come again"),
             )
         for columns, candidate in self._observed.items():
             for kind, needed in (("ORDERED", candidate.ordered), ("CLUSTERED", candidate.clustered)):

@@ -2,7 +2,7 @@
 
 A row whose value comes again after RETAIN enters all the same, so that what is known of the past changes no
 answer. 64 bits of a value are kept: one in some 10^13 is taken for another at VALUES_MAX, which errs by
-telling too much. Of more values those that went first are forgotten, half of them at once.
+telling too much. Of more values those that went first are forgotten, half of them at once, and counted.
 
 Cost: O(n log VALUES_MAX) for n values; some 1.5 us a distinct string.
 """
@@ -32,6 +32,8 @@ class PastValues:
 
     def __init__(self, values_max: int = VALUES_MAX) -> None:
         self._half = max(1, values_max // 2)
+        self.forgotten = 0
+        """Values that are not known any more: one of them that comes again is not told."""
         self._old, self._young = NO_HASHES, NO_HASHES
         """Hashes, ascending."""
 
@@ -41,6 +43,7 @@ class PastValues:
             return
         self._young = np.union1d(self._young, hashes)
         if len(self._young) >= self._half:
+            self.forgotten += len(self._old) - int(_within(self._old, self._young).sum())
             self._old, self._young = self._young, NO_HASHES
 
     def has(self, hashes: Int64Array) -> BoolArray:

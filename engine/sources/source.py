@@ -503,6 +503,7 @@ class Source:
                 self.queries.generations,
                 self.queries.errors,
                 () if self.promises is None else tuple(self.promises.broken),
+                () if self.promises is None else self.promises.forgotten,
                 self.clock.view(),
             )
         return self._view
@@ -536,7 +537,7 @@ class Source:
         """Attributes of each constraint that is declared or observed, by id."""
         if self.promises is None:
             return self.monitor.entities((), ())
-        return self.monitor.entities(self.promises.broken, self.promises.waited)
+        return self.monitor.entities(self.promises.broken, self.promises.forgotten, self.promises.waited)
 
     # --- the store's side -------------------------------------------------------------------------
 

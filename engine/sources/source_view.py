@@ -23,7 +23,8 @@ from engine.windows.source_clock import ClockView
 @dataclass(frozen=True, slots=True)
 class SourceView:
     """A source at the end of a step. waiting: rows above NOW. generations, errors: of predicates, by slot;
-    the former goes on changing. violations: by constraint, rows that broke it. clock: of its partitions.
+    the former goes on changing. violations: by constraint, rows that broke it. forgotten: by constraint,
+    values of which it is not known any more that they were there. clock: of its partitions.
     """
 
     stream: Stream
@@ -37,6 +38,7 @@ class SourceView:
     generations: Int64Array
     errors: Int64Array
     violations: tuple[int, ...] = ()
+    forgotten: tuple[int, ...] = ()
     clock: ClockView | None = None
 
     @property

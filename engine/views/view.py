@@ -461,6 +461,7 @@ class View:
                 source.lost,
                 dict(source.next_offsets),
                 source.violations,
+                source.forgotten,
             )
             for source in self._sources.values()
         ]

@@ -24,6 +24,7 @@ BASE_MS = 1_700_000_000_000
 COUNT = 5_000
 
 FUNCTIONS = """
+import os
 import pathlib
 import time
 
@@ -41,6 +42,12 @@ def slow(value):
 def endless(value):
     while value == 7:
         pass
+    return value
+
+@tureen.function(arguments=["BIGINT"], returns="BIGINT")
+def fatal(value):
+    if value == 7 and not OPEN.exists():
+        os._exit(3)
     return value
 """
 
@@ -188,22 +195,37 @@ def test_others_go_on_while_a_registration_is_worked_out(one: Broker, name: str,
     assert one.stop() == 0
 
 
-def test_a_registration_over_which_workers_died_is_tried_once_more_then_refused(
+def test_who_kills_the_worker_blames_no_registration(one: Broker, name: str, gate: Gate) -> None:
+    handle = register(one, dear(name))["handle"]
+    for _ in range(3):
+        until(lambda: is_under_way(one, handle))
+        kill_worker(one)
+    until(lambda: is_under_way(one, handle))
+    one.kill()
+    one.start()
+    until(lambda: is_under_way(one, handle))
+    assert lives.read(one.data_dir) == []
+    gate.open()
+    until(lambda: one.state(handle) == "RUNNING")
+    assert one.rows(handle)[-1] == [COUNT - 2]
+    assert not noted(one)
+    assert one.stop() == 0
+
+
+def test_a_registration_over_which_workers_ended_is_tried_once_more_then_refused(
     one: Broker, name: str, gate: Gate
 ) -> None:
-    handle = register(one, dear(name))["handle"]
-    until(lambda: is_under_way(one, handle))
-    kill_worker(one)
-    until(lambda: is_under_way(one, handle), what="it is tried once more")
-    kill_worker(one)
+    handle, sql = "A" * 43, f"SELECT id FROM {name} WHERE fatal(id) = 7 EMIT CHANGES"
+    one.publish(handle, {"sql": sql})
+    until(lambda: [each.cause for each in lives.read(one.data_dir)] == ["crash", "crash"])
+    one.await_ready()
     until(lambda: one.state(handle) == "ERROR")
     told = error(one, handle)
     assert (told["code"], "unregister" in told["hint"]) == ("registration_ends_worker", True)
 
-    # Others are prepared after it; a worker that dies over one once does it no harm.
+    # Others are prepared after it.
     behind = register(one, dear(name, 1))["handle"]
     until(lambda: is_under_way(one, behind))
-    kill_worker(one)
     gate.open()
     until(lambda: one.state(behind) == "RUNNING")
     assert one.rows(behind)[-1] == [COUNT - 2]
@@ -213,8 +235,9 @@ def test_a_registration_over_which_workers_died_is_tried_once_more_then_refused(
     one.start()
     assert one.state(handle) == "ERROR"
     assert one.http.delete(f"/queries/{handle}").status_code == 200
-    assert one.http.post("/queries", json={"sql": dear(name), "handle": handle}).status_code in (201, 202)
+    assert one.http.post("/queries", json={"sql": sql, "handle": handle}).status_code in (201, 202)
     until(lambda: one.state(handle) == "RUNNING")
+    assert one.rows(handle) == [[7]]
     assert not noted(one)
     assert one.stop() == 0
 

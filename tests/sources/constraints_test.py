@@ -279,3 +279,13 @@ def test_of_more_values_than_are_kept_the_newest_are_known() -> None:
     assert past.has(np.arange(120, 130)).all()
     assert len(past.all()) <= 30
     assert not past.has(np.array([5, 500])).any()
+    known = int(past.has(np.arange(130)).sum())
+    assert past.forgotten == 130 - known > 0
+
+
+def test_forgotten_are_the_values_that_are_known_no_more() -> None:
+    past = PastValues(values_max=4)
+    past.add(np.array([1, 2]))
+    assert past.forgotten == 0
+    past.add(np.array([1, 3]))
+    assert (past.forgotten, past.has(np.array([1, 2, 3])).tolist()) == (1, [True, False, True])

@@ -66,7 +66,7 @@ const Columns = ({ source }) => {
 
 const Constraints = ({ constraints }) => html`<${Card} title="Constraints">
   <table><thead><tr><th scope="col">Promise</th><th scope="col" class="number">Rows that broke it</th></tr></thead>
-    <tbody>${constraints.map((one) => html`<tr key=${one.text}><td><code>${one.text}</code></td><td class=${`number ${one.violations ? "warn" : ""}`}>${count(one.violations)}</td></tr>`)}</tbody></table>
+    <tbody>${constraints.map((one) => html`<tr key=${one.text}><td><code>${one.text}</code>${one.values_forgotten > 0 && html`<div class="note warn">${count(one.values_forgotten)} values are too long ago: one that comes again is not told</div>`}</td><td class=${`number ${one.violations ? "warn" : ""}`}>${count(one.violations)}</td></tr>`)}</tbody></table>
 <//>`;
 
 const Rules = ({ source }) => {
