@@ -26,6 +26,7 @@ SHORT = (
         "rejected",
     ),
     *("dead_letters", "counted_from_ms", "records", "entered", "shed", "unread", "shedding_share", "lagging"),
+    "catching_up",
     "queries",
 )
 """What the pages of a list have of each."""

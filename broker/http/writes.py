@@ -418,7 +418,9 @@ class Writes:
             places = await self._publisher.publish_many(topic, [(one.name, one.value) for one in writings])
             origins = [place for place in places if not isinstance(place, TureenError)]
             told = iter(await waiters.outcomes(origins, wait_s))
-            outcomes = [place if isinstance(place, TureenError) else next(told) for place in places]
+            outcomes: list[Outcome | TureenError | None] = [
+                place if isinstance(place, TureenError) else next(told) for place in places
+            ]
             for place, writing, outcome in zip(places, writings, outcomes, strict=True):
                 if outcome is None and not isinstance(place, TureenError):
                     self._list(writing.name, place)

@@ -44,7 +44,7 @@ class Trials:
         self._path = path
         self._is_short = is_short
         self._short: set[str] = set()
-        """Of those at work: as they began memory was short."""
+        """Those at work which began while memory was short."""
         self._at_work: dict[str, str] = {}
         """Registrations by query id."""
         self._ends: dict[str, dict[str, int]] = {}

@@ -536,7 +536,7 @@ class Source:
     def constraints(self) -> dict[str, tuple[Attribute, ...]]:
         """Attributes of each constraint that is declared or observed, by id."""
         if self.promises is None:
-            return self.monitor.entities((), ())
+            return self.monitor.entities((), (), ())
         return self.monitor.entities(self.promises.broken, self.promises.forgotten, self.promises.waited)
 
     # --- the store's side -------------------------------------------------------------------------

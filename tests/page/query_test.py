@@ -230,5 +230,11 @@ def test_what_is_not_whole_says_so(service: Broker, name: str, show: Callable[..
     expect(page.get_by_text("2 rows are not in the answer: their condition could not be")).to_be_visible()
     page.goto(page.url.split("#")[0] + f"#/sources/{name}")
     expect(page.get_by_text(f"{name} is catching up")).to_be_visible()
+    for view in ("#/", "#/sources"):
+        page.goto(page.url.split("#")[0] + view)
+        badge = page.get_by_role("row").filter(has=page.get_by_role("link", name=name, exact=True))
+        expect(badge.get_by_text("catching up", exact=True)).to_be_visible()
+        expect(badge.get_by_title(f"{name} is catching up")).to_be_visible()
+    page.goto(page.url.split("#")[0] + f"#/sources/{name}")
     service.send(name, rows(9_000))
     expect(page.get_by_text(f"{name} is catching up")).to_be_hidden()

@@ -1,5 +1,6 @@
 // How far each stream is, and what of it is lost.
 
+import { behindWords } from "../../lib/remarks.js";
 import { count, duration, rate, share } from "../../lib/units.js";
 import { Badge, Card, Empty } from "../../lib/widgets.js";
 import { html, useState } from "../../vendor/core.js";
@@ -36,6 +37,7 @@ const Row = ({ one }) => {
     <td>
       <${Badge}>${one.state}<//>
       ${one.lagging.length > 0 && html` <${Badge} state="warn" title=${`partitions ${one.lagging.join(", ")} have records that are not read yet`}>behind<//>`}
+      ${one.catching_up && html` <${Badge} state="warn" title=${behindWords(one.catching_up)}>catching up<//>`}
       ${one.shedding_share > 0 && html` <${Badge} state="warn" title="of its records are shed for queries that tolerate it">sheds ${share(one.shedding_share)}<//>`}
     </td>
     <td class="number">${one.behind_ms === null ? html`<span class="dim" title="no row has entered">–</span>` : html`<span title="behind its newest record">${duration(one.behind_ms)}</span>`}</td>
