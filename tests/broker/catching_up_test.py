@@ -171,9 +171,9 @@ def test_a_source_that_comes_back_behind_the_end_of_its_topic(kafka: str, tmp_pa
         assert one.snapshot(handle)["complete"]
 
 
-def asked(one: Broker, text: str, *options: str) -> tuple[str, str]:
-    """What ``tureen sql`` writes to stdout and to stderr, both of them pipes."""
-    command = [sys.executable, "-m", "tureen", "sql", text, "--url", one.url, *options]
+def asked(one: Broker, text: str, *options: str, by: str = "sql") -> tuple[str, str]:
+    """What ``tureen sql``, or another command, writes to stdout and to stderr, both of them pipes."""
+    command = [sys.executable, "-m", "tureen", by, text, "--url", one.url, *options]
     done = subprocess.run(
         command, capture_output=True, text=True, check=True, env=os.environ | {"NO_COLOR": "1"}
     )
@@ -192,6 +192,17 @@ def test_the_command_waits_unless_it_is_told_not_to(shared: Broker, topic: str, 
     assert f"{name} is catching up" in said
     assert "--no-wait" in said
     assert "incomplete" not in said
+
+
+def test_watching_once_waits_as_well(shared: Broker, topic: str, name: str) -> None:
+    waits = "timestamp = 'ts', idle_timeout = '10 seconds'"
+    shared.create(f"CREATE STREAM {name} ({COLUMNS}) WITH (topic = '{topic}', {waits})")
+    text = f"SELECT COUNT(*) AS n FROM {name}"
+    first, _ = asked(shared, text, "--once", "--no-wait", by="watch")
+    assert int(first.split()[-1]) < ROWS
+    rows, said = asked(shared, text, "--once", by="watch")
+    assert rows.split()[-1] == str(ROWS)
+    assert f"{name} is catching up" in said
 
 
 def test_values_that_could_not_be_computed_are_told_in_a_pipe(shared: Broker, topic: str, name: str) -> None:

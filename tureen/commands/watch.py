@@ -21,7 +21,12 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("query", metavar="HANDLE|SELECT")
 @click.option("--since", help="Only changes after this position, which a watch or a snapshot has shown.")
-@click.option("--once", is_flag=True, help="Show the changes so far, and do not wait for more.")
+@click.option(
+    "--once",
+    is_flag=True,
+    help="Show the answer, or the changes since a position, and end; its sources are waited for.",
+)
+@click.option("--no-wait", is_flag=True, help="With --once: show what there is, however far sources are.")
 @click.option("--poll", is_flag=True, help="Poll: for proxies that do not keep a response open.")
 @click.option(
     "--rows", type=click.IntRange(1), default=20, show_default=True, help="Show at most so many rows."
@@ -32,6 +37,7 @@ def watch(
     query: str,
     since: str | None,
     once: bool,
+    no_wait: bool,
     poll: bool,
     rows: int,
     by_topic: bool,
@@ -82,6 +88,10 @@ def watch(
         before = _lost(watched)
         if not as_json:
             console.show_lost(*before)
+        if once and since is None and not no_wait:
+            from tureen.commands import catching_up
+
+            catching_up.wait(watched)
         with watched.changes(since, live=not once, poll=poll) as events:
             show(events, rows=rows, as_json=as_json, folded=since is None, stands=sql is None)
         if not as_json:
