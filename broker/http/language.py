@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any
 
 from broker.http.errors import BadRequest
+from broker.http.noticing import notices_of
 from broker.http.plans import plan_for
 from broker.http.requests import body_object
 from broker.worker.entries import QueryEntry
@@ -18,7 +19,6 @@ from broker.worker.node import Node
 from broker.worker.query_attributes import query_attributes
 from broker.worker.request_work import TooMuchWork
 from engine.language.listing import language
-from engine.language.notices import notices
 from engine.language.query import (
     AlterQuery,
     AlterSummary,
@@ -118,7 +118,8 @@ async def checked(node: Node, body: bytes, sql_bytes_max: int, *, of_rows: bool)
     except (QueryError, LimitExceeded) as refused:
         return told | {"error": refused.as_dict()}
     told |= {"kind": KINDS[type(statement)], "columns": _columns(statement)}
-    told["warnings"] = [one.as_dict() for one in await node.read(wording.sql, partial(notices, wording.sql))]
+    found = await node.read(wording.sql, partial(notices_of, node.directory, wording))
+    told["warnings"] = [one.as_dict() for one in found]
     match statement:
         case CreateStream(stream):
             told["name"] = stream.name

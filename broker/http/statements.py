@@ -66,6 +66,12 @@ SOURCE_KINDS = ("stream", "table", "view")
 READING = (Describe, DescribeSummary, Explain, Query, Show)
 """Statements that change nothing; a query is refused here."""
 
+_REGISTERED = "register it, or ask it once; EXPLAIN SELECT ... shows its plan"
+_READS_BY_HANDLE = (
+    "this token registers nothing: fetch the answer of a query by its handle, or ask whoever has the "
+    "broker's own token; EXPLAIN SELECT ... shows the plan"
+)
+
 Table = dict[str, Any]
 
 
@@ -125,7 +131,7 @@ class Statements:
             case Query():
                 raise NotSupported(
                     "a SELECT is registered as a query, it is not run once",
-                    hint="register it, or ask it once; EXPLAIN SELECT ... shows its plan",
+                    hint=_READS_BY_HANDLE if only_reads else _REGISTERED,
                     line=1,
                     column=1,
                 )

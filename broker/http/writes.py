@@ -20,6 +20,7 @@ from starlette.requests import ClientDisconnect
 from broker import logs
 from broker.http.bodies import Line, Part
 from broker.http.errors import status_of
+from broker.http.noticing import notices_of
 from broker.http.requests import RegisterRequest, register_request
 from broker.internal import Outcome
 from broker.settings import Settings
@@ -28,7 +29,7 @@ from broker.worker.memory import Level
 from broker.worker.node import Node
 from broker.worker.publisher import Publisher
 from broker.worker.waiters import Origin
-from engine.language.notices import Notice, notices
+from engine.language.notices import Notice
 from topics.control_records import check_size
 from topics.wording import Wording
 from tureen.errors import (
@@ -147,7 +148,7 @@ class Writes:
 
         def read() -> tuple[Notice, ...]:
             self._check(request)
-            return notices(request.wording.sql)
+            return notices_of(self._node.directory, request.wording)
 
         found = await asyncio.to_thread(read)
         writing = self._begin(request)
@@ -256,7 +257,10 @@ class Writes:
         finally:
             for _, writing in begun:
                 self._reserved.pop(writing.name, None)
-        told = await asyncio.to_thread(lambda: [notices(one.request.wording.sql) for _, one in begun])
+        directory = self._node.directory
+        told = await asyncio.to_thread(
+            lambda: [notices_of(directory, one.request.wording) for _, one in begun]
+        )
         for (place, writing), outcome, found in zip(begun, outcomes, told, strict=True):
             if isinstance(outcome, TureenError):
                 answers[place] = self._refused(writing.request, outcome.as_dict())

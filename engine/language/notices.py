@@ -6,15 +6,21 @@ A notice refuses nothing: texts that stand go on standing. O(text), and nothing 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 
 from sqlglot.tokenizer_core import TokenType
 
 from engine.language.dialect import tokenize
-from engine.language.places import Text
+from engine.language.places import Place, Text
+from engine.language.query import Scan
+from engine.language.render import render_span
+from engine.model.source import SourceName
+from engine.windows.assignment import Hop
 
 _SUSPECT = re.compile(r"[=>]\s*NULL\b|\bNULL\s*[=<!]", re.IGNORECASE)
+_WINDOWS = re.compile(r"\b(TUMBLE|HOP)\b", re.IGNORECASE)
 _EQUALITIES = {TokenType.EQ: "IS NULL", TokenType.NEQ: "IS NOT NULL"}
 
 
@@ -30,6 +36,39 @@ class Notice:
 
     def as_dict(self) -> dict[str, str | int]:
         return asdict(self)
+
+
+def has_windows(sql: str) -> bool:
+    """Whether a text may have windows that :func:`of_windows` speaks of. O(text)."""
+    return _WINDOWS.search(sql) is not None
+
+
+def of_windows(sql: str, scans: Iterable[Scan], retained_ms: Mapping[SourceName, int]) -> tuple[Notice, ...]:
+    """Notices of windows of TUMBLE and HOP that are longer than what their stream retains: none of them can
+    close over what is there.
+
+    sql: the text of these scans. retained_ms: RETAIN by stream. O(text) where there is such a window.
+    """
+    found: dict[str, Notice] = {}
+    for scan in scans:
+        retained = retained_ms.get(scan.source)
+        if not isinstance(scan.assignment, Hop) or retained is None or scan.assignment.size_ms <= retained:
+            continue
+        size, held = render_span(scan.assignment.size_ms), render_span(retained)
+        place = _of_function(Text(sql))
+        message = (
+            f"windows of {size} are longer than the {held} that {scan.source} retains: one is in the answer "
+            "once it closes, so there is none until as much has come"
+        )
+        hint = f"a stream with RETAIN {size}, or shorter windows, gives some from what is there"
+        found[scan.source] = Notice("window_beyond_retention", message, hint, place.line, place.column)
+    return tuple(found.values())
+
+
+def _of_function(text: Text) -> Place:
+    """Where a text names TUMBLE or HOP first, else its beginning: a view may."""
+    named = (one for one in tokenize(text) if one.text.upper() in ("TUMBLE", "HOP"))
+    return next((text.of_token(one) for one in named), text.at(0))
 
 
 def notices(sql: str) -> tuple[Notice, ...]:

@@ -18,6 +18,7 @@ from engine.model.expressions import Literal
 from tureen.errors import LimitExceeded, QueryError, UnknownColumn, UnknownSource
 
 SHOWN_CHARACTERS_MAX = 60
+WINDOW_COLUMNS = ("window_start", "window_end")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,9 @@ class Place:
             return UnknownColumn(shown(name), hint=hint, line=self.line, column=self.column)
         known = list(candidates)
         hint = did_you_mean(name, known)
-        if perhaps_text and "'" not in name and name.isprintable() and not _like(name, known):
+        if name.lower() in WINDOW_COLUMNS and not _like(name, known):
+            hint = f"{name.lower()} is a column of windows: FROM TUMBLE(s, INTERVAL '1 minute')"
+        elif perhaps_text and "'" not in name and name.isprintable() and not _like(name, known):
             quotes = f"write a string in single quotes: '{shown(name)}'"
             hint = f"{hint}; {quotes}" if hint else quotes
         return UnknownColumn(shown(name), hint=hint, line=self.line, column=self.column)

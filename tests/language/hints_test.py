@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from engine.engine import Engine
-from engine.language.notices import notices
+from engine.language.notices import notices, of_windows
+from engine.language.query import Query
+from engine.model.source import SourceName
 from tureen.errors import NotSupported, TureenError
 
 
@@ -93,6 +95,32 @@ def test_a_comparison_with_null_is_told() -> None:
     assert [one.column for one in told] == [sql.index(" = N") + 2, sql.index("<>") + 1,
                                             sql.index("= d") + 1, sql.index("!=") + 1]  # fmt: skip
     assert not notices("SELECT a IS NULL, COALESCE(b, NULL), '= NULL' FROM s WHERE a = b -- = NULL")
+
+
+def test_a_column_of_windows_is_no_string(engine: Engine) -> None:
+    written = "SELECT window_start, COUNT(*) AS n FROM s GROUP BY window_start"
+    hint = hint_of(engine, written)
+    assert "single quotes" not in hint
+    assert "TUMBLE(s, INTERVAL '1 minute')" in hint
+    engine.prepare(written.replace("FROM s", "FROM TUMBLE(s, INTERVAL '1 minute')"))
+
+
+def test_brackets_stand_where_the_hint_has_them(engine: Engine) -> None:
+    without = "FROM s BEGIN NOW - 10 MINUTES END NOW"
+    for written in ("SELECT v FROM s [BEGIN NOW - 1 HOUR END NOW]", "SELECT v FROM s WHERE ts > NOW()"):
+        assert f"without brackets{':' if '[' in written else ''} {without}" in hint_of(engine, written)
+    engine.prepare(f"SELECT v {without}")
+
+
+def test_windows_that_are_longer_than_retention_are_told(engine: Engine) -> None:
+    sql = "SELECT window_end, COUNT(*) AS n FROM TUMBLE(s, INTERVAL '30' DAY) GROUP BY window_end"
+    query = engine.prepare(sql)
+    assert isinstance(query, Query)
+    (told,) = of_windows(sql, query.scans(), {SourceName("s"): 3_600_000})
+    assert (told.code, told.column) == ("window_beyond_retention", sql.index("TUMBLE") + 1)
+    assert "30 days" in told.message
+    assert "1 hour" in told.message
+    assert not of_windows(sql, query.scans(), {SourceName("s"): 30 * 86_400_000})
 
 
 def test_a_comparison_with_null_still_stands(engine: Engine) -> None:

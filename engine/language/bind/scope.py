@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from engine.language.aggregates import aggregate_named
 from engine.language.functions import BUILT_IN, FunctionCatalogue
-from engine.language.grammar.words import CLOCKS, COLUMNS_REFUSED, NOT_NESTED, ROW_TIMES
+from engine.language.grammar.words import A_WINDOW_INSTEAD, CLOCKS, COLUMNS_REFUSED, NOT_NESTED, ROW_TIMES
 from engine.language.places import Place, Text, did_you_mean, shown
 from engine.language.query import Output
 from engine.language.rules.tree import transform
@@ -173,7 +173,7 @@ class Scope:
             raise self.place(node).refuse(
                 NotSupported,
                 f"{name.upper()} cannot be part of an expression: it would change an answer without new rows",
-                hint="use a window, such as FROM s [RANGE 10 MINUTES] or BEGIN NOW - 10 MINUTES END NOW",
+                hint=A_WINDOW_INSTEAD,
             )
         if qualifier is None and name in self.selected:
             place = self.place(node.this)

@@ -14,7 +14,7 @@ from engine.language.grammar.cursor import Cursor
 from engine.language.grammar.durations import parse_duration, starts_duration
 from engine.language.grammar.ordering import Expressions, parse_order
 from engine.language.grammar.subqueries import refuse_scalar_subquery
-from engine.language.grammar.words import CLOCKS, FUNCTIONS_REFUSED
+from engine.language.grammar.words import A_WINDOW_INSTEAD, CLOCKS, FUNCTIONS_REFUSED
 from tureen.errors import SyntaxRefused
 
 _DURATIONS = {
@@ -33,7 +33,7 @@ def parse_call(cursor: Cursor, expression: Expressions) -> exp.Expr:
     if name in CLOCKS:
         raise cursor.not_supported(
             f"{name}() cannot be part of an expression: it would change an answer without new rows",
-            "use a window, such as FROM s [RANGE 10 MINUTES] or BEGIN NOW - 10 MINUTES END NOW",
+            A_WINDOW_INSTEAD,
         )
     cursor.check_word(token)
     if name in WINDOW_CALLS:

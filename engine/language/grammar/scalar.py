@@ -19,7 +19,7 @@ from engine.language.grammar.durations import parse_duration
 from engine.language.grammar.preferences import parse_estimate, starts_estimate
 from engine.language.grammar.subqueries import parse_subquery, refuse_scalar_subquery, starts_query
 from engine.language.grammar.typenames import parse_type_name, starts_typed_literal
-from engine.language.grammar.words import CLOCKS, FUNCTIONS_REFUSED, JSON_TEXT, RESERVED
+from engine.language.grammar.words import A_WINDOW_INSTEAD, CLOCKS, FUNCTIONS_REFUSED, JSON_TEXT, RESERVED
 from tureen.errors import SyntaxRefused
 
 _OPERANDS = (TokenType.NUMBER, TokenType.VAR, TokenType.IDENTIFIER, TokenType.L_PAREN)
@@ -399,7 +399,7 @@ def refuse_clock(cursor: Cursor) -> Exception:
     """The refusal of a word that means the current instant."""
     return cursor.not_supported(
         f"{cursor.word} cannot be part of an expression: it would change an answer without new rows",
-        "use a window, such as FROM s [RANGE 10 MINUTES] or BEGIN NOW - 10 MINUTES END NOW",
+        A_WINDOW_INSTEAD,
     )
 
 

@@ -22,6 +22,7 @@ from tureen.errors import SyntaxRefused
 KEYS_MAX = 100
 
 _FORMS = "write [RANGE 10 MINUTES], [ROWS 100], [NOW] or [UNBOUNDED]"
+_WITHOUT_BRACKETS = "write it without brackets: FROM s BEGIN NOW - 10 MINUTES END NOW"
 _ENDS = "write NOW, NOW - 10 MINUTES, TIMESTAMP '2024-01-31 12:00:00' or milliseconds since 1970"
 
 
@@ -51,7 +52,8 @@ def parse_bracket_window(cursor: Cursor) -> exp.Expr:
         clause = nodes.UnboundedClause()
         _preceding(cursor)
     else:
-        raise cursor.expected("RANGE, ROWS, NOW, UNBOUNDED or PARTITION BY", _FORMS)
+        forms = _WITHOUT_BRACKETS if cursor.word == "BEGIN" else _FORMS
+        raise cursor.expected("RANGE, ROWS, NOW, UNBOUNDED or PARTITION BY", forms)
     if isinstance(clause, nodes.RangeClause) and cursor.take_words("DOWN", "TO"):
         clause.set("down_to", parse_duration(cursor))
     refuse_down_to(cursor)

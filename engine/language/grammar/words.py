@@ -219,6 +219,10 @@ STATEMENTS_REFUSED: dict[str, str] = {
 }
 
 #: Words and functions that mean the current instant.
+A_WINDOW_INSTEAD = (
+    "use a window behind the stream: FROM s [RANGE 10 MINUTES], or without brackets "
+    "FROM s BEGIN NOW - 10 MINUTES END NOW"
+)
 CLOCKS = frozenset(
     [
         "NOW",
@@ -251,7 +255,7 @@ FUNCTIONS_REFUSED: dict[str, str] = {
     "UUID": "it would change an answer without new rows",
     **dict.fromkeys(
         ("MZ_NOW", "CURRENT_ROW_TIMESTAMP", "SYSTIMESTAMP", "CLOCK_TIMESTAMP", "CURRENT_WATERMARK"),
-        "use a window, such as FROM s [RANGE 10 MINUTES] or BEGIN NOW - 10 MINUTES END NOW",
+        A_WINDOW_INSTEAD,
     ),
     "PROCTIME": "a stream without a timestamp column runs in arrival time",
     "IF": "write CASE WHEN condition THEN a ELSE b END",
