@@ -1,4 +1,4 @@
-"""What is hardly meant is told at registration and where a text is checked; hints say what the caller may do."""
+"""What is hardly meant is told at registration and where a text is checked; hints fit who asks."""
 
 from __future__ import annotations
 
