@@ -192,9 +192,6 @@ class Settings(BaseSettings):
         le=1,
         description="Where nobody sees rows leave, they are let go of so late, as a share of their window.",
     )
-    initial_hash_buckets: int = Field(
-        256, ge=1, le=16_777_216, description="Room of state that is found by hash, when it is made."
-    )
     revise_interval_ms: int = Field(
         5_000,
         ge=100,

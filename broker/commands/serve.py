@@ -71,6 +71,7 @@ def prepare(console: Console, kafka_port: int | None) -> list[str]:
     """Everything before the supervisor; returns its arguments. Raises TureenError."""
     from broker import lock, settings
     from broker.budget import budget, reserve_warning
+    from broker.removed_settings import removed_warning
 
     os.umask(UMASK)
     loaded = settings.load()
@@ -122,6 +123,9 @@ def prepare(console: Console, kafka_port: int | None) -> list[str]:
         f"Memory: {allowed.budget_bytes // MIB:,} MiB for the worker, of {allowed.limit_bytes // MIB:,} MiB "
         f"of {allowed.source}"
     )
+    removed = removed_warning(os.environ)
+    if removed is not None:
+        console.print(f"Settings: {removed}", style="yellow", markup=False)
     warning = reserve_warning(allowed, embedded_kafka=embedded_kafka)
     if warning is not None:
         console.print(f"Memory: {warning}", style="yellow")

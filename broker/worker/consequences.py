@@ -281,10 +281,6 @@ RULES: Mapping[tuple[str, str], tuple[Rule, ...]] = {
             "Rows that nobody sees leave go sooner: less memory, more time.",
         ),
     ),
-    ("state-buffers", "initial_hash_buckets"): (
-        *_OF_STATE,
-        grows("Tables begin larger and grow less often.", "Tables begin smaller and grow more often."),
-    ),
     ("scheduler", "policy"): (
         answers_stay,
         order_alone(

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from broker import lock, settings
+from broker.removed_settings import REMOVED, removed_warning
 from tureen.errors import SettingsError, StoreFull, StoreInUse
 
 
@@ -146,3 +147,13 @@ def test_credentials_of_the_archive_stay_hidden() -> None:
         settings.load(archive="s3://lake", archive_options="hush")
     assert "hush" not in str(refused.value)
     assert settings.load(archive="s3://key:hush@lake/tureen").archive_shown == "s3://lake/tureen"
+
+
+def test_settings_that_are_gone_are_named_and_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert removed_warning({"TUREEN_HTTP_PORT": "1"}) is None
+    monkeypatch.setenv("TUREEN_INITIAL_HASH_BUCKETS", "1024")
+    told = removed_warning(os.environ)
+    assert told is not None
+    assert "TUREEN_INITIAL_HASH_BUCKETS" in told
+    assert not hasattr(settings.load(), "initial_hash_buckets")
+    assert not REMOVED.keys() & settings.Settings.model_fields.keys()

@@ -247,7 +247,6 @@ def test_settings_of_buffers_change_no_change() -> None:
         for name, values in (
             ("state_partitions", ("1", "3", "65536")),
             ("expiry_lazy_fraction", ("0.01", "0.5", "1")),
-            ("initial_hash_buckets", ("1", "1024")),
         ):
             if rng.random() < 0.4:
                 value = rng.choice(values)
@@ -265,7 +264,6 @@ def test_settings_of_buffers_change_no_change() -> None:
     [
         *(("state_partitions", value) for value in ("0", "-1", "65537", "2.5", "inf", "nan", "", "ten")),
         *(("expiry_lazy_fraction", value) for value in ("0", "-0.1", "1.01", "inf", "nan", "")),
-        *(("initial_hash_buckets", value) for value in ("0", "16777217", "1.5", "inf")),
         ("partitions", "10"),
     ],
 )

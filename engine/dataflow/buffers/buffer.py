@@ -26,10 +26,6 @@ class EntryNotFound(LookupError):
     """A place was to be removed that has no entry with that exit."""
 
 
-class ExitsUnknown(TypeError):
-    """A buffer that does not know when its entries leave was asked who left."""
-
-
 @dataclass(slots=True)
 class Work:
     """What a buffer has done, or another structure of state, in entries."""

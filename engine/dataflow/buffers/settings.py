@@ -14,8 +14,6 @@ from tureen.errors import SettingsError
 MODULE = "state-buffers"
 """Under this name an engine tells of them."""
 
-BUCKETS_MAX = 1 << 24
-
 
 class StateSettings:
     """One writer: the owner of the engines."""
@@ -29,8 +27,6 @@ class StateSettings:
         """How long entries that nobody sees leave may stay behind their exit, as a share of the window's
         span.
         """
-        self.initial_hash_buckets = 256
-        """Buckets that a buffer which finds entries by their places begins with."""
 
     def attributes(self) -> tuple[Attribute, ...]:
         """The settings as they stand."""
@@ -50,13 +46,6 @@ class StateSettings:
                 bounds=NumberRange(0, 1, low_excluded=True),
                 kind="number",
             ),
-            Attribute(
-                "initial_hash_buckets",
-                self.initial_hash_buckets,
-                "room of a buffer that finds rows by their places, when it is made",
-                accepts=f"a whole number from 1 to {BUCKETS_MAX:,}",
-                bounds=NumberRange(1, BUCKETS_MAX),
-            ),
         )
 
     def change(self, name: str, value: AttributeValue) -> None:
@@ -67,8 +56,6 @@ class StateSettings:
                 self.state_partitions = int(number)
             case "expiry_lazy_fraction" if 0 < number <= 1:
                 self.expiry_lazy_fraction = number
-            case "initial_hash_buckets" if number.is_integer() and 1 <= number <= BUCKETS_MAX:
-                self.initial_hash_buckets = int(number)
             case _:
                 known = {one.name: one.accepts for one in self.attributes()}
                 raise SettingsError(

@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from engine.changes.transition import FOREVER
-from engine.dataflow.buffers.buffer import Buffer, EntryNotFound, ExitsUnknown
+from engine.dataflow.buffers.buffer import Buffer, EntryNotFound
 from engine.dataflow.buffers.calendar import Calendar
 from engine.dataflow.buffers.fifo import FifoBuffer
 from engine.dataflow.buffers.indexed import Indexed
-from engine.dataflow.buffers.keyed import Keyed
 from engine.dataflow.buffers.scanned import ScannedBuffer
 from engine.dataflow.buffers.settings import StateSettings
 from engine.kernels.blocks import SIZE
@@ -267,37 +266,6 @@ def test_long_runs_of_many_entries(machine: type[Machine], seed: int) -> None:
         elif isinstance(run.buffer, Calendar):
             run.resize(span=int(rng.integers(1, 300)), partitions=one_of(None, 1, 7, 40))
         run.who_is_there_is_known()
-
-
-@given(seed=seeds)
-def test_keyed_entries_are_found_by_their_places(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    buffer, there = Keyed(state_of(rng)), set[int]()
-    for _ in range(12):
-        new = [
-            place for place in rng.permutation(1_500)[: rng.integers(0, 700)].tolist() if place not in there
-        ]
-        buffer.insert(of(new), at([FOREVER] * len(new)))
-        there |= set(new)
-        gone = [place for place in there if rng.random() < 0.4]
-        buffer.remove(of(gone), at([FOREVER] * len(gone)))
-        there -= set(gone)
-        buffer._check()
-        assert sorted(buffer.live(0).tolist()) == sorted(there)
-        assert len(buffer) == len(there)
-    assert buffer.work.inserted - buffer.work.negative == len(there)
-    assert buffer.work.visited == buffer.work.negative
-
-
-def test_keyed_entries_do_not_know_their_exits() -> None:
-    buffer = Keyed()
-    buffer.insert(of([4, 2]), at([7, 8]))
-    for ask in (buffer.take, buffer.expire, buffer.drop):
-        with pytest.raises(ExitsUnknown):
-            ask(9)
-    with pytest.raises(EntryNotFound):
-        buffer.remove(of([4, 3]), at([7, 7]))
-    assert buffer.live(9).tolist() == [2]
 
 
 def test_fifo_refuses_an_entry_that_leaves_before_an_earlier_one() -> None:
