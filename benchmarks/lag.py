@@ -75,6 +75,8 @@ def run(options: argparse.Namespace) -> Report:
             "plan": lambda: _plan(client),
             "check": lambda: client.post("/statements/check", json={"sql": _likes()}, timeout=CASE_S),
             "register": lambda: _registered(client, [f"{_likes()} EMIT CHANGES"]),
+            "select": lambda: _registered(client, [_cases()]),
+            "having": lambda: _registered(client, [_having()]),
             "joins": lambda: _registered(client, [_join(n) for n in range(3)]),
             "summary": lambda: _summary(client),
             "violations": lambda: _violations(client, kafka, options.rows // 2),
@@ -142,6 +144,18 @@ def lines(first: int, count: int, now_ms: int) -> list[bytes]:
 def _likes() -> str:
     conditions = " OR ".join(f"text LIKE '%{n:03}_x%{n % 7}'" for n in range(CONDITIONS))
     return f"SELECT id FROM dear [UNBOUNDED] WHERE {conditions}"
+
+
+def _cases() -> str:
+    """Its SELECT list is dear, and its condition is none."""
+    arms = " ".join(f"WHEN text LIKE '%{n:03}_x%{n % 7}' THEN {n}" for n in range(CONDITIONS))
+    return f"SELECT id, CASE {arms} END AS arm FROM dear [UNBOUNDED] EMIT CHANGES"
+
+
+def _having() -> str:
+    """Its HAVING is dear, for as many groups as there are rows."""
+    conditions = " OR ".join(f"MAX(text) LIKE '%{n:03}_x%{n % 7}'" for n in range(CONDITIONS))
+    return f"SELECT id, COUNT(*) AS n FROM dear [UNBOUNDED] GROUP BY id HAVING {conditions} EMIT CHANGES"
 
 
 def _join(number: int) -> str:

@@ -336,7 +336,7 @@ class Engine(Embedding, Inspection, Persistence):
 
     def _apply(self, step: Step) -> StepResult:
         self._parts.clock_ms = max(self._parts.clock_ms, step.clock_ms)
-        self._following.step = step.position.sequence
+        self._following.begin(step.position.sequence)
         if isinstance(step.body, Backfill):
             return self._backfill(step.body, step.position)
         told = PendingOutput(broken=dict(self.defects))

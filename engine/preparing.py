@@ -3,10 +3,11 @@
 A query whose changes are told, or whose answer is kept, needs all its matches when it comes. Where its
 condition would take too long for all rows (:mod:`engine.queries.allowance`) they are made beforehand: its
 predicates stand in the Query SteMs without the query, new rows meet them, and old ones slice by slice between
-steps (:mod:`engine.stems.ahead`). Then, where operators keep much, as joins and groups over many rows do,
-their state is made beside (:mod:`engine.queries.nursery`). The step that brings the query finds both. It
-means what it always means, so nothing of this is journalled, and a replay, which makes no preparations, gives
-the same.
+steps (:mod:`engine.stems.ahead`). Then what it needs besides is made beside
+(:mod:`engine.queries.nursery`): the state of operators that keep much, as joins and groups over many rows do,
+and its first answer, where that has many rows or dear expressions. The step that brings the query finds them
+made. It means what it always means, so nothing of this is journalled, and a replay, which makes no
+preparations, gives the same.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from engine.model.maintenance import QueryOptions
 from engine.model.source import SourceName
 from engine.model.step import BEGINNING, Registration
 from engine.parts import Parts
-from engine.queries.allowance import ALLOWANCE_NS, Allowance
+from engine.queries.allowance import ALLOWANCE_NS, SURE_FACTOR, Allowance
+from engine.queries.answer_work import UNMEASURED_ROWS, calls_user_anywhere, row_work
 from engine.queries.coming import Coming, needs_matches
 from engine.queries.nursery import Nursery
 from engine.queries.registrations import admitted
@@ -49,7 +51,7 @@ class Preparation(InSlices):
     ) -> None:
         self.query_id = coming.query_id
         self.beside: Nursery | None = None
-        """State of operators, which is made apart. None: not yet, or there is none to make."""
+        """State of operators, and the first answer, made apart. None: not yet, or there is neither."""
         self._coming = coming
         self._parts = parts
         self._pace = Pace(timer)
@@ -108,9 +110,9 @@ class Preparation(InSlices):
         return self.beside is not None and self.beside.is_usable and self.beside.some()
 
     def _nurse(self) -> Nursery | None:
-        """The state of its operators, to be made beside, where its changes are told and it has some."""
+        """The state of its operators and its first answer, to be made beside, where its changes are told."""
         coming, parts = self._coming, self._parts
-        if not coming.meaning.emits or is_selection(coming.query) or not self.is_current:
+        if not coming.meaning.emits or not self.is_current:
             return None
         standing = StandingQuery(coming.registration, coming.meaning, coming.born, "lazy", slots=self._places)
         return parts.following.nurse(standing, coming.query, parts.sets.seen(standing.set_key))
@@ -150,7 +152,7 @@ class Preparing:
                 continue
             if coming is None:
                 continue
-            if self._is_large(coming) or not allowance.takes(coming.query, sources):
+            if self._is_large(coming) or self._is_dear(coming) or not allowance.takes(coming.query, sources):
                 found[coming.query_id] = Preparation(coming, sources, self._parts, self._timer)
         return found
 
@@ -172,3 +174,15 @@ class Preparing:
             return False
         rows = sum(len(self._parts.sources[name].rows) for name in coming.query.sources)
         return rows * rows >= LARGE_ROWS and self._parts.following.most_rows(coming.query) >= LARGE_ROWS
+
+    def _is_dear(self, coming: Coming) -> bool:
+        """Whether working out its first answer may take long, or nobody knows what it takes."""
+        if not coming.meaning.emits:
+            return False
+        query = coming.query
+        rows = float(sum(len(self._parts.sources[name].rows) for name in query.sources))
+        if rows > UNMEASURED_ROWS and calls_user_anywhere(query):
+            return True
+        if not is_selection(query) and SURE_FACTOR * rows * rows * row_work(query) > ALLOWANCE_NS:
+            rows = max(rows, self._parts.following.most_rows(query))
+        return SURE_FACTOR * rows * row_work(query) > ALLOWANCE_NS

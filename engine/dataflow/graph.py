@@ -476,9 +476,15 @@ class Graph:
         """Whether another graph may take it over: its scans are of streams, and hold no rows that these let
         go of.
         """
-        leaves = self._leaves.values()
-        return not self._tables_read and all(
-            isinstance(leaf, ScanNode) and not isinstance(leaf, HeldScanNode) for leaf in leaves
+        return self.may_stand_alone and all(isinstance(leaf, ScanNode) for leaf in self._leaves.values())
+
+    @property
+    def may_stand_alone(self) -> bool:
+        """Whether its changes are known from the transitions of streams alone: it holds no rows that these
+        let go of.
+        """
+        return not self._tables_read and not any(
+            isinstance(leaf, HeldScanNode) for leaf in self._leaves.values()
         )
 
     @property

@@ -1,36 +1,84 @@
-"""State of the operators of a followed query, made beside the shard before the query comes.
+"""What a query needs in a step to come, made beside the shard before it: the state of its operators, and the
+whole answer that is told of it.
 
 The changes of a join or of groups come from state that is made from all rows of their windows, which takes
-long where these are many. It is made by a graph of the query alone (:class:`engine.dataflow.graph.Graph`),
-from the rows as they stood after some step, which are immutable: so in any thread. The transitions of the
-steps that follow are kept, and the graph goes through them; what it tells is told to nobody. When the query
-comes the graph of its sources takes its nodes over, with their state. State is a function of the retained
-rows and NOW, so that it is what it would be if it were made then.
+long where these are many; so does an answer with many rows, or with dear expressions. Both are made from the
+rows as they stood after some step, which are immutable: so in any thread. State is made by a graph of the
+query alone (:class:`engine.dataflow.graph.Graph`). The transitions of the steps that follow are kept, and go
+through that graph; what it tells is told to nobody. When the query comes the graph of its sources takes its
+nodes over, with their state. State is a function of the retained rows and NOW, so that it is what it would be
+if it were made then.
+
+The answer as of that step is kept up with its changes (:mod:`engine.changes.kept_answer`), all of them,
+whatever the operator of the query lets through: so another graph tells them where that is not ``changes``.
 """
 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+import pyarrow as pa
+
+from engine.changes.kept_answer import KeptAnswer
 from engine.changes.transition import Transition
 from engine.dataflow.graph import Graph
-from engine.model.changes import Operator
+from engine.model.batch import Int32Array
+from engine.model.changes import Changes, Operator
+from engine.model.interruption import interruptible
 from engine.model.limits import Limits
 from engine.queries.strategist import PhysicalChoice
 from engine.standing.query import SetKey
+from tureen.errors import TureenError
+
+
+class GivenUp(Exception):
+    """Nobody wants any more what is made."""
+
+
+@dataclass(slots=True)
+class AnswerBeside:
+    """Makes a whole answer, and keeps it up. graph: tells its changes. evaluate: works it out as of where the
+    nursery begins. copies: whether its equal rows are numbered.
+    """
+
+    graph: Graph
+    evaluate: Callable[[], pa.Table]
+    copies: bool
+    # None: not made, or not true.
+    kept: KeptAnswer | None = None
+    # Why there is none: it is refused.
+    refusal: TureenError | None = None
+
+    def make(self) -> None:
+        """Work it out. Raises what fails unexpectedly."""
+        try:
+            self.kept = KeptAnswer(self.evaluate(), copies=self.copies)
+        except TureenError as refused:
+            self.refusal = refused
+
+    def take(self, changes: Iterable[Changes]) -> None:
+        """It changes."""
+        for one in changes:
+            if self.kept is not None:
+                self.kept.take(one.table, one.weights)
+
+    def lose(self) -> None:
+        """What is kept is not true."""
+        self.kept = self.refusal = None
 
 
 @dataclass(slots=True)
 class Nursery:
-    """Makes the state of one query's operators before the query comes. :meth:`run` is called once, in any
-    thread; everything else by the engine's owner.
+    """Makes what one query needs before the step that brings it. :meth:`run` is called once, in any thread;
+    everything else by the engine's owner.
     """
 
     # The set of sources that the query reads.
     key: SetKey
-    # A graph of the query alone.
-    graph: Graph
+    # A graph of the query alone, to be taken over; None: there is no state to make.
+    graph: Graph | None
     # What the graph is made by: the way, the operator of the query, and whether equal rows are told apart.
     way: PhysicalChoice
     operator: Operator
@@ -38,10 +86,14 @@ class Nursery:
     # The transition of no time at which the state begins.
     stands: Transition
     limits: Limits
+    # The whole answer; None: none is told.
+    answer: AnswerBeside | None = None
     # Whether run() is over.
     is_ready: bool = False
     # Whether the state is not true; it is then made when the query comes.
     is_lost: bool = False
+    # Whether nobody wants it any more.
+    is_given_up: bool = False
     # Transitions that the graph has to go through yet, each with NOW at its end, ms.
     _ahead: deque[tuple[Transition, int]] = field(default_factory=deque)
 
@@ -55,17 +107,41 @@ class Nursery:
         """Whether transitions are left that it has to go through."""
         return bool(self._ahead)
 
+    @property
+    def _graphs(self) -> list[Graph]:
+        """The graphs that transitions go through, each once."""
+        graphs = [] if self.graph is None else [self.graph]
+        if self.answer is not None and self.answer.graph is not self.graph:
+            graphs.append(self.answer.graph)
+        return graphs
+
     def run(self) -> None:
-        """Make the state, and go through the transitions that have come meanwhile."""
+        """Make it, and go through the transitions that have come meanwhile."""
         try:
-            self.graph.hydrate(self.stands, self.limits)
-            while self.some():
-                pass
+            with interruptible(self._may_go_on):
+                for graph in self._graphs:
+                    graph.hydrate(self.stands, self.limits)
+                if self.answer is not None:
+                    self.answer.make()
+                while self.some():
+                    self._may_go_on()
+                if self.answer is not None and self.answer.kept is not None:
+                    self.answer.kept.settle()
+        except GivenUp:
+            self.is_lost = True
         except Exception:
             self.is_lost = True
             raise
         finally:
             self.is_ready = True
+
+    def _may_go_on(self) -> None:
+        if self.is_given_up or self.is_lost:
+            raise GivenUp
+
+    def give_up(self) -> None:
+        """Nobody wants it any more: a thread that makes it ends soon."""
+        self.is_given_up = True
 
     def came(self, transition: Transition, now_ms: int) -> None:
         """The sources took a step."""
@@ -83,9 +159,33 @@ class Nursery:
             transition, now_ms = self._ahead.popleft()
         except IndexError:
             return False
-        try:
-            for _ in self.graph.advance(transition, self.limits, now_ms, {}):
-                pass
-        except Exception:  # noqa: BLE001  (made when the query comes; if that fails, too, it ends)
-            self.lose()
+        for graph in self._graphs:
+            try:
+                self._advance(graph, transition, now_ms)
+            except Exception:  # noqa: BLE001  (made when the query comes; if that fails, too, it ends)
+                self.lose()
+                break
         return True
+
+    def _advance(self, graph: Graph, transition: Transition, now_ms: int) -> None:
+        broken: dict[str, Exception] = {}
+        changes = list(graph.advance(transition, self.limits, now_ms, broken))
+        if self.answer is not None and self.answer.graph is graph:
+            if broken:  # what changed cannot be told
+                self.answer.lose()
+            self.answer.take(changes)
+
+    def rows(self) -> tuple[pa.Table, Int32Array | None] | TureenError | None:
+        """The whole answer as of the last transition, and which copy each row is; or why it is refused; None:
+        it is to be worked out. What fails unexpectedly makes it so.
+        """
+        while self.some():
+            pass
+        if self.answer is None or not self.is_usable:
+            return None
+        if self.answer.kept is None:
+            return self.answer.refusal
+        try:
+            return self.answer.kept.now()
+        except Exception:  # noqa: BLE001  (it is worked out in the step; if that fails, too, it ends)
+            return None

@@ -13,15 +13,14 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pyarrow as pa
 
-from engine.changes.copies import copies_of_whole
 from engine.changes.difference import difference
 from engine.changes.marks import Mark, transition_of
 from engine.changes.operator import operator_over
 from engine.changes.output import continues
 from engine.changes.result_key import result_key
-from engine.changes.transition import NEVER
+from engine.changes.transition import Transition
 from engine.dataflow.buffers.settings import StateSettings
-from engine.dataflow.graph import Graph
+from engine.dataflow.graph import STREAMS, Graph
 from engine.dataflow.isolation import advanced, remade
 from engine.dataflow.operator_tree import ExpectedOf, OperatorTree
 from engine.dataflow.plan import Plan
@@ -36,18 +35,17 @@ from engine.model.maintenance import QueryOptions, Strategy, UnitCosts
 from engine.model.persistence import HeldState
 from engine.model.source import SourceName
 from engine.model.usage import Stopwatch, Usage
-from engine.queries.nursery import Nursery
+from engine.operators.pipeline import evaluate
+from engine.queries.nursery import AnswerBeside, Nursery
 from engine.queries.source_set import SourceSet
 from engine.queries.source_sets import SourceSets
 from engine.queries.strategist import PhysicalChoice, Strategist, StrategyInputs
+from engine.queries.whole_answers import Whole, changes_of_whole, has_whole, limited, rows_max
 from engine.sources.source import Source
 from engine.standing.query import SetKey, StandingQuery, set_key
 from engine.stems.data_stem import Rows
 from engine.views.view import SetView, View
 from tureen.errors import LimitExceeded, TureenError
-
-TAKEN_BACK_FACTOR = 4
-"""An answer may have grown to more rows than can be given at once; it is taken back all the same."""
 
 
 @dataclass(slots=True)
@@ -73,14 +71,9 @@ class Subscriber:
     copies: bool
     asked: int = 0
 
-
-@dataclass(frozen=True, slots=True)
-class Whole:
-    """A whole answer that is told or was told. now_ms: its instant; None before there is one."""
-
-    query_id: str
-    table: pa.Table
-    now_ms: int | None
+    def has_whole(self, occasion: Occasion) -> bool:
+        """Whether its whole answer is told on an occasion."""
+        return has_whole(self.query, self.operator, occasion)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,10 +133,17 @@ class Subscriptions:
         """
         self._nurseries: dict[str, Nursery] = {}
         """The nurseries of queries that are to come, by query id."""
+        self._arrived: dict[str, Nursery] = {}
+        """Those of queries that came in the step at hand, whose first answers are to be told."""
         self._since: dict[str, int] = {}
         """The steps in which queries began to be followed that were there before."""
         self.step = 0
         """The sequence number of the step at hand."""
+
+    def begin(self, step: int) -> None:
+        """The step of this sequence number is at hand."""
+        self.step = step
+        self._arrived.clear()
 
     def __len__(self) -> int:
         return len(self._subscribers)
@@ -275,8 +275,8 @@ class Subscriptions:
         subscriber, was = self._subscriber(query), before.answer
         self._since[after.query_id] = self.step
         now: Whole | TureenError | None = None
-        if not after.paused and (on or _has_whole(subscriber, "snapshot")):
-            now = self._answer(view, after.query_id)
+        if not after.paused and (on or subscriber.has_whole("snapshot")):
+            now = self._first_answer(view, after.query_id)
         refusal = next((one for one in (now, was if on else None) if isinstance(one, TureenError)), None)
         if refusal is not None and query.emit is not None:
             raise refusal
@@ -290,8 +290,8 @@ class Subscriptions:
             self._put(after, subscriber)
             if not after.paused:
                 told.began.append(after)
-        if isinstance(was, Whole) and was.table.num_rows and _has_whole(before.subscriber, "end"):
-            told.changes.append(_whole(was, "end", before.subscriber.copies))
+        if isinstance(was, Whole) and was.table.num_rows and before.subscriber.has_whole("end"):
+            told.changes.append(changes_of_whole(was, "end", copies=before.subscriber.copies))
         return False
 
     def back(self, before: Before, standing: StandingQuery) -> None:
@@ -356,7 +356,7 @@ class Subscriptions:
             else:
                 with self._defects.of(query_id):
                     was = self._rows_of(query_id, self._last.pop(query_id))
-                    self._tell_differing(query_id, was, self._answer(view, query_id), told)
+                    self._tell_differing(query_id, was, self._first_answer(view, query_id), told)
 
     def _told_last(self, query_id: str) -> Whole | TureenError | None:
         """Returns the answer that was told last of a paused query; None: nothing was told."""
@@ -405,26 +405,57 @@ class Subscriptions:
         return self._strategist.way(subscriber.query, subscriber.operator, options, present)
 
     def nurse(self, standing: StandingQuery, query: Query, over: SourceSet) -> Nursery | None:
-        """Begin to make the state of a query that is to come, as its sources stand now; None where that can
-        only be made when it comes. standing: the query as it will be, but for the step.
+        """Begin to make what a query that is to come needs: its state, and its first answer where that is
+        told, as its sources stand now. None: that can only be made when it comes. standing: the query as it
+        will be, but for the step.
         """
-        key, transition = standing.set_key, over.at_rest()
-        if transition is None:
+        key, stands = standing.set_key, over.at_rest()
+        if stands is None:
             return None
-        graph = self._empty(key)
+        graph: Graph | None = self._empty(key)
+        assert graph is not None
         try:
             subscriber = self._subscriber(query)
             way = self._way(standing, subscriber)
             policy, operator, copies = way.policy, subscriber.operator, subscriber.copies
             graph.add(standing, way.query, operator, copies=copies, policy=policy, apart=True)
+            if not graph.may_be_apart:
+                graph = None
+            answer = None
+            if subscriber.has_whole("snapshot"):
+                answer = self._answer_beside(standing, query, subscriber, way, stands, graph)
         except Exception:  # noqa: BLE001  (the step that brings it will tell)
             return None
-        if not graph.may_be_apart:
+        if graph is None and answer is None:
             return None
-        made = Nursery(key, graph, way, operator, copies, transition, self._limits)
+        made = Nursery(key, graph, way, operator, copies, stands, self._limits, answer)
         self._nurseries[standing.query_id] = made
         self._ways.pop(standing.query_id, None)
         return made
+
+    def _answer_beside(
+        self,
+        standing: StandingQuery,
+        query: Query,
+        subscriber: Subscriber,
+        way: PhysicalChoice,
+        stands: Transition,
+        graph: Graph | None,
+    ) -> AnswerBeside | None:
+        """The whole answer of a query, to be made beside and kept up; None where its changes cannot be told
+        by a graph of its own. graph: one that goes through the same transitions.
+        """
+        if graph is None or subscriber.operator != "changes":
+            graph = self._empty(standing.set_key)
+            graph.add(standing, way.query, "changes", policy=way.policy)
+            if not graph.may_stand_alone:
+                return None
+        at = standing.at({name: at_source.at for name, at_source in stands.by_source.items()})
+
+        def rows(limit: int) -> pa.Table:
+            return evaluate(query, at, limit, self._limits, streams=STREAMS).table
+
+        return AnswerBeside(graph, lambda: limited(rows, self._limits, "snapshot"), copies=subscriber.copies)
 
     def most_rows(self, query: Query) -> float:
         """About how many rows there are at most on an edge of a query's plan."""
@@ -432,7 +463,9 @@ class Subscriptions:
 
     def dismiss(self, query_id: str) -> None:
         """What was made for a query that was to come goes."""
-        self._nurseries.pop(query_id, None)
+        made = self._nurseries.pop(query_id, None)
+        if made is not None:
+            made.give_up()
 
     def _take_over(self, standing: StandingQuery, subscriber: Subscriber, way: PhysicalChoice) -> bool:
         """Whether what a query needs was made before it came; then it has it now."""
@@ -443,6 +476,9 @@ class Subscriptions:
             return False
         while made.some():
             pass
+        self._arrived[standing.query_id] = made
+        if made.graph is None or not made.is_usable:
+            return False
         self._graphs[standing.set_key].take_over(made.graph, standing)
         return True
 
@@ -544,6 +580,9 @@ class Subscriptions:
                 assert sources.now_ms is not None
                 for made in nurseries:
                     made.came(transition, sources.now_ms)
+                for made in self._arrived.values():  # its state has gone to the graph
+                    if made.key == key:
+                        made.lose()
                 if graph is None:
                     continue
                 with self._watch.on(Usage()):  # the graph divides its time itself
@@ -661,23 +700,33 @@ class Subscriptions:
         return found
 
     def _answer(self, view: View, query_id: str, occasion: Occasion = "snapshot") -> Whole | TureenError:
+        """As it stands; why it cannot be told where it is refused."""
         try:
-            return self._whole(view, query_id, occasion)
+            table = limited(
+                lambda limit: view.snapshot(query_id, rows_max=limit).table, self._limits, occasion
+            )
         except Exception as error:  # noqa: BLE001  (whoever asked tells it)
             return refusal_of(error)
+        return Whole(query_id, table, view.now_ms(query_id))
 
-    def _whole(self, view: View, query_id: str, occasion: Occasion) -> Whole:
-        """Raises as :meth:`View.snapshot`; LimitExceeded: more rows than ``changes_max``, or than
-        :data:`TAKEN_BACK_FACTOR` times as many where it ends.
-        """
-        limit = self._limits.changes_max * (TAKEN_BACK_FACTOR if occasion == "end" else 1)
-        try:
-            answer = view.snapshot(query_id, rows_max=limit)
-        except LimitExceeded as large:
-            if large.limit != "snapshot_rows_max":
-                raise
-            raise LimitExceeded("changes_max", limit, large.got, hint=large.hint) from large
-        return Whole(query_id, answer.table, answer.now_ms)
+    def _first_answer(self, view: View, query_id: str) -> Whole | TureenError:
+        """The answer of a query that has just come, or runs again, or has another text."""
+        made = self._arrived.get(query_id) or self._nurseries.get(query_id)
+        return self._made_or_worked_out(made, view, query_id, "snapshot")
+
+    def _made_or_worked_out(
+        self, made: Nursery | None, view: View, query_id: str, occasion: Occasion
+    ) -> Whole | TureenError:
+        """An answer as it stands: as it was made beside, if it was."""
+        found = None if made is None else made.rows()
+        if found is None:
+            return self._answer(view, query_id, occasion)
+        if isinstance(found, TureenError):
+            return found
+        (table, copies), most = found, rows_max(self._limits, occasion)
+        if table.num_rows > most:
+            return LimitExceeded("changes_max", most, table.num_rows)
+        return Whole(query_id, table, view.now_ms(query_id), copies)
 
     def tell_history(self, name: SourceName, before: Answers, view: View, told: PendingOutput) -> None:
         """History of a source came back: how answers at NOW differ from those before."""
@@ -741,10 +790,12 @@ class Subscriptions:
         for standing in queries:
             query_id = standing.query_id
             subscriber = self._subscribers.get(query_id)
-            if subscriber is None or not _has_whole(subscriber, occasion):
+            if subscriber is None or not subscriber.has_whole(occasion):
                 continue
             if standing.paused:
                 answer = self._told_last(query_id)
+            elif occasion == "snapshot":
+                answer = self._first_answer(view, query_id)
             else:
                 answer = self._answer(view, query_id, occasion)
             if not isinstance(answer, Whole):
@@ -753,24 +804,4 @@ class Subscriptions:
                 continue
             if answer.table.num_rows or occasion == "snapshot":
                 with self._defects.of(query_id):
-                    told.changes.append(_whole(answer, occasion, subscriber.copies))
-
-
-def _has_whole(subscriber: Subscriber, occasion: Occasion) -> bool:
-    emit, operator = subscriber.query.emit, subscriber.operator
-    if emit is None or not emit.snapshot or operator == "dstream":
-        return False
-    return occasion == "snapshot" or operator == "changes"
-
-
-def _whole(answer: Whole, occasion: Occasion, copies: bool) -> Changes:
-    n, now_ms = answer.table.num_rows, answer.now_ms
-    return Changes.of_one(
-        answer.query_id,
-        answer.table,
-        np.full(n, 1 if occasion == "snapshot" else -1, np.int8),
-        np.full(n, 0 if now_ms is None else now_ms),
-        NEVER if now_ms is None else now_ms,
-        occasion,
-        copies_of_whole(answer.table) if copies else None,
-    )
+                    told.changes.append(changes_of_whole(answer, occasion, copies=subscriber.copies))

@@ -135,10 +135,10 @@ def noted(one: Broker) -> list[Path]:
     return list((one.data_dir / "shards").glob("*.trials.json"))
 
 
-def changes(one: Broker, handle: str) -> list[int]:
+def changes(one: Broker, handle: str, topic: str = "") -> list[int]:
     """Ids of the rows that its result topic was told of, ascending."""
     key = query_id(handle).encode()
-    mine = [record.value() for record in one.records(one.names.results_log) if key in record.key()]
+    mine = [record.value() for record in one.records(topic or one.names.results_log) if key in record.key()]
     return sorted(int(found[1]) for value in mine if (found := re.search(rb'"id":(\d+)', value or b"")))
 
 
@@ -260,4 +260,34 @@ def test_a_condition_that_does_not_end_is_refused_and_holds_no_shard(
     assert one.http.delete(f"/queries/{handle}").status_code == 200
     later = one.register(f"SELECT MAX(id) AS m FROM {name} [RANGE 1 DAY]")
     assert one.rows(later) == [[COUNT - 2]]
+    assert one.stop() == 0
+
+
+@pytest.mark.parametrize(
+    "columns", ["id, slow(id) AS s", "id, SUM(slow(id)) AS s", "id"], ids=["select", "aggregate", "having"]
+)
+def test_others_go_on_while_a_first_answer_is_worked_out(
+    one: Broker, name: str, gate: Gate, columns: str
+) -> None:
+    """The condition is cheap, what stands elsewhere is dear."""
+    sql = f"SELECT {columns} FROM {name} [UNBOUNDED]"
+    if columns != "id, slow(id) AS s":
+        sql += " GROUP BY id" + (" HAVING slow(id) >= 0" if columns == "id" else "")
+    handle = register(one, f"{sql} EMIT CHANGES")["handle"]
+    until(lambda: error(one, handle).get("code") == "being_prepared")
+    other = one.register(f"SELECT MAX(id) AS m FROM {name} [RANGE 1 DAY]")
+    one.send(name, rows(10, COUNT))
+    until(lambda: one.rows(other) == [[COUNT + 8]])
+    assert error(one, handle).get("code") == "being_prepared"
+    assert one.http.delete(f"/queries/{handle}").json()["state"] == "GONE"
+    assert one.state(handle) is None
+    again = register(one, f"{sql} EMIT CHANGES")["handle"]
+    until(lambda: error(one, again).get("code") == "being_prepared")
+    gate.open()
+    until(lambda: one.state(again) == "RUNNING")
+    one.send(name, rows(2, COUNT + 10))
+    topic = one.names.results if "GROUP BY" in sql else one.names.results_log
+    until(lambda: changes(one, again, topic) == list(range(COUNT + 11)))
+    assert changes(one, handle, topic) == []
+    assert not noted(one)
     assert one.stop() == 0

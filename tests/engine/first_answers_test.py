@@ -1,0 +1,168 @@
+"""First answers that are made beside and kept up: what is told is what it is without that."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from engine.changes.copies import copies_of_whole
+from engine.changes.difference import difference
+from engine.changes.kept_answer import Contradiction, KeptAnswer
+from engine.language.functions import FunctionCatalogue, UserFunction
+from engine.model.step import Register, Registration
+from engine.model.types import BIGINT
+from engine.preparing import Preparation
+from tests.engine.prepared_twins import Twins, make_small
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    make_small(monkeypatch)
+
+
+class Calls:
+    """Counts the rows that a user's function is called for."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.functions = FunctionCatalogue([UserFunction("COSTLY", (BIGINT,), BIGINT, self.costly)])
+
+    def costly(self, value: int) -> int:
+        self.count += 1
+        return value % 5
+
+
+QUERIES = (
+    "SELECT costly(b) AS c FROM s",
+    "SELECT costly(b) AS c, ts FROM s [RANGE 60 MILLISECONDS]",
+    "SELECT DISTINCT costly(b) AS c, t FROM s [RANGE 60 MILLISECONDS]",
+    "SELECT b, SUM(costly(b)) AS c FROM s [RANGE 60 MILLISECONDS] GROUP BY b HAVING costly(b) > 1",
+    "SELECT t, COUNT(*) AS n, AVG(a) AS m FROM s GROUP BY t HAVING costly(COUNT(*)) < 4",
+    "SELECT b, ts FROM s [RANGE 60 MILLISECONDS] ORDER BY costly(b), ts DESC LIMIT 7",
+    "SELECT x.b, costly(y.b) AS c FROM s [RANGE 30 MILLISECONDS] x, s [ROWS 9] y WHERE x.b = y.b",
+    "SELECT costly(b) AS c FROM s [ROWS 30]",
+    "SELECT costly(b) AS c FROM s [RANGE 50 MILLISECONDS] EXCEPT SELECT b FROM s [RANGE 20 MILLISECONDS]",
+    "ISTREAM(SELECT costly(b) AS c, b FROM s [RANGE 40 MILLISECONDS])",
+    "DSTREAM(SELECT costly(b) AS c, b FROM s [RANGE 40 MILLISECONDS])",
+    "RSTREAM(SELECT costly(b) AS c, b FROM s [RANGE 10 MILLISECONDS])",
+)
+EMITS = ("EMIT CHANGES", "EMIT CHANGES WITH (format = 'diff')")
+
+
+def prepared(twins: Twins, registration: Registration) -> Preparation:
+    """Rows come while it is prepared, and after."""
+    (one,) = twins.timed.preparations([registration]).values()
+    while one.some():
+        twins.rows(1)
+    assert one.beside is not None
+    twins.rows(5)
+    one.beside.run()
+    twins.rows(9)
+    while one.some():
+        pass
+    return one
+
+
+@pytest.mark.parametrize("emit", EMITS)
+@pytest.mark.parametrize("sql", QUERIES)
+def test_the_step_calls_no_function_for_rows_of_before(sql: str, emit: str) -> None:
+    calls = Calls()
+    twins = Twins(8, functions=calls.functions)
+    twins.rows(140)
+    registration = Registration("q", f"{sql} {emit}")
+    one = prepared(twins, registration)
+    before = calls.count
+    told = twins.apply(twins.timed, Register((registration,)))
+    assert calls.count == before
+    assert told == twins.apply(twins.plain, Register((registration,)))
+    one.dismiss()
+    twins.standing.append("q")
+    twins.rows(40)
+    twins.check()
+
+
+@given(
+    st.integers(0, 2**32),
+    st.sampled_from(QUERIES),
+    st.sampled_from(EMITS),
+    st.lists(st.tuples(st.sampled_from("srrbhw"), st.integers(1, 9)), max_size=8),
+)
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_course_until_it_comes(seed: int, sql: str, emit: str, course: list[tuple[str, int]]) -> None:
+    twins = Twins(seed, functions=Calls().functions)
+    twins.rows(100)
+    registration = Registration("q", f"{sql} {emit}")
+    (one,) = twins.timed.preparations([registration]).values()
+    for step, count in course:
+        match step:
+            case "s":
+                while one.some():
+                    pass
+            case "r":
+                twins.rows(6 * count)
+            case "b" if one.beside is not None and not one.beside.is_ready:
+                one.beside.run()
+            case "h":
+                twins.history(count)
+            case "w":
+                twins.step(Register((Registration(f"w{count}", f"SELECT a FROM s [RANGE {count} SECONDS]"),)))
+    twins.step(Register((registration,)))
+    one.dismiss()
+    twins.standing.append("q")
+    twins.check()
+    twins.rows(20)
+    twins.check()
+
+
+VALUES = st.tuples(
+    st.sampled_from([None, 0.0, -0.0, float("nan"), 1.5]),
+    st.sampled_from([None, "a", "b"]),
+    st.sampled_from([None, 1, 2]),
+    st.sampled_from([None, [1.0], [float("nan")]]),
+)
+SCHEMA = pa.schema(
+    [("d", pa.float64()), ("t", pa.string()), ("i", pa.int32()), ("l", pa.list_(pa.float64()))]
+)
+
+
+def table_of(rows: list[tuple[object, ...]]) -> pa.Table:
+    columns = list(zip(*rows, strict=True)) if rows else [()] * len(SCHEMA)
+    return pa.table(
+        [pa.array(column, field.type) for column, field in zip(columns, SCHEMA, strict=True)], schema=SCHEMA
+    )
+
+
+@given(st.lists(st.lists(VALUES, max_size=12), min_size=2, max_size=5), st.booleans(), st.integers(0, 4))
+def test_an_answer_is_kept_up_with_its_changes(
+    answers: list[list[tuple[object, ...]]], copies: bool, settles: int
+) -> None:
+    kept = KeptAnswer(table_of(answers[0]), copies=copies)
+    for place, (before, after) in enumerate(pairwise(answers)):
+        table, weights, _ = difference(table_of(before), table_of(after))
+        kept.take(table, weights)
+        if place == settles:
+            kept.settle()
+    found, numbers = kept.now()
+    expected = table_of(answers[-1])
+    assert difference(found, expected)[1].size == 0
+    if copies:
+        assert numbers is not None
+        assert numbered(found, numbers) == numbered(expected, copies_of_whole(expected))
+    else:
+        assert numbers is None
+
+
+def numbered(table: pa.Table, numbers: np.ndarray) -> list[str]:
+    return sorted(map(repr, zip(table.to_pylist(), numbers.tolist(), strict=True)))
+
+
+def test_a_row_that_is_not_there_cannot_go() -> None:
+    kept = KeptAnswer(table_of([(1.5, "a", 1, None)] * 2), copies=True)
+    kept.take(table_of([(1.5, "a", 1, None)] * 3), np.full(3, -1, np.int8))
+    with pytest.raises(Contradiction):
+        kept.now()
