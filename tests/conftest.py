@@ -67,7 +67,7 @@ def _no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)
 
 
-TEST_S = 240
+TEST_S = 600
 """Most seconds of a test alone: the first Kafka of a machine is fetched before, which takes what it takes."""
 
 HEAVIEST_FIRST = (

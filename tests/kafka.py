@@ -15,12 +15,19 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
+
+from confluent_kafka import IsolationLevel, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from topics.embedded import Running, down, up
 
 IMAGE = "confluentinc/cp-kafka:7.9.0"
-DEADLINE_S = 30.0
+DEADLINE_S = 90.0
+"""Until what a test waits for is so: only who fails waits so long, and a machine may have other work."""
+ENDED_S = 10.0
+"""Until transactions have ended; one of a process that was killed may stay open longer."""
 
 
 PORTS = range(12_000, 32_000)
@@ -52,6 +59,83 @@ def wait_until(condition: Callable[[], object], deadline_s: float = DEADLINE_S, 
         assert time.monotonic() < end, f"not within {deadline_s} s: {what or condition}"
         time.sleep(pause_s)
         pause_s = min(1.3 * pause_s, 0.2)  # who waits long leaves the machine to what it waits for
+
+
+@cache
+def _client(bootstrap: str) -> AdminClient:
+    return AdminClient({"bootstrap.servers": bootstrap})
+
+
+MADE_AGAIN = (
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.UNKNOWN_TOPIC_OR_PART,
+    KafkaError.LEADER_NOT_AVAILABLE,
+)
+"""What is answered of a topic that was deleted and made again a moment ago."""
+
+
+def _ends(bootstrap: str, topic: str, level: IsolationLevel) -> dict[int, int]:
+    """partition -> the offset behind what is seen at an isolation level."""
+    client = _client(bootstrap)
+    found: dict[int, int] = {}
+
+    def is_told() -> bool:
+        partitions = client.list_topics(topic, timeout=DEADLINE_S).topics[topic].partitions
+        asked = {TopicPartition(topic, number): OffsetSpec.latest() for number in partitions}  # type: ignore[no-untyped-call]
+        told = client.list_offsets(asked, isolation_level=level, request_timeout=DEADLINE_S)
+        try:
+            found.update({place.partition: future.result().offset for place, future in told.items()})
+        except KafkaException as refused:
+            if refused.args[0].code() not in MADE_AGAIN:
+                raise
+            return False
+        return True
+
+    wait_until(is_told, what=f"the ends of {topic}")
+    return found
+
+
+def await_ended(bootstrap: str, topic: str) -> None:
+    """Return once the transactions that are open on a topic now have ended, or after ``ENDED_S``.
+
+    Whoever commits is told so before the marker stands in the topic, and readers see its records.
+    """
+    ends = _ends(bootstrap, topic, IsolationLevel.READ_UNCOMMITTED)
+
+    def ended() -> bool:
+        seen = _ends(bootstrap, topic, IsolationLevel.READ_COMMITTED)
+        return all(seen[number] >= end for number, end in ends.items())
+
+    with suppress(AssertionError):
+        wait_until(ended, ENDED_S)
+
+
+def takes(bootstrap: str, topic: str, size: int) -> bool:
+    """Whether a topic takes a record of so many bytes now, as a node does a moment after it was altered. The
+    record's transaction is rolled back, so that nobody sees it.
+    """
+    failed: list[KafkaError] = []
+    one = Producer(
+        {
+            "bootstrap.servers": bootstrap,
+            "transactional.id": f"probe-{random.SystemRandom().getrandbits(64):x}",
+            "message.max.bytes": 2 * size + 1_000_000,
+            "log_level": 0,
+        }
+    )
+    one.init_transactions(DEADLINE_S)
+    one.begin_transaction()
+    one.produce(
+        topic,
+        random.SystemRandom().randbytes(size),  # nothing makes it smaller
+        b"probe",
+        on_delivery=lambda error, _: error and failed.append(error),
+    )
+    with suppress(KafkaException):  # as flush raises where the transaction is broken by then
+        one.flush(DEADLINE_S)
+    one.abort_transaction(DEADLINE_S)
+    assert all(error.code() == KafkaError.MSG_SIZE_TOO_LARGE for error in failed), failed
+    return not failed
 
 
 class Node:

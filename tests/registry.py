@@ -122,5 +122,5 @@ def container(bootstrap: str) -> Iterator[str | None]:
             return False
 
     with made:
-        wait_until(answers, 60, "the schema registry answers")
+        wait_until(answers, what="the schema registry answers")
         yield url

@@ -96,7 +96,7 @@ def test_a_window_of_a_week_is_answered_on_a_stream_that_keeps_an_hour(
     archiving.create(sql_of(name, 2))
     send(archiving, name, rows)
     short = archiving.register(f"SELECT id FROM {name} [RANGE 1 HOUR]")
-    archiving.await_rows(short, 4)
+    archiving.await_read(name)
     wait_until(lambda: archiving.source(name)["rows"] < 10, what="retention")
     handle = archiving.register(f"SELECT id FROM {name} [RANGE 7 DAYS]")
     before = archiving.snapshot(handle)
@@ -232,6 +232,7 @@ def test_an_unbounded_answer_is_completed_when_asked_to(archiving: Broker, root:
     archiving.create(sql_of(name))
     send(archiving, name, rows)
     handle = archiving.register(f"SELECT COUNT(*) AS n, MIN(id) AS least FROM {name}")
+    archiving.await_read(name)
     wait_until(lambda: not archiving.snapshot(handle)["complete"], what="retention")
     Archived(root, stream_of(sql_of(name))).append(rows)
     live = archiving.snapshot(handle)
@@ -288,7 +289,10 @@ def under_way(one: Broker, root: Path, name: str) -> tuple[str, list[Row]]:
     one.await_rows(one.register(f"SELECT id FROM {name} [RANGE 1 HOUR]"), 8)
     handle = one.register(f"SELECT id FROM {name} [RANGE 7 DAYS]")
     archive.append(rows)
-    wait_until(lambda: one.source(name)["archive"]["backfill"]["steps"] >= 2, what="a backfill under way")
+    wait_until(
+        lambda: (one.source(name)["archive"]["backfill"] or {"steps": 0})["steps"] >= 2,
+        what="a backfill under way",
+    )
     return handle, rows
 
 

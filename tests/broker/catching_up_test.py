@@ -56,7 +56,7 @@ def awaited(one: Broker, handle: str) -> list[dict[str, Any]]:
         found.append(one.snapshot(handle))
         return bool(found[-1]["complete"])
 
-    wait_until(is_complete, 60.0, "the answer is complete")
+    wait_until(is_complete, what="the answer is complete")
     for answer in found:
         assert answer["complete"] == (not answer["catching_up"])
         for behind in answer["catching_up"]:
@@ -108,7 +108,7 @@ def test_what_waits_for_now_is_told_everywhere(shared: Broker, topic: str, name:
         found: dict[str, Any] = shared.snapshot(handle)["catching_up"][0]
         return found
 
-    wait_until(lambda: behind()["read"] == ROWS, 60.0)
+    wait_until(lambda: behind()["read"] == ROWS)
     told["waiting"] = behind()["waiting"]
     assert 0 < told["waiting"] <= PARTITIONS
     answer = shared.snapshot(handle)

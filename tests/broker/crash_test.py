@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.broker.conftest import stream_sql
-from tests.broker.running import READY_S, Broker
+from tests.broker.running import READY_S, Broker, lives
 from tests.kafka import wait_until
 from topics.producer import BatchProducer
 
@@ -83,7 +83,7 @@ def test_killed_in_mid_stream_answers_as_an_undisturbed_run(
     writer.join()
     end = {str(number): RECORDS + 1 for number in range(PARTITIONS)}
     for one in (killed, quiet):
-        wait_until(lambda one=one: read(one, name) == end, 60, "everything is read")
+        wait_until(lambda one=one: read(one, name) == end, what="everything is read")
     facts = ("rows", "pending", "late", "rejected", "now_ms")
     assert [killed.source(name)[f] for f in facts] == [quiet.source(name)[f] for f in facts]
     assert answers(killed, handles[killed]) == answers(quiet, handles[quiet])
@@ -126,7 +126,7 @@ def test_a_child_that_dies_is_started_again_and_ends_with_its_supervisor(
     assert len(children) == 2
     one.process.kill()
     one.process.wait(READY_S)
-    wait_until(lambda: not any(child.is_running() for child in children), what="the children have ended")
+    wait_until(lambda: not any(lives(child) for child in children), what="the children have ended")
     one.start()
     assert len(one.rows(handle)) == 99
 

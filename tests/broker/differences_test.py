@@ -52,7 +52,7 @@ def bag(rows: list[list[Any]]) -> Counter[str]:
 @pytest.mark.parametrize("kind", QUERIES)
 def test_a_difference_is_that_of_both_answers(shared: Broker, stream: str, kind: str) -> None:
     handle = shared.register(QUERIES[kind].format(stream))
-    wait_until(lambda: shared.snapshot(handle)["now_ms"] == BASE_MS + 59_999, 60, "the rows are there")
+    wait_until(lambda: shared.snapshot(handle)["now_ms"] == BASE_MS + 59_999, what="the rows are there")
     instants = (0, 1_990, 2_000, 12_345, END_MS, 59_999)
     answers = {ms: shared.snapshot(handle, at=BASE_MS + ms) for ms in instants}
     for from_ms, to_ms in itertools.combinations_with_replacement(instants, 2):

@@ -133,6 +133,7 @@ def test_what_is_said_comes_true(shared: Broker, name: str) -> None:
     shared.send(name, rows(1_000))
     shared.send(other, rows(1_000))
     shared.await_rows(joined, 999)
+    wait_until(lambda: shared.rows(counted)[0][0] == 999, what="the rows are in")
 
     window = {f"window_ms.{name}": 1_800_000}
     told = dry(shared, f"query/{counted}", **window)

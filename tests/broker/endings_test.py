@@ -6,6 +6,7 @@ import pytest
 
 from tests.broker.conftest import stream_sql
 from tests.broker.running import Broker
+from tests.kafka import wait_until
 from tureen.protocol import new_handle, query_id
 
 
@@ -22,7 +23,7 @@ def test_operator_ends_pauses_and_describes_by_public_id(shared: Broker, name: s
     reply = shared.http.post("/statements", json={"sql": f"TERMINATE '{other}'"})
     assert reply.json() == {"query_id": other, "state": "GONE"}
     assert not {lost, other} & listed(shared)
-    assert shared.status_topic()[lost][-1] is None
+    wait_until(lambda: shared.status_topic()[lost][-1] is None, what="its end is told")
 
 
 @pytest.mark.parametrize("path", ["snapshot", "changes"])

@@ -37,7 +37,7 @@ def handles(shared: Broker, name: str) -> list[str]:
         shared.register(f"SELECT id % 3 AS k, COUNT(*) AS n FROM {name} GROUP BY id % 3 EMIT CHANGES"),
     ]
     shared.send(name, rows(50))
-    shared.await_rows(found[0], 40)
+    shared.await_rows(found[0], 44)
     return found
 
 

@@ -251,6 +251,7 @@ def test_removal_and_replacement_end_them(shared: Broker, stream: str) -> None:
     wait_until(lambda: shared.snapshot(handle)["columns"][0]["name"] == "v")
     gone = shared.http.get(f"/queries/{handle}/changes", params={"since": first["position"]})
     assert (gone.status_code, gone.json()["code"]) == (410, "must_refetch")
+    wait_until(lambda: metric(shared, "tureen_feeds_open") == 0, what="those that ended are gone")
     assert gone.headers["cache-control"] == "no-store"
     with Feed(shared, handle) as feed:
         assert (feed.line() or {})["columns"] == [{"name": "v", "type": "DOUBLE"}]
@@ -258,9 +259,8 @@ def test_removal_and_replacement_end_them(shared: Broker, stream: str) -> None:
         polled: list[dict[str, Any]] = []
         path = f"/queries/{handle}/changes"
         asked = {"live": "poll", "since": shared.snapshot(handle)["change_position"]}
-        open_before = metric(shared, "tureen_feeds_open")
         poll.start()
-        wait_until(lambda: metric(shared, "tureen_feeds_open") > open_before)
+        wait_until(lambda: metric(shared, "tureen_feeds_open") == 2, what="both wait")
         shared.http.delete(f"/queries/{handle}")
         assert feed.lines()[-1]["reason"] == "unregistered"
         poll.join()
@@ -270,11 +270,11 @@ def test_removal_and_replacement_end_them(shared: Broker, stream: str) -> None:
 
 def test_one_that_is_left_is_noticed(shared: Broker, stream: str) -> None:
     handle = shared.register(f"SELECT id FROM {stream}")
-    before = metric(shared, "tureen_feeds_open")
+    wait_until(lambda: metric(shared, "tureen_feeds_open") == 0, what="those of other tests are gone")
     with Feed(shared, handle) as feed:
         feed.line()
-        assert metric(shared, "tureen_feeds_open") == before + 1
-    wait_until(lambda: metric(shared, "tureen_feeds_open") == before)
+        assert metric(shared, "tureen_feeds_open") == 1
+    wait_until(lambda: metric(shared, "tureen_feeds_open") == 0)
 
 
 # --- who is refused -------------------------------------------------------------------------------
@@ -444,8 +444,7 @@ def test_many_at_once(shared: Broker, stream: str) -> None:
         shared.send(stream, rows(0, 50, 1))
         shared.send(stream, rows(50, 1, 1))
         for i, feed in enumerate(feeds):
-            line = feed.line() or {}
-            assert line["changes"] == [[1, BASE_MS + i % 50, [i % 50]]]
+            assert feed.event()["changes"] == [[1, BASE_MS + i % 50, [i % 50]]]
     finally:
         for feed in feeds:
             feed.close()

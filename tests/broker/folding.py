@@ -12,7 +12,6 @@ from tests.broker.running import Broker
 from tests.kafka import wait_until
 from tureen.protocol import query_id
 
-VISIBLE_S = 5.0
 Rows = Counter[str]
 """Rows as JSON arrays, with how many there are of each."""
 
@@ -68,7 +67,7 @@ def compare(one: Broker, handle: str, topic: str, form: str = "upsert") -> Rows:
 def compare_all(one: Broker, handles: Collection[str], topic: str, form: str = "upsert") -> dict[str, Rows]:
     """Assert that the folded topic is each query's answer at the answer's position.
 
-    A commit is known a moment before readers see it, so that may be waited for.
+    What comes between two looks may be waited for.
     """
     snapshots = {handle: one.snapshot(handle) for handle in handles}
     wanted = {handle: Counter(line(row) for row in told["rows"]) for handle, told in snapshots.items()}
@@ -82,7 +81,7 @@ def compare_all(one: Broker, handles: Collection[str], topic: str, form: str = "
         return found == wanted
 
     try:
-        wait_until(same, VISIBLE_S)
+        wait_until(same)
     except AssertionError:
         differ = [handle for handle in handles if found[handle] != wanted[handle]]
         told = [

@@ -59,6 +59,12 @@ class Feed:
         found: Line = json.loads(text)
         return found
 
+    def event(self) -> Line:
+        """The next line that tells more than progress; empty where the reply ends."""
+        while (line := self.line() or {}).get("type") == "progress":
+            pass
+        return line
+
     def lines(self) -> list[Line]:
         """All that come until the reply ends."""
         return list(iter(self.line, None))

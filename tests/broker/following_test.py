@@ -37,9 +37,9 @@ def test_changes_go_on_through_crashes_and_restarts(
             sent = send(one, name, sent)
             one.start()
             sent = send(one, name, sent)
-            wait_until(lambda: last_id(told) == sent - 1, 60, "the changes after the crash")
-            wait_until(lambda: last_id(polled) == sent - 1, 60, "the same by long polls")
-            wait_until(lambda: total(live) == sent, 60, "the live answer")
+            wait_until(lambda: last_id(told) == sent - 1, what="the changes after the crash")
+            wait_until(lambda: last_id(polled) == sent - 1, what="the same by long polls")
+            wait_until(lambda: total(live) == sent, what="the live answer")
             assert {row["n"] for row in live.dicts()} == {sent // 4}
             assert live.get(3.0) == {"v": 3.0, "n": sent // 4, "last": sent - 1}
             answer = counted.snapshot()

@@ -160,6 +160,7 @@ def test_heartbeats_in_the_topic_count_from_their_place_also_after_a_crash(
         alone, [{"id": at, "v": 0.5, "ts": BASE_MS + at} for at in (30, 40, 50)]
     )  # one breaks the promise
     wait_until(lambda: one.source(alone)["now_ms"] == BASE_MS + 49, what="rows count as well")
+    one.await_read(name, alone)
     facts = ("now_ms", "late", "dead_letters", "pending", "rows", "next_offsets")
     saved = [[one.source(each)[fact] for fact in facts] for each in (name, alone)]
     assert [one_of[:5] for one_of in saved] == [[BASE_MS + 30, 0, 0, 0, 3], [BASE_MS + 49, 1, 0, 1, 2]]

@@ -80,9 +80,9 @@ def test_a_shard_that_hangs_again_and_again_is_held_until_its_query_is_unregiste
     # The way out.
     assert one.http.delete(f"/queries/{bad}").status_code == 200
     one.await_ready()
-    wait_until(lambda: one.rows(good) == [[24]], 60.0)
-    wait_until(lambda: one.state(later.json()["handle"]) == "RUNNING", 60.0)  # it is said again
-    wait_until(lambda: one.rows(later.json()["handle"]) == [[23]], 60.0)
+    wait_until(lambda: one.rows(good) == [[24]])
+    wait_until(lambda: one.state(later.json()["handle"]) == "RUNNING")  # it is said again
+    wait_until(lambda: one.rows(later.json()["handle"]) == [[23]])
     assert one.state(bad) is None
     one.kill()
     one.start()  # the removal was a step like any other
@@ -113,7 +113,7 @@ def test_a_store_that_does_not_fit_is_held_and_comes_back_without_what_was_remov
         one.send(name, wide(first, 20_000))
     one.send(f"{name}b", wide(0, 100))
     wait_until(lambda: one.rows(wide_window) == [[count - 1]], 120.0)
-    wait_until(lambda: one.rows(small) == [[99]], 30.0)
+    wait_until(lambda: one.rows(small) == [[99]])
     before = one.rows(narrow)
     assert one.stop() == 0
 
@@ -129,7 +129,7 @@ def test_a_store_that_does_not_fit_is_held_and_comes_back_without_what_was_remov
     # As it is it does not fit, however often it tries.
     told = CliRunner().invoke(resume, ["--held", "--url", one.url])
     assert (told.exit_code, "trying again" in told.stderr) == (0, True), told.output
-    wait_until(lambda: one.http.get("/queries").status_code == 200 and "shard_held" in held(one), 60.0)
+    wait_until(lambda: one.http.get("/queries").status_code == 200 and "shard_held" in held(one))
 
     # Without the query whose window holds the rows it does, and the others are answered as before.
     assert one.http.delete(f"/queries/{wide_window}").status_code == 200
@@ -157,7 +157,7 @@ def test_a_loop_of_kills_by_memory_brings_the_worker_up_held_until_it_is_told_to
     for _ in range(lives.REPEATED):
         lives.note(one.data_dir, LifeEnd(time.time(), "memory", GIB))
     one.launch()
-    wait_until(lambda: "shard_held" in held(one), 60.0, "it comes up held")
+    wait_until(lambda: "shard_held" in held(one), what="it comes up held")
     (reason,) = [each for each in one.readiness()[1]["reasons"] if each["code"] == "shard_held"]
     assert "TUREEN_MEMORY_BUDGET_BYTES" in reason["hint"]
     assert one.state(handle) == "RUNNING"

@@ -130,8 +130,12 @@ def test_queries_whose_work_fails_end_alone_and_stay_so(
     log = one.log.read_text()
     assert "the value of a row" not in log
     assert not any(handle in log for handle in (good, seen, *errors))
-    status = one.status_topic()
-    assert all((status[query_id(handle)][-1] or {})["state"] == "ERROR" for handle in errors)
+
+    def is_published() -> bool:
+        status = one.status_topic()
+        return all((status[query_id(handle)][-1] or {})["state"] == "ERROR" for handle in errors)
+
+    wait_until(is_published, what="the status topic has it")
 
     def is_told(last: int) -> bool:
         expected = Counter(row["v"] for row in rows(0, last) if row["id"] != 1)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import KafkaError, Producer
 from confluent_kafka.admin import (
     AdminClient,
     AlterConfigOpType,
@@ -24,8 +24,8 @@ from confluent_kafka.admin import (
 )
 
 from tests.broker.conftest import stream_sql
-from tests.broker.running import Broker, broker
-from tests.kafka import wait_until
+from tests.broker.running import READY_S, Broker, broker
+from tests.kafka import takes, wait_until
 from tureen.protocol import new_handle, query_id
 
 MIB = 1024 * 1024
@@ -33,8 +33,6 @@ LARGE = 8 * MIB
 """What the topics of sources take here, as the embedded Kafka's do by default."""
 LETTER_MAX = 4 * MIB
 """What the broker's own topics take by default."""
-
-pytestmark = pytest.mark.timeout(240, func_only=True)
 
 
 @pytest.fixture(scope="module")
@@ -69,20 +67,17 @@ def alter(kafka: str, topic: str, **config: object) -> None:
     done.result(30)
 
 
-def takes(kafka: str, topic: str, size: int) -> bool:
-    """Whether a topic takes a record of so many bytes now; if so, it has one more."""
-    failed: list[Any] = []
-    one = Producer({"bootstrap.servers": kafka, "message.max.bytes": LARGE, "log_level": 0})
-    one.produce(topic, random.randbytes(size), on_delivery=lambda error, _: error and failed.append(error))
-    assert one.flush(30) == 0
-    return not failed
-
-
 def produce(writer: Producer, topic: str, value: bytes, key: bytes | None = None, **more: Any) -> None:
-    failed: list[Any] = []
-    writer.produce(topic, value, key, on_delivery=lambda error, _: error and failed.append(error), **more)
-    assert writer.flush(30) == 0
-    assert not failed, failed
+    """Write a record; again where the node does not keep yet to what the topic was altered to."""
+
+    def is_taken() -> bool:
+        failed: list[KafkaError] = []
+        writer.produce(topic, value, key, on_delivery=lambda error, _: error and failed.append(error), **more)
+        assert writer.flush(30) == 0
+        assert all(error.code() == KafkaError.MSG_SIZE_TOO_LARGE for error in failed), failed
+        return not failed
+
+    wait_until(is_taken, what=f"{topic} takes a record")
 
 
 def record(size: int, ident: int, ts: int = 1_000) -> bytes:
@@ -189,12 +184,15 @@ def test_control_records_that_are_too_large(limited: Broker, writer: Producer, k
         produce(writer, names.snapshot_requests, value, key=ident.encode())
         produce(writer, names.snapshot_requests, b"{}", key=b"k" * size)
     other = limited.register(f"SELECT id FROM {name} WHERE id > 0")
+    wait_until(lambda: wrong.keys() <= limited.status_topic().keys(), what="each is told of")
     states = limited.status_topic()
     for ident in wrong:
         assert states[ident][-1]["error"]["code"] == "limit_exceeded"  # type: ignore[index]
-    wait_until(lambda: len(letters(limited, names.dead_letters, names.snapshot_requests)) == 2 * len(large))
-    assert len(letters(limited, names.dead_letters, names.queries)) == 2 * len(large)
-    assert len(letters(limited, names.dead_letters, names.sources)) == 2 * len(large)
+    for topic in (names.snapshot_requests, names.queries, names.sources):
+        wait_until(
+            lambda topic=topic: len(letters(limited, names.dead_letters, topic)) == 2 * len(large),  # type: ignore[misc]
+            what=f"all of {topic} are dead letters",
+        )
     limited.http.delete(f"/queries/{other}")
     works(limited, name, handle, restart=True)
 
@@ -251,7 +249,7 @@ def test_letters_that_their_topic_refuses_are_passed_over(
     produce(writer, name, random.randbytes(60_000))
     for number in (1, 2):
         produce(writer, name, record(100, number, ts=5_000_000 + number))
-    wait_until(lambda: [1] in limited.rows(handle), 60.0)
+    wait_until(lambda: [1] in limited.rows(handle))
     told = {one.get("topic"): one for one in limited.readiness()[1]["degraded"]}
     assert (told[topic]["records"], told[topic]["code"]) == (1, "topic_policy_mismatch")
     assert f'tureen_forwarded_records_lost_total{{topic="{topic}"}} 1.0' in limited.http.get("/metrics").text
@@ -259,7 +257,7 @@ def test_letters_that_their_topic_refuses_are_passed_over(
     limited.admin.delete_topics([topic])
     produce(writer, name, random.randbytes(60_000))
     produce(writer, name, record(100, 3, ts=5_000_003))
-    wait_until(lambda: [2] in limited.rows(handle), 60.0)
+    wait_until(lambda: [2] in limited.rows(handle))
     assert list(letters(limited, topic, name)) == [3]
     works(limited, name, handle)
 
@@ -303,12 +301,12 @@ def test_topics_that_take_less_are_refused_at_the_start(kafka: str, tmp_path: Pa
     one = Broker(kafka, tmp_path / "data", service_id)
     make_topic(kafka, one.names.dead_letters, cleanup_policy="delete", max_message_bytes=MIB)
     process = one.launch()
-    assert process.wait(60) == 1
+    assert process.wait(READY_S) == 1
     assert f"{one.names.dead_letters}" in one.tail()
     assert "max.message.bytes" in one.tail()
     one.settings["RECORD_BYTES_MAX"] = str(MIB)
     one.settings["RESULT_RECORD_BYTES_MAX"] = str(LETTER_MAX)
-    assert one.launch().wait(60) == 1
+    assert one.launch().wait(READY_S) == 1
     assert "record_bytes_max" in one.tail()
     one.settings = {"RECORD_BYTES_MAX": str(MIB)}
     one.start()

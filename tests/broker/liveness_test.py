@@ -115,7 +115,7 @@ def test_whoever_reads_the_timer_amid_long_work_is_alive(tmp_path: Path) -> None
     thread.join()
     assert supervisor.silent(0.5)
     assert shard.timer() <= shard.timer()
-    assert not supervisor.silent(0.5)
+    wait_until(lambda: bool(shard.timer()) and not supervisor.silent(0.5))  # unless this waited for a core
     shard.toil()
     wait_until(lambda: bool(shard.timer() and supervisor.silent(0.0) == []))  # as long as it was to be silent
 
@@ -165,7 +165,7 @@ def test_frozen_children_are_replaced_and_shards_go_on(
     for child in before.values():
         child.send_signal(signal.SIGSTOP)
     for module, child in before.items():
-        wait_until(lambda m=module, b=child: one.children().get(m, b).pid != b.pid, 60.0)
+        wait_until(lambda m=module, b=child: one.children().get(m, b).pid != b.pid)
     one.await_ready()
     assert len(one.rows(handle)) == 99
     assert len(one.rows(one.register(f"SELECT id FROM {name} WHERE id >= 50"))) == 49

@@ -13,8 +13,6 @@ from tests.broker.running import Broker
 from tests.kafka import wait_until
 from tureen.protocol import new_handle
 
-pytestmark = pytest.mark.timeout(240, func_only=True)
-
 
 @pytest.fixture
 def own(kafka: str, tmp_path: Path, service_id: str) -> Broker:
@@ -63,7 +61,7 @@ def test_a_start_after_the_supervisor_was_killed_waits_for_its_children(own: Bro
     own.launch()
     wait_until(lambda: "waiting for its processes to end" in own.tail(), what="the start waits")
     worker.send_signal(signal.SIGCONT)
-    wait_until(lambda: own.log.read_text().count("Ready in") == 2, 60.0, "the new one is ready")
+    wait_until(lambda: own.log.read_text().count("Ready in") == 2, what="the new one is ready")
     assert own.rows(handle) == before
     assert own.stop() == 0
 
@@ -89,7 +87,7 @@ def test_a_damaged_store_fails_its_shard_and_says_what_to_move_away(own: Broker,
         data[len(data) // 2 :] = bytes(len(data) - len(data) // 2)
         path.write_bytes(data)
     own.launch()
-    wait_until(lambda: own.readiness()[1].get("reasons", [{}])[0].get("code") == "store_corrupt", 60.0)
+    wait_until(lambda: own.readiness()[1].get("reasons", [{}])[0].get("code") == "store_corrupt")
     (reason,) = own.readiness()[1]["reasons"]
     assert reason["shards"] == [broken]
     assert str(directory) in reason["message"] + reason["hint"]

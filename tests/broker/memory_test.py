@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -147,18 +148,22 @@ def test_short_of_memory_the_broker_refuses_pauses_and_holds_and_goes_on_with_ro
     by_topic = new_handle()
     one.publish(by_topic, {"sql": f"SELECT id FROM {name}"})
     wait_until(lambda: one.state(by_topic) == "ERROR")
+    wait_until(lambda: query_id(by_topic) in one.status_topic(), what="the refusal is told")
     (status,) = one.status_topic()[query_id(by_topic)]
     assert status is not None
     assert status["error"]["code"] == "memory_budget"
 
     # The heaviest query is paused, and everybody is told why; what costs nothing goes on.
-    wait_until(lambda: one.state(heavy) == "PAUSED", 60.0, "the heaviest is paused")
+    wait_until(lambda: one.state(heavy) == "PAUSED", what="the heaviest is paused")
     assert one.state(light) == "RUNNING"
     told = one.http.get(f"/queries/{heavy}").json()
     assert told["error"]["code"] == "memory_paused"
-    status = one.status_topic()[query_id(heavy)][-1]
-    assert status is not None
-    assert (status["state"], status["error"]) == ("PAUSED", told["error"])
+
+    def published() -> tuple[Any, Any]:
+        status = one.status_topic()[query_id(heavy)][-1] or {}
+        return status.get("state"), status.get("error")
+
+    wait_until(lambda: published() == ("PAUSED", told["error"]), what="the status topic has it")
     named = [each for each in one.readiness()[1]["degraded"] if each.get("query_id") == query_id(heavy)]
     assert [each["code"] for each in named] == ["memory_paused"]
     wait_until(lambda: "tureen_memory_pauses_total 1.0" in one.http.get("/metrics").text)
@@ -168,7 +173,7 @@ def test_short_of_memory_the_broker_refuses_pauses_and_holds_and_goes_on_with_ro
     one.stop()
     one.settings["MEMORY_BUDGET_BYTES"] = str(4 * GIB)
     one.start()
-    wait_until(lambda: one.rows(light) == [[sent - 1]], 60.0, "all is read")
+    wait_until(lambda: one.rows(light) == [[sent - 1]], what="all is read")
     assert one.state(heavy) == "PAUSED"
     assert one.http.get(f"/queries/{heavy}").json()["error"] == told["error"]
     resumed = one.http.patch(f"/queries/{heavy}", json={"paused": False})

@@ -271,4 +271,5 @@ def test_changes_survive_a_restart(kafka: str, tmp_path: Path, service_id: str, 
     assert resumed["state"] == "RUNNING"
     assert own.rows(paused) == [[i] for i in range(1, 9)]
     told = ["RUNNING", "PAUSED"]  # what the killed process had not noted as done is done, and told, again
-    assert states(own, paused) in ([*told, "RUNNING"], [*told, *told, "RUNNING"])
+    expected = [[*told, "RUNNING"], [*told, *told, "RUNNING"]]
+    wait_until(lambda: states(own, paused) in expected, what="all of it is told")

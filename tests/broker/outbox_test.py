@@ -162,7 +162,7 @@ class Halting(list[Letter]):
         yield from super().__iter__()
         if not self.halted:
             self.halted += 1
-            wait_until(self._ended, 60, "Kafka ends the transaction")
+            wait_until(self._ended, what="Kafka ends the transaction")
 
 
 @pytest.mark.timeout(120, func_only=True)  # Kafka looks for such transactions every ten seconds

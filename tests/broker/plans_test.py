@@ -147,6 +147,7 @@ def test_a_plan_is_applied_to_a_query_that_runs(shared: Broker, name: str) -> No
     shared.create(stream_sql(name))
     handle = shared.register(SQL.format(name) + " EMIT CHANGES")
     shared.send(name, rows(40))
+    shared.await_read(name)
     before = shared.await_rows(handle, 3)
     path = f"/plans/{handle}"
     plan = shared.http.get(path).json()

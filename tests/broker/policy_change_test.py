@@ -66,11 +66,17 @@ def test_answers_are_the_same_while_the_policy_is_changed(shared: Broker, name: 
     assert sorted(shared.await_rows(pairs, sent)) == [[number] for number in range(sent)]
     totals = [[k, sum(range(k, sent, 2)) / 2] for k in range(2)]
     wait_until(lambda: sorted(shared.rows(sums)) == totals, what="the shard that sums has read as much")
-    queues = shared.http.get("/entities", params={"kind": "queue", "limit": 10_000}).json()["entities"]
-    waiting = [
-        told(shared.http.get(f"/entities/{one['id']}").json())
-        for one in queues
-        if one["id"].endswith(f"/queue/source/{name}")
-    ]
-    assert all(each["queued_rows"] == each["queued_bytes"] == each["oldest_ms"] == 0 for each in waiting)
-    assert any(0 < each["time_share"] <= 1 for each in waiting)
+
+    def waiting() -> list[dict[str, Any]]:
+        queues = shared.http.get("/entities", params={"kind": "queue", "limit": 10_000}).json()["entities"]
+        return [
+            told(shared.http.get(f"/entities/{one['id']}").json())
+            for one in queues
+            if one["id"].endswith(f"/queue/source/{name}")
+        ]
+
+    def is_empty(queue: dict[str, Any]) -> bool:
+        return bool(queue["queued_rows"] == queue["queued_bytes"] == queue["oldest_ms"] == 0)
+
+    wait_until(lambda: all(map(is_empty, waiting())), what="nothing waits")
+    assert any(0 < each["time_share"] <= 1 for each in waiting())

@@ -33,7 +33,7 @@ def handles(shared: Broker, name: str) -> list[str]:
     found.append(shared.register(f"SELECT COUNT(*) AS n FROM {name}"))
     shared.http.post("/queries", json={"sql": f"SELECT 'Straße' AS t FROM missing_{name}"})
     shared.send(name, [{"id": i, "v": i / 2, "ts": BASE_MS + i} for i in range(50)])
-    shared.await_rows(found[0], 40)
+    shared.await_rows(found[0], 44)
     wait_until(lambda: listed(shared, source=name)["total"] == 5, what="all are listed")
     return found
 

@@ -10,8 +10,6 @@ from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests.broker.conftest import stream_sql
 from tests.broker.folding import at_ms, compare, of_query
 from tests.broker.running import Broker
@@ -83,7 +81,6 @@ def told(one: Broker, handle: str) -> Any:
     return found
 
 
-@pytest.mark.timeout(240, func_only=True)  # two runs, three kills
 def test_killed_in_mid_stream_topics_are_as_of_an_undisturbed_run(
     kafka: str, tmp_path: Path, service_id: str, name: str
 ) -> None:
@@ -104,7 +101,7 @@ def test_killed_in_mid_stream_topics_are_as_of_an_undisturbed_run(
         for _ in range(pieces):
             writer.allowed.release()
         wait_until(
-            lambda: sum(killed.source(name)["next_offsets"].values()) > before, 60, "the broker reads on"
+            lambda: sum(killed.source(name)["next_offsets"].values()) > before, what="the broker reads on"
         )
 
     progress(4)
@@ -120,7 +117,7 @@ def test_killed_in_mid_stream_topics_are_as_of_an_undisturbed_run(
     writer.join()
     end = {str(number): RECORDS + 1 for number in range(PARTITIONS)}
     for one in (killed, quiet):
-        wait_until(lambda one=one: one.source(name)["next_offsets"] == end, 60, "everything is read")
+        wait_until(lambda one=one: one.source(name)["next_offsets"] == end, what="everything is read")
     for text, (form, folds) in queries(name).items():
         handle = handles[text]
         for one in (killed, quiet):

@@ -71,7 +71,7 @@ def test_a_first_answer_in_several_transactions(one: Broker, name: str) -> None:
     slim = one.register(f"SELECT id FROM {name} EMIT CHANGES")
     send(one, name, 30, 140)
     for form, handle in handles.items():
-        wait_until(lambda: waiting(one, handle) == 0, 60, "all is written")  # noqa: B023
+        wait_until(lambda: waiting(one, handle) == 0, what="all is written")  # noqa: B023
         rows = compare(one, handle, one.names.results_into(f"{name}_{form}"), form)
         assert rows.total() == pairs(169)
         records = told(one, handle)
@@ -139,7 +139,6 @@ def test_unregistered_while_it_is_written_all_is_taken_back(one: Broker, name: s
         assert folded(of_query(one.records(topic), handle), form) == Counter()
 
 
-@pytest.mark.timeout(240, func_only=True)  # four starts
 def test_killed_in_the_middle_of_a_first_answer(
     kafka: str, tmp_path: Path, service_id: str, name: str
 ) -> None:
@@ -167,9 +166,9 @@ def test_killed_in_the_middle_of_a_first_answer(
         one.launch()
     one.await_ready()
     send(one, name, 30, 250)
-    wait_until(lambda: not any(waiting(one, handle) for handle in handles.values()), 60, "all is written")
+    wait_until(lambda: not any(waiting(one, handle) for handle in handles.values()), what="all is written")
     compare(one, handles["diff"], one.names.results_into(f"{name}_diff"), "diff")
-    wait_until(lambda: len(told(one, handles["upsert"])) >= pairs(279), 60, "all is seen")
+    wait_until(lambda: len(told(one, handles["upsert"])) >= pairs(279), what="all is seen")
     records = told(one, handles["upsert"])
     assert len(records) == pairs(279)
     assert len({record.key() for record in records}) == len(records)

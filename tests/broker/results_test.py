@@ -357,7 +357,7 @@ def test_a_registry_that_is_away_is_waited_for(narrow: tuple[Broker, TestRegistr
     one.kill()
     away.stop()
     one.launch()
-    wait_until(lambda: one.readiness()[0] == 200, 60, "the broker is ready")
+    wait_until(lambda: one.readiness()[0] == 200, what="the broker is ready")
     one.send(name, rows(10, 10))
     wait_until(lambda: one.readiness()[0] == 503, what="the wait is told")
     assert "registry_unavailable" in {reason["code"] for reason in one.readiness()[1]["reasons"]}

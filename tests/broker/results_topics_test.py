@@ -25,7 +25,7 @@ from engine.model.step import BEGINNING, Position
 from tests.broker.conftest import stream_sql
 from tests.broker.folding import compare, of_query
 from tests.broker.running import Broker, broker
-from tests.kafka import wait_until
+from tests.kafka import takes, wait_until
 from tests.registry import TestRegistry
 from topics.admin import TopicPolicy
 from topics.results import Records
@@ -76,6 +76,12 @@ def alter(one: Broker, topic: str, setting: str, value: object) -> None:
     (future,) = client.incremental_alter_configs([resource]).values()
     future.result(30)
     wait_until(lambda: one.admin.configs([topic])[topic][setting] == str(value))
+    if setting == "max.message.bytes":  # what is described is not kept to yet
+        size = int(str(value))
+        wait_until(
+            lambda: not takes(one.bootstrap, topic, size + 500) and takes(one.bootstrap, topic, size - 500),
+            what="the node keeps to the topic's new limit",
+        )
 
 
 def make_again(one: Broker, topic: str, partitions: int, **config: object) -> None:

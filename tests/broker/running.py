@@ -19,15 +19,15 @@ import orjson
 import psutil
 from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 
-from tests.kafka import free_ports, wait_until
+from tests.kafka import await_ended, free_ports, wait_until
 from topics.admin import Admin
 from topics.producer import BatchProducer
 from tureen.protocol import TopicNames, query_id
 
 READY_S = 180.0
-FIRST_S = 80.0
+FIRST_S = 180.0
 """Until an answer has its rows: kernels that were never used on a machine are compiled first, which takes
-half a minute where others have its cores.
+a minute where others have its cores.
 """
 SHARDS = 4
 JSON = {"Content-Type": "application/json"}
@@ -44,7 +44,7 @@ def cleaned_behind() -> Iterator[None]:
     """
     before = {one: one.sources() for one in EVERY}
     yield
-    for one in EVERY:
+    for one in [*EVERY]:  # those that are closed leave it
         if one not in before:
             one.close()
         else:
@@ -187,13 +187,16 @@ class Broker:
         facts: dict[str, Any] = reply.json()
         return facts
 
-    def register(self, sql: str, handle: str | None = None) -> str:
+    def register(self, sql: str, handle: str | None = None, **options: object) -> str:
         """The handle of a query that stands."""
-        reply = self.http.post("/queries", json={"sql": sql} | ({"handle": handle} if handle else {}))
+        said = (
+            {"sql": sql} | ({"handle": handle} if handle else {}) | ({"options": options} if options else {})
+        )
+        reply = self.http.post("/queries", json=said)
         assert reply.status_code in (200, 201, 202), reply.text
         known = str(reply.json()["handle"])
         if reply.status_code == 202:  # a child that was just started may take longer than a request waits
-            wait_until(lambda: self.state(known) == "RUNNING", what=f"{known} stands")
+            wait_until(lambda: self.state(known) == "RUNNING", READY_S, f"{known} stands")
         return known
 
     def snapshot(self, handle: str, **parameters: Any) -> dict[str, Any]:
@@ -209,6 +212,17 @@ class Broker:
     def await_rows(self, handle: str, count: int, deadline_s: float = FIRST_S) -> list[list[Any]]:
         wait_until(lambda: len(self.rows(handle)) >= count, deadline_s, f"{count} rows")
         return self.rows(handle)
+
+    def await_read(self, *names: str) -> None:
+        """Wait until these streams and tables have read all that their topics hold now."""
+        for name in names:
+            ends = self.admin.end_offsets(self.source(name)["topic"])
+
+            def is_read(name: str = name, ends: dict[int, int] = ends) -> bool:
+                read = self.source(name)["next_offsets"]
+                return all(read.get(str(number), 0) >= end for number, end in ends.items())
+
+            wait_until(is_read, FIRST_S, f"{name} has read all")
 
     def source(self, name: str) -> dict[str, Any]:
         sources = self.http.get("/sources").json()["sources"]
@@ -247,7 +261,7 @@ class Broker:
         self.producer.flush()
 
     def records(self, topic: str) -> list[Any]:
-        """Everything that stands in a topic now, committed."""
+        """Everything that stands in a topic now, as :func:`read_all`."""
         return read_all(self.bootstrap, self.admin, topic)
 
     def status_topic(self) -> dict[str, list[dict[str, Any] | None]]:
@@ -260,7 +274,8 @@ class Broker:
 
 
 def read_all(bootstrap: str, admin: Admin, topic: str) -> list[Any]:
-    """Committed records of a topic, from first to last."""
+    """Committed records of a topic, from first to last; :func:`await_ended` comes first."""
+    await_ended(bootstrap, topic)
     consumer = Consumer(
         {
             "bootstrap.servers": bootstrap,

@@ -6,7 +6,7 @@ import json
 
 from tests.broker.conftest import stream_sql
 from tests.broker.running import Broker
-from tests.kafka import wait_until
+from tests.kafka import await_ended, wait_until
 from tureen.approximation import approximations_of
 from tureen.changes import SnapshotEvent
 from tureen.protocol import query_id
@@ -44,6 +44,7 @@ def test_whoever_reads_the_result_topic_is_told_of_a_sample(shared: Broker, name
     (before, _) = topic_events(kafka, service_id, handle, live=False)  # there is no record yet
     shared.send(name, [{"id": n, "v": 0.5, "ts": BASE_MS + n} for n in range(200)])
     wait_until(lambda: shared.source(name)["now_ms"] == BASE_MS + 198, what="the rows are in")
+    await_ended(shared.bootstrap, shared.names.results_into(name))
     (after, _) = topic_events(kafka, service_id, handle, live=False)
     for snapshot in (before, after):
         assert isinstance(snapshot, SnapshotEvent)

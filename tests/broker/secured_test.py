@@ -46,7 +46,7 @@ def test_tls_and_token(kafka: str, tmp_path: Path, service_id: str) -> None:
             except httpx.HTTPError:
                 return False
 
-        wait_until(ready, 60, "ready over TLS")
+        wait_until(ready, READY_S, "ready over TLS")
         for headers in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": f"Basic {TOKEN}"}):
             for path in ("/queries", "/status", "/metrics", "/docs", "/openapi.json"):
                 reply = client.get(path, headers=headers)

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from tests.broker.conftest import stream_sql
 from tests.broker.running import Broker
-from tests.kafka import wait_until
+from tests.kafka import await_ended, wait_until
 from tureen.commands.infer import infer
 from tureen.protocol import HEADER_HEARTBEAT
 
@@ -43,7 +43,11 @@ def test_one_source_with_the_partition_that_holds_now_back(shared: Broker, name:
     put(shared, name, 0, 5_000, 9_000)
     put(shared, name, 1, 2_000)
     wait_until(lambda: facts(shared, name)["now_ms"] == BASE_MS + 999, what="both partitions were read")
-    wait_until(lambda: facts(shared, name)["partitions"][1]["unread"] == 0, what="offsets of Kafka are new")
+    shared.await_read(name)
+    wait_until(
+        lambda: [each["end_offset"] for each in facts(shared, name)["partitions"]] == [2, 1, 0],
+        what="offsets of Kafka are new",
+    )
     one = facts(shared, name)
     of = ("watermark_ms", "holds_now", "holds_back_ms", "unread", "end_offset")
     assert [[each[fact] for fact in of] for each in one["partitions"]] == [
@@ -80,6 +84,8 @@ def test_records_newest_late_and_dead_with_reasons(shared: Broker, name: str) ->
         lambda: (shared.source(name)["late"], shared.source(name)["dead_letters"]) == (1, 2),
         what="all was read",
     )
+    for topic in (shared.names.late, shared.names.dead_letters):
+        await_ended(shared.bootstrap, topic)
     newest = records(shared, name, "newest")
     assert [one["offset"] for one in newest["records"]] == [4, 3, 2, 1, 0]
     assert (newest["whole"], newest["scanned"]) == (True, 5)

@@ -168,6 +168,7 @@ def test_views_and_derived_streams(shared: Broker, name: str) -> None:
 
     handle = shared.register(f"SELECT id FROM {over}")
     doubled = shared.register(f"SELECT w FROM {twice} [RANGE 5 MILLISECONDS] WHERE w > 1")
+    shared.await_read(name)
     assert shared.await_rows(handle, 3) == [[13], [14], [15]]
     assert shared.rows(doubled) == [[float(i)] for i in range(13, 19)]
 

@@ -125,9 +125,10 @@ def test_what_comes_in_another_order_waits(shared: Broker, name: str) -> None:
     assert shared.snapshot(handle)["approximate"]
     told = shared.http.get(f"/queries/{handle}").json()
     assert told["error"]["code"] == "unknown_summary"
-    last = shared.status_topic()[query_id(handle)][-1]
-    assert last is not None
-    assert last["state"] == "PENDING"
+    wait_until(
+        lambda: (shared.status_topic()[query_id(handle)][-1] or {}).get("state") == "PENDING",
+        what="the status topic has it",
+    )
     settled(shared, summary_sql(summary, name))
     wait_until(lambda: shared.state(handle) == "RUNNING", what="the query runs again")
     shared.await_rows(handle, 19)

@@ -163,7 +163,7 @@ def test_a_crash_after_which_records_are_compacted_changes_no_answer(
     wait_until(lambda: one.rows(handle) == expected)
     read = one.source(name)["next_offsets"]
     one.kill()
-    wait_until(lambda: len(one.records(name)) < 40, what="records are compacted")
+    wait_until(lambda: len(one.records(name)) < 40, 90.0, "records are compacted")
     one.start()
     assert one.rows(handle) == expected
     assert one.rows(total) == [[20, sum(row[1] for row in expected)]]

@@ -44,7 +44,7 @@ class Broker:
         producer = Producer({"bootstrap.servers": self.bootstrap, "linger.ms": 1})
         for record in records:
             producer.produce(topic, json.dumps(record))
-        assert producer.flush(10) == 0
+        assert producer.flush(60) == 0
 
 
 @pytest.fixture(scope="package")

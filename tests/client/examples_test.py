@@ -28,7 +28,7 @@ def example(broker: Broker, name: str, *args: str, **environment: str) -> str:
         capture_output=True,
         text=True,
         check=False,
-        timeout=90,
+        timeout=240,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -118,7 +118,7 @@ def run_orders(
         capture_output=True,
         text=True,
         check=False,
-        timeout=90,
+        timeout=240,
     )
 
 

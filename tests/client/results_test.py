@@ -29,13 +29,13 @@ class Writer:
         self.settings = {"bootstrap.servers": kafka}
         self.service_id = service_id
         self.producer = Producer({**self.settings, "transactional.id": service_id, "linger.ms": 1})
-        self.producer.init_transactions(20)
+        self.producer.init_transactions(60)
 
     def topic(self, name: str) -> str:
         topic = f"{self.service_id}.{name}"
         admin = AdminClient(self.settings)
         (done,) = admin.create_topics([NewTopic(topic, PARTITIONS)]).values()
-        done.result(20)
+        done.result(60)
         return topic
 
     def write(self, topic: str, records: list[tuple[Any, Any]], *, partition: int | None = None) -> None:
@@ -48,12 +48,12 @@ class Writer:
                 partition=place % PARTITIONS if partition is None else partition,
                 headers={"tureen-position": b"1-7", "tureen-at-ms": b"1000"},
             )
-        self.producer.flush(20)
+        self.producer.flush(60)
 
     def commit(self, topic: str, records: list[tuple[Any, Any]], *, partition: int | None = None) -> None:
         self.producer.begin_transaction()
         self.write(topic, records, partition=partition)
-        self.producer.commit_transaction(20)
+        self.producer.commit_transaction(60)
 
 
 @pytest.fixture
@@ -85,7 +85,7 @@ def test_rows_by_key_as_committed(writer: Writer) -> None:
         writer.write(topic, [(key("Bern"), row("Bern", 2)), (key("Zug"), None)], partition=OWN)
         assert results.read()
         assert results.rows() == [row("Bern", 1), row("Zug", 1)]  # not committed yet
-        writer.producer.abort_transaction(20)
+        writer.producer.abort_transaction(60)
         writer.commit(topic, [(key("Bern"), row("Bern", 3)), (key("Zug"), None)], partition=OWN)
         wait_until(lambda: results.poll(0.1), what="what was committed")
         assert results.rows() == results.to_arrow().to_pylist() == [row("Bern", 3)]
@@ -100,7 +100,7 @@ def test_a_step_over_several_partitions_is_waited_for(writer: Writer) -> None:
         writer.write(topic, [(key(city), row(city, 2)) for city in "abc"])
         assert not results.read(0.3)
         assert sorted(map(str, results.rows())) == [str(row(city, 1)) for city in "abc"]
-        writer.producer.commit_transaction(20)
+        writer.producer.commit_transaction(60)
         assert results.read()
         assert sorted(map(str, results.rows())) == [str(row(city, 2)) for city in "abc"]
 

@@ -28,7 +28,7 @@ from broker.demo.replay import Replay
 from engine.language.parameters import written
 from engine.language.statements import parse
 from engine.model.limits import Limits
-from tests.broker.running import read_all
+from tests.broker.running import READY_S, read_all
 from tests.kafka import wait_until
 from topics.admin import Admin
 from tureen.snapshot import Snapshot
@@ -175,11 +175,12 @@ def demo(tmp_path: Path, *args: str) -> subprocess.Popen[str]:
     )
 
 
+@pytest.mark.timeout(400)
 def test_headless_on_a_few_rows_all_answers_equal(tmp_path: Path) -> None:
     run = demo(
         tmp_path, "--rows", "5000", "--queries", "400", "--followed", "300", "--speed", "max", "--json"
     )
-    out, err = run.communicate(timeout=110)
+    out, err = run.communicate(timeout=300)
     assert run.returncode == 0, err
     facts = json.loads(out)
     assert facts["ok"]
@@ -195,12 +196,13 @@ def test_headless_on_a_few_rows_all_answers_equal(tmp_path: Path) -> None:
     assert facts["promising_rows"] == 0 < facts["promising_whole_rows"]
 
 
+@pytest.mark.timeout(400)
 def test_a_burst_is_measured_and_told(tmp_path: Path) -> None:
     run = demo(
         tmp_path,
         *("--rows", "12000", "--queries", "200", "--followed", "100", "--speed", "0.5", "--burst", "--json"),
     )
-    out, err = run.communicate(timeout=110)
+    out, err = run.communicate(timeout=300)
     assert run.returncode == 0, err
     facts = json.loads(out)
     assert facts["ok"]
@@ -223,18 +225,18 @@ def test_a_burst_is_the_same_data_sooner() -> None:
 def test_interrupted_it_stops_everything_and_the_next_one_starts_clean(tmp_path: Path) -> None:
     run = demo(tmp_path, "--speed", "1")
     log = tmp_path / "demo" / "broker.log"
-    wait_until(lambda: log.exists() and "Ready" in log.read_text(), 60, "the broker is ready")
+    wait_until(lambda: log.exists() and "Ready" in log.read_text(), READY_S, "the broker is ready")
     run.send_signal(signal.SIGINT)
-    _, err = run.communicate(timeout=60)
+    _, err = run.communicate(timeout=300)
     assert run.returncode == 130, err
     assert "Traceback" not in err
     # One that was killed leaves its services behind; the next one clears them away.
     run = demo(tmp_path, "--speed", "1")
-    wait_until(lambda: log.exists() and "Ready" in log.read_text(), 60, "the broker is ready")
+    wait_until(lambda: log.exists() and "Ready" in log.read_text(), READY_S, "the broker is ready")
     run.kill()
-    run.communicate(timeout=60)
+    run.communicate(timeout=300)
     again = demo(tmp_path, "--rows", "2000", "--queries", "50", "--followed", "20", "--speed", "max")
-    out, err = again.communicate(timeout=110)
+    out, err = again.communicate(timeout=300)
     assert again.returncode == 0, err
     assert f"all {50 + len(BOARD)} answers" in out
     assert "all equal" in out

@@ -45,7 +45,7 @@ def test_an_answer_whose_stream_is_cut_between_two_lines_has_each_row_once(
     service.create(stream_sql(name, columns="id BIGINT, ts TIMESTAMP"))
     handle = service.register(f"SELECT id FROM {name}")
     service.send(name, [{"id": id_, "ts": BASE_MS + id_} for id_ in range(4)])
-    wait_until(lambda: service.source(name)["rows"] == 3, 80, "the rows are there")
+    wait_until(lambda: service.source(name)["rows"] == 3, what="the rows are there")
     facts = {"columns": [{"name": "id", "type": "BIGINT"}], "operator": "changes", "complete_from_ms": None}
     line = {"type": "snapshot", **facts, "rows": [[0], [1]], "more": True}
     cut: list[str] = []

@@ -18,7 +18,7 @@ import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, Playwright, Request
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
-DEADLINE_MS = 30_000
+DEADLINE_MS = 90_000
 """Longest that anything is waited for, in ms: the cores are shared with brokers and Kafka."""
 
 ARGUMENTS = (

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from tests.broker.running import Broker
+from tests.broker.running import READY_S, Broker
 from tests.kafka import wait_until
 from tests.page.browsing import PHONE, WIDE, Troubles, assert_accessible, assert_fits, new_page
 
@@ -145,7 +145,7 @@ def test_a_page_is_left_open_while_the_broker_starts_again_with_another_token(
 ) -> None:
     one = Broker(kafka, tmp_path / "data", service_id, **TOKENS)
     one.launch()
-    wait_until(lambda: one.readiness()[0] == 200, 60, "the broker is ready")
+    wait_until(lambda: one.readiness()[0] == 200, READY_S, "the broker is ready")
     troubles = Troubles(one.url)
     troubles.allow(rf"{NO_CONNECTION}|status of 40[13]")
     page = new_page(browser, troubles)
@@ -166,7 +166,7 @@ def test_a_page_is_left_open_while_the_broker_starts_again_with_another_token(
     expect(banner(page)).to_contain_text("does not answer")
     one.settings["HTTP_TOKEN"] = "the-second-token-of-this-broker"
     one.launch()
-    wait_until(lambda: one.readiness()[0] == 200, 60, "the broker is ready")
+    wait_until(lambda: one.readiness()[0] == 200, READY_S, "the broker is ready")
     give(page, one.settings["HTTP_TOKEN"])
     is_live(page)
     page.context.close()

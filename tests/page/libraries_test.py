@@ -74,10 +74,11 @@ assert not [path for path in files.paths if path.endswith(".ts")]
 """
 
 
+@pytest.mark.timeout(500)
 def test_the_wheel_has_the_page_and_not_what_it_is_made_of(tmp_path: Path) -> None:
     build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation",
              "--disable-pip-version-check", "--wheel-dir", str(tmp_path), str(ROOT)]  # fmt: skip
-    subprocess.run(build, check=True, timeout=100)
+    subprocess.run(build, check=True, timeout=240)
     (wheel,) = tmp_path.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
         names = {name for name in archive.namelist() if name.startswith("broker/page/")}
@@ -89,5 +90,5 @@ def test_the_wheel_has_the_page_and_not_what_it_is_made_of(tmp_path: Path) -> No
     installed = str(tmp_path / "installed")
     subprocess.run(
         [sys.executable, "-P", "-c", SERVED, installed],
-        check=True, env={"PYTHONPATH": installed, "PATH": ""}, cwd=tmp_path, timeout=100,
+        check=True, env={"PYTHONPATH": installed, "PATH": ""}, cwd=tmp_path, timeout=240,
     )  # fmt: skip

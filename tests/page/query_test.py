@@ -31,7 +31,7 @@ def stream(service: Broker, name: str) -> str:
     """Rows at 0, 1000, 2000 and 3000 ms are visible."""
     service.create(stream_sql(name, columns="id BIGINT, v DOUBLE, s STRING, ts TIMESTAMP"))
     service.send(name, rows(0, 1_000, 2_000, 3_000, 3_001))
-    wait_until(lambda: service.source(name)["rows"] == 4, 80, "the rows are there")
+    wait_until(lambda: service.source(name)["rows"] == 4, what="the rows are there")
     return name
 
 

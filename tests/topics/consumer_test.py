@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.kafka import Node, wait_until
+from tests.kafka import Node, await_ended, wait_until
 from topics.admin import Admin
 from topics.consumer import BatchConsumer, OffsetLost, Polled
 from topics.producer import BatchProducer, TransactionalProducer
@@ -103,11 +103,12 @@ def test_transactions_are_seen_whole_and_markers_passed(kafka: str, service_id: 
         raise KeyError
     with producer.transaction() as transaction:
         transaction.send(service_id, b"2", partition=0)
+    await_ended(kafka, service_id)
     consumer = BatchConsumer(settings(kafka))
     consumer.add(service_id, {0: -1, 1: -1})
     both = [b"1", b"2"]
     polled = read_until(consumer, lambda got: values_of(got) == both and not consumer.lagging(service_id))
-    ends = admin.end_offsets(service_id)  # the last commit's marker came after it was answered
+    ends = admin.end_offsets(service_id)
     assert ends[1] == 0
     assert consumer.next_offsets(service_id) == {0: ends[0], 1: 0}
     assert ends[0] > 3  # markers stand behind the last record
@@ -116,8 +117,11 @@ def test_transactions_are_seen_whole_and_markers_passed(kafka: str, service_id: 
         transaction.send(service_id, b"3", partition=0)
         assert values_of(consumer.poll(10, 0.2)) == []  # open: not to be seen
     assert values_of(read_until(consumer, values_of)) == [b"3"]
-    read_until(consumer, lambda _: not consumer.lagging(service_id))
-    assert consumer.next_offsets(service_id) == {0: admin.end_offsets(service_id)[0], 1: 0}
+    await_ended(kafka, service_id)
+    ends = admin.end_offsets(service_id)
+    read_until(
+        consumer, lambda _: consumer.next_offsets(service_id) == ends and not consumer.lagging(service_id)
+    )
     consumer.close()
     producer.close()
 
@@ -156,6 +160,7 @@ def test_going_on_from_where_another_stopped(kafka: str, service_id: str) -> Non
     for n in range(3):
         with producer.transaction() as transaction:
             transaction.send(service_id, b"%d" % n)
+        await_ended(kafka, service_id)
         consumer = BatchConsumer(settings(kafka))
         consumer.add(service_id, position)
         seen += values_of(read_until(consumer, lambda _, c=consumer: not c.lagging(service_id)))

@@ -39,13 +39,13 @@ def test_what_was_stored_survives_stop_kill_and_start(kafka_node: Node) -> None:
     admin.create_topics([NewTopic("kept", 1, 1)])["kept"].result(10)
     producer = Producer({"bootstrap.servers": kafka_node.bootstrap})
     producer.produce("kept", b"1")
-    assert producer.flush(10) == 0
+    assert producer.flush(60) == 0
     kafka_node.kill()
     assert status(kafka_node.data_dir) is None
     kafka_node.start()
     kafka_node.stop()
     kafka_node.start()
-    assert "kept" in AdminClient({"bootstrap.servers": kafka_node.bootstrap}).list_topics(timeout=10).topics
+    assert "kept" in AdminClient({"bootstrap.servers": kafka_node.bootstrap}).list_topics(timeout=60).topics
 
 
 def test_two_starters_get_one_node(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka import Producer
 
 from tests.broker.running import read_all
-from tests.kafka import Node, free_ports, wait_until
+from tests.kafka import Node, await_ended, free_ports, wait_until
 from tests.topics.consumer_test import START, read_until, settings, values_of
 from topics import produce_loop
 from topics.admin import Admin, TopicPolicy
@@ -28,6 +28,7 @@ from tureen.protocol import HEADER_OFFSET, HEADER_PARTITION, HEADER_REASON, HEAD
 
 
 def everything(bootstrap: str, topic: str) -> list[Polled]:
+    await_ended(bootstrap, topic)
     consumer = BatchConsumer(settings(bootstrap))
     consumer.add(topic, START)
     polled = read_until(consumer, lambda _: not consumer.lagging(topic))

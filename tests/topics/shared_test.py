@@ -134,11 +134,11 @@ def test_records_that_come_often_are_gathered(kafka: str, service_id: str) -> No
 
     wait_for(lambda: kinds_of(often) == {"steady"})
     wait_for(lambda: all(reader.values.get((name, 0)) for reader, name in zip(often, names, strict=False)))
-    before, count, began_s = often[0].woken, len(sent), time.monotonic()
+    before, began_s = often[0].woken, time.monotonic()
     wait_for(lambda: time.monotonic() > began_s + 1.0)
     passed_s = time.monotonic() - began_s
     assert kinds_of(often) == {"steady"}
-    assert often[0].woken - before < min(len(sent) - count, 25 * passed_s)  # 10 answers, in two parts at most
+    assert often[0].woken - before < 25 * passed_s  # 10 answers a second, in two parts at most
     write(kafka, names[2], [b"1"])
     wait_until(seldom.poll)
     assert "steady" not in kinds_of([seldom])
