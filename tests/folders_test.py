@@ -17,6 +17,9 @@ KNOWN = {
     }
 }
 
+BY_FLOOR = {"engine.algebra"}
+"""Folders each of whose files stands on a floor of its own, which contracts of `pyproject.toml` name."""
+
 
 def side_by_side(importer: str, imported: str) -> tuple[str, str]:
     """The two modules or folders, children of the same folder, that hold these modules."""
@@ -35,7 +38,9 @@ def mutual(package: str) -> set[tuple[str, str]]:
         pair
         for importer in graph.modules
         for imported in graph.find_modules_directly_imported_by(importer)
-        if (pair := side_by_side(importer, imported)) and folders.issuperset(pair)
+        if (pair := side_by_side(importer, imported))
+        and folders.issuperset(pair)
+        and BY_FLOOR.isdisjoint(pair)
     }
     return {(above, below) for above, below in one_way if above < below and (below, above) in one_way}
 

@@ -24,6 +24,10 @@ from typing import Protocol
 
 import numpy as np
 
+from engine.algebra.join.stage import Join
+from engine.algebra.semi_join.stage import SemiJoin
+from engine.algebra.set_operation.stage import SetOperation
+from engine.algebra.streamed.stage import Streamed, StreamOperator
 from engine.changes.context import EvaluationContext
 from engine.changes.element_keys import kept
 from engine.changes.equality import codes_of
@@ -32,7 +36,7 @@ from engine.changes.temporal_relation import TemporalRelation, always, one_after
 from engine.changes.transition import FOREVER, NEVER, SourceTransition, Transition
 from engine.changes.windows import begins_of, ends_of
 from engine.language.evaluate import truth
-from engine.language.query import Join, Query, SemiJoin, SetOperation, Streamed, StreamOperator
+from engine.language.query import Query
 from engine.model.batch import Column, Int64Array
 from engine.model.limits import Limits
 from engine.model.source import SourceName

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from engine.algebra.aggregate.stage import Aggregate, AggregateCall
 from engine.dataflow.distinct_sums import DistinctSums
 from engine.dataflow.extremes import Extremes
 from engine.dataflow.part import Part
 from engine.dataflow.recomputed import Recomputed
 from engine.language.aggregates import Statistic
-from engine.language.query import Aggregate, AggregateCall
 from engine.model.capacities import USUAL, Capacities
 from engine.model.expressions import Expression
 from engine.model.types import Kind

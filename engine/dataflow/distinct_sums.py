@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from engine.algebra.aggregate.stage import AggregateCall
 from engine.dataflow.arrangements.cells import CellEvents, Versions, resized
 from engine.dataflow.arrangements.copy_counts import grown
 from engine.dataflow.counted import Counted
@@ -14,7 +15,6 @@ from engine.dataflow.part import Part, first_versions
 from engine.dataflow.totals import ROWS, Totals
 from engine.kernels import multisets as kernels
 from engine.kernels.cells import carry
-from engine.language.query import AggregateCall
 from engine.model.batch import Column, Int32Array, Int64Array
 from engine.model.capacities import USUAL, Capacities
 

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from engine.algebra.aggregate.stage import Aggregate
+from engine.algebra.filter.stage import Filter
+from engine.algebra.project.stage import Project
 from engine.dataflow.calls import is_recomputed
 from engine.dataflow.operators.window_extreme import is_extreme
 from engine.dataflow.plan import Combined, Exits, Joined, Plan, Shared, Step
-from engine.language.query import Aggregate, Filter, Project
 from engine.windows.clauses import NOW, UNBOUNDED, TimeWindow
 
 

@@ -8,21 +8,19 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Hashable
 from dataclasses import dataclass, replace
 
+from engine.algebra.aggregate.stage import Aggregate
+from engine.algebra.filter.stage import Filter
+from engine.algebra.join.stage import Join
+from engine.algebra.limit.stage import Limit
+from engine.algebra.operators import Stage
+from engine.algebra.row_number.stage import RowNumber
+from engine.algebra.semi_join.stage import SemiJoin
+from engine.algebra.set_operation.stage import SetOperation
+from engine.algebra.sort.stage import Sort
 from engine.dataflow.operators.latest import LatestSpec
 from engine.dataflow.operators.ranked import RankedSpec
 from engine.dataflow.plan import Combined, Exits, Joined, Own, Plan, Shared, Step, key_of
-from engine.language.query import (
-    Aggregate,
-    Filter,
-    Join,
-    Limit,
-    RowNumber,
-    Scan,
-    SemiJoin,
-    SetOperation,
-    Sort,
-    Stage,
-)
+from engine.language.query import Scan
 from engine.language.render import render_scan, render_stage, render_window
 from engine.language.update_patterns import Pattern, PatternEdge, edges_of
 from engine.model.approximation import Expected

@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from engine.algebra.aggregate.stage import Aggregate
+from engine.algebra.filter.stage import Filter
+from engine.algebra.project.stage import Project
 from engine.dataflow.one_store import in_one_store
 from engine.dataflow.operators.join import Matching
 from engine.dataflow.operators.latest import LatestSpec
@@ -17,7 +20,7 @@ from engine.dataflow.operators.set_operations import Compared, Union
 from engine.dataflow.operators.set_rows import LeftRows
 from engine.dataflow.plan import Combined, Exits, Joined, Keeping, Own, Plan, Shared, Step, distinct, with_ids
 from engine.dataflow.policy import TOLD, KeptEdge, Policy
-from engine.language.query import Aggregate, Filter, Project, Scan
+from engine.language.query import Scan
 from engine.windows.clauses import TimeWindow
 
 

@@ -10,6 +10,18 @@ from collections.abc import Container, Hashable, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 
+from engine.algebra.aggregate.stage import Aggregate
+from engine.algebra.distinct.stage import Distinct
+from engine.algebra.filter.stage import Filter
+from engine.algebra.join.stage import Join, JoinKind
+from engine.algebra.limit.stage import Limit
+from engine.algebra.operators import Stage
+from engine.algebra.project.stage import Output, Project
+from engine.algebra.row_number.stage import RowNumber
+from engine.algebra.semi_join.stage import SemiJoin
+from engine.algebra.set_operation.stage import SetOperation
+from engine.algebra.sort.stage import Sort
+from engine.algebra.streamed.stage import Streamed
 from engine.dataflow.calls import is_recomputed
 from engine.dataflow.node import Node
 from engine.dataflow.operators.asof import AsOfNode
@@ -32,24 +44,7 @@ from engine.dataflow.operators.window_join import Spans, WindowJoinNode
 from engine.dataflow.parameters import Constants, parameterised
 from engine.dataflow.policy import KeptEdge
 from engine.dataflow.releases.release import NONE, Final, Releases
-from engine.language.query import (
-    Aggregate,
-    Distinct,
-    Filter,
-    Join,
-    JoinKind,
-    Limit,
-    Output,
-    Project,
-    Query,
-    RowNumber,
-    Scan,
-    SemiJoin,
-    SetOperation,
-    Sort,
-    Stage,
-    Streamed,
-)
+from engine.language.query import Query, Scan
 from engine.language.update_patterns import edges_of
 from engine.model.expressions import Column, Expression, IsNull, Literal, Or, columns_of
 from engine.model.source import MADE, SourceName

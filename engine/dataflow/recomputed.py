@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from engine.algebra.aggregate.stage import AggregateCall
 from engine.changes.transition import FOREVER, NEVER
 from engine.dataflow.arrangements.cells import CellEvents, Versions
 from engine.dataflow.arrangements.row_store import longer
@@ -18,7 +19,6 @@ from engine.dataflow.arrangements.word_table import WordTable
 from engine.dataflow.arrangements.words import Words
 from engine.dataflow.delta import Delta
 from engine.dataflow.part import Part
-from engine.language.query import AggregateCall
 from engine.model.batch import BoolArray, Column, Int32Array, Int64Array, concatenate_columns
 from engine.model.capacities import USUAL, Capacities
 from engine.model.expressions import columns_of

@@ -12,10 +12,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from engine.algebra.aggregate.stage import Aggregate
+from engine.algebra.filter.stage import Filter
+from engine.algebra.project.stage import Project
 from engine.dataflow.operators.join import Matching
 from engine.dataflow.plan import Joined, Plan, Shared, Step
 from engine.dataflow.releases.release import Awaited, Below, ClosedKeys, Final, Release
-from engine.language.query import Aggregate, Filter, Project
 from engine.model.changes import Operator
 from engine.model.constraint import Clustered, Ordered, References, Unique
 from engine.model.expressions import Column, Expression

@@ -16,12 +16,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from engine.algebra.aggregate.stage import AggregateCall
 from engine.kernels import cells as kernels
 from engine.kernels import digits
 from engine.kernels.aggregates import LOW_BITS, LOW_MASK
 from engine.kernels.exact import INFINITY, MANTISSA
 from engine.language.aggregates import Statistic
-from engine.language.query import AggregateCall
 from engine.model.batch import BoolArray, Column, Int64Array
 from engine.model.expressions import Expression
 from engine.model.types import BIGINT, DOUBLE, Kind

@@ -19,7 +19,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
-from engine.language.query import Join, Project, Query
+from engine.algebra.join.stage import Join
+from engine.algebra.project.stage import Project
+from engine.language.query import Query
 from engine.language.render import render_expression
 from engine.model import expressions as ex
 from engine.model.source import SourceName

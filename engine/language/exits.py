@@ -9,7 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator
 
-from engine.language.query import Join, Query, Scan, SemiJoin, SetOperation
+from engine.algebra.join.stage import Join
+from engine.algebra.semi_join.stage import SemiJoin
+from engine.algebra.set_operation.stage import SetOperation
+from engine.language.query import Query, Scan
 from engine.language.render import render_name, render_stage, render_window
 from engine.language.update_patterns import Pattern, edges_of, update_patterns
 from engine.model.changes import Operator

@@ -26,7 +26,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from engine.language.aggregates import AGGREGATES, AggregateFunction
+from engine.algebra.operators import Stage
+from engine.algebra.streamed.stage import Streamed, StreamOperator
 from engine.language.preference import Preference
 from engine.model.expressions import Expression
 from engine.model.sample import Sample
@@ -36,18 +37,6 @@ from engine.model.tolerance import EXACT, Tolerance
 from engine.model.types import Type
 from engine.windows.assignment import Assignment
 from engine.windows.clauses import RowWindow, Window
-
-
-@dataclass(frozen=True, slots=True)
-class Output:
-    """One column that a stage gives."""
-
-    name: str
-    expression: Expression
-
-    @property
-    def type(self) -> Type:
-        return self.expression.type
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,219 +68,6 @@ class Scan:
         window = self.window
         if isinstance(window, RowWindow) and window.filter is not None and self.assignment is None:
             yield window.filter
-
-
-@dataclass(frozen=True, slots=True)
-class Project:
-    """Columns computed row by row; an expression that is an error gives NULL and is counted."""
-
-    outputs: tuple[Output, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class AggregateCall:
-    """One aggregate of a group.
-
-    function: an upper-case name of :mod:`engine.language.aggregates`. arguments: none for COUNT(*);
-    constants follow the argument. distinct: equal arguments count once. filter: only rows where it is TRUE
-    count. A row whose argument or filter is an error is passed over and counted.
-    """
-
-    name: str
-    function: str
-    arguments: tuple[Expression, ...]
-    type: Type
-    distinct: bool = False
-    filter: Expression | None = None
-
-    @property
-    def aggregate(self) -> AggregateFunction:
-        """Its row of the catalogue."""
-        return AGGREGATES[self.function]
-
-
-@dataclass(frozen=True, slots=True)
-class Aggregate:
-    """GROUP BY: columns are the keys, then the calls. Without keys there is one group, even of no rows.
-
-    NULLs of a key are one group, NaNs too; a key that is an error counts as NULL, and is counted.
-    """
-
-    keys: tuple[Output, ...]
-    calls: tuple[AggregateCall, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Filter:
-    """HAVING, or a WHERE above other stages: rows where it is TRUE; errors are counted."""
-
-    predicate: Expression
-
-
-@dataclass(frozen=True, slots=True)
-class Distinct:
-    """Equal rows once, the first of them; NULL equals NULL here, NaN equals NaN."""
-
-
-@dataclass(frozen=True, slots=True)
-class SortKey:
-    """An expression to sort by. Ascending has NULLs last, descending first, unless the text says otherwise;
-    NaN is above all numbers.
-    """
-
-    expression: Expression
-    descending: bool = False
-    nulls_first: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Sort:
-    """Stable."""
-
-    keys: tuple[SortKey, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Limit:
-    """At most ``count`` rows (None: all) after the first ``offset``."""
-
-    count: int | None
-    offset: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class RowNumber:
-    """ROW_NUMBER() OVER (PARTITION BY keys ORDER BY order): one more column, a BIGINT, at the end.
-
-    The rows of each value of the keys (NULL is a value, NaN too; a key that is an error counts as NULL, and
-    is counted) are numbered from 1 in the order that ``order`` gives, stably; rows keep their places. count:
-    only rows up to this number stay, the top of each; None: all.
-    """
-
-    keys: tuple[Expression, ...]
-    order: tuple[SortKey, ...]
-    count: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class SemiJoin:
-    """Rows whose keys are (negated: are not) among the rows of ``inner``, a query over any source.
-
-    null_aware: as IN does: a NULL key, or a NULL among inner's rows where nothing equals, makes the outcome
-    NULL, so that NOT IN then keeps nothing, unless inner has no rows, when it keeps all; there is one key
-    then. Otherwise as EXISTS does: NULL equals nothing. Keys have the types of inner's columns. No keys:
-    whether inner has rows; its one column then means nothing.
-    """
-
-    keys: tuple[Expression, ...]
-    inner: Query
-    negated: bool = False
-    null_aware: bool = False
-
-
-JoinKind = Literal["inner", "left", "right", "full", "semi", "anti"]
-
-
-@dataclass(frozen=True, slots=True)
-class Latest:
-    """ASOF: of the inner rows that may be partners only the latest: the one with the greatest ``inner`` that
-    is not above ``outer`` (strict: that is below it), the last in order among equals.
-
-    outer: over the relation's columns; inner: over inner's columns, of the same type. NULL has no partner.
-    """
-
-    outer: Expression
-    inner: Expression
-    strict: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Join:
-    """Rows of the relation with rows of ``inner``, a query over any source.
-
-    keys: pairs of expressions of one type, over the relation's columns and over inner's; partners equal in
-    all of them, and NULL equals nothing. condition: over the relation's columns and, numbered on, inner's:
-    what partners must satisfy besides. An error in a key counts as NULL, one in the condition (looked at for
-    rows that equal in the keys) as FALSE, and both are counted. latest: ASOF, after keys, before condition.
-
-    Columns: the relation's, then inner's; of ``semi`` and ``anti`` (at least one partner; none) the
-    relation's alone. ``left`` keeps rows without a partner, with NULLs for inner's columns; ``right`` and
-    ``full`` keep inner's. Order: that of the relation, partners in inner's order; then inner's rows without
-    a partner. Rows are not numbered (:mod:`engine.operators.relation`) where numbers are combined.
-    """
-
-    inner: Query
-    kind: JoinKind
-    keys: tuple[tuple[Expression, Expression], ...] = ()
-    condition: Expression | None = None
-    latest: Latest | None = None
-
-
-SetOperationKind = Literal["union", "intersect", "except"]
-
-
-@dataclass(frozen=True, slots=True)
-class SetOperation:
-    """UNION ALL, INTERSECT [ALL] or EXCEPT [ALL] of the relation, the left input, and ``inner``, the right.
-
-    Both have as many columns, of the same types; the result has the names of the left input. NULL equals NULL
-    here, and NaN equals NaN. With v1 and v2 copies of a row left and right, ``union`` gives v1 + v2 of them,
-    ``intersect`` min(v1, v2) and ``except`` max(v1 - v2, 0); those of ``except`` are the youngest left rows,
-    by entry. Order: of ``union`` the left rows, then the right ones; of the others that of the left rows.
-
-    all: without it, a row is given at most once: where v1 and v2 are positive, or v1 is and v2 is 0. UNION is
-    UNION ALL below a Distinct. on: of EXCEPT ALL: the places of the columns that are compared, (left, right),
-    instead of all; left rows are given whole, and the right input may have other columns.
-    """
-
-    kind: SetOperationKind
-    inner: Query
-    all: bool = True
-    on: tuple[tuple[int, int], ...] | None = None
-
-
-StreamOperator = Literal["istream", "dstream", "rstream"]
-
-
-@dataclass(frozen=True, slots=True)
-class Streamed:
-    """FROM ISTREAM(SELECT ...) [window]: the relation of the stages below as a stream, and of its elements
-    those that a window holds.
-
-    R(t) is what the stages below give at the instant t, over the rows of the sources that are known now. The
-    elements of ``istream`` at t are R(t) - R(t - 1), those of ``dstream`` R(t - 1) - R(t), as bags of rows
-    that are the same to the bit; of equal rows the last ones, in the order of R(t), of R(t - 1). Those of
-    ``rstream`` are R(t) at each instant at which a row of one of the scans comes or goes. Elements are in the
-    order of their instants, then of the relation; that is the order in which a window counts them.
-
-    window: over the elements, which have the columns of the relation. sample: which of them there are at all,
-    by keys that are made of their values and instant (:mod:`engine.changes.element_keys`).
-    """
-
-    operator: StreamOperator
-    window: Window
-    sample: Sample | None = None
-
-    @property
-    def reach_ms(self) -> int | None:
-        """How long before NOW the stages below are looked at, None: from the first row on."""
-        reach_ms = None if isinstance(self.window, RowWindow) else self.window.reach_ms
-        return None if reach_ms is None else reach_ms + 1
-
-
-Stage = (
-    Project
-    | Aggregate
-    | Filter
-    | Distinct
-    | Sort
-    | Limit
-    | RowNumber
-    | SemiJoin
-    | Join
-    | SetOperation
-    | Streamed
-)
 
 
 ResultFormat = Literal["upsert", "debezium", "diff"]
@@ -361,19 +137,16 @@ class Query:
     def columns(self) -> tuple[tuple[str, Type], ...]:
         """Names, no two alike, and types of the answer's columns."""
         for stage in reversed(self.stages):  # a Project stands behind every Join
-            if isinstance(stage, Project):
-                return tuple((output.name, output.type) for output in stage.outputs)
-            if isinstance(stage, Aggregate):
-                keys = tuple((key.name, key.type) for key in stage.keys)
-                return keys + tuple((call.name, call.type) for call in stage.calls)
+            if stage.computed is not None:
+                return stage.computed
         raise AssertionError("a query gives columns")
 
     def scans(self) -> Iterator[Scan]:
         """Its own scan, then those of inner queries."""
         yield self.scan
         for stage in self.stages:
-            if isinstance(stage, SemiJoin | Join | SetOperation):
-                yield from stage.inner.scans()
+            if stage.right_input is not None:
+                yield from stage.right_input.scans()
 
     def scans_behind(self, behind_ms: int | None = 0) -> Iterator[tuple[Scan, int | None]]:
         """Yields the scans of :meth:`scans`, each with how long before NOW, in ms, it is looked at for the
@@ -382,21 +155,21 @@ class Query:
         """
         behind = [behind_ms]
         for stage in reversed(self.stages):
-            if isinstance(stage, Streamed) and behind[-1] is not None:
-                reach_ms = stage.reach_ms
+            if stage.stream is not None and behind[-1] is not None:
+                reach_ms = stage.stream.reach_ms
                 behind.append(None if reach_ms is None else behind[-1] + reach_ms)
             else:
                 behind.append(behind[-1])
         yield self.scan, behind[-1]
         for place, stage in enumerate(self.stages, start=1):
-            if isinstance(stage, SemiJoin | Join | SetOperation):
-                yield from stage.inner.scans_behind(behind[len(self.stages) - place])
+            if stage.right_input is not None:
+                yield from stage.right_input.scans_behind(behind[len(self.stages) - place])
 
     @property
     def last_stream(self) -> int | None:
         """The place of the last of its own stages that makes a stream of what is below; None: none does."""
         places = range(len(self.stages) - 1, -1, -1)
-        return next((place for place in places if isinstance(self.stages[place], Streamed)), None)
+        return next((place for place in places if self.stages[place].stream), None)
 
     @property
     def has_streams(self) -> bool:
@@ -414,8 +187,7 @@ class Query:
 def has_streams(stages: Iterable[Stage]) -> bool:
     """Whether one of these, or one of an inner query, makes a stream of what is below."""
     return any(
-        isinstance(stage, Streamed)
-        or (isinstance(stage, SemiJoin | Join | SetOperation) and stage.inner.has_streams)
+        stage.stream is not None or (stage.right_input is not None and stage.right_input.has_streams)
         for stage in stages
     )
 
@@ -423,10 +195,10 @@ def has_streams(stages: Iterable[Stage]) -> bool:
 def streams_of(query: Query) -> Iterator[Streamed]:
     """The stages that make a stream of what is below, those of inner queries too."""
     for stage in query.stages:
-        if isinstance(stage, Streamed):
-            yield stage
-        elif isinstance(stage, SemiJoin | Join | SetOperation):
-            yield from streams_of(stage.inner)
+        if stage.stream is not None:
+            yield stage.stream
+        elif stage.right_input is not None:
+            yield from streams_of(stage.right_input)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,29 +9,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from engine.algebra.aggregate.stage import Aggregate, AggregateCall
+from engine.algebra.distinct.stage import Distinct
+from engine.algebra.filter.stage import Filter
+from engine.algebra.join.stage import Join
+from engine.algebra.limit.stage import Limit
+from engine.algebra.operators import Stage
+from engine.algebra.project.stage import Output, Project
+from engine.algebra.row_number.stage import RowNumber
+from engine.algebra.semi_join.stage import SemiJoin
+from engine.algebra.set_operation.stage import SetOperation
+from engine.algebra.sort.stage import Sort, SortKey
+from engine.algebra.streamed.stage import Streamed
 from engine.language.grammar.words import RESERVED
 from engine.language.instants import date_text, timestamp_text
 from engine.language.preference import ATTRIBUTE, COUNT, Preference, Priority
-from engine.language.query import (
-    Aggregate,
-    AggregateCall,
-    Distinct,
-    Emit,
-    Filter,
-    Join,
-    Limit,
-    Output,
-    Project,
-    Query,
-    RowNumber,
-    Scan,
-    SemiJoin,
-    SetOperation,
-    Sort,
-    SortKey,
-    Stage,
-    Streamed,
-)
+from engine.language.query import Emit, Query, Scan
 from engine.language.rules.tree import transform
 from engine.model.expressions import (
     And,

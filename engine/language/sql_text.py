@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from engine.algebra.aggregate.stage import AggregateCall
+from engine.algebra.sort.stage import SortKey
 from engine.language.instants import date_text, timestamp_text
-from engine.language.query import AggregateCall, SortKey
 from engine.language.render import quoted, render_span
 from engine.model.expressions import (
     And,

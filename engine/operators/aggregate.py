@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from engine.language.query import Aggregate, AggregateCall
+from engine.algebra.aggregate.stage import Aggregate, AggregateCall
 from engine.model.batch import Column, Int64Array
 from engine.model.expressions import Expression
 from engine.operators.aggregates import arrays, moments, picks, sketches, totals

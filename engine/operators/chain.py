@@ -12,8 +12,10 @@ from typing import Protocol
 
 import numpy as np
 
+from engine.algebra.join.stage import Join
+from engine.algebra.project.stage import Project
 from engine.language.evaluate import truth
-from engine.language.query import Join, Project, Query
+from engine.language.query import Query
 from engine.model import expressions as ex
 from engine.model.batch import Column, Int64Array
 from engine.model.lazy_columns import LazyColumns

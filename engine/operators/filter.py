@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from engine.algebra.filter.stage import Filter
 from engine.language.evaluate import truth
-from engine.language.query import Filter
 from engine.operators.relation import Relation, count
 
 

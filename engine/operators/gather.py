@@ -13,7 +13,7 @@ from functools import lru_cache
 import numpy as np
 import pyarrow as pa
 
-from engine.language.query import Output
+from engine.algebra.project.stage import Output
 from engine.model.answer import AnswerColumns
 from engine.model.batch import BoolArray, Column, Int64Array, concatenate_columns, made_column
 from engine.model.lazy_columns import LazyColumns

@@ -13,9 +13,9 @@ from functools import cache
 
 import numpy as np
 
+from engine.algebra.join.stage import Join, JoinKind, Latest
 from engine.kernels import partners as kernels
 from engine.language.evaluate import truth
-from engine.language.query import Join, JoinKind, Latest
 from engine.model import expressions as ex
 from engine.model.batch import BoolArray, Column
 from engine.model.lazy_columns import LazyColumns

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.language.query import Limit
+from engine.algebra.limit.stage import Limit
 from engine.operators.relation import Relation
 
 

@@ -14,25 +14,20 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
+from engine.algebra.aggregate.stage import Aggregate, AggregateCall
+from engine.algebra.distinct.stage import Distinct
+from engine.algebra.filter.stage import Filter
+from engine.algebra.join.stage import Join
+from engine.algebra.limit.stage import Limit
+from engine.algebra.operators import Stage
+from engine.algebra.project.stage import Output, Project
+from engine.algebra.row_number.stage import RowNumber
+from engine.algebra.semi_join.stage import SemiJoin
+from engine.algebra.set_operation.stage import SetOperation
+from engine.algebra.sort.stage import Sort
+from engine.algebra.streamed.stage import Streamed
 from engine.language.aggregates import Statistic
-from engine.language.query import (
-    Aggregate,
-    AggregateCall,
-    Distinct,
-    Filter,
-    Join,
-    Limit,
-    Output,
-    Project,
-    Query,
-    RowNumber,
-    Scan,
-    SemiJoin,
-    SetOperation,
-    Sort,
-    Stage,
-    Streamed,
-)
+from engine.language.query import Query, Scan
 from engine.model.answer import AnswerColumns
 from engine.model.batch import Column
 from engine.model.expressions import Column as ColumnOf

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from engine.language.query import RowNumber
+from engine.algebra.row_number.stage import RowNumber
 from engine.model.batch import Column, Int64Array
 from engine.model.lazy_columns import LazyColumns
 from engine.model.types import BIGINT

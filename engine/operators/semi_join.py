@@ -10,7 +10,7 @@ from itertools import product
 
 import numpy as np
 
-from engine.language.query import SemiJoin
+from engine.algebra.semi_join.stage import SemiJoin
 from engine.model.batch import BoolArray, Column, Int64Array
 from engine.model.types import BOOLEAN
 from engine.operators.keys import encode, together

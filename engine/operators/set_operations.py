@@ -1,5 +1,5 @@
 """UNION ALL, INTERSECT [ALL] and EXCEPT [ALL] of two relations, as
-:class:`engine.language.query.SetOperation` says.
+:class:`engine.algebra.set_operation.stage.SetOperation` says.
 
 O(rows of both * columns), hashing.
 """
@@ -10,8 +10,8 @@ from functools import cache
 
 import numpy as np
 
+from engine.algebra.set_operation.stage import SetOperation
 from engine.kernels import set_operations as kernels
-from engine.language.query import SetOperation
 from engine.model.batch import Column, Int64Array, concatenate_columns
 from engine.model.lazy_columns import LazyColumns
 from engine.operators.distinct import with_plain_zeros

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from engine.language.query import Sort, SortKey
+from engine.algebra.sort.stage import Sort, SortKey
 from engine.model.batch import Column, Int64Array
 from engine.operators.keys import order_keys
 from engine.operators.relation import Relation

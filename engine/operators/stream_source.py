@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
-from engine.language.query import Query, Streamed
+from engine.algebra.streamed.stage import Streamed
+from engine.language.query import Query
 from engine.model.limits import Limits
 from engine.model.source import SourceName
 from engine.operators.scan import ScanAt, Scanned

@@ -17,7 +17,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from engine.language.query import Aggregate, Join, Query, Scan, SemiJoin, SetOperation, Stage
+from engine.algebra.aggregate.stage import Aggregate
+from engine.algebra.join.stage import Join
+from engine.algebra.operators import Stage
+from engine.algebra.semi_join.stage import SemiJoin
+from engine.algebra.set_operation.stage import SetOperation
+from engine.language.query import Query, Scan
 from engine.model.expressions import And, Column, Compare, Expression, Literal, conjunction
 from engine.model.sample import Sample
 from engine.model.shed import LEVEL_MAX

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from engine.algebra.join.stage import Join
 from engine.joins.bounds import Reach
 from engine.joins.shape import Shape, shape_of, windows_of
-from engine.language.query import Join, Query
+from engine.language.query import Query
 from engine.model.expressions import Expression
 from engine.model.source import SourceName
 from engine.operators.scan import ScanAt

@@ -23,8 +23,9 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
+from engine.algebra.aggregate.stage import Aggregate
 from engine.kernels import selections
-from engine.language.query import Aggregate, Query
+from engine.language.query import Query
 from engine.model.batch import Column, Int32Array, Int64Array
 from engine.model.limits import DEFAULT_LIMITS, Limits
 from engine.model.source import SourceName

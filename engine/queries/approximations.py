@@ -13,17 +13,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from engine.language.query import (
-    Aggregate,
-    AggregateCall,
-    Filter,
-    Join,
-    Project,
-    Query,
-    SemiJoin,
-    SetOperation,
-    streams_of,
-)
+from engine.algebra.aggregate.stage import Aggregate, AggregateCall
+from engine.algebra.filter.stage import Filter
+from engine.algebra.join.stage import Join
+from engine.algebra.project.stage import Project
+from engine.algebra.semi_join.stage import SemiJoin
+from engine.algebra.set_operation.stage import SetOperation
+from engine.language.query import Query, streams_of
 from engine.language.render import render_stage
 from engine.model.approximation import Approximation, Expected
 from engine.model.changes import Changes

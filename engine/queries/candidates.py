@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from engine.algebra.aggregate.stage import Aggregate
+from engine.algebra.distinct.stage import Distinct
+from engine.algebra.filter.stage import Filter
+from engine.algebra.join.stage import Join
+from engine.algebra.project.stage import Output, Project
+from engine.algebra.semi_join.stage import SemiJoin
 from engine.joins.shape import shape_of
-from engine.language.query import Aggregate, Distinct, Filter, Join, Output, Project, Query, SemiJoin
+from engine.language.query import Query
 from engine.language.templates import Meaning
 from engine.model.expressions import Column, Expression
 from engine.model.source import SourceName, Stream

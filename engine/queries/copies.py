@@ -9,9 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Mapping
 from dataclasses import replace
 
+from engine.algebra.aggregate.stage import Aggregate
+from engine.algebra.distinct.stage import Distinct
+from engine.algebra.join.stage import Join
+from engine.algebra.semi_join.stage import SemiJoin
+from engine.algebra.set_operation.stage import SetOperation
 from engine.dataflow.cost.flows import compared_copies, of_query, values_above
 from engine.dataflow.cost.statistics import Statistics
-from engine.language.query import Aggregate, Distinct, Join, Query, SemiJoin, SetOperation
+from engine.language.query import Query
 from engine.model.source import SourceName
 from engine.overload.precision.of_query import Copies, CopiesOf
 from engine.queries.statistics import statistics_of

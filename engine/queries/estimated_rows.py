@@ -7,20 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from engine.algebra.aggregate.stage import Aggregate
+from engine.algebra.distinct.stage import Distinct
+from engine.algebra.filter.stage import Filter
+from engine.algebra.join.stage import Join
+from engine.algebra.limit.stage import Limit
+from engine.algebra.operators import Stage
+from engine.algebra.row_number.stage import RowNumber
+from engine.algebra.semi_join.stage import SemiJoin
+from engine.algebra.set_operation.stage import SetOperation
 from engine.dataflow.cost.flows import FILTERED, TOPPED
-from engine.language.query import (
-    Aggregate,
-    Distinct,
-    Filter,
-    Join,
-    Limit,
-    Query,
-    RowNumber,
-    Scan,
-    SemiJoin,
-    SetOperation,
-    Stage,
-)
+from engine.language.query import Query, Scan
 from engine.model.interruption import may_go_on
 from engine.model.source import SourceName
 from engine.operators.scan import ScanAt, is_range

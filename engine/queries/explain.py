@@ -11,6 +11,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Protocol
 
+from engine.algebra.aggregate.stage import Aggregate
+from engine.algebra.filter.stage import Filter
+from engine.algebra.project.stage import Project
 from engine.changes.operator import operator_over, operator_rule
 from engine.changes.result_key import result_key
 from engine.dataflow.graph import STREAMS
@@ -19,14 +22,7 @@ from engine.dataflow.plan import Plan as DataflowPlan
 from engine.dataflow.strategy_plan import Explained, StrategyPlan
 from engine.eddy.eddy import Timer
 from engine.eddy.statistics import ModuleStatistics
-from engine.language.query import (
-    Aggregate,
-    Emit,
-    Filter,
-    Project,
-    Query,
-    Scan,
-)
+from engine.language.query import Emit, Query, Scan
 from engine.language.render import render_expression, render_scan, render_stage
 from engine.language.update_patterns import update_patterns
 from engine.model.approximation import Expected

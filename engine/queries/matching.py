@@ -23,8 +23,9 @@ from itertools import islice
 
 import numpy as np
 
+from engine.algebra.set_operation.stage import SetOperation
 from engine.kernels import pairs
-from engine.language.query import Query, Scan, SetOperation
+from engine.language.query import Query, Scan
 from engine.language.rules import rewrite
 from engine.model.batch import Batch, Int32Array
 from engine.model.expressions import And, Expression, Or, conjunction, reads_made

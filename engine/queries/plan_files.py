@@ -12,24 +12,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar, cast
 
+from engine.algebra.aggregate.stage import Aggregate
+from engine.algebra.distinct.stage import Distinct
+from engine.algebra.filter.stage import Filter
+from engine.algebra.join.stage import Join
+from engine.algebra.limit.stage import Limit
+from engine.algebra.operators import Stage
+from engine.algebra.project.stage import Project
+from engine.algebra.row_number.stage import RowNumber
+from engine.algebra.semi_join.stage import SemiJoin
+from engine.algebra.set_operation.stage import SetOperation
+from engine.algebra.sort.stage import Sort
+from engine.algebra.streamed.stage import Streamed
 from engine.language.bind.outputs import unique
-from engine.language.query import (
-    Aggregate,
-    Distinct,
-    Emit,
-    Filter,
-    Join,
-    Limit,
-    Project,
-    Query,
-    RowNumber,
-    Scan,
-    SemiJoin,
-    SetOperation,
-    Sort,
-    Stage,
-    Streamed,
-)
+from engine.language.query import Emit, Query, Scan
 from engine.language.render import render_name, render_span
 from engine.language.sampling import without_sample
 from engine.language.sql_text import (

@@ -10,9 +10,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from engine.algebra.operators import Stage
 from engine.dataflow.operator_tree import ExpectedOf
 from engine.eddy.statistics import ModuleStatistics
-from engine.language.query import Query, Scan, Stage
+from engine.language.query import Query, Scan
 from engine.model.approximation import Expected
 from engine.model.expressions import Expression
 from engine.model.limits import Limits

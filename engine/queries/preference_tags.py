@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sized
 from functools import cached_property
 
-from engine.language.query import Aggregate, Query
+from engine.algebra.aggregate.stage import Aggregate
+from engine.language.query import Query
 from engine.model.approximation import Approximation, Expected, Unfinished
 from engine.promising.group import GroupCounts, GroupKey, Member, PromisingGroup, expected_precision
 from engine.views.estimated_aggregates import unscaled_calls

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 
-from engine.language.query import Aggregate, Distinct
+from engine.algebra.aggregate.stage import Aggregate
+from engine.algebra.distinct.stage import Distinct
 from engine.model.source import SourceName
 from engine.standing.query import StandingQuery
 from engine.windows.clauses import UNBOUNDED

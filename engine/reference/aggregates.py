@@ -12,7 +12,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from engine.language.query import AggregateCall
+from engine.algebra.aggregate.stage import AggregateCall
 from engine.model.types import Kind, Type
 from engine.reference.expressions import evaluate
 from engine.reference.rows import Placed

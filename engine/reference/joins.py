@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engine.language.query import Join, SemiJoin
+from engine.algebra.join.stage import Join
+from engine.algebra.semi_join.stage import SemiJoin
 from engine.model.expressions import Expression
 from engine.model.types import Type
 from engine.reference.expressions import evaluate

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from engine.language.query import SetOperation
+from engine.algebra.set_operation.stage import SetOperation
 from engine.reference.rows import Placed, Values
 from engine.reference.values import Identity, identity, one_zero
 

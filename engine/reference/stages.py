@@ -7,22 +7,19 @@ from dataclasses import replace
 from functools import cmp_to_key
 from typing import assert_never
 
-from engine.language.query import (
-    Aggregate,
-    Distinct,
-    Filter,
-    Join,
-    Limit,
-    Project,
-    Query,
-    RowNumber,
-    SemiJoin,
-    SetOperation,
-    Sort,
-    SortKey,
-    Stage,
-    Streamed,
-)
+from engine.algebra.aggregate.stage import Aggregate
+from engine.algebra.distinct.stage import Distinct
+from engine.algebra.filter.stage import Filter
+from engine.algebra.join.stage import Join
+from engine.algebra.limit.stage import Limit
+from engine.algebra.operators import Stage
+from engine.algebra.project.stage import Project
+from engine.algebra.row_number.stage import RowNumber
+from engine.algebra.semi_join.stage import SemiJoin
+from engine.algebra.set_operation.stage import SetOperation
+from engine.algebra.sort.stage import Sort, SortKey
+from engine.algebra.streamed.stage import Streamed
+from engine.language.query import Query
 from engine.model.expressions import Expression, Value
 from engine.reference.aggregates import aggregate
 from engine.reference.expressions import evaluate

@@ -12,7 +12,11 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 
-from engine.language.query import Join, Query, SemiJoin, SetOperation, Streamed
+from engine.algebra.join.stage import Join
+from engine.algebra.semi_join.stage import SemiJoin
+from engine.algebra.set_operation.stage import SetOperation
+from engine.algebra.streamed.stage import Streamed
+from engine.language.query import Query
 from engine.model.sample import Sample
 from engine.reference.expressions import evaluate
 from engine.reference.instants import instants, of_window

@@ -20,7 +20,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from engine.language.query import Aggregate, AggregateCall, Query
+from engine.algebra.aggregate.stage import Aggregate, AggregateCall
+from engine.language.query import Query
 from engine.model.approximation import Approximation
 from engine.model.batch import Column
 from engine.model.expressions import Column as ColumnOf

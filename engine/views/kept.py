@@ -17,8 +17,9 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from engine.algebra.project.stage import Project
 from engine.dataflow.graph import STREAMS
-from engine.language.query import Project, Query, Scan
+from engine.language.query import Query, Scan
 from engine.model.answer import AnswerColumns
 from engine.model.batch import Int64Array
 from engine.model.defects import Defects, internal

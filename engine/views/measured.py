@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from engine.language.query import Aggregate
+from engine.algebra.aggregate.stage import Aggregate
 from engine.model.approximation import Approximation
 from engine.model.limits import Limits
 from engine.model.source import SourceName

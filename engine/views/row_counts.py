@@ -16,7 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from engine.language.query import Aggregate, Query, Scan
+from engine.algebra.aggregate.stage import Aggregate
+from engine.language.query import Query, Scan
 from engine.model.answer import AnswerColumns
 from engine.model.batch import Column
 from engine.model.types import BIGINT

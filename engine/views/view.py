@@ -12,6 +12,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+from engine.algebra.filter.stage import Filter
+from engine.algebra.project.stage import Project
 from engine.changes.operator import operator_over
 from engine.changes.output import ChangesOutput, output_of
 from engine.changes.transition import NEVER, SourceTransition, Transition
@@ -19,7 +21,6 @@ from engine.dataflow.graph import STREAMS, changes_of
 from engine.joins.joins import JoinViews
 from engine.joins.shape import Shape
 from engine.joins.view import JoinView
-from engine.language.query import Filter, Project
 from engine.model.answer import Answer, CatchingUp, Lost, QueryInfo, SourceInfo
 from engine.model.approximation import Approximation
 from engine.model.batch import Batch

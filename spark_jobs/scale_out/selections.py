@@ -27,6 +27,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
+from engine.algebra.project.stage import Project
 from engine.changes.operator import operator_over
 from engine.changes.output import output_of
 from engine.changes.transition import NEVER, SourceTransition, Transition
@@ -34,7 +35,7 @@ from engine.dataflow.graph import Graph
 from engine.dataflow.plan import is_selection
 from engine.language.exits import leave
 from engine.language.functions import BUILT_IN
-from engine.language.query import Project, Query
+from engine.language.query import Query
 from engine.language.templates import FixedQuery
 from engine.model.batch import BATCH_ROWS_MAX, Batch, concatenate
 from engine.model.changes import Changes

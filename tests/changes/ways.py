@@ -16,13 +16,15 @@ import pyarrow as pa
 from hypothesis import settings
 from hypothesis import strategies as st
 
+from engine.algebra.filter.stage import Filter
+from engine.algebra.project.stage import Project
 from engine.changes.context import EvaluationContext
 from engine.changes.temporal_relation import Interval, TemporalRelation
 from engine.changes.transition import NEVER, SourceTransition, Transition
 from engine.dataflow.graph import changes_of
 from engine.dataflow.policy import TOLD, Policy
 from engine.language.evaluate import truth
-from engine.language.query import CreateStream, Filter, Project, Query
+from engine.language.query import CreateStream, Query
 from engine.language.statements import parse
 from engine.language.templates import FixedQuery
 from engine.model.batch import versions

@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.algebra.aggregate.stage import Aggregate, AggregateCall
+from engine.algebra.project.stage import Output
 from engine.changes.temporal_relation import TemporalRelation
 from engine.dataflow.delta import Delta
 from engine.dataflow.operators.group import GroupNode
 from engine.dataflow.turn import Turn
-from engine.language.query import Aggregate, AggregateCall, Output
 from engine.model.types import BIGINT, BOOLEAN, DOUBLE, INTEGER, STRING, TIMESTAMP
 from engine.operators.aggregate import aggregate
 from tests.changes.given import Given, inputs

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from engine.algebra.set_operation.stage import SetOperation
 from engine.dataflow.policy import Policy
-from engine.language.query import Query, SetOperation
+from engine.language.query import Query
 from engine.language.update_patterns import Pattern, update_patterns
 from tests.changes.ways import bound
 from tests.dataflow.cost.known import cost, statistics, term

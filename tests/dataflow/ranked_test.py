@@ -9,11 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.algebra.limit.stage import Limit
+from engine.algebra.row_number.stage import RowNumber
+from engine.algebra.sort.stage import Sort, SortKey
 from engine.changes.temporal_relation import TemporalRelation
 from engine.dataflow.arrangements import ordered_runs, sort_words, string_labels
 from engine.dataflow.operators.ranked import RankedNode, RankedSpec
 from engine.dataflow.turn import Turn
-from engine.language.query import Limit, RowNumber, Sort, SortKey
 from engine.model.types import BIGINT, DOUBLE, STRING
 from engine.operators.limit import limit
 from engine.operators.row_number import row_number

@@ -11,25 +11,19 @@ from typing import Any
 import pytest
 from hypothesis import given
 
+from engine.algebra.aggregate.stage import Aggregate, AggregateCall
+from engine.algebra.distinct.stage import Distinct
+from engine.algebra.join.stage import Join
+from engine.algebra.limit.stage import Limit
+from engine.algebra.operators import Stage
+from engine.algebra.project.stage import Output, Project
+from engine.algebra.set_operation.stage import SetOperation, SetOperationKind
+from engine.algebra.sort.stage import Sort, SortKey
 from engine.dataflow import graph as graph_module
 from engine.dataflow.graph import Graph
 from engine.dataflow.operator_tree import OperatorTree
 from engine.dataflow.policy import Policy
-from engine.language.query import (
-    Aggregate,
-    AggregateCall,
-    Distinct,
-    Join,
-    Limit,
-    Output,
-    Project,
-    Query,
-    SetOperation,
-    SetOperationKind,
-    Sort,
-    SortKey,
-    Stage,
-)
+from engine.language.query import Query
 from engine.model.changes import Operator
 from engine.model.expressions import Column
 from engine.model.types import BIGINT

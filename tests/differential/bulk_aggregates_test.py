@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from engine.algebra.aggregate.stage import AggregateCall
 from engine.engine import Engine
-from engine.language.query import AggregateCall
 from engine.model.batch import Batch
 from engine.model.expressions import Column
 from engine.model.types import DOUBLE

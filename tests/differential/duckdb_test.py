@@ -16,7 +16,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.language.query import Project, Query
+from engine.algebra.project.stage import Project
+from engine.language.query import Query
 from engine.language.statements import parse
 from engine.model.batch import Batch
 from engine.model.limits import Limits

@@ -5,8 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.algebra.project.stage import Project
 from engine.language.evaluate import evaluate, truth
-from engine.language.query import Project, Query
+from engine.language.query import Query
 from engine.language.statements import parse
 from engine.model.batch import Batch
 from engine.model.expressions import Expression

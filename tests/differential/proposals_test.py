@@ -7,7 +7,11 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.language.query import Aggregate, Join, Query, SemiJoin, SetOperation
+from engine.algebra.aggregate.stage import Aggregate
+from engine.algebra.join.stage import Join
+from engine.algebra.semi_join.stage import SemiJoin
+from engine.algebra.set_operation.stage import SetOperation
+from engine.language.query import Query
 from engine.model.source import Stream
 from engine.model.step import Step
 from tests.differential.agreement import EngineSubject, exact_rows

@@ -11,7 +11,11 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from engine.language.query import Join, JoinKind, Latest, Output, Project, Query, Scan, SemiJoin, Stage
+from engine.algebra.join.stage import Join, JoinKind, Latest
+from engine.algebra.operators import Stage
+from engine.algebra.project.stage import Output, Project
+from engine.algebra.semi_join.stage import SemiJoin
+from engine.language.query import Query, Scan
 from engine.model.expressions import And, Arithmetic, Column, Compare, Expression, Literal, Not
 from engine.model.source import Field, Schema, SourceName, Stream
 from engine.model.types import BOOLEAN, INTEGER

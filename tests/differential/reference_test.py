@@ -8,21 +8,15 @@ from typing import Any
 
 import pytest
 
-from engine.language.query import (
-    Aggregate,
-    AggregateCall,
-    Distinct,
-    Filter,
-    Limit,
-    Output,
-    Project,
-    Query,
-    Scan,
-    SemiJoin,
-    Sort,
-    SortKey,
-    Stage,
-)
+from engine.algebra.aggregate.stage import Aggregate, AggregateCall
+from engine.algebra.distinct.stage import Distinct
+from engine.algebra.filter.stage import Filter
+from engine.algebra.limit.stage import Limit
+from engine.algebra.operators import Stage
+from engine.algebra.project.stage import Output, Project
+from engine.algebra.semi_join.stage import SemiJoin
+from engine.algebra.sort.stage import Sort, SortKey
+from engine.language.query import Query, Scan
 from engine.model.expressions import Arithmetic, Column, Compare, Expression, Literal
 from engine.model.source import Derived, Field, Schema, SourceName, Stream
 from engine.model.step import CreateSource, DropSource, Position, Step

@@ -5,11 +5,11 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.algebra.project.stage import Output
 from engine.language.bind.scalar import bind_scalar
 from engine.language.bind.scope import Scope
 from engine.language.dialect import parse_tree
 from engine.language.places import Text
-from engine.language.query import Output
 from engine.language.rules import RULES
 from engine.model.expressions import Column
 from engine.model.limits import Limits

@@ -7,7 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from engine.language.query import CreateStream, CreateSummary, Output, Project, Query, Statement
+from engine.algebra.project.stage import Output, Project
+from engine.language.query import CreateStream, CreateSummary, Query, Statement
 from engine.language.statements import parse
 from engine.model.batch import Column
 from engine.model.limits import Limits

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from engine.language.query import Filter, Join, JoinKind, Output, Project, Query, SemiJoin
+from engine.algebra.filter.stage import Filter
+from engine.algebra.join.stage import Join, JoinKind
+from engine.algebra.project.stage import Output, Project
+from engine.algebra.semi_join.stage import SemiJoin
+from engine.language.query import Query
 from engine.language.statements import parse
 from engine.model.expressions import Cast, Column, Compare, Literal
 from engine.model.limits import Limits

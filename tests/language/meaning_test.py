@@ -6,7 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from engine.language.query import Join, Query, SemiJoin
+from engine.algebra.join.stage import Join
+from engine.algebra.semi_join.stage import SemiJoin
+from engine.language.query import Query
 from engine.language.statements import parse
 from engine.model.limits import Limits
 from tests.language.fixtures import CATALOGUE

@@ -7,7 +7,8 @@ from decimal import Decimal
 
 import pytest
 
-from engine.language.query import CreateStream, DropStream, Join, Latest, Query, Show
+from engine.algebra.join.stage import Join, Latest
+from engine.language.query import CreateStream, DropStream, Query, Show
 from engine.language.statements import parse
 from engine.model.expressions import And, Column, Compare, Literal, Not
 from engine.model.limits import Limits

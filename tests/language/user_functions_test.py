@@ -14,9 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tureen
+from engine.algebra.project.stage import Project
 from engine.language.evaluate import evaluate, truth
 from engine.language.functions import FunctionCatalogue
-from engine.language.query import Project, Query
+from engine.language.query import Query
 from engine.language.statements import parse
 from engine.language.user_functions import user_function
 from engine.model.limits import Limits

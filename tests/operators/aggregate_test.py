@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.language.query import Aggregate, AggregateCall, Output
+from engine.algebra.aggregate.stage import Aggregate, AggregateCall
+from engine.algebra.project.stage import Output
 from engine.model import expressions as ex
 from engine.model.types import BIGINT, BOOLEAN, DOUBLE, INTEGER, STRING, Kind, Type, decimal
 from engine.operators.aggregate import FUNCTIONS, aggregate

@@ -6,7 +6,10 @@ from collections.abc import Mapping
 
 import pytest
 
-from engine.language.query import Join, Output, Project, Query, Scan, SemiJoin
+from engine.algebra.join.stage import Join
+from engine.algebra.project.stage import Output, Project
+from engine.algebra.semi_join.stage import SemiJoin
+from engine.language.query import Query, Scan
 from engine.model import expressions as ex
 from engine.model.source import SourceName
 from engine.model.types import BIGINT

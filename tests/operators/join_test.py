@@ -10,7 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.language.query import Join, Latest, Output, Project, Query, Scan
+from engine.algebra.join.stage import Join, Latest
+from engine.algebra.project.stage import Output, Project
+from engine.language.query import Query, Scan
 from engine.model import expressions as ex
 from engine.model.lazy_columns import LazyColumns
 from engine.model.source import SourceName

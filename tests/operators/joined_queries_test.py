@@ -13,20 +13,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.language.query import (
-    Aggregate,
-    AggregateCall,
-    Filter,
-    Join,
-    Latest,
-    Limit,
-    Output,
-    Project,
-    Query,
-    Scan,
-    SemiJoin,
-    Stage,
-)
+from engine.algebra.aggregate.stage import Aggregate, AggregateCall
+from engine.algebra.filter.stage import Filter
+from engine.algebra.join.stage import Join, Latest
+from engine.algebra.limit.stage import Limit
+from engine.algebra.operators import Stage
+from engine.algebra.project.stage import Output, Project
+from engine.algebra.semi_join.stage import SemiJoin
+from engine.language.query import Query, Scan
 from engine.model import expressions as ex
 from engine.model.batch import Int64Array
 from engine.model.limits import Limits

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.language.query import Aggregate, AggregateCall, Query, Scan
+from engine.algebra.aggregate.stage import Aggregate, AggregateCall
+from engine.language.query import Query, Scan
 from engine.model import expressions as ex
 from engine.model.batch import BATCH_ROWS_MAX, Batch, Column
 from engine.model.source import Field, Schema, SourceName

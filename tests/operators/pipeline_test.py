@@ -9,21 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.language.query import (
-    Aggregate,
-    AggregateCall,
-    Distinct,
-    Filter,
-    Limit,
-    Output,
-    Project,
-    Query,
-    Scan,
-    SemiJoin,
-    Sort,
-    SortKey,
-    Stage,
-)
+from engine.algebra.aggregate.stage import Aggregate, AggregateCall
+from engine.algebra.distinct.stage import Distinct
+from engine.algebra.filter.stage import Filter
+from engine.algebra.limit.stage import Limit
+from engine.algebra.operators import Stage
+from engine.algebra.project.stage import Output, Project
+from engine.algebra.semi_join.stage import SemiJoin
+from engine.algebra.sort.stage import Sort, SortKey
+from engine.language.query import Query, Scan
 from engine.model import expressions as ex
 from engine.model.batch import Column
 from engine.model.limits import Limits

@@ -9,7 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.language.query import Filter, Limit, RowNumber, Sort, SortKey
+from engine.algebra.filter.stage import Filter
+from engine.algebra.limit.stage import Limit
+from engine.algebra.row_number.stage import RowNumber
+from engine.algebra.sort.stage import Sort, SortKey
 from engine.model import expressions as ex
 from engine.model.types import BOOLEAN, DOUBLE, INTEGER
 from engine.operators.distinct import distinct

@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.language.query import Project, Query, Scan, SemiJoin
+from engine.algebra.project.stage import Project
+from engine.algebra.semi_join.stage import SemiJoin
+from engine.language.query import Query, Scan
 from engine.model import expressions as ex
 from engine.model.source import SourceName
 from engine.model.types import BIGINT, DATE, DOUBLE, INTEGER, STRING, TIMESTAMP, decimal

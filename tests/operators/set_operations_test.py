@@ -10,7 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.language.query import Output, Project, Query, Scan, SetOperation, SetOperationKind
+from engine.algebra.project.stage import Output, Project
+from engine.algebra.set_operation.stage import SetOperation, SetOperationKind
+from engine.language.query import Query, Scan
 from engine.model.expressions import Column
 from engine.model.source import SourceName
 from engine.model.types import BIGINT, DOUBLE, STRING, Type

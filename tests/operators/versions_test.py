@@ -8,7 +8,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.language.query import Join, Latest, Output, Project, Query, Scan
+from engine.algebra.join.stage import Join, Latest
+from engine.algebra.project.stage import Output, Project
+from engine.language.query import Query, Scan
 from engine.model import expressions as ex
 from engine.model.batch import versions
 from engine.model.source import Field, Schema, SourceName, Stream

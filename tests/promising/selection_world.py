@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from engine.algebra.project.stage import Output, Project
 from engine.language.evaluate import truth
 from engine.language.preference import ATTRIBUTE, COUNT, Preference, PreferenceOrder, Priority, PriorityForm
-from engine.language.query import Output, Project, Query, Scan
+from engine.language.query import Query, Scan
 from engine.model.batch import Batch, Column
 from engine.model.capacities import SMALLEST
 from engine.model.expressions import Column as ColumnOf

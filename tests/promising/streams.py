@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from engine.algebra.join.stage import Join
+from engine.algebra.project.stage import Output, Project
 from engine.joins.bounds import timestamps
 from engine.language.preference import COUNT, Preference, PreferenceOrder, Priority, PriorityForm
-from engine.language.query import Join, Output, Project, Query, Scan
+from engine.language.query import Query, Scan
 from engine.model.capacities import SMALLEST
 from engine.model.expressions import Column, Expression
 from engine.model.limits import Limits

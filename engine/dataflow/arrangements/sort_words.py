@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from engine.algebra.sort.stage import SortKey
 from engine.dataflow.arrangements.string_labels import StringLabels
-from engine.language.query import SortKey
 from engine.model.batch import Column, Int64Array
 from engine.model.capacities import USUAL, Capacities
 from engine.model.types import Kind

@@ -18,6 +18,14 @@ from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from math import log2
 
+from engine.algebra.aggregate.stage import Aggregate
+from engine.algebra.filter.stage import Filter
+from engine.algebra.limit.stage import Limit
+from engine.algebra.operators import Stage
+from engine.algebra.project.stage import Project
+from engine.algebra.semi_join.stage import SemiJoin
+from engine.algebra.set_operation.stage import SetOperation
+from engine.algebra.sort.stage import Sort
 from engine.dataflow.buffers.settings import StateSettings
 from engine.dataflow.cost import flows, structures
 from engine.dataflow.cost.flows import Flow, TwoInputs
@@ -28,7 +36,7 @@ from engine.dataflow.operators.ranked import RankedSpec
 from engine.dataflow.operators.set_operations import Compared, Union
 from engine.dataflow.plan import Combined, Exits, Joined, Keeping, Own, Plan, Shared, Step
 from engine.dataflow.policy import KeptEdge
-from engine.language.query import Aggregate, Filter, Limit, Project, Scan, SemiJoin, SetOperation, Sort, Stage
+from engine.language.query import Scan
 from engine.language.update_patterns import Pattern
 from engine.model.maintenance import UnitCosts
 from engine.model.source import SourceName

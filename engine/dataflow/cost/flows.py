@@ -11,22 +11,18 @@ from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 from math import erf, exp, inf, pi, sqrt
 
+from engine.algebra.aggregate.stage import Aggregate
+from engine.algebra.distinct.stage import Distinct
+from engine.algebra.filter.stage import Filter
+from engine.algebra.join.stage import Join
+from engine.algebra.limit.stage import Limit
+from engine.algebra.operators import Stage
+from engine.algebra.project.stage import Output, Project
+from engine.algebra.row_number.stage import RowNumber
+from engine.algebra.semi_join.stage import SemiJoin
+from engine.algebra.set_operation.stage import SetOperation
 from engine.dataflow.cost.statistics import Statistics, ValueSample
-from engine.language.query import (
-    Aggregate,
-    Distinct,
-    Filter,
-    Join,
-    Limit,
-    Output,
-    Project,
-    Query,
-    RowNumber,
-    Scan,
-    SemiJoin,
-    SetOperation,
-    Stage,
-)
+from engine.language.query import Query, Scan
 from engine.language.update_patterns import Pattern, PatternEdge
 from engine.model.expressions import Column, Expression
 from engine.model.source import SourceName

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from engine.algebra.join.stage import Latest
 from engine.changes.context import EvaluationContext
 from engine.changes.transition import NEVER
 from engine.dataflow.arrangements.owned_rows import KeyValues
@@ -22,7 +23,6 @@ from engine.dataflow.operators.match import MatchNode
 from engine.dataflow.turn import Turn
 from engine.kernels import asof as kernels
 from engine.language.evaluate import truth
-from engine.language.query import Latest
 from engine.model.batch import Int32Array
 from engine.model.expressions import Expression
 from engine.operators.keys import order_keys

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from engine.algebra.streamed.stage import Streamed
 from engine.changes.context import EvaluationContext
 from engine.changes.instants import Evaluations
 from engine.changes.marks import seen_by
@@ -22,7 +23,7 @@ from engine.dataflow.buffers.settings import StateSettings
 from engine.dataflow.delta import Delta
 from engine.dataflow.node import Node
 from engine.dataflow.turn import Turn
-from engine.language.query import Query, Streamed
+from engine.language.query import Query
 from engine.model.batch import Int32Array
 from engine.standing.query import StandingQuery
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from engine.algebra.aggregate.stage import Aggregate
 from engine.changes.context import EvaluationContext
 from engine.changes.equality import array_codes, equal_values
 from engine.changes.temporal_relation import TemporalRelation
@@ -25,7 +26,6 @@ from engine.dataflow.part import Part
 from engine.dataflow.totals import ROWS, Totals
 from engine.dataflow.turn import Turn
 from engine.kernels import cells as kernels
-from engine.language.query import Aggregate
 from engine.model.batch import BoolArray, Column, Int32Array, Int64Array
 from engine.model.types import Kind
 from engine.operators.keys import with_one_zero

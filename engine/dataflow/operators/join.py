@@ -18,6 +18,7 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
+from engine.algebra.join.stage import JoinKind, Latest
 from engine.changes.context import EvaluationContext
 from engine.changes.temporal_relation import TemporalRelation
 from engine.dataflow.arrangements.foretold_rows import ForetoldRows
@@ -34,7 +35,6 @@ from engine.dataflow.turn import Turn
 from engine.kernels import arranged as kernels
 from engine.kernels.arranged import SlotPairs
 from engine.language.evaluate import truth
-from engine.language.query import JoinKind, Latest
 from engine.model.batch import BoolArray, Column, Int32Array, Int64Array
 from engine.model.expressions import Expression, columns_of
 from engine.model.lazy_columns import LazyColumns

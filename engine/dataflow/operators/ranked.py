@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from engine.algebra.sort.stage import SortKey
 from engine.changes.context import EvaluationContext
 from engine.changes.temporal_relation import TemporalRelation
 from engine.dataflow.arrangements.cells import events_of
@@ -25,7 +26,6 @@ from engine.dataflow.node import Node
 from engine.dataflow.operators.runs import ByRun
 from engine.dataflow.turn import Turn
 from engine.kernels.ranked import RankEvents, RankVersions
-from engine.language.query import SortKey
 from engine.model.batch import Column, Int32Array, Int64Array
 from engine.model.expressions import Expression
 from engine.model.lazy_columns import LazyColumns

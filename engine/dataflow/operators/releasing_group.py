@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from engine.algebra.aggregate.stage import Aggregate
 from engine.changes.context import EvaluationContext
 from engine.dataflow.arrangements.keys import Keys
 from engine.dataflow.delta import Delta
@@ -15,7 +16,6 @@ from engine.dataflow.node import Node
 from engine.dataflow.operators.group import GroupNode
 from engine.dataflow.releases.reading import Frontier, KeysOver
 from engine.dataflow.releases.release import Final
-from engine.language.query import Aggregate
 from engine.model.attributes import Attribute
 from engine.model.batch import BoolArray, Int32Array, Int64Array
 from engine.model.source import SourceName

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from engine.algebra.project.stage import Output
 from engine.changes.context import EvaluationContext
 from engine.dataflow.columns import KeyNumbers, Over
 from engine.dataflow.delta import Delta
@@ -13,7 +14,6 @@ from engine.dataflow.node import Node, UnaryNode
 from engine.dataflow.parameters import Constants, ConstantTable, with_parameters
 from engine.dataflow.turn import Turn
 from engine.language.evaluate import truth
-from engine.language.query import Output
 from engine.model.batch import Int32Array, Int64Array
 from engine.model.expressions import Column, Expression
 from engine.model.types import Type

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from engine.algebra.set_operation.stage import SetOperation
 from engine.changes.context import EvaluationContext
 from engine.changes.temporal_relation import Interval, TemporalRelation, always, one_after_another
 from engine.dataflow.arrangements.cells import events_of
@@ -28,7 +29,6 @@ from engine.dataflow.operators.two_inputs import TwoInputs
 from engine.dataflow.turn import Turn
 from engine.kernels import set_copies as kernels
 from engine.kernels.set_copies import CopyVersions, Counts, Moves
-from engine.language.query import SetOperation
 from engine.model.batch import Int32Array, Int64Array
 from engine.model.types import Type
 from engine.operators.keys import with_one_zero

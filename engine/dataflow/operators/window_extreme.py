@@ -15,6 +15,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from engine.algebra.aggregate.stage import Aggregate, AggregateCall
 from engine.changes.context import EvaluationContext
 from engine.changes.temporal_relation import TemporalRelation
 from engine.changes.transition import FOREVER, NEVER
@@ -26,7 +27,6 @@ from engine.dataflow.turn import Turn
 from engine.kernels import window_extremes as kernels
 from engine.kernels.window_extremes import Stairs, StairWindows, VersionsOut
 from engine.language.aggregates import Statistic
-from engine.language.query import Aggregate, AggregateCall
 from engine.model.batch import BoolArray, Column, Int32Array, Int64Array
 from engine.model.types import Kind
 from engine.operators.aggregates.members import select

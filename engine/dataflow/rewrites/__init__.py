@@ -6,6 +6,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from engine.algebra.distinct.stage import Distinct
+from engine.algebra.join.stage import Join
+from engine.algebra.operators import Stage
+from engine.algebra.semi_join.stage import SemiJoin
+from engine.algebra.set_operation.stage import SetOperation
 from engine.dataflow.rewrites.distinct_below_join import distinct_below_join
 from engine.dataflow.rewrites.drop_distinct import drop_distinct
 from engine.dataflow.rewrites.merge_unions import merge_unions
@@ -13,7 +18,7 @@ from engine.dataflow.rewrites.negation_down import negation_down
 from engine.dataflow.rewrites.negation_up import negation_up
 from engine.dataflow.rewrites.rule import Rule, Sources, applied
 from engine.dataflow.rewrites.selection_down import selection_down
-from engine.language.query import Distinct, Join, Query, SemiJoin, SetOperation, Stage
+from engine.language.query import Query
 
 RULES = (
     Rule("merge unions", merge_unions, keeps_order=False),

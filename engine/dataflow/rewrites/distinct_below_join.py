@@ -17,6 +17,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from engine.algebra.distinct.stage import Distinct
+from engine.algebra.join.stage import Join
+from engine.algebra.project.stage import Output, Project
 from engine.dataflow.rewrites.rule import (
     Sources,
     Stages,
@@ -26,7 +29,7 @@ from engine.dataflow.rewrites.rule import (
     up_to,
     width_of,
 )
-from engine.language.query import Distinct, Join, Output, Project, Query
+from engine.language.query import Query
 from engine.model.expressions import Column, columns_of
 
 

@@ -11,8 +11,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from engine.algebra.distinct.stage import Distinct
+from engine.algebra.set_operation.stage import SetOperation
 from engine.dataflow.rewrites.rule import Sources, Stages, is_distinct, up_to
-from engine.language.query import Distinct, Query, SetOperation
+from engine.language.query import Query
 from engine.model.expressions import Column
 
 

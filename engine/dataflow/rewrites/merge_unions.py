@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from engine.algebra.set_operation.stage import SetOperation
 from engine.dataflow.rewrites.rule import Sources, Stages
-from engine.language.query import Query, SetOperation
+from engine.language.query import Query
 
 
 def merge_unions(query: Query, place: int, sources: Sources) -> Stages | None:

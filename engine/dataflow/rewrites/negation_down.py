@@ -9,8 +9,10 @@ that may be gone. A bag difference over a join stays there, since it counts pair
 
 from __future__ import annotations
 
+from engine.algebra.join.stage import Join
+from engine.algebra.semi_join.stage import SemiJoin
 from engine.dataflow.rewrites.rule import Sources, Stages, none_errs, reads, width_of
-from engine.language.query import Join, Query, SemiJoin
+from engine.language.query import Query
 
 
 def negation_down(query: Query, place: int, sources: Sources) -> Stages | None:

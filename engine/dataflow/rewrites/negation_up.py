@@ -17,9 +17,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from engine.algebra.join.stage import Join
+from engine.algebra.semi_join.stage import SemiJoin
+from engine.algebra.set_operation.stage import SetOperation
 from engine.changes.result_key import told_by
 from engine.dataflow.rewrites.rule import Sources, Stages, none_errs, reads, width_of
-from engine.language.query import Join, Query, SemiJoin, SetOperation
+from engine.language.query import Query
 from engine.model.expressions import Column, Expression
 from engine.model.types import Kind
 

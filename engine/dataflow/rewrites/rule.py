@@ -10,18 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from engine.algebra.aggregate.stage import Aggregate
+from engine.algebra.distinct.stage import Distinct
+from engine.algebra.join.stage import Join
+from engine.algebra.limit.stage import Limit
+from engine.algebra.operators import Stage
+from engine.algebra.row_number.stage import RowNumber
+from engine.algebra.semi_join.stage import SemiJoin
+from engine.algebra.set_operation.stage import SetOperation
 from engine.changes.result_key import told_by
-from engine.language.query import (
-    Aggregate,
-    Distinct,
-    Join,
-    Limit,
-    Query,
-    RowNumber,
-    SemiJoin,
-    SetOperation,
-    Stage,
-)
+from engine.language.query import Query
 from engine.language.rules.tree import transform
 from engine.model.expressions import Column, Expression, columns_of
 from engine.model.source import SourceName, Stream

@@ -14,8 +14,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from engine.algebra.filter.stage import Filter
+from engine.algebra.semi_join.stage import SemiJoin
+from engine.algebra.set_operation.stage import SetOperation
 from engine.dataflow.rewrites.rule import Sources, Stages, moved, none_errs, reads
-from engine.language.query import Filter, Query, SemiJoin, SetOperation
+from engine.language.query import Query
 
 
 def selection_down(query: Query, place: int, sources: Sources) -> Stages | None:

@@ -4,24 +4,16 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from engine.algebra.aggregate.stage import Aggregate
+from engine.algebra.filter.stage import Filter
+from engine.algebra.project.stage import Project
+from engine.algebra.set_operation.stage import SetOperation
+from engine.algebra.streamed.stage import Streamed
 from engine.language.bind.environment import Environment
 from engine.language.bind.select import bind_select, whole_query, with_behind
 from engine.language.bind.sources import as_stream, named, uses_of, with_operator
 from engine.language.places import shown
-from engine.language.query import (
-    Aggregate,
-    AlterQuery,
-    Control,
-    CreateFromQuery,
-    Describe,
-    Explain,
-    Filter,
-    Project,
-    Query,
-    SetOperation,
-    Show,
-    Streamed,
-)
+from engine.language.query import AlterQuery, Control, CreateFromQuery, Describe, Explain, Query, Show
 from engine.model.expressions import Column
 from engine.model.source import Derived, SourceName, Stream
 from engine.windows.clauses import UNBOUNDED

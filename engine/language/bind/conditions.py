@@ -15,6 +15,8 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
+from engine.algebra.project.stage import Output
+from engine.algebra.semi_join.stage import SemiJoin
 from engine.language.bind.calls import coerce
 from engine.language.bind.environment import Environment
 from engine.language.bind.group_windows import expanded_equality
@@ -24,7 +26,6 @@ from engine.language.bind.scalar import TRUE, bind_condition, bind_scalar
 from engine.language.bind.scope import OUTER, Scope, of_outer
 from engine.language.grammar import nodes
 from engine.language.promotion import common
-from engine.language.query import Output, SemiJoin
 from engine.language.rules import rewrite
 from engine.language.rules.tree import transform
 from engine.model.expressions import Column, Compare, Expression, IsNull, Or

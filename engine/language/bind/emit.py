@@ -8,21 +8,16 @@ from typing import cast, get_args
 
 from sqlglot import exp
 
+from engine.algebra.join.stage import Join
+from engine.algebra.semi_join.stage import SemiJoin
+from engine.algebra.set_operation.stage import SetOperation
+from engine.algebra.streamed.stage import StreamOperator
 from engine.language import known_options
 from engine.language.bind.environment import Environment
 from engine.language.bind.options import WithOptions
 from engine.language.bind.sources import RSTREAM_HINT, RSTREAM_REFUSED
 from engine.language.places import shown
-from engine.language.query import (
-    Emit,
-    Join,
-    Query,
-    ResultEncoding,
-    ResultFormat,
-    SemiJoin,
-    SetOperation,
-    StreamOperator,
-)
+from engine.language.query import Emit, Query, ResultEncoding, ResultFormat
 from engine.language.update_patterns import Pattern, update_patterns
 from engine.model.tolerance import AMOUNTS
 from engine.windows.clauses import RowWindow

@@ -13,13 +13,14 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
+from engine.algebra.aggregate.stage import Aggregate, AggregateCall
+from engine.algebra.project.stage import Output
 from engine.language.aggregates import AggregateFunction, DistinctUse, aggregate_named
 from engine.language.bind.calls import bind_arguments
 from engine.language.bind.scalar import bind_condition, bind_scalar
 from engine.language.bind.scope import Scope
 from engine.language.grammar import nodes
 from engine.language.places import shown
-from engine.language.query import Aggregate, AggregateCall, Output
 from engine.language.rules import rewrite
 from engine.model.expressions import Column, Expression
 from engine.model.types import Type

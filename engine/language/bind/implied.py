@@ -19,7 +19,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from engine.language.query import Filter, Join, Project, Query, Scan, SemiJoin, SetOperation
+from engine.algebra.filter.stage import Filter
+from engine.algebra.join.stage import Join
+from engine.algebra.project.stage import Project
+from engine.algebra.semi_join.stage import SemiJoin
+from engine.algebra.set_operation.stage import SetOperation
+from engine.language.query import Query, Scan
 from engine.language.rules import rewrite
 from engine.model.expressions import And, Column, Compare, Expression, In, Literal, conjunction
 from engine.model.source import Stream

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from engine.algebra.join.stage import Join, JoinKind, Latest
+from engine.algebra.project.stage import Output
 from engine.language.bind.calls import coerce
 from engine.language.promotion import common
-from engine.language.query import Join, JoinKind, Latest, Output
 from engine.language.render import inner_name
 from engine.language.rules import rewrite
 from engine.language.rules.tree import transform

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
+from engine.algebra.join.stage import JoinKind
 from engine.language.bind.calls import coerce
 from engine.language.bind.conditions import conjuncts
 from engine.language.bind.environment import Environment
@@ -28,7 +29,6 @@ from engine.language.bind.versions import BoundVersions
 from engine.language.grammar import nodes
 from engine.language.places import shown
 from engine.language.promotion import common
-from engine.language.query import JoinKind
 from engine.language.render import render_name
 from engine.model.expressions import Expression, Function
 from tureen.errors import NotSupported, SyntaxRefused

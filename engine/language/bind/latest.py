@@ -11,11 +11,11 @@ from dataclasses import replace
 
 from sqlglot import exp
 
+from engine.algebra.join.stage import Latest
 from engine.language.bind.joined import BoundJoin, fitted
 from engine.language.bind.placing import conjuncts
 from engine.language.bind.relation import BoundRelation
 from engine.language.bind.scope import Scope
-from engine.language.query import Latest
 from engine.language.rules import rewrite
 from engine.model.expressions import Compare, CompareOp, Expression
 from tureen.errors import NotSupported, QueryError, SyntaxRefused

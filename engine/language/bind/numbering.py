@@ -6,11 +6,12 @@ from dataclasses import replace
 
 from sqlglot import exp
 
+from engine.algebra.row_number.stage import RowNumber
+from engine.algebra.sort.stage import SortKey
 from engine.language.bind.group_windows import expanded
 from engine.language.bind.ordering import require_few, sort_key
 from engine.language.bind.scalar import bind_scalar
 from engine.language.bind.scope import Scope
-from engine.language.query import RowNumber, SortKey
 from engine.model.expressions import Column, Expression
 from engine.model.types import BIGINT
 

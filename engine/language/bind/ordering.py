@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
+from engine.algebra.sort.stage import SortKey
 from engine.language.bind.scope import Scope
-from engine.language.query import SortKey
 from engine.model.expressions import Expression
 
 KEYS_MAX = 100

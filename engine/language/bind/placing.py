@@ -16,9 +16,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from engine.algebra.filter.stage import Filter
 from engine.language.bind.relation import BoundRelation
 from engine.language.bind.scalar import TRUE
-from engine.language.query import Filter
 from engine.language.rules import rewrite
 from engine.model.expressions import And, Expression, columns_of, conjunction
 

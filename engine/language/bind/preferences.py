@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
+from engine.algebra.join.stage import Join
 from engine.language.bind.environment import Environment
 from engine.language.bind.preferred import (
     check_changes,
@@ -31,7 +32,7 @@ from engine.language.bind.summaries import ANY, unknown_summary
 from engine.language.bind.windows import bind_duration
 from engine.language.places import Place, Text, shown
 from engine.language.preference import ATTRIBUTE, COUNT, FREQUENCY, Preference, Priority
-from engine.language.query import Join, Query
+from engine.language.query import Query
 from engine.language.render import render_name, render_span
 from engine.language.rules import rewrite
 from engine.language.rules.tree import transform

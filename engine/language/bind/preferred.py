@@ -12,26 +12,24 @@ from typing import Protocol
 
 from sqlglot import exp
 
+from engine.algebra.aggregate.stage import Aggregate
+from engine.algebra.distinct.stage import Distinct
+from engine.algebra.filter.stage import Filter
+from engine.algebra.join.stage import Join
+from engine.algebra.limit.stage import Limit
+from engine.algebra.operators import Stage
+from engine.algebra.project.stage import Project
+from engine.algebra.row_number.stage import RowNumber
+from engine.algebra.semi_join.stage import SemiJoin
+from engine.algebra.set_operation.stage import SetOperation
+from engine.algebra.sort.stage import Sort
+from engine.algebra.streamed.stage import Streamed
 from engine.language.bind.environment import Environment
 from engine.language.bind.relation import BoundRelation
 from engine.language.grammar import nodes
 from engine.language.places import Place, Text, shown
 from engine.language.preference import Preference
-from engine.language.query import (
-    Aggregate,
-    Distinct,
-    Filter,
-    Join,
-    Limit,
-    Project,
-    Query,
-    RowNumber,
-    SemiJoin,
-    SetOperation,
-    Sort,
-    Stage,
-    Streamed,
-)
+from engine.language.query import Query
 from engine.language.render import render_expression
 from engine.model.expressions import Cast, Column, Expression
 from engine.model.sample import Sample

@@ -12,26 +12,19 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from engine.algebra.aggregate.stage import Aggregate
+from engine.algebra.distinct.stage import Distinct
+from engine.algebra.filter.stage import Filter
+from engine.algebra.join.stage import Join, JoinKind
+from engine.algebra.operators import Stage
+from engine.algebra.project.stage import Output, Project
+from engine.algebra.row_number.stage import RowNumber
+from engine.algebra.semi_join.stage import SemiJoin
+from engine.algebra.set_operation.stage import SetOperation
+from engine.algebra.streamed.stage import Streamed, StreamOperator
 from engine.language.bind.joined import BoundJoin
 from engine.language.preference import Preference
-from engine.language.query import (
-    Aggregate,
-    Distinct,
-    Filter,
-    Join,
-    JoinKind,
-    Output,
-    Project,
-    Query,
-    RowNumber,
-    Scan,
-    SemiJoin,
-    SetOperation,
-    Stage,
-    Streamed,
-    StreamOperator,
-    has_streams,
-)
+from engine.language.query import Query, Scan, has_streams
 from engine.language.rules import rewrite
 from engine.language.rules.tree import transform
 from engine.language.sampling import kept

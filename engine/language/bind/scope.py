@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from engine.algebra.project.stage import Output
 from engine.language.aggregates import aggregate_named
 from engine.language.functions import BUILT_IN, FunctionCatalogue
 from engine.language.grammar.words import A_WINDOW_INSTEAD, CLOCKS, COLUMNS_REFUSED, NOT_NESTED, ROW_TIMES
 from engine.language.places import Place, Text, did_you_mean, shown
-from engine.language.query import Output
 from engine.language.rules.tree import transform
 from engine.model.expressions import Column, Expression, children
 from engine.model.limits import Limits

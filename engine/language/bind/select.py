@@ -16,6 +16,10 @@ from functools import partial
 
 from sqlglot import exp
 
+from engine.algebra.limit.stage import Limit
+from engine.algebra.project.stage import Output
+from engine.algebra.row_number.stage import RowNumber
+from engine.algebra.sort.stage import Sort, SortKey
 from engine.language.bind.allowed import with_allowed
 from engine.language.bind.conditions import (
     BoundSubquery,
@@ -42,7 +46,7 @@ from engine.language.bind.set_operations import bind_sets
 from engine.language.bind.sources import renamed, uses_of, with_operator
 from engine.language.grammar import nodes
 from engine.language.places import shown
-from engine.language.query import Limit, Output, Query, RowNumber, Sort, SortKey
+from engine.language.query import Query
 from engine.language.rules import rewrite
 from engine.language.rules.tree import transform
 from engine.model.expressions import Column, Expression

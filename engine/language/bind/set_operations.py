@@ -12,6 +12,8 @@ from dataclasses import replace
 
 from sqlglot import exp
 
+from engine.algebra.project.stage import Output
+from engine.algebra.set_operation.stage import SetOperation
 from engine.language.bind.calls import coerce
 from engine.language.bind.environment import Environment
 from engine.language.bind.placing import narrowed
@@ -19,7 +21,6 @@ from engine.language.bind.relation import BoundRelation
 from engine.language.literals import instant_literal
 from engine.language.places import Place, shown
 from engine.language.promotion import common
-from engine.language.query import Output, SetOperation
 from engine.model.expressions import Cast, Column, Expression, IsNull, Literal, Not, Or
 from engine.model.types import BIGINT, DOUBLE, STRING, Kind
 from tureen.errors import NotSupported, SyntaxRefused, TypeMismatch

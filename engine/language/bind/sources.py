@@ -10,6 +10,8 @@ from typing import cast
 
 from sqlglot import exp
 
+from engine.algebra.project.stage import Output
+from engine.algebra.streamed.stage import StreamOperator
 from engine.language.bind.environment import Environment
 from engine.language.bind.placing import narrowed
 from engine.language.bind.relation import BoundRelation, base
@@ -19,7 +21,6 @@ from engine.language.bind.windows import bind_down_to, bind_window
 from engine.language.dialect import parse_tree
 from engine.language.grammar import nodes
 from engine.language.places import Place, Text, shown
-from engine.language.query import Output, StreamOperator
 from engine.model.sample import Sample
 from engine.model.source import Derived, SourceName
 from engine.model.types import Kind

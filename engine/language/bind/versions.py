@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
+from engine.algebra.aggregate.stage import Aggregate
+from engine.algebra.join.stage import Latest
 from engine.language.bind.environment import Environment
 from engine.language.bind.joined import BoundJoin
 from engine.language.bind.latest import Asked
@@ -19,7 +21,6 @@ from engine.language.bind.placing import conjuncts
 from engine.language.bind.relation import BoundRelation
 from engine.language.bind.scope import NamedItem
 from engine.language.places import Place, shown
-from engine.language.query import Aggregate, Latest
 from engine.language.render import render_name
 from engine.language.rules.tree import transform
 from engine.model.expressions import Column, Compare, Expression, Function, Not, columns_of

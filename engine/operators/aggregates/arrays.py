@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from engine.algebra.aggregate.stage import AggregateCall
 from engine.language.aggregates import ARRAY_ELEMENTS_MAX
-from engine.language.query import AggregateCall
 from engine.model.batch import Column
 from engine.operators.aggregates.members import Members
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from engine.algebra.aggregate.stage import AggregateCall
 from engine.kernels import exact
 from engine.language.evaluation.arithmetic import as_double
 from engine.language.evaluation.vector import from_column
-from engine.language.query import AggregateCall
 from engine.model.batch import Column, Int64Array
 from engine.model.types import DOUBLE
 from engine.operators.aggregates.members import Members

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from engine.algebra.aggregate.stage import AggregateCall
 from engine.kernels import aggregates
-from engine.language.query import AggregateCall
 from engine.model.batch import Column, Int64Array
 from engine.operators.aggregates.members import Members
 from engine.operators.keys import order_keys, with_one_zero

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from datasketches import hll_sketch, tdigest_double, tgt_hll_type
 
+from engine.algebra.aggregate.stage import AggregateCall
 from engine.language.evaluate import constant_value
 from engine.language.evaluation.arithmetic import as_double
 from engine.language.evaluation.vector import from_column
-from engine.language.query import AggregateCall
 from engine.model.batch import Column
 from engine.model.types import BIGINT, DOUBLE, Kind
 from engine.operators.aggregates.members import Members

@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from engine.algebra.aggregate.stage import AggregateCall
 from engine.kernels import aggregates, exact
-from engine.language.query import AggregateCall
 from engine.model.batch import BoolArray, Column, Int64Array
 from engine.model.types import BIGINT, DECIMAL_DIGITS_MAX, DOUBLE, Kind, Type
 from engine.operators.aggregates.members import Members

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from engine.algebra.aggregate.stage import Aggregate, AggregateCall
 from engine.kernels import aggregates
 from engine.kernels.window_totals import window_parts
 from engine.language.aggregates import Statistic
-from engine.language.query import Aggregate, AggregateCall, Scan
+from engine.language.query import Scan
 from engine.model.batch import Column, Int64Array
 from engine.model.expressions import Expression
 from engine.model.types import BIGINT, DOUBLE, Kind

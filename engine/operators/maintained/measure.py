@@ -8,11 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from engine.algebra.aggregate.stage import Aggregate, AggregateCall
 from engine.language.aggregates import Statistic
 from engine.language.evaluate import evaluate, truth
 from engine.language.evaluation.arithmetic import as_double
 from engine.language.evaluation.vector import from_column
-from engine.language.query import Aggregate, AggregateCall, Query
+from engine.language.query import Query
 from engine.model import expressions as ex
 from engine.model.batch import Batch, BoolArray, Column
 from engine.model.types import Kind

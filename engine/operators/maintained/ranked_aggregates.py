@@ -13,8 +13,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from engine.algebra.aggregate.stage import Aggregate
 from engine.kernels import bitmaps
-from engine.language.query import Aggregate, Query
+from engine.language.query import Query
 from engine.model.attributes import Attribute
 from engine.model.batch import Batch
 from engine.model.expressions import Expression

@@ -23,18 +23,14 @@ from typing import Literal
 
 import numpy as np
 
-from engine.language.query import (
-    Aggregate,
-    AggregateCall,
-    Distinct,
-    Join,
-    Project,
-    Query,
-    Scan,
-    SemiJoin,
-    SetOperation,
-    Stage,
-)
+from engine.algebra.aggregate.stage import Aggregate, AggregateCall
+from engine.algebra.distinct.stage import Distinct
+from engine.algebra.join.stage import Join
+from engine.algebra.operators import Stage
+from engine.algebra.project.stage import Project
+from engine.algebra.semi_join.stage import SemiJoin
+from engine.algebra.set_operation.stage import SetOperation
+from engine.language.query import Query, Scan
 from engine.model.expressions import And, columns_of
 from engine.model.source import MADE, SourceName
 from engine.overload.precision.precision import FloatArray

@@ -35,25 +35,22 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from engine.algebra.aggregate.stage import Aggregate
+from engine.algebra.distinct.stage import Distinct
+from engine.algebra.filter.stage import Filter
+from engine.algebra.join.stage import Join
+from engine.algebra.limit.stage import Limit
+from engine.algebra.operators import Stage
+from engine.algebra.project.stage import Project
+from engine.algebra.row_number.stage import RowNumber
+from engine.algebra.semi_join.stage import SemiJoin
+from engine.algebra.set_operation.stage import SetOperation
+from engine.algebra.sort.stage import Sort
+from engine.algebra.streamed.stage import Streamed
 from engine.changes.operator import operator_over
 from engine.changes.result_key import result_key
 from engine.language.exits import leave
-from engine.language.query import (
-    Aggregate,
-    Distinct,
-    Filter,
-    Join,
-    Limit,
-    Project,
-    Query,
-    RowNumber,
-    Scan,
-    SemiJoin,
-    SetOperation,
-    Sort,
-    Stage,
-    Streamed,
-)
+from engine.language.query import Query, Scan
 from engine.model.expressions import Cast, Column, Expression
 from engine.model.source import SourceName, Stream
 from engine.model.types import Kind, Type

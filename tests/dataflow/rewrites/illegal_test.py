@@ -5,18 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
+from engine.algebra.aggregate.stage import Aggregate, AggregateCall
+from engine.algebra.distinct.stage import Distinct
+from engine.algebra.join.stage import Join
+from engine.algebra.project.stage import Output, Project
+from engine.algebra.set_operation.stage import SetOperation
 from engine.dataflow.rewrites import alternatives
 from engine.dataflow.rewrites.rule import moved
-from engine.language.query import (
-    Aggregate,
-    AggregateCall,
-    Distinct,
-    Join,
-    Output,
-    Project,
-    Query,
-    SetOperation,
-)
+from engine.language.query import Query
 from engine.model.expressions import Column
 from engine.model.types import BIGINT
 from tests.changes.ways import STREAMS, bound

@@ -10,10 +10,12 @@ from functools import cache
 import pytest
 from hypothesis import event, given
 
+from engine.algebra.limit.stage import Limit
+from engine.algebra.set_operation.stage import SetOperation
 from engine.changes.transition import Transition
 from engine.dataflow.rewrites import RULES, alternatives
 from engine.dataflow.rewrites.rule import Rule, applied
-from engine.language.query import Limit, Query, SetOperation
+from engine.language.query import Query
 from tests.changes.ways import FEW, STREAMS, bound, random_transition, seeds, told_of
 from tests.dataflow.graph_test import bag
 from tests.dataflow.rewrites.small_plans import BASES, KEYED, OPERATORS, base, closed, small_plans, snapshots

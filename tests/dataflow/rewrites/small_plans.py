@@ -8,23 +8,18 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import product
 
+from engine.algebra.aggregate.stage import Aggregate
+from engine.algebra.distinct.stage import Distinct
+from engine.algebra.filter.stage import Filter
+from engine.algebra.join.stage import Join, JoinKind
+from engine.algebra.limit.stage import Limit
+from engine.algebra.operators import Stage
+from engine.algebra.project.stage import Output, Project
+from engine.algebra.semi_join.stage import SemiJoin
+from engine.algebra.set_operation.stage import SetOperation, SetOperationKind
 from engine.changes.context import EvaluationContext
 from engine.changes.transition import NEVER, Transition
-from engine.language.query import (
-    Aggregate,
-    Distinct,
-    Filter,
-    Join,
-    JoinKind,
-    Limit,
-    Output,
-    Project,
-    Query,
-    SemiJoin,
-    SetOperation,
-    SetOperationKind,
-    Stage,
-)
+from engine.language.query import Query
 from engine.model.expressions import Arithmetic, Column, Compare, Expression, Literal
 from engine.model.types import BIGINT, DOUBLE
 from engine.operators.pipeline import evaluate

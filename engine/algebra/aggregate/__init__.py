@@ -1,0 +1,1 @@
+"""GROUP BY: groups, and aggregates of each."""

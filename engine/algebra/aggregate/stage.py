@@ -1,0 +1,57 @@
+"""GROUP BY: groups, and aggregates of each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from engine.algebra.operator import Operator
+from engine.algebra.project.stage import Output
+from engine.language.aggregates import AGGREGATES, AggregateFunction
+from engine.model.expressions import Expression
+from engine.model.types import Type
+
+
+@dataclass(frozen=True, slots=True)
+class AggregateCall:
+    """One aggregate of a group.
+
+    function: an upper-case name of :mod:`engine.language.aggregates`. arguments: none for COUNT(*);
+    constants follow the argument. distinct: equal arguments count once. filter: only rows where it is TRUE
+    count. A row whose argument or filter is an error is passed over and counted.
+    """
+
+    name: str
+    function: str
+    arguments: tuple[Expression, ...]
+    type: Type
+    distinct: bool = False
+    filter: Expression | None = None
+
+    @property
+    def aggregate(self) -> AggregateFunction:
+        """Its row of the catalogue."""
+        return AGGREGATES[self.function]
+
+    def expressions(self) -> tuple[Expression, ...]:
+        """Its arguments, and its filter."""
+        return self.arguments if self.filter is None else (*self.arguments, self.filter)
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate(Operator):
+    """GROUP BY: columns are the keys, then the calls. Without keys there is one group, even of no rows.
+
+    NULLs of a key are one group, NaNs too; a key that is an error counts as NULL, and is counted.
+    """
+
+    keys: tuple[Output, ...]
+    calls: tuple[AggregateCall, ...]
+
+    @property
+    def computed(self) -> tuple[tuple[str, Type], ...]:
+        keys = tuple((key.name, key.type) for key in self.keys)
+        return keys + tuple((call.name, call.type) for call in self.calls)
+
+    def expressions(self) -> tuple[Expression, ...]:
+        keys = tuple(key.expression for key in self.keys)
+        return keys + tuple(one for call in self.calls for one in call.expressions())

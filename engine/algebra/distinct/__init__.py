@@ -1,0 +1,1 @@
+"""DISTINCT: equal rows once."""

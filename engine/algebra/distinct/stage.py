@@ -1,0 +1,12 @@
+"""DISTINCT: equal rows once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from engine.algebra.operator import Operator
+
+
+@dataclass(frozen=True, slots=True)
+class Distinct(Operator):
+    """Equal rows once, the first of them; NULL equals NULL here, NaN equals NaN."""

@@ -1,0 +1,1 @@
+"""HAVING, and a WHERE above other stages."""

@@ -1,0 +1,1 @@
+"""JOIN of all kinds, ASOF too."""

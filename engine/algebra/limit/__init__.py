@@ -1,0 +1,1 @@
+"""LIMIT and OFFSET."""

@@ -1,0 +1,44 @@
+"""What is true of a stage, whichever operator it is of."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from engine.algebra.streamed.stage import Streamed
+    from engine.language.query import Query
+    from engine.model.expressions import Expression
+    from engine.model.types import Type
+
+
+class Operator:
+    """A stage of a bound query: a function of a relation, and of what a second input gives, where it has
+    one.
+    """
+
+    __slots__ = ()
+
+    @property
+    def right_input(self) -> Query | None:
+        """The query whose rows meet those of the relation; None: it has one input."""
+        return None
+
+    def with_right_input(self, query: Query) -> Self:
+        """The stage with another query in the place of its second input."""
+        raise AssertionError("a stage of one input")
+
+    @property
+    def stream(self) -> Streamed | None:
+        """The stage, where it makes a stream of what is below it; None: it does not."""
+        return None
+
+    @property
+    def computed(self) -> tuple[tuple[str, Type], ...] | None:
+        """Names and types of its columns, where it computes them; None: it has those of the relation, and at
+        times others behind them.
+        """
+        return None
+
+    def expressions(self) -> tuple[Expression, ...]:
+        """What it evaluates over the columns of the relation."""
+        return ()

@@ -1,0 +1,1 @@
+"""SELECT: columns computed row by row."""

@@ -1,0 +1,1 @@
+"""ROW_NUMBER() OVER (...), and the first rows of each part."""

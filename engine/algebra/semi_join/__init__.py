@@ -1,0 +1,1 @@
+"""IN and EXISTS, NOT IN and NOT EXISTS."""

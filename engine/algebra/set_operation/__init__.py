@@ -1,0 +1,1 @@
+"""UNION, INTERSECT and EXCEPT."""

@@ -1,0 +1,1 @@
+"""A window over the changes of a subquery: ISTREAM, DSTREAM and RSTREAM."""
