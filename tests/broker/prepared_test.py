@@ -4,8 +4,11 @@ given up, end no shard, and those over which workers died are refused.
 
 from __future__ import annotations
 
+import json
 import re
 import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -147,6 +150,19 @@ def kill_worker(one: Broker) -> None:
     before.send_signal(signal.SIGKILL)
     until(lambda: one.children().get("broker.worker", before).pid != before.pid)
     one.await_ready()
+
+
+def test_watching_waits_for_a_registration_that_is_worked_out(one: Broker, name: str, gate: Gate) -> None:
+    command = [sys.executable, "-m", "tureen", "watch", dear(name), "--once", "--json", "--url", one.url]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stderr is not None
+        assert b"is being made" in process.stderr.readline()
+        gate.open()
+        shown, said = process.communicate(timeout=240)
+    assert process.returncode == 0, said.decode()
+    first = json.loads(shown.splitlines()[0])
+    assert first["rows"] == [[COUNT - 5 + i] for i in range(4)]
+    until(lambda: len(one.http.get("/queries").json()["queries"]) == 1, "what was watched is gone")
 
 
 def test_others_go_on_while_a_registration_is_worked_out(one: Broker, name: str, gate: Gate) -> None:

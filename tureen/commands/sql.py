@@ -133,12 +133,13 @@ def run(client: Client, statement: str, answers: Answers, as_json: bool) -> None
 
 def _ask(client: Client, statement: str, answers: Answers) -> None:
     """Show an answer, or with EMIT CHANGES on a terminal its changes; nothing of it is left behind."""
+    from tureen.commands import under_way
+
     followed = is_followed(statement) and answers.archive is None and answers.form == "table"
     followed = followed and sys.stdout.isatty()
     query = client.register(statement, options=None if followed else ONCE)
     try:
-        if query.error is not None:
-            raise query.error
+        under_way.wait(query)
         if followed:
             from tureen import watching
 

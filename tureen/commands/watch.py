@@ -62,6 +62,7 @@ def watch(
     tureen watch $HANDLE --json --once --since POSITION
     tureen watch --by-topic $HANDLE
     """
+    from tureen.commands import under_way
     from tureen.watching import show
 
     sql = query if len(query.split()) > 1 else None
@@ -83,8 +84,7 @@ def watch(
             watched = client.register(console.about(sql))
             behind.enter_context(contextlib.suppress(UnknownQuery))
             behind.callback(watched.unregister)
-            if watched.state == "PENDING":
-                raise watched.error or TureenError("the stream of this query does not exist")
+            under_way.wait(watched)
         before = _lost(watched)
         if not as_json:
             console.show_lost(*before)
