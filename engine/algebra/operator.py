@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 if TYPE_CHECKING:
+    from engine.algebra.aggregate.stage import Aggregate
+    from engine.algebra.project.stage import Output
     from engine.algebra.streamed.stage import Streamed
     from engine.language.query import Query
     from engine.model.expressions import Expression
@@ -17,6 +19,9 @@ class Operator:
     """
 
     __slots__ = ()
+
+    joins: ClassVar[bool] = False
+    """Whether it puts rows of two inputs side by side."""
 
     @property
     def right_input(self) -> Query | None:
@@ -33,10 +38,25 @@ class Operator:
         return None
 
     @property
+    def aggregate(self) -> Aggregate | None:
+        """The stage, where it makes groups; None: it does not."""
+        return None
+
+    @property
+    def outputs_of_rows(self) -> tuple[Output, ...] | None:
+        """Its columns, where it does nothing but compute columns of each row; None: it does more."""
+        return None
+
+    @property
     def computed(self) -> tuple[tuple[str, Type], ...] | None:
         """Names and types of its columns, where it computes them; None: it has those of the relation, and at
         times others behind them.
         """
+        return None
+
+    @property
+    def rows_read(self) -> int | None:
+        """How many rows of the relation it looks at, the first; None: at all."""
         return None
 
     def expressions(self) -> tuple[Expression, ...]:

@@ -24,9 +24,6 @@ from typing import Protocol
 
 import numpy as np
 
-from engine.algebra.join.stage import Join
-from engine.algebra.semi_join.stage import SemiJoin
-from engine.algebra.set_operation.stage import SetOperation
 from engine.algebra.streamed.stage import Streamed, StreamOperator
 from engine.changes.context import EvaluationContext
 from engine.changes.element_keys import kept
@@ -429,8 +426,8 @@ def instants_of(query: Query, context: EvaluationContext) -> Int64Array:
     """
     found = [context.scan_history(query.scan).changed().instants(context.interval)]
     for place, stage in enumerate(query.stages):
-        if isinstance(stage, SemiJoin | Join | SetOperation):
-            found.append(instants_of(stage.inner, context))
+        if stage.right_input is not None:
+            found.append(instants_of(stage.right_input, context))
         elif isinstance(stage, Streamed):
             found += _turns(replace(query, stages=query.stages[:place]), stage, context)
     return np.unique(np.concatenate(found))

@@ -22,7 +22,7 @@ from engine.dataflow.operators.ranked import RankedSpec
 from engine.dataflow.plan import Combined, Exits, Joined, Own, Plan, Shared, Step, key_of
 from engine.language.query import Scan
 from engine.language.render import render_scan, render_stage, render_window
-from engine.language.update_patterns import Pattern, PatternEdge, edges_of
+from engine.language.update_patterns import Pattern, PatternEdge, edge_above, edges_of
 from engine.model.approximation import Expected
 from engine.model.source import SourceName
 from engine.windows.assignment import Session
@@ -186,7 +186,7 @@ class _Walk:
                 tree, edge, under = self.walk(below)
                 key, stages = key_of(plan, under), _stages(plan)
                 for each in stages:
-                    edge = edge.above(each)
+                    edge = edge_above(each, edge, None)
                 word, details = _words(*stages)
                 if plan.span_ms is not None:
                     details = (*details, ONE_STORE)
@@ -196,7 +196,7 @@ class _Walk:
             case Joined(left=left, right=right, stage=stage, releases=releases):
                 one, one_edge, one_key = self.walk(left)
                 other, other_edge, other_key = self.walk(right)
-                edge = one_edge.joined(stage, other_edge)
+                edge = edge_above(stage, one_edge, other_edge)
                 key = key_of(plan, one_key, other_key)
                 word, details = _words(stage)
                 if plan.spans is not None:
@@ -213,7 +213,7 @@ class _Walk:
             case Combined(_, left, right, stage):
                 one, one_edge, one_key = self.walk(left)
                 other, other_edge, other_key = self.walk(right)
-                edge = one_edge.combined(stage, other_edge)
+                edge = edge_above(stage, one_edge, other_edge)
                 key = key_of(plan, one_key, other_key)
                 word, details = _words(stage)
                 return OperatorTree(word, details, str(edge), None, state_of(key), (one, other)), edge, key

@@ -206,7 +206,7 @@ def whole_plan_of(query: Query, tables: Container[SourceName]) -> Plan:
 
 def scans_of(query: Query, tables: Container[SourceName]) -> list[Plan]:
     """The plans of its scans."""
-    inner = [stage.inner for stage in query.stages if isinstance(stage, SemiJoin | Join | SetOperation)]
+    inner = [stage.right_input for stage in query.stages if stage.right_input is not None]
     return [_scan(query, tables), *(plan for each in inner for plan in scans_of(each, tables))]
 
 

@@ -9,9 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator
 
-from engine.algebra.join.stage import Join
-from engine.algebra.semi_join.stage import SemiJoin
-from engine.algebra.set_operation.stage import SetOperation
 from engine.language.query import Query, Scan
 from engine.language.render import render_name, render_stage, render_window
 from engine.language.update_patterns import Pattern, edges_of, update_patterns
@@ -34,8 +31,8 @@ def exits(query: Query, tables: Container[SourceName], above: Pattern) -> Iterat
     if scan.pattern > above:
         yield _leaf(query.scan, tables)
     for stage, edge in zip(query.stages, edges, strict=True):
-        if isinstance(stage, Join | SemiJoin | SetOperation):
-            yield from exits(stage.inner, tables, above)
+        if stage.right_input is not None:
+            yield from exits(stage.right_input, tables, above)
         if edge.pattern > above:
             yield f"the operator {render_stage(stage)[0]!r}"
 

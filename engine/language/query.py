@@ -27,6 +27,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from engine.algebra.operators import Stage
+from engine.algebra.project.stage import Output
 from engine.algebra.streamed.stage import Streamed, StreamOperator
 from engine.language.preference import Preference
 from engine.model.expressions import Expression
@@ -140,6 +141,11 @@ class Query:
             if stage.computed is not None:
                 return stage.computed
         raise AssertionError("a query gives columns")
+
+    @property
+    def outputs(self) -> tuple[Output, ...] | None:
+        """Its columns, where it does nothing but compute columns of each row of its scan; else None."""
+        return self.stages[0].outputs_of_rows if len(self.stages) == 1 else None
 
     def scans(self) -> Iterator[Scan]:
         """Its own scan, then those of inner queries."""

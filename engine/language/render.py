@@ -9,18 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from engine.algebra.aggregate.stage import Aggregate, AggregateCall
-from engine.algebra.distinct.stage import Distinct
-from engine.algebra.filter.stage import Filter
-from engine.algebra.join.stage import Join
-from engine.algebra.limit.stage import Limit
 from engine.algebra.operators import Stage
-from engine.algebra.project.stage import Output, Project
-from engine.algebra.row_number.stage import RowNumber
-from engine.algebra.semi_join.stage import SemiJoin
-from engine.algebra.set_operation.stage import SetOperation
-from engine.algebra.sort.stage import Sort, SortKey
-from engine.algebra.streamed.stage import Streamed
+from engine.algebra.project.stage import Output
+from engine.algebra.rules import asked_of
+from engine.algebra.sort.stage import SortKey
 from engine.language.grammar.words import RESERVED
 from engine.language.instants import date_text, timestamp_text
 from engine.language.preference import ATTRIBUTE, COUNT, Preference, Priority
@@ -96,7 +88,7 @@ def _with_estimates(priority: Priority) -> Expression:
             return node
         which = "Count" if node.index == COUNT else "Frequency"
         text = f"{render_name(priority.summary)}.Estimate.{which}"
-        return _InnerColumn(node.index, node.name, node.type, text)
+        return ShownColumn(node.index, node.name, node.type, text)
 
     return transform(priority.expression, estimate)
 
@@ -133,79 +125,19 @@ def render_sample(sample: Sample) -> str:
     return f"sample {sample.percent.normalize():f} percent{least}{seed}"
 
 
+@asked_of("text", each=True)
 def render_stage(stage: Stage) -> list[str]:
     """A stage as lines, the first of which names it."""
-    match stage:
-        case Project(outputs):
-            return ["project", *(f"  {_output(output)}" for output in outputs)]
-        case Aggregate(keys, calls):
-            lines = [f"  by {_output(key)}" for key in keys]
-            return ["aggregate", *lines, *(f"  {_call(call)}" for call in calls)]
-        case Filter(predicate):
-            return [f"filter {render_expression(predicate)}"]
-        case Distinct():
-            return ["distinct"]
-        case Sort(keys):
-            return [f"sort by {', '.join(_sort_key(key) for key in keys)}"]
-        case Limit(count, offset):
-            rows = "all rows" if count is None else f"{count} rows"
-            return [f"limit {rows}" + (f" after {offset}" if offset else "")]
-        case RowNumber(keys, order, count):
-            of = f" of each {', '.join(render_expression(key) for key in keys)}" if keys else ""
-            by = f" by {', '.join(_sort_key(key) for key in order)}" if order else ""
-            return [f"number rows{of}{by}" + ("" if count is None else f", the first {count}")]
-        case SemiJoin(keys, inner, negated, null_aware):
-            word = "anti join" if negated else "semi join"
-            on = f" on {', '.join(render_expression(key) for key in keys)}" if keys else ""
-            unknown = ", NULL is unknown" if null_aware else ""
-            return [f"{word}{on}{unknown}", *("  " + line for line in render_query(inner).split("\n"))]
-        case Join(inner):
-            return [_join(stage), *("  " + line for line in render_query(inner).split("\n"))]
-        case Streamed(operator, window, sample):
-            sampled = "" if sample is None else f"{render_sample(sample)}, "
-            return [f"{operator} {sampled}window {render_window(window)}"]
-        case SetOperation(kind, inner, all_, on):
-            names = [name for name, _ in inner.columns]
-            by = "" if on is None else f" on {', '.join(render_name(names[place]) for _, place in on)}"
-            word = f"{kind}{' all' if all_ else ''}{by}"
-            return [word, *("  " + line for line in render_query(inner).split("\n"))]
+    raise AssertionError(stage)
 
 
-def _join(join: Join) -> str:
-    """The first line of a join; columns of inner's have its name before them."""
-    sources = render_names(join.inner.sources)
-    text = ("" if join.latest is None else "as of ") + f"{join.kind} join {sources}"
-    if not join.keys and join.condition is None and join.latest is None:
-        return text if join.kind != "inner" else f"cross join {sources}"
-    side = inner_name(join.inner)
-    columns = [f"{render_name(side)}.{render_name(name)}" for name, _ in join.inner.columns]
-    shown = {f"{side}.{name}": text for (name, _), text in zip(join.inner.columns, columns, strict=True)}
-
-    def inner_column(node: Expression) -> Expression:
-        if not isinstance(node, Column):
-            return node
-        return _InnerColumn(node.index, node.name, node.type, columns[node.index])
-
-    def either_column(node: Expression) -> Expression:
-        if not isinstance(node, Column) or node.name not in shown:
-            return node
-        return _InnerColumn(node.index, node.name, node.type, shown[node.name])
-
-    def of_inner(expression: Expression) -> str:
-        return render_expression(transform(expression, inner_column))
-
-    parts = [f"{render_expression(left)} = {of_inner(inner)}" for left, inner in join.keys]
-    if join.latest is not None:
-        op = ">" if join.latest.strict else ">="
-        outer, inner = render_expression(join.latest.outer), of_inner(join.latest.inner)
-        parts.append(f"the latest of {outer} {op} {inner}")
-    if join.condition is not None:
-        parts.append(render_expression(transform(join.condition, either_column)))
-    return f"{text} on {' and '.join(parts)}"
+def render_inner(query: Query) -> list[str]:
+    """The second input of a stage as lines, deeper than the stage's own."""
+    return ["  " + line for line in render_query(query).split("\n")]
 
 
 @dataclass(frozen=True, slots=True)
-class _InnerColumn(Column):
+class ShownColumn(Column):
     """A column of a join's inner query, and how it is shown."""
 
     text: str
@@ -217,21 +149,16 @@ def inner_name(inner: Query) -> str:
 
     Columns in the join's condition are called ``source.column`` where they are inner's.
     """
-    return "joined" if any(isinstance(stage, Join) for stage in inner.stages) else inner.source
+    return "joined" if any(stage.joins for stage in inner.stages) else inner.source
 
 
-def _output(output: Output) -> str:
+def render_output(output: Output) -> str:
+    """A column with what it is computed from."""
     return f"{render_name(output.name)} {output.type} = {render_expression(output.expression)}"
 
 
-def _call(call: AggregateCall) -> str:
-    inside = ", ".join(render_expression(argument) for argument in call.arguments) or "*"
-    distinct = "DISTINCT " if call.distinct else ""
-    keep = "" if call.filter is None else f" FILTER (WHERE {render_expression(call.filter)})"
-    return f"{render_name(call.name)} {call.type} = {call.function}({distinct}{inside}){keep}"
-
-
-def _sort_key(key: SortKey) -> str:
+def render_sort_key(key: SortKey) -> str:
+    """What rows are sorted by, and how."""
     nulls = "" if key.nulls_first == key.descending else " nulls first" if key.nulls_first else " nulls last"
     return render_expression(key.expression) + (" descending" if key.descending else "") + nulls
 
@@ -280,7 +207,7 @@ def render_span(ms: int) -> str:
 def render_expression(expression: Expression) -> str:
     """SQL-like text of one expression."""
     match expression:
-        case _InnerColumn(text=text):
+        case ShownColumn(text=text):
             return text
         case Column(name=name):
             return render_name(name)

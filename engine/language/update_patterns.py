@@ -36,22 +36,13 @@ The rules, where the paper leaves room, with what closed windows add:
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass
 from enum import IntEnum
 
-from engine.algebra.aggregate.stage import Aggregate
-from engine.algebra.distinct.stage import Distinct
-from engine.algebra.filter.stage import Filter
-from engine.algebra.join.stage import Join, JoinKind
-from engine.algebra.limit.stage import Limit
+from engine.algebra.join.stage import JoinKind
 from engine.algebra.operators import Stage
-from engine.algebra.project.stage import Project
-from engine.algebra.row_number.stage import RowNumber
-from engine.algebra.semi_join.stage import SemiJoin
-from engine.algebra.set_operation.stage import SetOperation
-from engine.algebra.sort.stage import Sort
-from engine.algebra.streamed.stage import Streamed
+from engine.algebra.rules import asked_of
 from engine.language.query import Query, Scan
 from engine.model.expressions import Column, Expression
 from engine.model.source import SourceName
@@ -109,55 +100,19 @@ class PatternEdge:
         merges = Merging(window.end, window.slide_ms) if isinstance(window, TimeWindow) else Merging()
         return cls(_window_pattern(window), WindowColumns({}, {}), span=window, merges=merges)
 
-    def above(self, stage: Stage) -> PatternEdge:
-        """What leaves a stage of one input over this one."""
-        if isinstance(stage, Streamed):
-            return PatternEdge.of_window(stage.window)
-        pattern = self._pattern_above(stage)
-        windows, key = self.windows.above(stage), self._key_above(stage)
-        in_time = not isinstance(stage, Sort) and (self.in_time or isinstance(stage, Aggregate))
-        merges = None if isinstance(stage, Aggregate | Sort) else self.merges
-        return PatternEdge(
-            pattern, windows, key if pattern is Pattern.WK else None, in_time, self.span, merges
-        )
+    def meeting(
+        self, kind: JoinKind | None, keys: Iterable[tuple[Expression, Expression]], inner: PatternEdge
+    ) -> PatternEdge:
+        """What leaves an operator that looks for partners of these rows among those of ``inner``.
 
-    def joined(self, stage: Join | SemiJoin, inner: PatternEdge) -> PatternEdge:
-        """What leaves a join with another."""
-        if _as_of_each_row(stage):
-            return replace(self, key=None, merges=None)
-        kind, merges = _kind_of(stage), self.merges if isinstance(stage, SemiJoin) else None
-        if self._meets_at_once(inner, _keys_of(stage)):
+        kind: of the join that gives as many rows; None: ASOF. keys: pairs of expressions that have to be
+        equal, over the columns of each.
+        """
+        if self._meets_at_once(inner, keys):
             whole = _whole(kind, self.pattern, inner.pattern)
-            return PatternEdge(whole, self.windows, None, self.in_time, self._span_with(inner), merges)
-        pattern = _joined(kind, self.pattern, inner.pattern)
-        return PatternEdge(pattern, WindowColumns({}, {}), None, in_time=False, merges=merges)
-
-    def combined(self, stage: SetOperation, inner: PatternEdge) -> PatternEdge:
-        """What leaves a set operation of this, its left input, and another."""
-        if stage.kind == "union":
-            return self._united(inner)
-        kind: JoinKind = "semi" if stage.kind == "intersect" else "anti"
-        if self._meets_at_once(inner, _compared(stage)):
-            whole = _whole(kind, self.pattern, inner.pattern)
-            return PatternEdge(whole, self.windows, None, self.in_time, self._span_with(inner), self.merges)
+            return PatternEdge(whole, self.windows, None, self.in_time, self.span_with(inner), self.merges)
         pattern = _joined(kind, self.pattern, inner.pattern)
         return PatternEdge(pattern, WindowColumns({}, {}), None, in_time=False, merges=self.merges)
-
-    def _united(self, inner: PatternEdge) -> PatternEdge:
-        """What leaves UNION ALL. Rows of both that are in the order of time are so together if they come in
-        it, too: a window that ends before NOW would let rows in below others.
-        """
-        pattern = max(self.pattern, inner.pattern)
-        alike = self.pattern is inner.pattern and self.span is not None and self.span == inner.span
-        if pattern is Pattern.WKS and not alike:
-            pattern = Pattern.WK
-        merges = None
-        if self.merges is not None and inner.merges is not None:
-            merges = self.merges if self.merges == inner.merges else Merging()
-        in_time = merges is not None and merges.end is not None and self.in_time and inner.in_time
-        return PatternEdge(
-            pattern, self.windows.common(inner.windows), None, in_time, self._span_with(inner), merges
-        )
 
     def _meets_at_once(self, inner: PatternEdge, keys: Iterable[tuple[Expression, Expression]]) -> bool:
         """Whether rows that are equal in these come at one instant, as those of closed windows."""
@@ -166,44 +121,11 @@ class PatternEdge:
         told = [(self.windows.told(key), inner.windows.told(other)) for key, other in keys]
         return any(one is not None and one == other for one, other in told)
 
-    def _span_with(self, inner: PatternEdge) -> Window | None:
+    def span_with(self, inner: PatternEdge) -> Window | None:
         """When rows go that go with those of both; None: one window does not say."""
         if Pattern.MON in (self.pattern, inner.pattern):
             return inner.span if self.pattern is Pattern.MON else self.span
         return self.span if self.span == inner.span else None
-
-    def _pattern_above(self, stage: Stage) -> Pattern:
-        below = self.pattern
-        match stage:
-            case Aggregate(keys=keys):
-                whole = self.windows.among([key.expression for key in keys])
-                return below if whole and below <= Pattern.WKS else Pattern.WK
-            case Distinct():
-                return below if self.windows.any else _stateful(below)
-            case RowNumber(keys=keys, order=order):
-                if self.windows.among(keys) and below <= Pattern.WKS:
-                    return below
-                return Pattern.STR if order or not self.in_time else _stateful(below)
-            case Limit():
-                return _stateful(below) if self.in_time else Pattern.STR
-            case _:
-                return below
-
-    def _key_above(self, stage: Stage) -> tuple[int, ...] | None:
-        match stage:
-            case Aggregate(keys=keys):
-                return tuple(range(len(keys)))
-            case Project(outputs) if self.key is not None:
-                places = {
-                    output.expression.index: place
-                    for place, output in enumerate(outputs)
-                    if isinstance(output.expression, Column)
-                }
-                kept = [places[place] for place in self.key if place in places]
-                return tuple(kept) if len(kept) == len(self.key) else None
-            case Filter() | Sort():
-                return self.key
-        return None
 
     def __str__(self) -> str:
         return self.pattern.name if self.key is None else f"{self.pattern.name} by key"
@@ -218,16 +140,15 @@ def edges_of(query: Query, tables: Container[SourceName] = ()) -> list[PatternEd
     """What leaves the scan, then each stage. tables: which sources are."""
     edges = [PatternEdge.of_scan(query.scan, tables)]
     for stage in query.stages:
-        below = edges[-1]
-        if isinstance(stage, SetOperation):
-            *_, inner = edges_of(stage.inner, tables)
-            edges.append(below.combined(stage, inner))
-        elif isinstance(stage, Join | SemiJoin):
-            *_, inner = edges_of(stage.inner, tables)
-            edges.append(below.joined(stage, inner))
-        else:
-            edges.append(below.above(stage))
+        inner = None if stage.right_input is None else edges_of(stage.right_input, tables)[-1]
+        edges.append(edge_above(stage, edges[-1], inner))
     return edges
+
+
+@asked_of("pattern", each=True)
+def edge_above(stage: Stage, below: PatternEdge, inner: PatternEdge | None) -> PatternEdge:
+    """What leaves a stage over this edge. inner: what leaves its second input, None: it has none."""
+    raise AssertionError(stage)
 
 
 def scan_pattern(scan: Scan, tables: Container[SourceName] = ()) -> Pattern:
@@ -246,38 +167,8 @@ def _window_pattern(window: Window) -> Pattern:
 # --- joins ----------------------------------------------------------------------------------------
 
 
-def _as_of_each_row(stage: Join | SemiJoin) -> bool:
-    """Whether it joins with versions of a table, and so as they were at the instant of each row."""
-    if isinstance(stage, SemiJoin) or stage.kind in ("right", "full"):
-        return False
-    return stage.latest is not None and stage.inner.scan.history
-
-
-def _kind_of(stage: Join | SemiJoin) -> JoinKind | None:
-    """The kind of the join, a semi-join's too; None for an ASOF join, whatever else it is."""
-    if isinstance(stage, SemiJoin):
-        return "anti" if stage.negated else "semi"
-    return None if stage.latest is not None else stage.kind
-
-
-def _keys_of(stage: Join | SemiJoin) -> Sequence[tuple[Expression, Expression]]:
-    """Pairs of expressions that have to be equal, over the columns of each input."""
-    if isinstance(stage, Join):
-        return stage.keys
-    columns = [Column(place, name, type_) for place, (name, type_) in enumerate(stage.inner.columns)]
-    return list(zip(stage.keys, columns, strict=False))
-
-
-def _compared(stage: SetOperation) -> Iterable[tuple[Expression, Expression]]:
-    """Pairs of columns in which rows of both inputs are compared."""
-    given = [Column(place, name, type_) for place, (name, type_) in enumerate(stage.inner.columns)]
-    if stage.on is None:
-        return zip(given, given, strict=True)
-    return [(Column(place, "", given[other].type), given[other]) for place, other in stage.on]
-
-
 def _joined(kind: JoinKind | None, below: Pattern, inner: Pattern) -> Pattern:
-    return _stateful(max(below, inner)) if kind in ("inner", "semi") else Pattern.STR
+    return stateful(max(below, inner)) if kind in ("inner", "semi") else Pattern.STR
 
 
 def _whole(kind: JoinKind | None, below: Pattern, inner: Pattern) -> Pattern:
@@ -295,7 +186,8 @@ def _whole(kind: JoinKind | None, below: Pattern, inner: Pattern) -> Pattern:
             return Pattern.STR
 
 
-def _stateful(below: Pattern) -> Pattern:
+def stateful(below: Pattern) -> Pattern:
+    """The pattern of what keeps rows to know when one goes: at least WK, but MON over MON."""
     return below if below is Pattern.MON else max(below, Pattern.WK)
 
 
@@ -342,14 +234,7 @@ class WindowColumns:
         one, two = self.places or {}, other.places or {}
         return WindowColumns({}, {place: what for place, what in one.items() if two.get(place) == what})
 
-    def above(self, stage: Stage) -> WindowColumns:
-        """The window columns of what a stage gives."""
-        match stage:
-            case Project(outputs):
-                given = [output.expression for output in outputs]
-            case Aggregate(keys):
-                given = [key.expression for key in keys]
-            case _:
-                return self
+    def seen_as(self, given: Iterable[Expression]) -> WindowColumns:
+        """The window columns among columns that are computed from these."""
         told = {place: self.told(expression) for place, expression in enumerate(given)}
         return WindowColumns({}, {place: what for place, what in told.items() if what is not None})

@@ -15,42 +15,23 @@ import numpy as np
 import pyarrow as pa
 
 from engine.algebra.aggregate.stage import Aggregate, AggregateCall
-from engine.algebra.distinct.stage import Distinct
-from engine.algebra.filter.stage import Filter
-from engine.algebra.join.stage import Join
-from engine.algebra.limit.stage import Limit
+from engine.algebra.operator import Operator
 from engine.algebra.operators import Stage
-from engine.algebra.project.stage import Output, Project
-from engine.algebra.row_number.stage import RowNumber
-from engine.algebra.semi_join.stage import SemiJoin
-from engine.algebra.set_operation.stage import SetOperation
-from engine.algebra.sort.stage import Sort
-from engine.algebra.streamed.stage import Streamed
+from engine.algebra.rules import asked_of
 from engine.language.aggregates import Statistic
 from engine.language.query import Query, Scan
 from engine.model.answer import AnswerColumns
 from engine.model.batch import Column
-from engine.model.expressions import Column as ColumnOf
 from engine.model.interruption import may_go_on
-from engine.model.lazy_columns import LazyColumns
 from engine.model.limits import DEFAULT_LIMITS, Limits
 from engine.model.source import SourceName
 from engine.model.types import BIGINT
-from engine.operators.aggregate import aggregate
 from engine.operators.chain import CompositeSource, combined, leading_joins
-from engine.operators.distinct import distinct
-from engine.operators.filter import keep
 from engine.operators.gather import project, schema_of
-from engine.operators.join import join
-from engine.operators.limit import limit
 from engine.operators.maintained.kept_aggregate import KeptAggregate
 from engine.operators.places import first_of
 from engine.operators.relation import Relation
-from engine.operators.row_number import row_number
 from engine.operators.scan import ScanAt, is_range
-from engine.operators.semi_join import semi_join
-from engine.operators.set_operations import set_operation
-from engine.operators.sort import sort
 from engine.operators.stream_source import StreamSource
 from tureen.errors import LimitExceeded
 
@@ -113,16 +94,16 @@ def evaluate(
     Raises LimitExceeded for more than ``rows_max`` rows, or for more than the limits allow on the way to
     them.
     """
-    if len(query.stages) == 1 and isinstance(query.stages[0], Project) and query.scan.assignment is None:
+    if query.outputs is not None and query.scan.assignment is None:
         scan_at = at[query.source]
         chosen = scan_at.places(query.scan)
         total = sum(len(where) for _, where in chosen.places)
         _bounded(total if first is None else min(first, total), rows_max)
         places = chosen.places if first is None else first_of(chosen.places, first)
-        rows, errors = project(query.stages[0].outputs, scan_at.rows.schema, places)
+        rows, errors = project(query.outputs, scan_at.rows.schema, places)
         rows.total = total
         return Evaluated(rows, errors, chosen.complete_from_ms)
-    run = _Run(at, limits, streams)
+    run = Run(at, limits, streams)
     if completed is None:
         relation = run.relation(query, kept, composites)
     else:
@@ -146,14 +127,14 @@ def relation_of(
     """What a query's stages give, which may be none, before it becomes a table. composites: as
     :func:`evaluate` has them. reached: is told what the scan gives, and each stage. Raises LimitExceeded.
     """
-    return _Run(at, limits, streams).relation(query, None, composites, reached)
+    return Run(at, limits, streams).relation(query, None, composites, reached)
 
 
 def complete_from_of(
     query: Query, at: Mapping[SourceName, ScanAt], limits: Limits, streams: StreamSource
 ) -> int | None:
     """The instant from which the answer is complete, as evaluating it tells. Raises LimitExceeded."""
-    run = _Run(at, limits, streams)
+    run = Run(at, limits, streams)
     run.relation(query)
     return run.complete_from_ms
 
@@ -164,15 +145,23 @@ def _bounded(rows: int, rows_max: int) -> None:
         raise LimitExceeded("snapshot_rows_max", rows_max, rows, hint=hint)
 
 
-class _Run:
+@asked_of("lazy", each=True)
+def evaluated(stage: Stage, relation: Relation, run: Run, following: Operator | None) -> tuple[Relation, int]:
+    """What a stage gives of a relation, and how many values could not be computed. following: the stage that
+    alone sees what this one gives; None: others may, too. Raises LimitExceeded.
+    """
+    raise AssertionError(stage)
+
+
+class Run:
     """One evaluation: what it met on its way."""
 
     def __init__(self, at: Mapping[SourceName, ScanAt], limits: Limits, streams: StreamSource | None) -> None:
         self._at = at
         self._limits = limits
         self._streams = streams
-        self._rows_max = limits.intermediate_rows_max
-        self._candidates_max = limits.join_candidates_max
+        self.rows_max = limits.intermediate_rows_max
+        self.candidates_max = limits.join_candidates_max
         self._inner: dict[int, Relation] = {}
         self.errors = 0
         self.complete_from_ms: int | None = None
@@ -207,8 +196,8 @@ class _Run:
 
     def completed(self, query: Query, completion: Completion) -> Relation:
         """What the last stage gives where the first one, an aggregate, is completed."""
-        first = query.stages[0]
-        assert isinstance(first, Aggregate)
+        first = query.stages[0].aggregate
+        assert first is not None
         scanned = self._scanned(query)
         found = self._stage(first, scanned, None)
         return self._above(query.stages[1:], completion(first, scanned, found))
@@ -225,8 +214,8 @@ class _Run:
 
     def _streamed(self, query: Query, place: int, reached: Reached | None = None) -> Relation:
         """What a stage gives that makes a stream of those below. Errors are those that they meet now."""
-        below, stage = replace(query, stages=query.stages[:place]), query.stages[place]
-        assert isinstance(stage, Streamed)
+        below, stage = replace(query, stages=query.stages[:place]), query.stages[place].stream
+        assert stage is not None
         assert self._streams is not None
         self.relation(below, reached=reached)
         elements = self._streams(below, stage, self._at, self._limits)
@@ -236,9 +225,9 @@ class _Run:
     def _scanned(self, query: Query) -> Relation:
         scanned = self._at[query.source].relation(query.scan)
         self._complete_from(scanned.complete_from_ms)
-        if len(scanned.relation) > self._rows_max:
+        if len(scanned.relation) > self.rows_max:
             hint = "narrow the window or the predicate"
-            raise LimitExceeded("intermediate_rows_max", self._rows_max, len(scanned.relation), hint=hint)
+            raise LimitExceeded("intermediate_rows_max", self.rows_max, len(scanned.relation), hint=hint)
         return scanned.relation
 
     def _leading(
@@ -256,21 +245,20 @@ class _Run:
         places = composites.places(query, scanned)
         if places is None:
             return relation, query.stages
-        joined, errors = combined(joins, inputs, places, self._rows_max, self._candidates_max)
+        joined, errors = combined(joins, inputs, places, self.rows_max, self.candidates_max)
         self.errors += errors
         return joined, query.stages[len(places) - 1 :]
 
-    def _joined(self, stage: Join, relation: Relation) -> tuple[Relation, int]:
-        inner = self._inner.get(id(stage))
-        if inner is None:
-            inner = self.relation(stage.inner)
-        if stage.latest is not None and stage.inner.scan.history:
-            gone_ms = self._at[stage.inner.source].gone_before_ms
-            (outer,), _ = relation.values_of([stage.latest.outer])
-            instants = outer.values if outer.valid is None else outer.values[outer.valid]
-            if gone_ms is not None and len(instants) and int(instants.min()) < gone_ms:
-                self._complete_from(gone_ms)
-        return join(stage, relation, inner, self._rows_max, candidates_max=self._candidates_max)
+    def inner(self, stage: Operator, query: Query) -> Relation:
+        """What the second input of a stage gives: as it was found before, for leading joins."""
+        found = self._inner.get(id(stage))
+        return self.relation(query) if found is None else found
+
+    def met_versions_at(self, table: SourceName, instant_ms: int) -> None:
+        """Note that versions of a table were looked for as of this instant, and none before it."""
+        gone_ms = self._at[table].gone_before_ms
+        if gone_ms is not None and instant_ms < gone_ms:
+            self._complete_from(gone_ms)
 
     def _kept(self, kept: KeptAggregate, query: Query) -> Relation | None:
         """What a first stage gives of which partial results are kept."""
@@ -283,8 +271,8 @@ class _Run:
 
     def _counted(self, query: Query) -> Relation | None:
         """What a first stage gives that does nothing but count the rows of a range of ordinals."""
-        stage, scan = query.stages[0] if query.stages else None, query.scan
-        if not (isinstance(stage, Aggregate) and counts_rows(stage, scan)):
+        stage, scan = query.stages[0].aggregate if query.stages else None, query.scan
+        if stage is None or not counts_rows(stage, scan):
             return None
         scan_at = self._at[scan.source]
         window = scan_at.window(scan)
@@ -293,33 +281,7 @@ class _Run:
         return Relation([Column(BIGINT, counted) for _ in stage.calls], 1)
 
     def _stage(self, stage: Stage, relation: Relation, following: Stage | None) -> Relation:
-        errors = 0
-        match stage:
-            case Project(outputs):
-                relation, errors = projected(outputs, relation)
-            case Aggregate():
-                relation, errors = aggregate(stage, relation)
-            case Filter():
-                relation, errors = keep(stage, relation)
-            case Distinct():
-                relation = distinct(relation)
-            case Sort():
-                wanted = None
-                if isinstance(following, Limit) and following.count is not None:
-                    wanted = following.offset + following.count
-                relation, errors = sort(stage, relation, wanted)
-            case Limit():
-                relation = limit(stage, relation)
-            case RowNumber():
-                relation, errors = row_number(stage, relation)
-            case SemiJoin():
-                relation, errors = semi_join(stage, relation, self.relation(stage.inner))
-            case Join():
-                relation, errors = self._joined(stage, relation)
-            case SetOperation():
-                relation = set_operation(stage, relation, self.relation(stage.inner), self._rows_max)
-            case Streamed():
-                raise AssertionError("it needs more than the relation at the instant")
+        relation, errors = evaluated(stage, relation, self, following)
         self.errors += errors
         return relation
 
@@ -337,19 +299,3 @@ def counts_rows(stage: Aggregate, scan: Scan) -> bool:
 
 def _counts_rows(call: AggregateCall) -> bool:
     return call.aggregate.statistic is Statistic.COUNT and not call.arguments and call.filter is None
-
-
-def projected(outputs: Sequence[Output], relation: Relation) -> tuple[Relation, int]:
-    """Computed columns at once, for their errors are counted; plain ones when they are read."""
-    computed: dict[int, Column] = {}
-    errors = 0
-    for place, output in enumerate(outputs):
-        if not isinstance(output.expression, ColumnOf):
-            (computed[place],), wrong = relation.values_of([output.expression])
-            errors += wrong
-
-    def make(place: int) -> Column:
-        expression = outputs[place].expression
-        return relation.columns[expression.index] if isinstance(expression, ColumnOf) else computed[place]
-
-    return relation.with_columns(LazyColumns(len(outputs), make)), errors

@@ -18,10 +18,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from engine.algebra.aggregate.stage import Aggregate
-from engine.algebra.join.stage import Join
 from engine.algebra.operators import Stage
-from engine.algebra.semi_join.stage import SemiJoin
-from engine.algebra.set_operation.stage import SetOperation
 from engine.language.query import Query, Scan
 from engine.model.expressions import And, Column, Compare, Expression, Literal, conjunction
 from engine.model.sample import Sample
@@ -78,9 +75,9 @@ def _with(query: Query, streams: Streams, levels: Iterator[int]) -> Query:
 
 
 def _inside(stage: Stage, streams: Streams, levels: Iterator[int]) -> Stage:
-    if isinstance(stage, SemiJoin | Join | SetOperation):
-        return replace(stage, inner=_with(stage.inner, streams, levels))
-    return stage
+    if stage.right_input is None:
+        return stage
+    return stage.with_right_input(_with(stage.right_input, streams, levels))
 
 
 def _conditioned(scan: Scan, stream: Stream, level: int) -> Scan:

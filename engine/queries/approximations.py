@@ -15,10 +15,7 @@ from dataclasses import replace
 
 from engine.algebra.aggregate.stage import Aggregate, AggregateCall
 from engine.algebra.filter.stage import Filter
-from engine.algebra.join.stage import Join
 from engine.algebra.project.stage import Project
-from engine.algebra.semi_join.stage import SemiJoin
-from engine.algebra.set_operation.stage import SetOperation
 from engine.language.query import Query, streams_of
 from engine.language.render import render_stage
 from engine.model.approximation import Approximation, Expected
@@ -105,8 +102,8 @@ def _calls(query: Query) -> Iterator[AggregateCall]:
     for stage in query.stages:
         if isinstance(stage, Aggregate):
             yield from stage.calls
-        elif isinstance(stage, Join | SemiJoin | SetOperation):
-            yield from _calls(stage.inner)
+        elif stage.right_input is not None:
+            yield from _calls(stage.right_input)
 
 
 def allotments(standing: StandingQuery) -> Iterator[Approximation]:

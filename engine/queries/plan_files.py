@@ -64,9 +64,7 @@ def bare(query: Query) -> Query:
     the same in the same way.
     """
     stages = tuple(
-        replace(stage, inner=bare(stage.inner))
-        if isinstance(stage, SemiJoin | Join | SetOperation)
-        else stage
+        stage if stage.right_input is None else stage.with_right_input(bare(stage.right_input))
         for stage in query.stages
     )
     return replace(query, sql="", uses=(), stages=stages)

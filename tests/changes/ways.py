@@ -32,7 +32,8 @@ from engine.model.changes import Changes, Operator
 from engine.model.limits import Limits
 from engine.model.source import SourceName, Stream
 from engine.model.step import BEGINNING, Registration
-from engine.operators.pipeline import evaluate, projected
+from engine.operators.pipeline import evaluate
+from engine.operators.projected import projected
 from engine.operators.relation import Relation
 from engine.operators.scan import ScanAt
 from engine.operators.table_scan import scan_now

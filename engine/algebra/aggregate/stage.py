@@ -48,6 +48,10 @@ class Aggregate(Operator):
     calls: tuple[AggregateCall, ...]
 
     @property
+    def aggregate(self) -> Aggregate:
+        return self
+
+    @property
     def computed(self) -> tuple[tuple[str, Type], ...]:
         keys = tuple((key.name, key.type) for key in self.keys)
         return keys + tuple((call.name, call.type) for call in self.calls)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from engine.algebra.operator import Operator
 from engine.model.expressions import Expression
@@ -42,6 +42,8 @@ class Join(Operator):
     ``full`` keep inner's. Order: that of the relation, partners in inner's order; then inner's rows without
     a partner. Rows are not numbered (:mod:`engine.operators.relation`) where numbers are combined.
     """
+
+    joins: ClassVar[bool] = True
 
     inner: Query
     kind: JoinKind

@@ -13,3 +13,7 @@ class Limit(Operator):
 
     count: int | None
     offset: int = 0
+
+    @property
+    def rows_read(self) -> int | None:
+        return None if self.count is None else self.offset + self.count

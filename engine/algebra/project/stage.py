@@ -28,6 +28,10 @@ class Project(Operator):
     outputs: tuple[Output, ...]
 
     @property
+    def outputs_of_rows(self) -> tuple[Output, ...]:
+        return self.outputs
+
+    @property
     def computed(self) -> tuple[tuple[str, Type], ...]:
         return tuple((output.name, output.type) for output in self.outputs)
 

@@ -23,7 +23,7 @@ from engine.algebra.semi_join.stage import SemiJoin
 from engine.algebra.set_operation.stage import SetOperation
 from engine.dataflow.cost.statistics import Statistics, ValueSample
 from engine.language.query import Query, Scan
-from engine.language.update_patterns import Pattern, PatternEdge
+from engine.language.update_patterns import Pattern, PatternEdge, edge_above
 from engine.model.expressions import Column, Expression
 from engine.model.source import SourceName
 from engine.windows.assignment import WINDOW_COLUMNS
@@ -127,7 +127,7 @@ def most_rows(query: Query, tables: Container[SourceName], known: Statistics) ->
 
 def above(stage: Stage, below: Flow, known: Statistics) -> Flow:
     """What a stage of one input gives."""
-    edge = below.edge.above(stage)
+    edge = edge_above(stage, below.edge, None)
     match stage:
         case Project(outputs):
             return replace(below, edge=edge, columns=_taken(below, [each.expression for each in outputs]))
@@ -190,7 +190,7 @@ def of_two(stage: TwoInputs, left: Flow, right: Flow, known: Statistics) -> Flow
     steps = left.steps_per_s + right.steps_per_s
     if isinstance(stage, SetOperation):
         return replace(_combined(stage, left, right, known), steps_per_s=steps)
-    edge = left.edge.joined(stage, right.edge)
+    edge = edge_above(stage, left.edge, right.edge)
     if isinstance(stage, SemiJoin) or stage.kind in ("semi", "anti"):
         shared = shared_values(stage, left, right, known)
         negated = stage.negated if isinstance(stage, SemiJoin) else stage.kind == "anti"
@@ -242,7 +242,7 @@ def join_values(stage: Join, left: Flow, right: Flow, known: Statistics) -> floa
 
 
 def _combined(stage: SetOperation, left: Flow, right: Flow, known: Statistics) -> Flow:
-    edge = left.edge.combined(stage, right.edge)
+    edge = edge_above(stage, left.edge, right.edge)
     span, early = max(left.span_ms, right.span_ms), max(left.premature, right.premature)
     if stage.kind == "union":
         columns = tuple(

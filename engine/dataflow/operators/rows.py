@@ -17,7 +17,7 @@ from engine.language.evaluate import truth
 from engine.model.batch import Int32Array, Int64Array
 from engine.model.expressions import Column, Expression
 from engine.model.types import Type
-from engine.operators.pipeline import projected
+from engine.operators.projected import projected
 from engine.operators.relation import Relation
 
 

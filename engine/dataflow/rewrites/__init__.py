@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from engine.algebra.distinct.stage import Distinct
-from engine.algebra.join.stage import Join
 from engine.algebra.operators import Stage
 from engine.algebra.semi_join.stage import SemiJoin
 from engine.algebra.set_operation.stage import SetOperation
@@ -59,5 +58,5 @@ _REWRITTEN = Distinct | SemiJoin | SetOperation
 def _stages(query: Query) -> Iterator[Stage]:
     for stage in query.stages:
         yield stage
-        if isinstance(stage, Join | SemiJoin | SetOperation):
-            yield from _stages(stage.inner)
+        if stage.right_input is not None:
+            yield from _stages(stage.right_input)

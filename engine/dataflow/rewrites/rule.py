@@ -16,7 +16,6 @@ from engine.algebra.join.stage import Join
 from engine.algebra.limit.stage import Limit
 from engine.algebra.operators import Stage
 from engine.algebra.row_number.stage import RowNumber
-from engine.algebra.semi_join.stage import SemiJoin
 from engine.algebra.set_operation.stage import SetOperation
 from engine.changes.result_key import told_by
 from engine.language.query import Query
@@ -54,10 +53,10 @@ def applied(rule: Rule, query: Query, sources: Sources, *, by_order: bool = Fals
             stages = rule.apply(query, place, sources)
             if stages is not None:
                 yield replace(query, stages=stages)
-        if isinstance(stage, SemiJoin | Join | SetOperation):
-            for inner in applied(rule, stage.inner, sources, by_order=above or _goes_by_order(stage)):
+        if stage.right_input is not None:
+            for inner in applied(rule, stage.right_input, sources, by_order=above or _goes_by_order(stage)):
                 around = query.stages[:place], query.stages[place + 1 :]
-                yield replace(query, stages=(*around[0], replace(stage, inner=inner), *around[1]))
+                yield replace(query, stages=(*around[0], stage.with_right_input(inner), *around[1]))
 
 
 def _goes_by_order(stage: Stage) -> bool:

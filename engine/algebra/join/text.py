@@ -1,0 +1,52 @@
+"""How a join is shown."""
+
+from __future__ import annotations
+
+from engine.algebra.join.stage import Join
+from engine.language.render import (
+    ShownColumn,
+    inner_name,
+    render_expression,
+    render_inner,
+    render_name,
+    render_names,
+)
+from engine.language.rules.tree import transform
+from engine.model.expressions import Column, Expression
+
+
+def render_stage(stage: Join) -> list[str]:
+    return [_join(stage), *render_inner(stage.inner)]
+
+
+def _join(join: Join) -> str:
+    """The first line of a join; columns of inner's have its name before them."""
+    sources = render_names(join.inner.sources)
+    text = ("" if join.latest is None else "as of ") + f"{join.kind} join {sources}"
+    if not join.keys and join.condition is None and join.latest is None:
+        return text if join.kind != "inner" else f"cross join {sources}"
+    side = inner_name(join.inner)
+    columns = [f"{render_name(side)}.{render_name(name)}" for name, _ in join.inner.columns]
+    shown = {f"{side}.{name}": text for (name, _), text in zip(join.inner.columns, columns, strict=True)}
+
+    def inner_column(node: Expression) -> Expression:
+        if not isinstance(node, Column):
+            return node
+        return ShownColumn(node.index, node.name, node.type, columns[node.index])
+
+    def either_column(node: Expression) -> Expression:
+        if not isinstance(node, Column) or node.name not in shown:
+            return node
+        return ShownColumn(node.index, node.name, node.type, shown[node.name])
+
+    def of_inner(expression: Expression) -> str:
+        return render_expression(transform(expression, inner_column))
+
+    parts = [f"{render_expression(left)} = {of_inner(inner)}" for left, inner in join.keys]
+    if join.latest is not None:
+        op = ">" if join.latest.strict else ">="
+        outer, inner = render_expression(join.latest.outer), of_inner(join.latest.inner)
+        parts.append(f"the latest of {outer} {op} {inner}")
+    if join.condition is not None:
+        parts.append(render_expression(transform(join.condition, either_column)))
+    return f"{text} on {' and '.join(parts)}"

@@ -1,0 +1,13 @@
+"""How UNION, INTERSECT and EXCEPT are shown."""
+
+from __future__ import annotations
+
+from engine.algebra.set_operation.stage import SetOperation
+from engine.language.render import render_inner, render_name
+
+
+def render_stage(stage: SetOperation) -> list[str]:
+    names = [name for name, _ in stage.inner.columns]
+    on = [] if stage.on is None else [render_name(names[place]) for _, place in stage.on]
+    by = "" if stage.on is None else f" on {', '.join(on)}"
+    return [f"{stage.kind}{' all' if stage.all else ''}{by}", *render_inner(stage.inner)]
