@@ -26,6 +26,8 @@ from topics.embedded import Running, down, up
 IMAGE = "confluentinc/cp-kafka:7.9.0"
 DEADLINE_S = 90.0
 """Until what a test waits for is so: only who fails waits so long, and a machine may have other work."""
+STARTED_S = 240.0
+"""Until a node answers, as for :data:`DEADLINE_S`."""
 ENDED_S = 10.0
 """Until transactions have ended; one of a process that was killed may stay open longer."""
 
@@ -150,7 +152,7 @@ class Node:
         return f"127.0.0.1:{self.ports[0]}"
 
     def start(self) -> Running:
-        return up(self.data_dir, *self.ports)
+        return up(self.data_dir, *self.ports, timeout_s=STARTED_S)
 
     def stop(self) -> None:
         down(self.data_dir)

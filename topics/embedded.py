@@ -117,7 +117,7 @@ def up(
                 _check_free(taken)
             command = [str(java.path), *_JVM, "-cp", class_path]
             _configure(root, port, controller_port)
-            _format(root, command)
+            _format(root, command, timeout_s)
             _spawn(root, command, port)
             return _await_ready(root, timeout_s, found=False)
     except OSError as error:
@@ -294,7 +294,7 @@ rootLogger.appenderRef.file.ref = file
 """
 
 
-def _format(root: Path, command: list[str]) -> None:
+def _format(root: Path, command: list[str], timeout_s: float) -> None:
     """Make the directory of the topics where there is none yet."""
     log, fresh = root / "log", root / "log.new"
     if (log / "meta.properties").is_file() and (log / "meta.properties").stat().st_size:
@@ -310,14 +310,20 @@ def _format(root: Path, command: list[str]) -> None:
     cluster = urlsafe_b64encode(uuid.uuid4().bytes).decode("ascii").rstrip("=")
     # Options are parsed from this list: an id that begins with a dash would be taken for one.
     arguments = ["format", f"--cluster-id={cluster}", f"--config={root / 'format.properties'}"]
-    done = subprocess.run(
-        [*command, _logging_option(root), "kafka.tools.StorageTool", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=READY_TIMEOUT_S,
-        check=False,
-        umask=UMASK,
-    )
+    try:
+        done = subprocess.run(
+            [*command, _logging_option(root), "kafka.tools.StorageTool", *arguments],
+            capture_output=True,
+            text=True,
+            timeout=timeout_s,
+            check=False,
+            umask=UMASK,
+        )
+    except subprocess.TimeoutExpired as late:
+        raise EmbeddedKafkaError(
+            f"the directory {fresh} was not formatted in {timeout_s:g} s",
+            hint="the machine may be busy: try again",
+        ) from late
     if done.returncode:
         raise EmbeddedKafkaError(
             f"the directory {fresh} could not be formatted: {_last_line(done.stdout + done.stderr)}",

@@ -94,6 +94,8 @@ class Broker:
             "KAFKA__BOOTSTRAP_SERVERS": self.bootstrap,
             "LOG_FORMAT": "json",
             "RETRY_MS": "100",
+            "OUTCOME_WAIT_MS": "45000",  # however busy the machine is, a write is answered by its outcome
+            "PUBLISH_TIMEOUT_MS": "30000",
             "COSTS_FILE": str(Path(COSTS.name) / "costs.json"),
         } | self.settings
         return clean | {f"TUREEN_{name}": value for name, value in own.items()}

@@ -20,7 +20,7 @@ from confluent_kafka import Producer
 import tureen
 from tests.kafka import free_ports, wait_until
 
-READY_S = 60.0
+READY_S = 180.0
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,8 @@ def broker(kafka: str) -> Iterator[Broker]:
             **found.environment,
             "TUREEN_DATA_DIR": directory,
             "TUREEN_HTTP_PORT": str(port),
+            "TUREEN_OUTCOME_WAIT_MS": "25000",  # as long as the client waits, almost
+            "TUREEN_PUBLISH_TIMEOUT_MS": "20000",
         }
         with log_path.open("wb") as log:
             process = subprocess.Popen(

@@ -60,6 +60,17 @@ def test_two_starters_get_one_node(tmp_path: Path) -> None:
     assert down(tmp_path) is False
 
 
+def test_a_machine_that_is_too_busy_for_a_start_is_told_and_the_next_start_is_whole(tmp_path: Path) -> None:
+    ports = free_ports(2)
+    with pytest.raises(EmbeddedKafkaError, match=r"was not formatted in 0\.01 s") as late:
+        up(tmp_path, *ports, timeout_s=0.01)
+    assert late.value.hint is not None
+    started = Node(tmp_path, ports)
+    assert not started.start().found
+    assert started.start().found
+    started.stop()
+
+
 def test_a_taken_port_is_named(tmp_path: Path) -> None:
     with socket.socket() as holder:
         holder.bind(("127.0.0.1", 0))
