@@ -152,7 +152,6 @@ def reader(kafka: str, topic: str) -> Consumer:
             "bootstrap.servers": kafka,
             "group.id": "benchmark",
             "enable.auto.commit": False,
-            "enable.partition.eof": True,
             "isolation.level": "read_committed",
             "fetch.wait.max.ms": 5,
         }
@@ -162,16 +161,17 @@ def reader(kafka: str, topic: str) -> Consumer:
     return consumer
 
 
-def records_of(kafka: str, topic: str) -> Iterator[tuple[bytes, bytes | None]]:
-    """Keys and values of all records that are in a topic now."""
+def records_of(kafka: str, topic: str, count: int) -> Iterator[tuple[bytes, bytes | None]]:
+    """Keys and values of the first records of a topic, so many. Raises RuntimeError where fewer come."""
     consumer = reader(kafka, topic)
-    left = len(consumer.assignment())
-    while left:
+    left, deadline_s = count, time.monotonic() + DEADLINE_S
+    while left > 0:  # whoever commits counts its records a moment before they are seen
+        if time.monotonic() > deadline_s:
+            raise RuntimeError(f"{left:,} of {count:,} records that were counted are not in {topic}")
         for message in consumer.consume(100_000, 0.1):
-            if message.error() is not None:
-                left -= 1  # the end of a partition
-                continue
-            yield message.key(), message.value()
+            if message.error() is None:
+                left -= 1
+                yield message.key(), message.value()
     consumer.close()
 
 
@@ -187,7 +187,7 @@ def compare(
     """What went out with numpy's rows, or with the snapshots. Raises RuntimeError."""
     found: Counter[str] = Counter()
     folded: dict[bytes, bytes] = {}
-    for key, value in records_of(kafka, topic):
+    for key, value in records_of(kafka, topic, counted(client)):
         owner = key[10 : 10 + len(query_id(""))].decode()
         found[owner] += 1
         if name == "rows":
