@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
+from typing import Any
 
 from engine.dataflow.buffers.settings import StateSettings
 from engine.eddy.eddy import Timer
@@ -59,6 +60,7 @@ from engine.parts import Parts
 from engine.persistence import Persistence, restore
 from engine.preparing import Preparation, Preparing
 from engine.queries.allowance import Allowance
+from engine.queries.attempts import Attempt
 from engine.queries.candidates import ConstraintCandidates
 from engine.queries.demand import Demand, demand_of
 from engine.queries.planner import is_left_open
@@ -278,6 +280,16 @@ class Engine(Embedding, Inspection, Persistence):
         found = self._preparing.of(registrations)
         self._parts.may_owe |= bool(found)
         return found
+
+    def attempt(self) -> Attempt[Any] | None:
+        """An eager answer that may take a step too long, to be made beside (:mod:`engine.queries.attempts`):
+        it is to be run once, in any thread. None: there is none for now. O(answers that are put off).
+        """
+        return self._parts.sets.put_offs.next()
+
+    def take_attempts(self) -> bool:
+        """Views to come look at the attempts that are over. Returns whether there are any."""
+        return self._parts.take_attempts()
 
     @property
     def defects(self) -> Mapping[str, InternalError]:

@@ -144,6 +144,7 @@ class Parts:
                 self._shown |= {name: self.sources[name].view() for name in self._unshown}
                 self._shown_sets |= self.sets.views_over(self._unshown)
             self._unshown = set()
+            self._stand_otherwise()
             sources, sets = self._shown.copy(), self._shown_sets.copy()
             queries, strategy_of = self.queries.shown(), self.following.strategy_of
             self.tag_finds()
@@ -152,6 +153,21 @@ class Parts:
                 self.position, self.limits, sources, sets, queries, strategy_of, tags, _defects=self.defects
             )
         return self._view
+
+    def _stand_otherwise(self) -> None:
+        """Take over the queries whose answers were put off, or are kept again."""
+        changed = self.sets.put_offs.changed
+        self.queries.update(changed)
+        changed.clear()
+
+    def take_attempts(self) -> bool:
+        """Views to come look at what was made beside the shard. Returns whether there is anything."""
+        sources = self.sets.put_offs.ready()
+        for over in self.sets.over(sources):
+            over.look_again()
+        if sources:
+            self.outdate(sources)
+        return bool(sources)
 
     def touched(self, body: Body) -> Collection[SourceName] | None:
         """The sources that a step may move, or let go of rows; None: any, and there may be others then."""
@@ -172,6 +188,7 @@ class Parts:
     def outdate(self, touched: Iterable[SourceName] | None = None) -> None:
         """What was seen is no more as it was; touched: as :meth:`touched` has it."""
         self._view = None
+        self.sets.put_offs.upkeep.begin()
         if touched is None:
             self._unshown = None
         elif self._unshown is not None:

@@ -26,6 +26,7 @@ def standing(node: Node, name: str) -> QueryEntry:
 
 def listed(node: Node, name: str, entry: QueryEntry) -> dict[str, Any]:
     """One line of a list. maintenance: the mode of now; of a query that does not stand, what it asks for.
+    notice: where its answer is not kept as asked, why.
     strategy: that of now where its changes are followed, else what it asks for. weight, tolerance: of its
     options, else of its text; the text of one that does not stand is not known.
     """
@@ -36,6 +37,7 @@ def listed(node: Node, name: str, entry: QueryEntry) -> dict[str, Any]:
         "sources": list(entry.sources),
         "error": entry.error,
         "maintenance": entry.options.get("maintenance", "auto"),
+        "notice": None,
         "strategy": entry.options.get("strategy", "auto"),
         "paused": entry.state == "PAUSED",
         "weight": WEIGHT_DEFAULT,
@@ -57,6 +59,7 @@ def listed(node: Node, name: str, entry: QueryEntry) -> dict[str, Any]:
             info = node.shards[entry.shard].view().query(name)
             told |= {
                 "maintenance": info.maintenance,
+                "notice": None if info.put_off is None else info.put_off.notice,
                 "strategy": info.strategy,
                 "paused": info.paused,
                 "weight": info.weight,

@@ -39,6 +39,7 @@ from broker.worker.books import Books
 from broker.worker.compiling import COMPILATIONS
 from broker.worker.counts import STEP_SECONDS, Counts
 from broker.worker.doing import ANSWERING, SAVING
+from broker.worker.eager_attempts import EagerAttempts
 from broker.worker.emission import Emission
 from broker.worker.engines import Engines
 from broker.worker.execution import Execution
@@ -189,6 +190,7 @@ class Shard(threading.Thread):
             lambda: memory.look() >= Level.REFUSE,
         )
         self._preparations = Preparations(number, self._trials, self._books, pulse, self._inbox.wake)
+        self._attempts = EagerAttempts(number, self._inbox.wake)
         self._execution = Execution(
             self._books,
             self._steps,
@@ -595,6 +597,7 @@ class Shard(threading.Thread):
             self._inbox.done()
             busy = (works or outgoing.last is None) and self._steps.engine.idle()
             busy |= has_room and self._preparations.some()
+            busy |= self._attempts.some(self._steps.engine)
             if busy:
                 self._show()
             else:  # what was heard of topics may have changed

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from engine.model.approximation import Approximation
 from engine.model.batch import Column
+from engine.model.maintenance import PutOff
 from engine.model.step import Parameters, Position
 from engine.model.tolerance import EXACT, Tolerance
 
@@ -191,7 +192,8 @@ class QueryInfo:
     """A standing query as lists show it. ``predicate_errors``: rows whose predicate ended as an error, while
     matches were kept. parameters: of the placeholders in ``sql``, where it has any. strategy: of the
     operators that its changes come from; where nobody follows it what it asks for. approximation: of its
-    answer. weight, tolerance: of its options, else of its text.
+    answer. weight, tolerance: of its options, else of its text. put_off: that its answer is not kept,
+    though it is to be.
     """
 
     query_id: str
@@ -207,6 +209,7 @@ class QueryInfo:
     strategy: str = "auto"
     approximation: tuple[Approximation, ...] = ()
     tolerance: Tolerance = EXACT
+    put_off: PutOff | None = None
 
 
 @dataclass(frozen=True, slots=True)

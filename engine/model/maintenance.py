@@ -193,6 +193,27 @@ class UnitCosts:
 
 
 @dataclass(frozen=True, slots=True)
+class PutOff:
+    """An answer that is to be kept is worked out when it is asked for, so that steps do not wait for it.
+
+    step_ns: what bringing it up to date takes a step, nanoseconds; None: that is still to be found out.
+    """
+
+    step_ns: float | None = None
+
+    @property
+    def notice(self) -> str:
+        """One line for its user.
+
+        >>> PutOff(0.3e9).notice
+        'eager, but answered lazily: its answer takes 300 ms a step'
+        """
+        if self.step_ns is None:
+            return "eager, but answered lazily until it is known what its answer takes a step"
+        return f"eager, but answered lazily: its answer takes {_of_a_second(self.step_ns / 1e9)} a step"
+
+
+@dataclass(frozen=True, slots=True)
 class Load:
     """What a query meets. Rates are a second; ``window_rows``: rows its window holds; ``selectivity``: the
     share that matches.
@@ -210,13 +231,14 @@ class MaintenanceChoice:
     """A mode and why: for each mode the estimated share of a core it takes, or that the user asked for it.
 
     unaffordable: matches are not kept, since applying the condition to the rows that are there takes too
-    long.
+    long. put_off: that the answer is not kept, since that takes too long.
     """
 
     maintenance: Maintenance
     shares: Mapping[Maintenance, float]
     asked_for: bool = False
     unaffordable: bool = False
+    put_off: PutOff | None = None
 
     @property
     def reason(self) -> str:
@@ -225,6 +247,8 @@ class MaintenanceChoice:
         weighed = f"computing time a second: {shares}" if shares else "no costs were measured yet"
         if self.unaffordable:
             return f"{UNAFFORDABLE}; {weighed}"
+        if self.put_off is not None:
+            return f"{self.put_off.notice}; {weighed}"
         if self.asked_for:
             return f"set by an option; {weighed}"
         if shares and self.shares[self.maintenance] > min(self.shares.values()):

@@ -77,7 +77,9 @@ class Planner:
         """The present mode of a standing query, weighed as if it came now. unaffordable: as in the choice."""
         weighed = self.first(standing.query, setting)
         asked_for = not is_left_open(standing)
-        return MaintenanceChoice(standing.maintenance, weighed.shares, asked_for, unaffordable)
+        return MaintenanceChoice(
+            standing.maintenance, weighed.shares, asked_for, unaffordable, standing.put_off
+        )
 
     def _held(self, query: Query, setting: Setting) -> int | None:
         """How many rows the windows hold; None where nothing can be weighed."""

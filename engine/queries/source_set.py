@@ -1,7 +1,7 @@
 """The standing queries over a set of sources: their NOW, and what is kept for their answers.
 
 Matches of their predicates are kept by each source's Query SteM, shared with all queries that read it. Kept
-here are the answers of eager queries, trees of partial aggregates for those over one stream, and the
+here are the answers of eager queries (:mod:`engine.queries.eager_answers`), and the
 combinations of rows that queries which join by the same keys have in common (:mod:`engine.joins`). For
 queries with a preference only what their groups found is kept (:mod:`engine.queries.promising`).
 """
@@ -18,11 +18,10 @@ from engine.changes.marks import Mark
 from engine.changes.transition import SourceTransition, Transition
 from engine.eddy.eddy import Timer
 from engine.joins.group import JoinGroup
-from engine.joins.joins import Joins
+from engine.joins.joins import Joins, JoinViews
 from engine.joins.key_index import KeyIndexes
 from engine.joins.shape import Shape
 from engine.language.query import Query
-from engine.language.templates import FixedQuery
 from engine.model.approximation import Expected
 from engine.model.attributes import Attribute
 from engine.model.capacities import USUAL, Capacities
@@ -33,16 +32,17 @@ from engine.model.maintenance import Maintenance, QueryOptions
 from engine.model.source import SourceName
 from engine.model.step import Registration
 from engine.model.usage import Stopwatch, Usage
-from engine.operators.maintained.ranked_aggregates import RankedAggregates
 from engine.operators.scan import ScanAt
 from engine.queries.allowance import Allowance
 from engine.queries.coming import Coming, needs_matches
 from engine.queries.copies import copies_by
+from engine.queries.eager_answers import EagerAnswers
 from engine.queries.measuring import measured
 from engine.queries.plan_inputs import HeldPredicate, PlanInputs, SourcesAt
 from engine.queries.plan_preference import PlanPreference, plan_preference
 from engine.queries.planner import Planner, Setting
 from engine.queries.promising import GroupNumbers, Numbered, SetGroups, member_of
+from engine.queries.put_off import PutOffs
 from engine.queries.statistics import statistics_of
 from engine.queries.strategist import StrategyInputs
 from engine.sources.source import Source
@@ -51,8 +51,7 @@ from engine.standing.query import StandingQuery
 from engine.stems.factors import Factors
 from engine.stems.match_place import Place, slot_at
 from engine.views.estimated_aggregates import unscaled_calls
-from engine.views.found_answers import NOTHING_YET, kept_found
-from engine.views.kept import KeptAnswers
+from engine.views.found_answers import NOTHING_YET
 from engine.views.row_counts import RowCounts
 from engine.views.view import SetView
 from engine.windows.clauses import RowWindow
@@ -75,7 +74,7 @@ class SeenSources:
 
 
 class SourceSet:
-    """One owner, as the engine. Trees are kept where the set is one stream."""
+    """One owner, as the engine."""
 
     def __init__(
         self,
@@ -86,11 +85,12 @@ class SourceSet:
         timer: Timer | None,
         watch: Stopwatch,
         numbers: GroupNumbers,
+        put_offs: PutOffs,
         defects: Defects,
         capacities: Capacities = USUAL,
     ) -> None:
         """indexes: by keys of joins, those of the engine. timer: see :mod:`engine.queries.allowance`. watch,
-        defects: the engine's. numbers: of the engine's promising groups.
+        put_offs, defects: the engine's. numbers: of the engine's promising groups.
         """
         self._defects = defects
         self.usage = Usage()
@@ -104,12 +104,8 @@ class SourceSet:
         self._planner = planner
         self._timer = timer
         self._unaffordable: set[str] = set()
-        self._eager: dict[str, StandingQuery] = {}
-        self._kept = KeptAnswers(limits, defects)
         self._lone = sources[0] if len(sources) == 1 and not sources[0].stream.is_table else None
-        self._trees = RankedAggregates(sources[0].rows.base)
-        self._replanted: set[str] = set()
-        """Queries whose partial results were made anew, of which nobody was told."""
+        self._eager = EagerAnswers(sources, self._as_seen, limits, put_offs, defects, self.standing)
         self._counts = None if self._lone is None else RowCounts()
         self._joins = Joins(
             indexes,
@@ -203,35 +199,14 @@ class SourceSet:
     def _put(self, standing: Sequence[StandingQuery], coming: Sequence[Coming]) -> list[StandingQuery]:
         self._view = None
         self._catch_up([one for one in standing if one.keeps_answer or one.meaning.emits])
-        eager = {  # their trees are read at every step
-            one.query_id: replace(one, meaning=FixedQuery(like.query))
-            for one, like in zip(standing, coming, strict=True)
-            if one.keeps_answer and not one.prefers
-        }
-        if eager and self._lone is not None:
-            try:
-                self._trees.add(
-                    {q.query_id: (q.query, q.scan_slot) for q in eager.values()}, self._lone.rows.rows()
-                )
-            except Exception as defect:  # noqa: BLE001  (whose it is is found out)
-                self._plant_anew([*self._treed(), *eager.values()], defect)
-        put = []
-        for one in standing:
-            query_id = one.query_id
-            self._eager.pop(query_id, None)
-            query = eager.get(query_id)
-            if query is None:
-                query = one
-            elif (partials := self._trees.reader(query_id)) is not None:
-                query = replace(query, partials=partials)
-            else:
-                self._eager[query_id] = query
+        put = self._eager.put(standing, coming)
+        for query in put:
+            query_id = query.query_id
             self.standing[query_id] = query
             if query.paused:
                 self._paused.add(query_id)
             else:
                 self._paused.discard(query_id)
-            put.append(query)
         return put
 
     def _prefer(self, standing: Iterable[StandingQuery]) -> None:
@@ -291,6 +266,8 @@ class SourceSet:
         choice = self._planner.again(before, self._setting(), answers_per_s, followed=followed)
         if choice.maintenance == before.maintenance:
             return before
+        if choice.maintenance == "eager" and before.put_off is not None:
+            return before
         if not before.keeps_matches and not allowance.takes(before.query, self.sources):
             return before
         self._unaffordable.discard(before.query_id)
@@ -298,11 +275,11 @@ class SourceSet:
         return self._replace(before, replace(before, maintenance=choice.maintenance), coming)
 
     def _replace(self, before: StandingQuery, after: StandingQuery, coming: Coming) -> StandingQuery:
-        after = replace(after, slots=(), partials=None)
+        after = replace(after, slots=(), partials=None, put_off=None)
         if after.holds_rows != before.holds_rows:
             self._count_windows(coming.query, 1 if after.holds_rows else -1)
         if not after.keeps_answer:
-            self._fell(before.query_id)
+            self._eager.fell(before.query_id)
         if after.keeps_matches and before.keeps_matches:
             after = replace(after, slots=before.slots)
         elif after.keeps_matches:
@@ -325,9 +302,8 @@ class SourceSet:
         self._paused.discard(query_id)
         self._unaffordable.discard(query_id)
         self._view = None
-        self._eager.pop(query_id, None)
         self.promising.remove(query_id)
-        self._fell(query_id)
+        self._eager.fell(query_id)
         if self._counts is not None:
             self._counts.forget(query_id)
         bound = query.query
@@ -363,63 +339,17 @@ class SourceSet:
     def advance(self) -> None:
         """One of the sources took a step."""
         self._view = None
-        if self._lone is not None and len(self._trees):
-            with self._watch.on(self.usage):
-                try:
-                    self._trees.advance(self._lone.rows.rows())
-                except Exception as defect:  # noqa: BLE001  (whose it is is found out)
-                    self._plant_anew(self._treed(), defect)
+        with self._watch.on(self.usage):
+            self._eager.advance()
         if len(self._joins):
             self._advance_joins()
         if len(self.promising):
             seen = self._seen()
             self.promising.arrive(seen.at, seen.now_ms)
 
-    def _treed(self) -> list[StandingQuery]:
-        """Queries whose partial results are kept."""
-        return [self.standing[query_id] for query_id in self._trees if query_id in self.standing]
-
-    def _fell(self, query_id: str) -> None:
-        """Partial results of a query are kept no more."""
-        try:
-            self._trees.remove([query_id])
-        except Exception as defect:  # noqa: BLE001  (those of the others are made anew)
-            self._plant_anew([one for one in self._treed() if one.query_id != query_id], defect)
-
-    def _plant_anew(self, queries: Sequence[StandingQuery], defect: Exception) -> None:
-        """Trees of partial results failed: they are made anew, without those queries for which that fails;
-        without any where all succeed alone. Readers of the old ones are told of the new ones.
-        """
-        assert self._lone is not None
-        rows = self._lone.rows.rows()
-        whole = {one.query_id: (one.query, one.scan_slot) for one in queries}
-        failed = set[str]()
-        for query_id, kept in whole.items():
-            try:
-                RankedAggregates(rows.base).add({query_id: kept}, rows)
-            except Exception as own:  # noqa: BLE001  (it is this one's)
-                self._defects.note([query_id], own)
-                failed.add(query_id)
-        self._trees = RankedAggregates(rows.base)
-        try:
-            if not failed:
-                raise defect
-            self._trees.add({name: kept for name, kept in whole.items() if name not in failed}, rows)
-        except Exception as shared:  # noqa: BLE001  (nobody can be told apart)
-            self._defects.note(whole, shared)
-            self._trees = RankedAggregates(rows.base)
-        self._replanted.update(whole)
-
     def replanted(self) -> list[StandingQuery]:
         """Queries that are answered from other partial results than they were, since the last time."""
-        names, self._replanted = self._replanted, set()
-        found = []
-        for name in names:
-            query = self.standing.get(name)
-            if query is not None and query.keeps_answer:
-                query = self.standing[name] = replace(query, partials=self._trees.reader(name))
-                found.append(query)
-        return found
+        return self._eager.replanted()
 
     def follow_summaries(self) -> None:
         """A summary went on, in a step of a source that is none of these: groups let go of what it has no
@@ -453,11 +383,7 @@ class SourceSet:
     def dropped(self, name: SourceName) -> None:
         """One of the sources let go of rows."""
         self._view = None
-        if self._lone is not None:
-            try:
-                self._trees.drop_below(self._lone.rows.base)
-            except Exception as defect:  # noqa: BLE001  (whose it is is found out)
-                self._plant_anew(self._treed(), defect)
+        self._eager.dropped()
         self._joins.drop_below(name, self.sources[name].rows.base)
         self.promising.drop_below(name)
         if self.sources[name].stream.is_table and len(self._joins):
@@ -470,19 +396,10 @@ class SourceSet:
         O(retained rows), as when the queries came.
         """
         self._view = None
-        self._kept = KeptAnswers(self._limits, self._defects)
         self._joins.forget(name)
-        anew = [query for query in self.standing.values() if query.partials is not None]
         if self._lone is not None:
-            rows = self._lone.rows.rows()
             self._counts = RowCounts()
-            self._trees = RankedAggregates(rows.base)
-            try:
-                self._trees.add({query.query_id: (query.query, query.scan_slot) for query in anew}, rows)
-            except Exception as defect:  # noqa: BLE001  (whose it is is found out)
-                self._plant_anew(anew, defect)
-        for query in anew:
-            self.standing[query.query_id] = replace(query, partials=self._trees.reader(query.query_id))
+        anew = self._eager.renumbered()
         if len(self.promising):
             self.prefer_anew()
         self.advance()
@@ -570,17 +487,23 @@ class SourceSet:
         """The queries as they stand; the same object until something changes."""
         seen = self._seen()
         if self._view is None or self._view.sources is not seen.sources:
-            joins = self._joins.view() if len(self._joins) else None
             found = self.promising.found()
             with self._watch.on(self.usage):
-                plain = [query for query in self._eager.values() if not query.prefers]
-                kept = self._kept.refresh(plain, seen.at, joins)
-                if len(plain) < len(self._eager):
-                    eager = [query for query in self._eager.values() if query.query_id in found]
-                    kept = {**kept, **kept_found(eager, seen.at, found, self._limits)}
+                kept = self._eager.refresh()
+            joins = self._composites()
             asked = self.promising.on_demand()
             self._view = SetView(seen.sources, seen.now_ms, seen.at, joins, kept, self._counts, found, asked)
         return self._view
+
+    def look_again(self) -> None:
+        """What was made beside can be taken over."""
+        self._view = None
+
+    def _composites(self) -> JoinViews | None:
+        return self._joins.view() if len(self._joins) else None
+
+    def _as_seen(self) -> tuple[Mapping[SourceName, ScanAt], JoinViews | None]:
+        return self._seen().at, self._composites()
 
     def stands(self) -> Mapping[SourceName, ScanAt]:
         """How the sources are seen at NOW of the queries."""
@@ -674,8 +597,7 @@ class SourceSet:
             Attribute(
                 "now_ms", now_of([s.view() for s in self.sources.values()]), "their NOW, ms since 1970"
             ),
-            Attribute("kept_answers", len(self._eager), "answers of eager queries that are kept whole"),
-            *self._trees.attributes(),
+            *self._eager.attributes(),
         )
 
     # --- the store's side -------------------------------------------------------------------------
@@ -706,7 +628,7 @@ class SourceSet:
 
     def kept_bytes(self) -> int:
         """Bytes of what is kept of answers. O(eager queries)."""
-        return self._trees.nbytes + sum(map(self._kept.bytes_of, self._eager))
+        return self._eager.nbytes
 
     @property
     def running(self) -> int:
@@ -715,12 +637,12 @@ class SourceSet:
 
     def own_bytes(self) -> dict[str, int]:
         """Bytes that queries keep for themselves alone, of those that do. O(these)."""
-        kept = {query_id: self.answer_bytes(query_id) for query_id in (*self._eager, *self._trees)}
+        kept = {query_id: self.answer_bytes(query_id) for query_id in self._eager}
         return {query_id: held for query_id, held in kept.items() if held}
 
     def answer_bytes(self, query_id: str) -> int:
         """Bytes of what is kept of one query's answer."""
-        return self._trees.bytes_of(query_id) + self._kept.bytes_of(query_id)
+        return self._eager.bytes_of(query_id)
 
     def group_of(self, query: StandingQuery) -> JoinGroup | None:
         """The join that a query shares, if there is one."""
@@ -742,8 +664,7 @@ class SourceSet:
     def _check(self) -> None:
         for group in self._joins:
             group._check()
-        if len(self._trees):
-            self._trees._check()
+        self._eager._check()
         self.promising._check()
         assert self._paused == {name for name, query in self.standing.items() if query.paused}
         for query in self.standing.values():

@@ -16,7 +16,9 @@ from engine.model.summary import SummaryName
 from engine.model.usage import Stopwatch
 from engine.queries.planner import Planner
 from engine.queries.promising import GroupNumbers
+from engine.queries.put_off import PutOffs
 from engine.queries.source_set import SourceSet
+from engine.queries.upkeep import Upkeep
 from engine.sources.source import Source
 from engine.standing.query import SetKey, StandingQuery
 from engine.views.view import SetView
@@ -48,6 +50,7 @@ class SourceSets:
         self._capacities = capacities
         self._indexes = KeyIndexes(capacities)
         self.group_numbers = GroupNumbers()
+        self.put_offs = PutOffs(Upkeep(timer))
         self._sets: dict[SetKey, SourceSet] = {}
         self._readers: dict[SourceName, dict[SetKey, SourceSet]] = {}
         """By source, the sets that read it: a step looks at those alone."""
@@ -101,6 +104,7 @@ class SourceSets:
             self._timer,
             self._watch,
             self.group_numbers,
+            self.put_offs,
             self._defects,
             self._capacities,
         )

@@ -11,7 +11,7 @@ from engine.language.query import Query
 from engine.language.templates import Meaning
 from engine.model.allotment import Allotment
 from engine.model.expressions import Expression
-from engine.model.maintenance import Maintenance, QueryOptions
+from engine.model.maintenance import Maintenance, PutOff, QueryOptions
 from engine.model.source import SourceName
 from engine.model.step import Position, Registration
 from engine.model.tolerance import WEIGHT_DEFAULT, Tolerance
@@ -60,7 +60,8 @@ class StandingQuery:
     as ``allotted`` then says. Mostly a template that it shares with texts that differ in
     constants; the tree of the query is built when it is asked for, and the last ones are kept.
     slots: of each of ``query.predicates()`` the place in its source's Query SteM; empty where no matches are
-    kept. partials: of an eager aggregate, what its answers are read from.
+    kept. partials: of an eager aggregate, what its answers are read from. put_off: why it is answered
+    lazily, though its answer is to be kept.
     """
 
     registration: Registration
@@ -71,6 +72,7 @@ class StandingQuery:
     slots: tuple[Place, ...] = ()
     partials: KeptAggregate | None = None
     allotted: Allotted | None = None
+    put_off: PutOff | None = None
 
     @property
     def query_id(self) -> str:

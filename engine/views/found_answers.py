@@ -6,7 +6,7 @@ exact one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -19,10 +19,7 @@ from engine.operators.found_scan import FoundAt
 from engine.operators.pipeline import Evaluated, evaluate
 from engine.operators.scan import ScanAt
 from engine.promising.found import NOTHING, FoundPairs, FoundRows
-from engine.standing.query import StandingQuery
 from engine.views.estimated_aggregates import Completing, completed_calls, visited_part
-from engine.views.kept import KeptAnswer
-from tureen.errors import LimitExceeded
 
 Found = FoundRows | FoundPairs
 """For one query."""
@@ -60,22 +57,3 @@ def evaluate_found(
     completing = Completing(found.left, calls)
     completed = evaluate(query, seen, rows_max, limits, streams=STREAMS, completed=completing)
     return replace(completed, visited=visited_part(plain.table, completed.table))
-
-
-def kept_found(
-    queries: Iterable[StandingQuery],
-    at: Mapping[SourceName, ScanAt],
-    found: Mapping[str, Found],
-    limits: Limits,
-) -> dict[str, KeptAnswer]:
-    """The answers of eager queries, by id. at: without slots. O(what was found for these)."""
-    kept: dict[str, KeptAnswer] = {}
-    for query in queries:
-        name = query.query_id
-        try:
-            at_it = query.at(at)
-            answer = evaluate_found(query.query, at_it, found[name], limits.snapshot_rows_max, limits)
-            kept[name] = KeptAnswer(answer)
-        except LimitExceeded as refused:
-            kept[name] = KeptAnswer(refused)
-    return kept

@@ -6,12 +6,12 @@ Aggregates without keys are none of these: trees of partial results are kept for
 A selection over a plain window gains the rows that came in at its end and loses those that fell out at its
 beginning; over a table it loses those that were superseded. Any other answer is evaluated again, and only
 where a row that matters came to one of its sources or went, or, of a TUMBLE or HOP, where a window closed or
-lost rows.
+lost rows. What there is to do is told with how many rows it looks at, before it is done.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,7 +22,6 @@ from engine.dataflow.graph import STREAMS
 from engine.language.query import Query, Scan
 from engine.model.answer import AnswerColumns
 from engine.model.batch import Int64Array
-from engine.model.defects import Defects, internal
 from engine.model.limits import Limits
 from engine.model.source import SourceName
 from engine.operators.assignment import Bracket, first_needed_ms
@@ -70,132 +69,156 @@ class KeptAnswer:
         """Whether the answer is not kept, for it has too many rows."""
         return isinstance(self.evaluated, LimitExceeded)
 
-
-class KeptAnswers:
-    """The answers of the eager queries over one set of sources."""
-
-    def __init__(self, limits: Limits, defects: Defects | None = None) -> None:
-        """defects: the engine's."""
-        self._limits = limits
-        self._defects = Defects() if defects is None else defects
-        self._kept: dict[str, tuple[StandingQuery, KeptAnswer]] = {}
-
-    def refresh(
-        self,
-        queries: Iterable[StandingQuery],
-        at: Mapping[SourceName, ScanAt],
-        composites: CompositeSource | None,
-    ) -> Mapping[str, KeptAnswer]:
-        """Bring the answers of exactly these queries up to date. ``at``: without slots, they are each
-        query's own.
-        """
-        fresh = {}
-        for query in queries:
-            known = self._kept.get(query.query_id)
-            before = known[1] if known is not None and known[0] is query else None
-            try:
-                kept = self._bring(query, query.at(at), composites, before)
-            except Exception as defect:  # noqa: BLE001  (the answer is one that cannot be given)
-                failed = internal(defect)
-                self._defects.note([query.query_id], failed)
-                kept = KeptAnswer(failed)
-            fresh[query.query_id] = (query, kept)
-        self._kept = fresh
-        return {query_id: kept for query_id, (_, kept) in fresh.items()}
-
-    def bytes_of(self, query_id: str) -> int:
-        """Bytes of what is kept for a query."""
-        found = self._kept.get(query_id)
-        if found is None or isinstance(found[1].evaluated, LimitExceeded | InternalError):
+    @property
+    def nbytes(self) -> int:
+        """Bytes of its rows."""
+        if isinstance(self.evaluated, LimitExceeded | InternalError):
             return 0
-        ordinals = found[1].ordinals
-        return int(found[1].evaluated.rows.nbytes) + (0 if ordinals is None else int(ordinals.nbytes))
+        return int(self.evaluated.rows.nbytes) + (0 if self.ordinals is None else int(self.ordinals.nbytes))
 
-    def _bring(
-        self,
-        query: StandingQuery,
-        at: Mapping[SourceName, ScanAt],
-        composites: CompositeSource | None,
-        before: KeptAnswer | None,
-    ) -> KeptAnswer:
-        def evaluated() -> Evaluated:
-            limits = self._limits
-            return evaluate(
-                query.query,
-                at,
-                limits.snapshot_rows_max,
-                limits,
-                composites=composites,
-                streams=STREAMS,
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What there is to do until an answer is current. rows: that have to be looked at for it, 1 at least."""
+
+    rows: float
+    make: Callable[[], KeptAnswer]
+
+
+def brought(
+    query: StandingQuery,
+    at: Mapping[SourceName, ScanAt],
+    composites: CompositeSource | None,
+    limits: Limits,
+    before: KeptAnswer | None,
+) -> KeptAnswer | Work:
+    """Return the answer of an eager query where it is current, else what there is to do.
+
+    at: without slots. before: as it was kept after an earlier step; None: it was not.
+    """
+    return _Bringing(query.query, query.at(at), composites, limits).brought(before)
+
+
+@dataclass(frozen=True, slots=True)
+class _Bringing:
+    """One query and its sources as it sees them."""
+
+    query: Query
+    at: Mapping[SourceName, ScanAt]
+    composites: CompositeSource | None
+    limits: Limits
+
+    def brought(self, before: KeptAnswer | None) -> KeptAnswer | Work:
+        query, at = self.query, self.at
+        if query.has_streams:  # what comes and goes is told by no window of a scan
+            return self._anew()
+        scans = list(query.scans())
+        if not all(is_range(scan) for scan in scans):
+            return self._by_windows(at[query.source], before)
+        windows = tuple(at[scan.source].window(scan) for scan in scans)
+        if before is not None and _untouched(scans, at, before, windows):
+            assert isinstance(before.evaluated, Evaluated)
+            complete_from_ms = max(
+                (w.complete_from_ms for w in windows if w.complete_from_ms is not None), default=None
             )
+            return KeptAnswer(before.evaluated.with_completeness(complete_from_ms), windows, before.ordinals)
+        if len(query.stages) == 1 and isinstance(query.stages[0], Project):
+            return self._slide(query.stages[0], at[query.source], before, windows[0])
+        return self._anew(windows)
 
-        bound = query.query
+    def _anew(self, windows: tuple[WindowRange, ...] = (), closed: Closed | None = None) -> Work:
+        """Evaluates all of it."""
+
+        def make() -> KeptAnswer:
+            rows_max = self.limits.snapshot_rows_max
+            found = evaluate(
+                self.query, self.at, rows_max, self.limits, composites=self.composites, streams=STREAMS
+            )
+            return KeptAnswer(found, windows, closed=closed)
+
+        return Work(self._rows(windows), _refusable(make))
+
+    def _rows(self, windows: Sequence[WindowRange]) -> float:
+        """How many rows, or combinations of rows, are looked at where an answer is evaluated."""
+        rows = 1.0
+        for place, scan in enumerate(self.query.scans()):
+            at = self.at[scan.source]
+            if windows:
+                rows *= 1.0 + at.count(scan.predicate, windows[place].start, windows[place].stop)
+            else:
+                rows *= (1.0 + at.rows.count) * overlapping(scan)
+        return rows
+
+    def _by_windows(self, at: ScanAt, before: KeptAnswer | None) -> KeptAnswer | Work:
+        closed = _closed(self.query, at)
+        if before is None or closed is None or before.closed != closed:
+            return self._anew(closed=closed)
+        if isinstance(before.evaluated, LimitExceeded | InternalError):
+            return before
+        complete_from_ms = None if at.is_complete(self.query.scan) else at.gone_before_ms
+        return KeptAnswer(before.evaluated.with_completeness(complete_from_ms), closed=closed)
+
+    def _slide(self, stage: Project, at: ScanAt, before: KeptAnswer | None, window: WindowRange) -> Work:
+        start, kept = window.start, _stays(at, before, window)
+        if kept is not None:
+            assert before is not None
+            start = before.windows[0].stop
+        predicate = self.query.scan.predicate
+
+        def make() -> KeptAnswer:
+            ordinals = np.empty(0, np.int64) if kept is None else kept[1]
+            places = at.matching(predicate, start, window.stop)
+            found = [ordinals, *(part.first + where for part, where in places)]
+            total = sum(len(each) for each in found)
+            if total > self.limits.snapshot_rows_max:
+                raise LimitExceeded("snapshot_rows_max", self.limits.snapshot_rows_max, total)
+            rows, errors = project(stage.outputs, at.rows.schema, places)
+            came = rows.table
+            if kept is not None:
+                came = pa.concat_tables([kept[0], came])
+                if came.num_columns and came.column(0).num_chunks > CHUNKS_MAX:
+                    came = came.combine_chunks()
+            answer = Evaluated(AnswerColumns.of_table(came), errors, window.complete_from_ms)
+            return KeptAnswer(answer, (window,), np.concatenate(found))
+
+        return Work(1.0 + at.count(predicate, start, window.stop), _refusable(make))
+
+
+def _refusable(make: Callable[[], KeptAnswer]) -> Callable[[], KeptAnswer]:
+    """An answer that is too large is kept as that."""
+
+    def made() -> KeptAnswer:
         try:
-            if bound.has_streams:  # what comes and goes is told by no window of a scan
-                return KeptAnswer(evaluated())
-            scans = list(bound.scans())
-            if not all(is_range(scan) for scan in scans):
-                return self._by_windows(bound, at[bound.source], evaluated, before)
-            windows = tuple(at[scan.source].window(scan) for scan in scans)
-            if before is not None and _untouched(scans, at, before, windows):
-                assert isinstance(before.evaluated, Evaluated)
-                complete_from_ms = max(
-                    (w.complete_from_ms for w in windows if w.complete_from_ms is not None), default=None
-                )
-                return KeptAnswer(
-                    before.evaluated.with_completeness(complete_from_ms), windows, before.ordinals
-                )
-            if len(bound.stages) == 1 and isinstance(bound.stages[0], Project):
-                return self._slide(bound, bound.stages[0], at[bound.source], before, windows[0])
-            return KeptAnswer(evaluated(), windows)
+            return make()
         except LimitExceeded as refused:
             return KeptAnswer(refused)
 
-    def _by_windows(
-        self, query: Query, at: ScanAt, evaluated: Callable[[], Evaluated], before: KeptAnswer | None
-    ) -> KeptAnswer:
-        closed = _closed(query, at)
-        if before is None or closed is None or before.closed != closed:
-            return KeptAnswer(evaluated(), closed=closed)
-        if isinstance(before.evaluated, LimitExceeded | InternalError):
-            return before
-        complete_from_ms = None if at.is_complete(query.scan) else at.gone_before_ms
-        return KeptAnswer(before.evaluated.with_completeness(complete_from_ms), closed=closed)
+    return made
 
-    def _slide(
-        self, query: Query, stage: Project, at: ScanAt, before: KeptAnswer | None, window: WindowRange
-    ) -> KeptAnswer:
-        start, table, ordinals = window.start, None, np.empty(0, np.int64)
-        if before is not None and before.windows and before.ordinals is not None:
-            (was,) = before.windows
-            assert isinstance(before.evaluated, Evaluated)
-            if before.evaluated.errors:
-                pass  # nobody knows which rows they were of
-            elif isinstance(at, TableAt):
-                if at.follows(was):
-                    stays = ~np.isin(before.ordinals, at.gone_since(was.stop), assume_unique=True)
-                    table, ordinals = before.evaluated.table.filter(pa.array(stays)), before.ordinals[stays]
-                    start = was.stop
-            elif was.start <= window.start <= was.stop <= window.stop:
-                gone = int(before.ordinals.searchsorted(window.start))
-                table, ordinals = before.evaluated.table.slice(gone), before.ordinals[gone:]
-                start = was.stop
-        places = at.matching(query.scan.predicate, start, window.stop)
-        found = [ordinals, *(part.first + where for part, where in places)]
-        total = sum(len(each) for each in found)
-        if total > self._limits.snapshot_rows_max:
-            raise LimitExceeded("snapshot_rows_max", self._limits.snapshot_rows_max, total)
-        rows, errors = project(stage.outputs, at.rows.schema, places)
-        came = rows.table
-        if table is not None:
-            came = pa.concat_tables([table, came])
-            if came.num_columns and came.column(0).num_chunks > CHUNKS_MAX:
-                came = came.combine_chunks()
-        return KeptAnswer(
-            Evaluated(AnswerColumns.of_table(came), errors, window.complete_from_ms),
-            (window,),
-            np.concatenate(found),
-        )
+
+def overlapping(scan: Scan) -> int:
+    """In how many windows a row of a scan may be."""
+    hop = scan.assignment
+    return -(-hop.size_ms // hop.slide_ms) if isinstance(hop, Hop) else 1
+
+
+def _stays(at: ScanAt, before: KeptAnswer | None, window: WindowRange) -> tuple[pa.Table, Int64Array] | None:
+    """What stays of the rows of a selection, with their ordinals; None: all are to be made."""
+    if before is None or not before.windows or before.ordinals is None:
+        return None
+    (was,) = before.windows
+    assert isinstance(before.evaluated, Evaluated)
+    if before.evaluated.errors:  # nobody knows which rows they were of
+        return None
+    if isinstance(at, TableAt):
+        if not at.follows(was):
+            return None
+        stays = ~np.isin(before.ordinals, at.gone_since(was.stop), assume_unique=True)
+        return before.evaluated.table.filter(pa.array(stays)), before.ordinals[stays]
+    if was.start <= window.start <= was.stop <= window.stop:
+        gone = int(before.ordinals.searchsorted(window.start))
+        return before.evaluated.table.slice(gone), before.ordinals[gone:]
+    return None
 
 
 def _untouched(

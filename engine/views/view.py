@@ -440,6 +440,7 @@ class View:
             self._strategy_of(query) or QueryOptions.of(query.registration.options).strategy or "auto",
             self._approximation.get(query.query_id, ()),
             query.tolerance,
+            query.put_off,
         )
 
     def _predicate_errors(self, query: StandingQuery) -> int:

@@ -28,13 +28,13 @@ import sys
 def strike():
     from weakref import WeakSet
 
+    import engine.queries.eager_answers as eager_answers
     from engine.dataflow.graph import Graph
     from engine.dataflow.operators.group import GroupNode
-    from engine.views.kept import KeptAnswers
     from engine.views.view import View
 
     failing = WeakSet()
-    add, changed, bring, evaluated = Graph.add, GroupNode._changed, KeptAnswers._bring, View._evaluated
+    add, changed, bring, evaluated = Graph.add, GroupNode._changed, eager_answers.brought, View._evaluated
 
     def adding(graph, standing, *args, **more):
         add(graph, standing, *args, **more)
@@ -47,17 +47,17 @@ def strike():
             raise IndexError("injected")
         return changed(node, turn)
 
-    def bringing(kept, query, at, *more):
+    def bringing(query, at, *more):
         if "4712" in query.registration.sql and at[query.sources[0]].end:
             raise KeyError("the value of a row")
-        return bring(kept, query, at, *more)
+        return bring(query, at, *more)
 
     def evaluating(view, query, *more):
         if "4713" in query.registration.sql:
             raise ZeroDivisionError
         return evaluated(view, query, *more)
 
-    Graph.add, GroupNode._changed, KeptAnswers._bring = adding, changing, bringing
+    Graph.add, GroupNode._changed, eager_answers.brought = adding, changing, bringing
     View._evaluated = evaluating
 
 

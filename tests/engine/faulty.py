@@ -19,7 +19,7 @@ from weakref import WeakSet
 
 from engine.dataflow.graph import Graph
 from engine.operators.maintained.ranked_aggregates import RankedAggregates
-from engine.views.kept import KeptAnswers
+from engine.queries.eager_answers import EagerAnswers
 from engine.views.view import View
 
 VICTIM = "victim"
@@ -87,7 +87,7 @@ def _is_at_work(frame: types.FrameType | None) -> bool:
     """Whether what runs works for the answer of the victim."""
     while frame is not None:
         named, of = frame.f_locals, frame.f_locals.get("self")
-        if isinstance(of, KeptAnswers) and getattr(named.get("query"), "query_id", None) == VICTIM:
+        if isinstance(of, EagerAnswers) and named.get("query_id") == VICTIM:
             return True
         if isinstance(of, View) and named.get("query_id") == VICTIM:
             return True

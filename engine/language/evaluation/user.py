@@ -25,9 +25,12 @@ from engine.language.evaluation.vector import (
 )
 from engine.model.batch import Column, concatenate_columns
 from engine.model.expressions import UserFunction
+from engine.model.interruption import may_go_on
 from engine.model.types import Kind, Type
 
 STRING_BYTES_MAX = 1 << 20
+CALLED_ROWS = 256
+"""A function of single values is called for so many rows in one piece."""
 
 
 def call_user(function: UserFunction, arguments: Sequence[Vector], n: int) -> Vector:
@@ -43,8 +46,10 @@ def call_user(function: UserFunction, arguments: Sequence[Vector], n: int) -> Ve
     values = [_numpy(column) if function.vectorised else column.to_arrow().to_pylist() for column in columns]
     failed = np.zeros(len(usable), np.bool_)
     results: list[Column] = []
-    if len(usable):
-        _run(function, values, 0, len(usable), results, failed)
+    at_once = len(usable) if function.vectorised else CALLED_ROWS
+    for start in range(0, len(usable), max(1, at_once)):
+        may_go_on()
+        _run(function, values, start, min(start + at_once, len(usable)), results, failed)
     return _placed(function.result, arguments, results, usable, failed, size)
 
 

@@ -217,22 +217,27 @@ class Bank:
         self._above = tuple(np.concatenate(pair) for pair in zip(self._above, above, strict=True))
 
     def take(self, other: Bank) -> None:
-        """The slots of another bank of this measure, that went over the same rows."""
+        """The slots of another bank of this measure, that went over the same rows, perhaps from others on."""
         if isinstance(self.kind, DoubleSums):
             assert isinstance(other.kind, DoubleSums)
             self._become(self.kind.united(set(other.kind.planes)))
             other._become(self.kind)
+        first = max(self._first, other._first)
+        low, high, skipped = first - self._first, other._stop - self._first, first - other._first
+        node, nodes = (first >> FAN_SHIFT) - (self._first >> FAN_SHIFT), self._stop >> FAN_SHIFT
+        nodes -= first >> FAN_SHIFT
+        above = (first >> FAN_SHIFT) - (other._first >> FAN_SHIFT)
         for word, mask in other.words:
             bits = [bit for bit in range(kernels.SLOTS) if mask >> bit & 1]
             mine, its = self._place(word), other._places[word]
-            low, high = other._first - self._first, other._stop - self._first
-            node = (other._first >> FAN_SHIFT) - (self._first >> FAN_SHIFT)
-            nodes = (other._stop >> FAN_SHIFT) - (other._first >> FAN_SHIFT)
+            since = int(other._since[its, bits[0]])
             for place in range(len(self._open)):
                 self._open[place][mine, bits] = other._open[place][its, bits]
-                self._blocks[place][mine, low:high, bits] = other._blocks[place][its, : high - low, bits]
-                self._above[place][mine, node : node + nodes, bits] = other._above[place][its, :nodes, bits]
-            self._admit(mine, mask, int(other._since[its, bits[0]]))
+                blocks = other._blocks[place][its, skipped : skipped + high - low, bits]
+                self._blocks[place][mine, low:high, bits] = blocks
+                nodes_above = other._above[place][its, above : above + nodes, bits]
+                self._above[place][mine, node : node + nodes, bits] = nodes_above
+            self._admit(mine, mask, since)
         self._publish()
 
     def remove(self, slot: int) -> None:

@@ -91,6 +91,30 @@ class RankedAggregates:
             else:
                 known.take(bank)
 
+    def take(self, other: RankedAggregates, query_id: str, query: Query) -> None:
+        """Keep a query from now on that is the only one of another, which went over the same rows up to the
+        same end. O(blocks).
+        """
+        kept, _ = other._queries[query_id]
+        assert self._end == other._end or not self._banks
+        self._end, self._matches = other._end, None
+        for each in kept:
+            if each not in self._holders:
+                _, measure = each
+                known, bank = self._banks.get(measure), other._banks[measure]
+                if known is None:
+                    self._banks[measure] = bank
+                else:
+                    known.take(bank)
+            self._holders[each] = self._holders.get(each, 0) + 1
+        stage = query.stages[0]
+        assert isinstance(stage, Aggregate)
+        self._queries[query_id] = kept, KeptAggregate(stage, kept[0][0], self._banks)
+
+    def entering(self, rows: Rows) -> int:
+        """How many of these rows are new to it."""
+        return max(0, rows.end - max(rows.base, self._end))
+
     def remove(self, query_ids: Iterable[str]) -> None:
         """Remove these queries, as far as they are kept. Call it before their slots are used again."""
         for query_id in query_ids:

@@ -34,7 +34,7 @@ const Facts = ({ id, query }) => html`<dl class="facts">
   <dt>Query id</dt><dd><code>${id}</code> <${Copy} text=${id} /></dd>
   <dt>Sources</dt><dd>${query.sources.map((name, place) => html`${place ? ", " : ""}<a key=${name} href=${`#/sources/${encodeURIComponent(name)}`}>${name}</a>`)}${query.uses?.length ? html` <span class="dim">by the views ${query.uses.join(", ")}</span>` : null}</dd>
   <dt>Position</dt><dd><code>${query.position ?? "–"}</code> ${query.born && html`<span class="dim">since ${query.born}</span>`}</dd>
-  <dt>Maintenance</dt><dd>${query.maintenance}, strategy ${query.strategy}, weight ${query.weight}</dd>
+  <dt>Maintenance</dt><dd>${query.maintenance}, strategy ${query.strategy}, weight ${query.weight}${query.notice ? html` <span class="warn">${query.notice}</span>` : null}</dd>
   <dt>Tolerance</dt><dd>${toleranceOf(query)}${query.unreachable ? html` <span class="warn">${query.unreachable.message}</span>` : null}</dd>
   <dt>Lost records</dt><dd class=${query.late || query.dead_letters ? "warn" : ""}>${count(query.late ?? 0)} late, ${count(query.dead_letters ?? 0)} dead letters ${query.counted_from_ms && html`<span class="dim">since <${Instant} ms=${query.counted_from_ms} /> UTC</span>`}</dd>
   ${query.output && html`<dt>Emits to</dt><dd><code>${query.output.topic}</code> <span class="dim">${query.output.format}, ${query.output.operator}; ${count(query.output.waiting ?? 0)} changes wait</span></dd>`}

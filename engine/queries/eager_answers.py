@@ -1,0 +1,433 @@
+"""The answers of the eager queries over one set of sources.
+
+Aggregates without keys over one stream are read from trees of partial results
+(:mod:`engine.operators.maintained`), which rows enter with each step. All other answers are kept whole and
+brought up to date after steps (:mod:`engine.views.kept`). Both only as far as
+:class:`engine.queries.upkeep.Upkeep` has time for them. What takes longer is put off
+(:mod:`engine.queries.put_off`): the query is answered lazily, which gives the same, and what would be kept is
+tried beside the shard. It is kept from when what was made so is current, or brought up to date in time.
+
+Answers do not depend on it, so nothing of it is journalled. One owner, as the engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from math import isfinite
+
+from engine.language.query import Aggregate, Query
+from engine.language.templates import FixedQuery
+from engine.model.attributes import Attribute
+from engine.model.defects import Defects, internal
+from engine.model.limits import Limits
+from engine.model.maintenance import PutOff
+from engine.model.source import SourceName
+from engine.operators.chain import CompositeSource
+from engine.operators.maintained.measure import measures_of
+from engine.operators.maintained.ranked_aggregates import RankedAggregates
+from engine.operators.scan import ScanAt
+from engine.queries.attempts import Attempt
+from engine.queries.coming import Coming
+from engine.queries.put_off import Off, PutOffs
+from engine.queries.upkeep import Cost, expression_work, work_of
+from engine.sources.source import Source
+from engine.standing.query import StandingQuery
+from engine.views.kept import KeptAnswer, Work, brought
+
+CHEAP_WORK = 50.0
+"""What arguments take for a row that are columns, or little more. Trees of such are not measured: all slots
+of a stream share their work, as they share that of matching.
+"""
+
+Seen = Callable[[], tuple[Mapping[SourceName, ScanAt], CompositeSource | None]]
+"""Returns how the sources are seen at NOW, without slots, and what is kept of joins."""
+
+
+@dataclass(slots=True)
+class WholeAnswer:
+    """A query whose answer is kept whole. before: as of the last time; None: it is still to be made."""
+
+    query: StandingQuery
+    cost: Cost
+    before: KeptAnswer | None = None
+
+
+class EagerAnswers:
+    """Those that are kept, and those that are put off."""
+
+    def __init__(
+        self,
+        sources: Sequence[Source],
+        seen: Seen,
+        limits: Limits,
+        put_offs: PutOffs,
+        defects: Defects,
+        standing: dict[str, StandingQuery],
+    ) -> None:
+        """sources: of the set. put_offs, defects: the engine's. standing: the queries of the set, by id, of
+        which some stand otherwise once they are put off or kept again.
+        """
+        self._sources = sources
+        self._seen = seen
+        self._limits = limits
+        self._put_offs = put_offs
+        self._upkeep = put_offs.upkeep
+        self._defects = defects
+        self._standing = standing
+        self._lone = sources[0] if len(sources) == 1 and not sources[0].stream.is_table else None
+        self._trees = RankedAggregates(sources[0].rows.base)
+        self._dear: dict[str, Cost] = {}
+        """Of queries with trees whose arguments are more than columns."""
+        self._whole: dict[str, WholeAnswer] = {}
+        self._off: set[str] = set()
+        self._replanted: set[str] = set()
+        """Queries whose partial results were made anew, of which nobody was told."""
+
+    # --- queries ----------------------------------------------------------------------------------
+
+    def put(self, standing: Sequence[StandingQuery], coming: Sequence[Coming]) -> list[StandingQuery]:
+        """Queries come, or are maintained in another way. Returns them as they stand."""
+        trees: dict[str, StandingQuery] = {}
+        put: list[StandingQuery] = []
+        for one, like in zip(standing, coming, strict=True):
+            query_id = one.query_id
+            self._whole.pop(query_id, None)
+            self._take_off(query_id)
+            mine = one if one.put_off is None else replace(one, put_off=None)
+            if not one.keeps_answer or one.prefers:
+                put.append(mine)
+                continue
+            query = like.query
+            mine = replace(mine, meaning=FixedQuery(query))  # it is read at every step
+            put.append(mine)
+            if self._has_tree(query):
+                trees[query_id] = mine
+            else:
+                self._whole[query_id] = WholeAnswer(mine, Cost(work_of(query)))
+        planted = self._plant(trees.values())
+        return [planted.get(one.query_id, one) for one in put]
+
+    def _has_tree(self, query: Query) -> bool:
+        return self._lone is not None and measures_of(query) is not None
+
+    def _plant(self, queries: Iterable[StandingQuery]) -> dict[str, StandingQuery]:
+        """Partial results of these are kept from now on, where there is time; by id, as they stand now."""
+        cheap: dict[str, StandingQuery] = {}
+        planted: dict[str, StandingQuery] = {}
+        for one in queries:
+            work = arguments_work(one.query)
+            if work <= CHEAP_WORK or one.query_id in self._trees:
+                cheap[one.query_id] = one
+                continue
+            cost, rows = Cost(work), self._rows()
+            self._dear[one.query_id] = cost
+            if self._upkeep.affords(cost, rows):
+                self._upkeep.spend(cost, rows, lambda: self._sow([one]))  # noqa: B023
+                planted[one.query_id] = replace(one, partials=self._trees.reader(one.query_id))
+            else:
+                planted[one.query_id] = self._put_off(one, self._dear.pop(one.query_id))
+        if cheap:
+            self._sow(list(cheap.values()))
+        for query_id, one in cheap.items():
+            planted[query_id] = replace(one, partials=self._trees.reader(query_id))
+        return planted
+
+    def _sow(self, queries: Sequence[StandingQuery]) -> None:
+        assert self._lone is not None
+        try:
+            self._trees.add({q.query_id: (q.query, q.scan_slot) for q in queries}, self._lone.rows.rows())
+        except Exception as defect:  # noqa: BLE001  (whose it is is found out)
+            self._plant_anew([*self._treed(), *queries], defect)
+
+    def fell(self, query_id: str) -> None:
+        """A query goes, or its answer is kept no more."""
+        self._whole.pop(query_id, None)
+        self._take_off(query_id)
+        self._fell(query_id)
+
+    def _fell(self, query_id: str) -> None:
+        self._dear.pop(query_id, None)
+        try:
+            self._trees.remove([query_id])
+        except Exception as defect:  # noqa: BLE001  (those of the others are made anew)
+            self._plant_anew([one for one in self._treed() if one.query_id != query_id], defect)
+
+    def _treed(self) -> list[StandingQuery]:
+        """Queries whose partial results are kept."""
+        return [self._standing[query_id] for query_id in self._trees if query_id in self._standing]
+
+    def _plant_anew(self, queries: Sequence[StandingQuery], defect: Exception) -> None:
+        """Trees of partial results failed: they are made anew, without those queries for which that fails;
+        without any where all succeed alone. Readers of the old ones are told of the new ones.
+        """
+        assert self._lone is not None
+        rows = self._lone.rows.rows()
+        whole = {one.query_id: (one.query, one.scan_slot) for one in queries}
+        failed = set[str]()
+        for query_id, kept in whole.items():
+            try:
+                RankedAggregates(rows.base).add({query_id: kept}, rows)
+            except Exception as own:  # noqa: BLE001  (it is this one's)
+                self._defects.note([query_id], own)
+                failed.add(query_id)
+        self._trees = RankedAggregates(rows.base)
+        try:
+            if not failed:
+                raise defect
+            self._trees.add({name: kept for name, kept in whole.items() if name not in failed}, rows)
+        except Exception as shared:  # noqa: BLE001  (nobody can be told apart)
+            self._defects.note(whole, shared)
+            self._trees = RankedAggregates(rows.base)
+        self._replanted.update(whole)
+
+    def replanted(self) -> list[StandingQuery]:
+        """Queries that are answered from other partial results than they were, since the last time."""
+        names, self._replanted = self._replanted, set()
+        found = []
+        for name in names:
+            query = self._standing.get(name)
+            if query is not None and query.keeps_answer:
+                query = self._standing[name] = replace(query, partials=self._trees.reader(name))
+                found.append(query)
+        return found
+
+    # --- what is put off --------------------------------------------------------------------------
+
+    def _put_off(self, query: StandingQuery, cost: Cost, step_ns: float | None = None) -> StandingQuery:
+        """An answer is put off. query: as it stands while the answer is kept. Returns it as it stands now."""
+        off = Off(query, cost, lambda: self._attempt(off), self._count)
+        self._put_offs.put(off)
+        self._off.add(query.query_id)
+        told = None if step_ns is None or not isfinite(step_ns) else step_ns
+        return replace(query, maintenance="lazy", partials=None, put_off=PutOff(told))
+
+    def _take_off(self, query_id: str) -> None:
+        self._off.discard(query_id)
+        self._put_offs.remove(query_id)
+
+    def _change(self, query: StandingQuery) -> None:
+        """A query that stands is put off, or kept again, or takes another time than was told."""
+        if self._standing.get(query.query_id) != query:
+            self._standing[query.query_id] = self._put_offs.changed[query.query_id] = query
+
+    def _count(self) -> int:
+        """Rows of the sources."""
+        return sum(len(source.rows) for source in self._sources)
+
+    def _rows(self) -> float:
+        """What a tree is made from."""
+        assert self._lone is not None
+        return 1.0 + len(self._lone.rows)
+
+    def _attempt(self, off: Off) -> Attempt[KeptAnswer] | Attempt[RankedAggregates]:
+        """Begin to try what is put off."""
+        query, timer = off.query, self._upkeep.timer
+        assert timer is not None
+        if self._has_tree(query.query):
+            assert self._lone is not None
+            rows, trees = self._lone.rows.rows(), RankedAggregates(self._lone.rows.base)
+
+            def planted() -> RankedAggregates:
+                trees.add({query.query_id: (query.query, query.scan_slot)}, rows)
+                return trees
+
+            return Attempt(planted, self._rows(), timer)
+        try:
+            work = brought(query, *self._seen(), self._limits, None)
+            assert isinstance(work, Work)
+        except Exception as defect:  # noqa: BLE001  (it is this one's)
+            work = Work(1.0, partial(self._failed, query.query_id, defect))
+        return Attempt(work.make, work.rows, timer)
+
+    def _take_up(self) -> None:
+        """Look at what was tried: keep what can be kept."""
+        for query_id in list(self._off):
+            off = self._put_offs.get(query_id)
+            attempt = None if off is None else off.tried()
+            if off is None or attempt is None:
+                continue
+            query, cost = off.query, off.cost
+            cost.measured(attempt.rows, attempt.took_ns)
+            step_ns: float | None = attempt.took_ns
+            if attempt.defect is not None:
+                self._defects.note([query_id], attempt.defect)
+            elif isinstance(attempt.made, RankedAggregates):
+                step_ns = self._graft(query, cost, attempt.made)
+            elif attempt.made is not None:
+                step_ns = self._resume(query, cost, attempt.made)
+            if step_ns is None:
+                self._take_off(query_id)
+                self._change(replace(query, partials=self._trees.reader(query_id)))
+            else:
+                self._put_offs.waits(off, attempt.took_ns)
+                told = PutOff(step_ns if isfinite(step_ns) else None)
+                self._change(replace(query, maintenance="lazy", partials=None, put_off=told))
+
+    def _graft(self, query: StandingQuery, cost: Cost, made: RankedAggregates) -> float | None:
+        """Take partial results over. Returns what a step takes, where that is too much."""
+        assert self._lone is not None
+        rows = self._lone.rows.rows()
+        entering = made.entering(rows)
+        if entering and not self._upkeep.affords(cost, entering):
+            return cost.expected_ns(entering)
+        try:
+            self._upkeep.spend(cost, max(1, entering), lambda: made.advance(rows))
+            made.drop_below(rows.base)
+            self._trees.advance(rows)
+            self._trees.take(made, query.query_id, query.query)
+        except Exception as defect:  # noqa: BLE001  (whose it is is found out)
+            self._plant_anew([*self._treed(), query], defect)
+        self._dear[query.query_id] = cost
+        return None
+
+    def _resume(self, query: StandingQuery, cost: Cost, made: KeptAnswer) -> float | None:
+        """Keep an answer that was made beside. Returns what a step takes, where that is too much."""
+        with self._defects.of(query.query_id):
+            now = brought(query, *self._seen(), self._limits, made)
+            if isinstance(now, Work) and not self._upkeep.affords(cost, now.rows):
+                return cost.expected_ns(now.rows)
+        self._whole[query.query_id] = WholeAnswer(query, cost, made)
+        return None
+
+    # --- what steps do ----------------------------------------------------------------------------
+
+    def advance(self) -> None:
+        """The lone stream took a step: its rows enter the trees."""
+        if self._lone is None or not len(self._trees):
+            return
+        rows = self._lone.rows.rows()
+        self._lighten(self._trees.entering(rows))
+        try:
+            self._trees.advance(rows)
+        except Exception as defect:  # noqa: BLE001  (whose it is is found out)
+            self._plant_anew(self._treed(), defect)
+
+    def _lighten(self, entering: int) -> None:
+        """Queries whose arguments take too long for the rows that enter are put off, the dearest first."""
+        if not entering or not self._dear or not self._upkeep.is_measured:
+            return
+        expected = {query_id: cost.expected_ns(entering) for query_id, cost in self._dear.items()}
+        for query_id in sorted(expected, key=lambda name: expected[name]):
+            if expected[query_id] <= self._upkeep.left_ns:
+                self._upkeep.left_ns -= expected[query_id]
+                continue
+            cost = self._dear[query_id]
+            self._fell(query_id)
+            query = replace(self._standing[query_id], partials=None)
+            self._change(self._put_off(query, cost, expected[query_id]))
+
+    def dropped(self) -> None:
+        """The lone stream let go of rows."""
+        if self._lone is not None:
+            try:
+                self._trees.drop_below(self._lone.rows.base)
+            except Exception as defect:  # noqa: BLE001  (whose it is is found out)
+                self._plant_anew(self._treed(), defect)
+
+    def renumbered(self) -> list[StandingQuery]:
+        """The rows of a source have other ordinals now or begin elsewhere: all that is kept is made anew.
+        Returns the queries whose partial results are.
+        """
+        for whole in self._whole.values():
+            whole.before = None
+        for query_id in self._off:
+            off = self._put_offs.get(query_id)
+            if off is not None:
+                off.give_up()
+        anew = [query for query in self._standing.values() if query.partials is not None]
+        self._trees = RankedAggregates(self._sources[0].rows.base)
+        self._dear.clear()
+        self._standing.update(self._plant(anew))
+        return [self._standing[query.query_id] for query in anew]
+
+    # --- readers ----------------------------------------------------------------------------------
+
+    def refresh(self) -> Mapping[str, KeptAnswer]:
+        """Bring the answers that are kept whole up to date, the cheapest first, and put off those for which
+        there is no time. Returns what is kept, by query id.
+        """
+        self._take_up()
+        at, composites = self._seen()
+        kept: dict[str, KeptAnswer] = {}
+        works: list[tuple[float, WholeAnswer, Work]] = []
+        for query_id, whole in self._whole.items():
+            try:
+                now = brought(whole.query, at, composites, self._limits, whole.before)
+            except Exception as defect:  # noqa: BLE001  (the answer is one that cannot be given)
+                now = self._failed(query_id, defect)
+            if isinstance(now, KeptAnswer):
+                kept[query_id] = whole.before = now
+            else:
+                works.append((whole.cost.expected_ns(now.rows), whole, now))
+        works.sort(key=lambda one: one[0])
+        for _, whole, work in works:
+            query_id = whole.query.query_id
+            if not self._upkeep.affords(whole.cost, work.rows):
+                del self._whole[query_id]
+                self._change(self._put_off(whole.query, whole.cost, whole.cost.expected_ns(work.rows)))
+                continue
+            try:
+                made = self._upkeep.spend(whole.cost, work.rows, work.make)
+            except Exception as defect:  # noqa: BLE001  (the answer is one that cannot be given)
+                made = self._failed(query_id, defect)
+            kept[query_id] = whole.before = made
+        return kept
+
+    def _failed(self, query_id: str, defect: Exception) -> KeptAnswer:
+        failed = internal(defect)
+        self._defects.note([query_id], failed)
+        return KeptAnswer(failed)
+
+    def __iter__(self) -> Iterator[str]:
+        """Ids of the queries of which something is kept."""
+        yield from self._whole
+        yield from self._trees
+
+    def bytes_of(self, query_id: str) -> int:
+        """Bytes of what is kept of one query's answer."""
+        whole = self._whole.get(query_id)
+        kept = 0 if whole is None or whole.before is None else whole.before.nbytes
+        return kept + self._trees.bytes_of(query_id)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all that is kept. O(queries whose answers are kept whole)."""
+        kept = (whole.before for whole in self._whole.values())
+        return self._trees.nbytes + sum(one.nbytes for one in kept if one is not None)
+
+    def attributes(self) -> tuple[Attribute, ...]:
+        """What can be read of it."""
+        return (
+            Attribute("kept_answers", len(self._whole), "answers of eager queries that are kept whole"),
+            Attribute(
+                "put_off_answers",
+                len(self._off),
+                "eager answers that are not kept, since they take long",
+            ),
+            *self._trees.attributes(),
+        )
+
+    def _check(self) -> None:
+        if len(self._trees):
+            self._trees._check()
+        assert self._dear.keys() <= set(self._trees)
+        assert self._off.isdisjoint({*self._whole, *self._trees})
+        for query_id in self._off:
+            assert query_id in self._put_offs
+            query = self._standing[query_id]
+            assert query.maintenance == "lazy"
+            assert query.put_off is not None
+        for query_id in self._whole:
+            assert self._standing[query_id].keeps_answer
+
+
+def arguments_work(query: Query) -> float:
+    """The work of the arguments and filters of a query's first stage, an aggregate, for a row, in about
+    nanoseconds; infinite where nobody knows.
+    """
+    stage = query.stages[0]
+    assert isinstance(stage, Aggregate)
+    of = {(call.arguments, call.filter) for call in stage.calls}
+    return max((expression_work(each) for each in of), default=0.0)
