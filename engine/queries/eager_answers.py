@@ -198,9 +198,9 @@ class EagerAnswers:
     def _put_off(self, query: StandingQuery, cost: Cost, step_ns: float | None = None) -> StandingQuery:
         """An answer is put off. query: as it stands while the answer is kept. Returns it as it stands now."""
         off = Off(query, cost, lambda: self._attempt(off), self._count)
-        self._put_offs.put(off)
-        self._off.add(query.query_id)
         told = None if step_ns is None or not isfinite(step_ns) else step_ns
+        self._put_offs.put(off, told)
+        self._off.add(query.query_id)
         return replace(query, maintenance="lazy", partials=None, put_off=PutOff(told))
 
     def _take_off(self, query_id: str) -> None:

@@ -76,9 +76,12 @@ class PutOffs:
     def __contains__(self, query_id: object) -> bool:
         return query_id in self._off
 
-    def put(self, off: Off) -> None:
-        """A query is put off."""
+    def put(self, off: Off, took_ns: float | None) -> None:
+        """A query is put off. took_ns: what its answer takes; None: that is to be found out at once."""
         self._off[off.query.query_id] = off
+        if took_ns is not None:
+            off.tries, off.rows = TRIES, off.count()
+            self.waits(off, took_ns)
 
     def remove(self, query_id: str) -> None:
         """A query is kept, stands in another way, or goes."""
