@@ -38,6 +38,8 @@ QUIET_S = 5.0
 SETTLED_S = 2.0
 CASE_S = 60.0
 """A case is waited for so long, and then left alone."""
+EAGER_STEPS, EAGER_PAUSE_S = 30, 0.2
+"""So many rows come, one after another, while answers are kept."""
 UNREAD = 100
 """Followers that never read."""
 
@@ -77,6 +79,7 @@ def run(options: argparse.Namespace) -> Report:
             "register": lambda: _registered(client, [f"{_likes()} EMIT CHANGES"]),
             "select": lambda: _registered(client, [_cases()]),
             "having": lambda: _registered(client, [_having()]),
+            "eager": lambda: _eager(client, kafka, options.rows),
             "joins": lambda: _registered(client, [_join(n) for n in range(3)]),
             "summary": lambda: _summary(client),
             "violations": lambda: _violations(client, kafka, options.rows // 2),
@@ -177,24 +180,47 @@ def _plan(client: httpx.Client) -> None:
 def _registered(client: httpx.Client, texts: list[str]) -> None:
     """Registered, run until they stand (or are refused), removed."""
     with _standing(client, texts) as handles:
-        deadline_s = time.monotonic() + CASE_S
-        while time.monotonic() < deadline_s:
-            states = {client.get(f"/queries/{handle}").json().get("state") for handle in handles}
-            if "PENDING" not in states:
-                break
-            time.sleep(0.1)
+        _until_known(client, handles)
+
+
+def _until_known(client: httpx.Client, handles: list[str]) -> None:
+    """Until the broker knows whether these run."""
+    deadline_s = time.monotonic() + CASE_S
+    while time.monotonic() < deadline_s:
+        states = {client.get(f"/queries/{handle}").json().get("state") for handle in handles}
+        if "PENDING" not in states:
+            break
+        time.sleep(0.1)
 
 
 @contextmanager
-def _standing(client: httpx.Client, texts: list[str]) -> Iterator[list[str]]:
+def _standing(
+    client: httpx.Client, texts: list[str], options: dict[str, str] | None = None
+) -> Iterator[list[str]]:
     handles = [str(new_handle()) for _ in texts]
     try:
         for sql, handle in zip(texts, handles, strict=True):
-            client.post("/queries", json={"sql": sql, "handle": handle}, timeout=CASE_S)
+            body = {"sql": sql, "handle": handle, "options": options or {}}
+            client.post("/queries", json=body, timeout=CASE_S)
         yield handles
     finally:
         for handle in handles:
             client.delete(f"/queries/{handle}", timeout=CASE_S)
+
+
+def _eager(client: httpx.Client, kafka: str, rows: int) -> None:
+    """Answers that are to be kept, and cannot be brought up to date but by all rows, while rows come."""
+    arms = " ".join(f"WHEN k = {n} THEN 'arm {n}'" for n in range(CONDITIONS))
+    texts = [
+        f"SELECT DISTINCT CASE {arms} ELSE text END AS arm FROM dear [UNBOUNDED]",
+        "SELECT k, MAX(text) AS most FROM dear [UNBOUNDED] GROUP BY k",
+        "SELECT APPROX_QUANTILE(id, 0.5) AS middle FROM dear [UNBOUNDED]",
+    ]
+    with _standing(client, texts, {"maintenance": "eager"}) as handles:
+        _until_known(client, handles)
+        for place in range(EAGER_STEPS):
+            _send(kafka, "dear", [b'{"id":0,"k":0,"text":"","ts":%d}' % (BEGIN_MS + rows + place)])
+            time.sleep(EAGER_PAUSE_S)
 
 
 def _summary(client: httpx.Client) -> None:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from math import isfinite
 
-from engine.language.query import Aggregate, Query
+from engine.language.query import Query
 from engine.language.templates import FixedQuery
 from engine.model.attributes import Attribute
 from engine.model.defects import Defects, internal
@@ -427,7 +427,7 @@ def arguments_work(query: Query) -> float:
     """The work of the arguments and filters of a query's first stage, an aggregate, for a row, in about
     nanoseconds; infinite where nobody knows.
     """
-    stage = query.stages[0]
-    assert isinstance(stage, Aggregate)
+    stage = query.stages[0].aggregate
+    assert stage is not None
     of = {(call.arguments, call.filter) for call in stage.calls}
     return max((expression_work(each) for each in of), default=0.0)

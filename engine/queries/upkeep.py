@@ -16,8 +16,9 @@ from dataclasses import fields, is_dataclass
 from math import inf
 from typing import TypeVar
 
+from engine.algebra.operators import Stage
 from engine.eddy.eddy import Timer
-from engine.language.query import Aggregate, Join, Query, SemiJoin, SetOperation, Stage
+from engine.language.query import Query
 from engine.model.expressions import Function, In
 from engine.model.types import Type
 from engine.stems.residual import NODE_WORK
@@ -50,13 +51,13 @@ def stages_of(query: Query) -> Iterator[Stage]:
     """The stages of a query and of its inner queries."""
     for stage in query.stages:
         yield stage
-        if isinstance(stage, SemiJoin | Join | SetOperation):
-            yield from stages_of(stage.inner)
+        if stage.right_input is not None:
+            yield from stages_of(stage.right_input)
 
 
 def _stage_work(stage: Stage) -> float:
-    own = STAGE_WORK * (1 + len(stage.calls) if isinstance(stage, Aggregate) else 1)
-    return own + expression_work(stage)
+    calls = 0 if stage.aggregate is None else len(stage.aggregate.calls)
+    return STAGE_WORK * (1 + calls) + expression_work(stage)
 
 
 def expression_work(part: object) -> float:

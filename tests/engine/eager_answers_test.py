@@ -25,12 +25,11 @@ MS = 10**6
 
 
 class Bench:
-    """An engine whose timer shows what calls of SLOW took: so many ns each. forbidden: it may not be called."""
+    """An engine whose timer shows what calls of SLOW took: so many nanoseconds each."""
 
     def __init__(self) -> None:
         self.now_ns = self.call_ns = 0
         self.calls = self.offset = self.ms = 0
-        self.forbidden = False
         functions = FunctionCatalogue([UserFunction("SLOW", (BIGINT,), BIGINT, self.slow)])
         self.engine = Engine(functions=functions, timer=lambda: self.now_ns, state=small())
         self.engine.create(CREATE)
