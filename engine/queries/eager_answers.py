@@ -79,7 +79,7 @@ class EagerAnswers:
         self._lone = sources[0] if len(sources) == 1 and not sources[0].stream.is_table else None
         self._trees = RankedAggregates(sources[0].rows.base)
         self._dear: dict[str, Cost] = {}
-        """Of queries with trees whose arguments are more than columns."""
+        """The costs of queries with trees whose arguments are more than columns."""
         self._whole: dict[str, WholeAnswer] = {}
         self._off: set[str] = set()
         self._replanted: set[str] = set()

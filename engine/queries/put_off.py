@@ -22,7 +22,7 @@ REST_NS_MIN = 1_000_000_000
 FEWER = 2
 """It is tried at once where its sources have so many times fewer rows than the last time."""
 SHARE = 20
-"""Of all, those that were tried before are tried in one of so many parts of the time."""
+"""Those that were tried before have one of so many parts of the time, all together."""
 
 
 @dataclass(slots=True)
