@@ -35,7 +35,7 @@ SHARED_OUT = --dist loadscope --no-loadscope-reorder
 
 .PHONY: test
 test: $(DEV_READY) ## the tests, with every service they need; random examples are the same ones each time
-	$(PY) -m pytest --numprocesses 3 $(SHARED_OUT) -r fER $(ARGS)
+	$(PY) -m pytest --numprocesses 3 $(SHARED_OUT) -r fER --durations=50 --durations-min=2 $(ARGS)
 
 .PHONY: test-spark
 test-spark: $(DEV_READY) ## the tests of the Spark jobs alone, which share one session

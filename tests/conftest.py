@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from broker.garbage import collect_seldom
+from tests import budgets
 from tests import kafka as kafka_nodes
 from tests import strategies as strategies  # registers the Hypothesis profiles
 
@@ -100,6 +101,17 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return Shares(config, log)
 
 
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """Where durations are asked for, those of folders are told too, beside their budgets."""
+    if config.option.durations is None:
+        return
+    reports = [one for some in terminalreporter.stats.values() for one in some if hasattr(one, "duration")]
+    spent = budgets.by_folder((one.nodeid, one.duration) for one in reports)
+    terminalreporter.section("time by folder")
+    for line in budgets.lines(spent, budgets.budgets()):
+        terminalreporter.write_line(line)
+
+
 def pytest_collection_finish(session: pytest.Session) -> None:
     """What is there before the first test stays: the collector need not look at it again and again."""
     collect_seldom()
@@ -114,7 +126,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if {"kafka", "kafka_node"} & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.kafka)
-            item.add_marker(pytest.mark.timeout(TEST_S, func_only=True))
+            if item.get_closest_marker("slow") is None:  # those have what the command says
+                item.add_marker(pytest.mark.timeout(TEST_S, func_only=True))
             if hasattr(config, "workerinput"):
                 item.add_marker(pytest.mark.flaky(reruns=1))
     if hasattr(config, "workerinput"):

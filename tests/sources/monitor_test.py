@@ -69,7 +69,7 @@ def test_a_declared_k_stands_beside_the_observed_one() -> None:
         "CREATE STREAM t (id BIGINT, ts TIMESTAMP, CONSTRAINT UNIQUE (id), "
         "CONSTRAINT ORDERED (id) WITHIN 7 ROWS) WITH (timestamp = 'ts')"
     )
-    nothing = {"k_observed": None, "k_usual": None, "violations": 0}
+    nothing = {"k_observed": None, "k_usual": None, "violations": 0, "values_forgotten": 0}
     assert observed(engine) == {
         "constraint/t/UNIQUE (id)": {"k_declared": None} | nothing,
         "constraint/t/ORDERED (id)": {"k_declared": 7} | nothing,
@@ -92,6 +92,7 @@ def test_how_long_rows_wait_for_their_match(within: tuple[int | None, int | None
         "k_observed": longest,
         "k_usual": None,
         "violations": 0,
+        "values_forgotten": 0,
     }
 
 

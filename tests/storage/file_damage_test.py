@@ -22,7 +22,7 @@ from tureen.errors import StoreError
 
 COMMITS_LEAST = 40
 COMMITS_MAX = 1_000
-LOGS = 3
+LOGS = 2
 MANY = ("log", "sst", "MANIFEST")
 ROWS = 400
 PENDING = 50
