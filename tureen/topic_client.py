@@ -53,6 +53,10 @@ PUBLISHED = "PUBLISHED"
 
 REPLY_RETENTION_MS = 3_600_000
 METADATA_TIMEOUT_S = 10.0
+ELECTING = (KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE)
+"""What is answered of a topic that was made a moment ago."""
+ELECTED_S = 0.1
+"""Between two looks at whether a partition has a leader."""
 CONFIRMED_S = 4.0
 """How long Kafka may take to confirm a single record."""
 POLLED_AT_ONCE = 2_000
@@ -431,10 +435,15 @@ class TopicTransport:
         return self._replies
 
     def _asked(self, call: Callable[[], Found]) -> Found:
-        try:
-            return call()
-        except KafkaException as error:
-            raise self._failed(error.args[0], "") from None
+        """Ask, again while a partition has no leader yet. Raises KafkaUnavailable, TopicMissing."""
+        deadline = time.monotonic() + METADATA_TIMEOUT_S
+        while True:
+            try:
+                return call()
+            except KafkaException as error:
+                if error.args[0].code() not in ELECTING or time.monotonic() >= deadline:
+                    raise self._failed(error.args[0], "") from None
+            time.sleep(ELECTED_S)
 
     def _failed(self, error: KafkaError, topic: str) -> KafkaUnavailable | TopicMissing:
         if error.code() in (KafkaError._UNKNOWN_TOPIC, KafkaError.UNKNOWN_TOPIC_OR_PART):

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from confluent_kafka import KafkaError, KafkaException
 
 import tureen
 from engine.model.step import Registration
@@ -17,9 +18,10 @@ from tests.client.conftest import Broker
 from tests.client.results_test import Writer
 from tureen.changes import ChangesEvent, EndEvent, Event, SnapshotEvent
 from tureen.cli import main
-from tureen.errors import NotSupported, UnknownQuery, UnknownSource
+from tureen.errors import KafkaUnavailable, NotSupported, UnknownQuery, UnknownSource
 from tureen.facts import QueryStatus
 from tureen.protocol import query_id
+from tureen.topic_client import TopicTransport
 from tureen.topic_feed import topic_events
 
 HINT = "give the run --whole orders"
@@ -144,6 +146,23 @@ def test_a_log_of_what_went_is_told_as_changes(service: Service) -> None:
     assert isinstance(changes, ChangesEvent)
     assert [tuple(change) for change in changes] == [(-1, 1_000, ("Bern", 0)), (-1, 1_000, ("Bern", 1))]
     assert end == EndEvent("1-7", "caught_up")
+
+
+def test_a_topic_that_has_no_leader_yet_is_asked_again() -> None:
+    """As one that was made a moment ago; what else is refused is told at once."""
+    transport = TopicTransport({"bootstrap.servers": "nowhere:1"}, "s", 1.0)
+    answers = iter([KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE, None])
+
+    def asked() -> str:
+        code = next(answers)
+        if code is not None:
+            raise KafkaException(KafkaError(code))
+        return "there"
+
+    assert transport._asked(asked) == "there"
+    answers = iter([KafkaError.INVALID_CONFIG, None])
+    with pytest.raises(KafkaUnavailable):
+        transport._asked(asked)
 
 
 def test_what_has_no_topic_to_read_is_refused(service: Service) -> None:
