@@ -158,11 +158,16 @@ def await_told(client: httpx.Client) -> None:
 
 
 def register(client: httpx.Client, texts: list[str]) -> list[str]:
-    """All of them in one request; their handles. Raises RuntimeError where one is refused."""
+    """All of them in one request, until they stand; their handles. Raises RuntimeError where one does not."""
     handles = [str(new_handle()) for _ in texts]
     body = "\n".join(json.dumps({"sql": s, "handle": h}) for s, h in zip(texts, handles, strict=True))
     reply = client.post("/queries", content=body, headers={"Content-Type": "application/x-ndjson"})
-    for line in reply.raise_for_status().text.splitlines():
-        if json.loads(line).get("state") != "RUNNING":
-            raise RuntimeError(f"a query was refused: {line}")
+    deadline_s = time.monotonic() + DEADLINE_S
+    for line, handle in zip(reply.raise_for_status().text.splitlines(), handles, strict=True):
+        told = json.loads(line)
+        while told.get("state") == "PENDING" and time.monotonic() < deadline_s:
+            time.sleep(0.05)
+            told = client.get(f"/queries/{handle}").json()
+        if told.get("state") != "RUNNING":
+            raise RuntimeError(f"a query was refused: {told}")
     return handles

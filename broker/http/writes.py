@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -33,6 +34,7 @@ from engine.language.notices import Notice
 from topics.control_records import check_size
 from topics.wording import Wording
 from tureen.errors import (
+    BeingPrepared,
     BeingRegistered,
     BrokerUnavailable,
     HandleInUse,
@@ -47,6 +49,9 @@ from tureen.protocol import query_id
 Answer = tuple[int, dict[str, Any]]
 
 PARTS_AT_WORK = 2
+PREPARED_WAIT_S = 2.0
+"""What is being prepared is waited for so long: most of it takes less."""
+LOOK_S = 0.02
 READ_AHEAD_BYTES = 1024 * 1024
 """About how many bytes of a body of many registrations wait, besides the parts that are worked off."""
 
@@ -407,7 +412,25 @@ class Writes:
             outcome = await waiters.outcome(origin, self._settings.outcome_wait_ms / 1_000)
             if outcome is None:
                 self._list(writing.name, origin)
-        return outcome
+        (told,) = await self._soon([writing.name], [outcome])
+        assert not isinstance(told, TureenError)
+        return told
+
+    async def _soon(
+        self, names: Sequence[str], outcomes: Sequence[Outcome | TureenError | None]
+    ) -> list[Outcome | TureenError | None]:
+        """The outcomes of registrations, those that are being prepared once they are, or after a while."""
+        told = list(outcomes)
+        end_s = time.monotonic() + PREPARED_WAIT_S
+        while waiting := [place for place, outcome in enumerate(told) if _is_prepared(outcome)]:
+            if time.monotonic() > end_s:
+                break
+            await asyncio.sleep(LOOK_S)
+            for place in waiting:
+                entry = self._node.directory.queries.get(names[place])
+                if entry is not None:
+                    told[place] = entry.outcome()
+        return told
 
     async def _written_registrations(
         self, writings: Sequence[_Writing]
@@ -428,7 +451,7 @@ class Writes:
             for place, writing, outcome in zip(places, writings, outcomes, strict=True):
                 if outcome is None and not isinstance(place, TureenError):
                     self._list(writing.name, place)
-        return outcomes
+        return await self._soon([one.name for one in writings], outcomes)
 
     def _list(self, name: str, origin: Origin) -> None:
         """List a query that is not known yet until its registration, which landed there, is carried out."""
@@ -448,6 +471,13 @@ class Writes:
         with self._node.waiters.expecting():
             origin = await self._publisher.publish(topic, key, value)
             return await self._node.waiters.outcome(origin, self._settings.outcome_wait_ms / 1_000)
+
+
+def _is_prepared(outcome: Outcome | TureenError | None) -> bool:
+    """Whether a registration stands once what it needs is made, or is just being carried out after that."""
+    if not isinstance(outcome, dict) or outcome["state"] != "PENDING":
+        return False
+    return (outcome.get("error") or {}).get("code") in (BeingPrepared.code, BeingRegistered.code)
 
 
 def _on_its_way(wording: Wording, options: Mapping[str, Any]) -> QueryEntry:
