@@ -71,9 +71,7 @@ class RankedAggregates:
                 self._holders[each] = self._holders.get(each, 0) + 1
         self._backfill(fresh, rows)
         for query_id, (query, slot, kept) in wanted.items():
-            stage = query.stages[0]
-            assert isinstance(stage, Aggregate)
-            self._queries[query_id] = kept, KeptAggregate(stage, slot, self._banks)
+            self._queries[query_id] = kept, KeptAggregate(_stage_of(query), slot, self._banks)
 
     def _backfill(self, fresh: Mapping[Measure, Sequence[int]], rows: Rows) -> None:
         made = {}
@@ -107,9 +105,7 @@ class RankedAggregates:
                 else:
                     known.take(bank)
             self._holders[each] = self._holders.get(each, 0) + 1
-        stage = query.stages[0]
-        assert isinstance(stage, Aggregate)
-        self._queries[query_id] = kept, KeptAggregate(stage, kept[0][0], self._banks)
+        self._queries[query_id] = kept, KeptAggregate(_stage_of(query), kept[0][0], self._banks)
 
     def entering(self, rows: Rows) -> int:
         """How many of these rows are new to it."""
@@ -230,3 +226,10 @@ def _enter(banks: Sequence[Bank], columns: Mapping[int, bitmaps.Words], rows: Ba
         if of not in known:
             known[of] = operands(*of, rows)
         bank.enter(entered, known[of])
+
+
+def _stage_of(query: Query) -> Aggregate:
+    """The aggregate that its answer is made by."""
+    stage = query.stages[0]
+    assert isinstance(stage, Aggregate)
+    return stage
