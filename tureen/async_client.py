@@ -470,6 +470,6 @@ def connect_async(
     Traceback (most recent call last):
     ...
     tureen.errors.BrokerUnavailable: no broker answers at http://127.0.0.1:1: ...
-    hint: start one with `tureen serve`, or give its address with --url or TUREEN_URL
+    hint: start `tureen serve` and wait for its Ready, or give the address with --url or TUREEN_URL
     """
     return AsyncClient(AsyncHttp(broker_url(url), token, timeout))

@@ -590,7 +590,7 @@ def connect(
     Traceback (most recent call last):
     ...
     tureen.errors.BrokerUnavailable: no broker answers at http://127.0.0.1:1: ...
-    hint: start one with `tureen serve`, or give its address with --url or TUREEN_URL
+    hint: start `tureen serve` and wait for its Ready, or give the address with --url or TUREEN_URL
     >>> client.close()
     """
     http = HttpTransport(broker_url(url), token, timeout)

@@ -128,7 +128,7 @@ def connect(
     Traceback (most recent call last):
     ...
     tureen.dbapi_errors.OperationalError: no broker answers at http://127.0.0.1:1: ...
-    hint: start one with `tureen serve`, or give its address with --url or TUREEN_URL
+    hint: start `tureen serve` and wait for its Ready, or give the address with --url or TUREEN_URL
     """
     with translated():
         return Connection(connect_client(url, token=token, timeout=timeout))

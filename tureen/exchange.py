@@ -208,7 +208,7 @@ def unavailable(error: Exception, address: str) -> BrokerUnavailable:
     """What a broken connection is told as."""
     return BrokerUnavailable(
         f"no broker answers at {address}: {str(error) or type(error).__name__}",
-        hint="start one with `tureen serve`, or give its address with --url or TUREEN_URL",
+        hint="start `tureen serve` and wait for its Ready, or give the address with --url or TUREEN_URL",
     )
 
 

@@ -74,7 +74,7 @@ def fetch(url: str, token: str | None) -> dict[str, Any]:
     except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
         raise BrokerUnavailable(
             f"no broker answers at {url}: {error}",
-            hint="start one with `tureen serve`, or give its address with --url or TUREEN_URL",
+            hint="start `tureen serve` and wait for its Ready, or give the address with --url or TUREEN_URL",
         ) from None
     return facts
 
