@@ -120,14 +120,14 @@ def test_no_plan_tells_a_value(guarded: Broker, reader: httpx.Client, cards: str
 
 
 def test_a_plan_without_rows_has_all_that_the_text_needs(
-    guarded: Broker, reader: httpx.Client, cards: str
+    guarded: Broker, reader: httpx.Client, cards: str, name: str
 ) -> None:
     """Views, streams that a constraint refers to, summaries."""
     guarded.create(f"CREATE VIEW {cards}_v AS SELECT id, card FROM {cards} WHERE id > 3")
     rule = f"CONSTRAINT REFERENCES (id) TO {cards} (id) WITHIN 1 SECOND"
     guarded.create(stream_sql(f"{cards}_r", columns=f"id BIGINT, ts TIMESTAMP, {rule}"))
-    summary = f"CREATE SUMMARY {cards}_s ON {cards} (id) WITH GRANULARITY 10 SECONDS AND COLLAPSE(4, 3)"
-    guarded.create(summary)
+    summary = f"CREATE SUMMARY {name}_s ON {cards} (id) WITH GRANULARITY 10 SECONDS AND COLLAPSE(4, 3)"
+    assert guarded.http.post("/sources", json={"sql": summary}).status_code == 201
     for sql in (
         f"SELECT id FROM {cards}_v WHERE card > 5",
         f"SELECT a.id FROM {cards}_r [RANGE 1 HOUR] AS a JOIN {cards} [RANGE 1 HOUR] AS b ON a.id = b.id",
