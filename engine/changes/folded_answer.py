@@ -31,7 +31,7 @@ class Contradiction(Exception):
     """A row went that was not there, or two rows have one hash: the answer is to be worked out again."""
 
 
-class KeptAnswer:
+class FoldedAnswer:
     """One owner at a time; it may pass from thread to thread."""
 
     def __init__(self, table: pa.Table, *, copies: bool) -> None:

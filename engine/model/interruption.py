@@ -10,6 +10,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
+
+class CalledOff(Exception):
+    """Ends work that nobody wants any more, or that took too long."""
+
+
 Check = Callable[[], None]
 """Raises what ends the work; returns where it may go on."""
 

@@ -11,16 +11,12 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from engine.eddy.eddy import Timer
-from engine.model.interruption import interruptible
+from engine.model.interruption import CalledOff, interruptible
 
 ATTEMPT_NS = 10_000_000_000
 """What is not made in so long is not kept."""
 
 Made = TypeVar("Made")
-
-
-class AttemptOver(Exception):
-    """Ends the work of an attempt: nobody wants it, or it took too long."""
 
 
 class Attempt(Generic[Made]):
@@ -49,13 +45,13 @@ class Attempt(Generic[Made]):
 
         def check() -> None:
             if self._given_up or self._timer() - began_ns > ATTEMPT_NS:
-                raise AttemptOver
+                raise CalledOff
 
         try:
             check()
             with interruptible(check):
                 self.made = self._make()
-        except AttemptOver:
+        except CalledOff:
             pass
         except Exception as defect:  # noqa: BLE001  (the engine's owner is told)
             self.defect = defect

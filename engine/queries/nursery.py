@@ -9,7 +9,7 @@ through that graph; what it tells is told to nobody. When the query comes the gr
 nodes over, with their state. State is a function of the retained rows and NOW, so that it is what it would be
 if it were made then.
 
-The answer as of that step is kept up with its changes (:mod:`engine.changes.kept_answer`), all of them,
+The answer as of that step is kept up with its changes (:mod:`engine.changes.folded_answer`), all of them,
 whatever the operator of the query lets through: so another graph tells them where that is not ``changes``.
 """
 
@@ -21,20 +21,16 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from engine.changes.kept_answer import KeptAnswer
+from engine.changes.folded_answer import FoldedAnswer
 from engine.changes.transition import Transition
 from engine.dataflow.graph import Graph
 from engine.model.batch import Int32Array
 from engine.model.changes import Changes, Operator
-from engine.model.interruption import interruptible
+from engine.model.interruption import CalledOff, interruptible
 from engine.model.limits import Limits
 from engine.queries.strategist import PhysicalChoice
 from engine.standing.query import SetKey
 from tureen.errors import TureenError
-
-
-class GivenUp(Exception):
-    """Nobody wants any more what is made."""
 
 
 @dataclass(slots=True)
@@ -47,14 +43,14 @@ class AnswerBeside:
     evaluate: Callable[[], pa.Table]
     copies: bool
     # None: not made, or not true.
-    kept: KeptAnswer | None = None
+    kept: FoldedAnswer | None = None
     # Why there is none: it is refused.
     refusal: TureenError | None = None
 
     def make(self) -> None:
         """Work it out. Raises what fails unexpectedly."""
         try:
-            self.kept = KeptAnswer(self.evaluate(), copies=self.copies)
+            self.kept = FoldedAnswer(self.evaluate(), copies=self.copies)
         except TureenError as refused:
             self.refusal = refused
 
@@ -127,7 +123,7 @@ class Nursery:
                     self._may_go_on()
                 if self.answer is not None and self.answer.kept is not None:
                     self.answer.kept.settle()
-        except GivenUp:
+        except CalledOff:
             self.is_lost = True
         except Exception:
             self.is_lost = True
@@ -137,7 +133,7 @@ class Nursery:
 
     def _may_go_on(self) -> None:
         if self.is_given_up or self.is_lost:
-            raise GivenUp
+            raise CalledOff
 
     def give_up(self) -> None:
         """Nobody wants it any more: a thread that makes it ends soon."""

@@ -710,20 +710,16 @@ class Subscriptions:
         return Whole(query_id, table, view.now_ms(query_id))
 
     def _first_answer(self, view: View, query_id: str) -> Whole | TureenError:
-        """The answer of a query that has just come, or runs again, or has another text."""
+        """The answer of a query that has just come, or runs again, or has another text: as it was made
+        beside, if it was.
+        """
         made = self._arrived.get(query_id) or self._nurseries.get(query_id)
-        return self._made_or_worked_out(made, view, query_id, "snapshot")
-
-    def _made_or_worked_out(
-        self, made: Nursery | None, view: View, query_id: str, occasion: Occasion
-    ) -> Whole | TureenError:
-        """An answer as it stands: as it was made beside, if it was."""
         found = None if made is None else made.rows()
         if found is None:
-            return self._answer(view, query_id, occasion)
+            return self._answer(view, query_id)
         if isinstance(found, TureenError):
             return found
-        (table, copies), most = found, rows_max(self._limits, occasion)
+        (table, copies), most = found, rows_max(self._limits, "snapshot")
         if table.num_rows > most:
             return LimitExceeded("changes_max", most, table.num_rows)
         return Whole(query_id, table, view.now_ms(query_id), copies)

@@ -21,6 +21,7 @@ from engine.eddy.eddy import Timer
 from engine.language.query import Query
 from engine.model.expressions import Function, In
 from engine.model.types import Type
+from engine.queries.allowance import SURE_FACTOR
 from engine.stems.residual import NODE_WORK
 
 UPKEEP_NS = 50_000_000
@@ -29,8 +30,6 @@ steps that wait stay within the second that is promised.
 """
 STAGE_WORK = 100.0
 """What a stage, or an aggregate, takes for a row besides its expressions, in about nanoseconds."""
-SURE_FACTOR = 16
-"""What is surely affordable is so at so many times the assumed work."""
 ROWS_MIN = 2
 """One more than there are."""
 KNOWN_ROWS = 4

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from engine.changes.copies import copies_of_whole
 from engine.changes.difference import difference
-from engine.changes.kept_answer import Contradiction, KeptAnswer
+from engine.changes.folded_answer import Contradiction, FoldedAnswer
 from engine.language.functions import FunctionCatalogue, UserFunction
 from engine.model.step import Register, Registration
 from engine.model.types import BIGINT
@@ -141,7 +141,7 @@ def table_of(rows: list[tuple[object, ...]]) -> pa.Table:
 def test_an_answer_is_kept_up_with_its_changes(
     answers: list[list[tuple[object, ...]]], copies: bool, settles: int
 ) -> None:
-    kept = KeptAnswer(table_of(answers[0]), copies=copies)
+    kept = FoldedAnswer(table_of(answers[0]), copies=copies)
     for place, (before, after) in enumerate(pairwise(answers)):
         table, weights, _ = difference(table_of(before), table_of(after))
         kept.take(table, weights)
@@ -162,7 +162,7 @@ def numbered(table: pa.Table, numbers: np.ndarray) -> list[str]:
 
 
 def test_a_row_that_is_not_there_cannot_go() -> None:
-    kept = KeptAnswer(table_of([(1.5, "a", 1, None)] * 2), copies=True)
+    kept = FoldedAnswer(table_of([(1.5, "a", 1, None)] * 2), copies=True)
     kept.take(table_of([(1.5, "a", 1, None)] * 3), np.full(3, -1, np.int8))
     with pytest.raises(Contradiction):
         kept.now()
