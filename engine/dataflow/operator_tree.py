@@ -72,7 +72,7 @@ class OperatorTree:
 
 
 @dataclass(frozen=True, slots=True)
-class KeptRows:
+class EstimatedState:
     """State of an operator, as it is estimated."""
 
     of: str
@@ -105,7 +105,7 @@ class OperatorCost:
     """Rows that are there at a time."""
     premature: float
     """The share of them that leave before their time."""
-    kept: tuple[KeptRows, ...]
+    kept: tuple[EstimatedState, ...]
     terms: tuple[CostTerm, ...]
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from engine.dataflow.choice import Choice
 from engine.dataflow.cost.estimate import PlanCost
-from engine.dataflow.operator_tree import CostTerm, KeptRows, OperatorCost, OperatorTree
+from engine.dataflow.operator_tree import CostTerm, EstimatedState, OperatorCost, OperatorTree
 from engine.dataflow.policy import Policy
 
 
@@ -50,7 +50,7 @@ class Explained:
 def with_costs(tree: OperatorTree, cost: PlanCost) -> OperatorTree:
     """Returns the tree with what each operator costs."""
     below = tuple(with_costs(one, other) for one, other in zip(tree.inputs, cost.inputs, strict=True))
-    kept = tuple(KeptRows(each.of, each.structure, each.partitions, each.rows) for each in cost.kept)
+    kept = tuple(EstimatedState(each.of, each.structure, each.partitions, each.rows) for each in cost.kept)
     terms = tuple(CostTerm(each.name, each.listed, each.entries, each.ns) for each in cost.terms)
     flow = cost.flow
     return replace(tree, inputs=below, cost=OperatorCost(flow.rate, flow.rows, flow.premature, kept, terms))

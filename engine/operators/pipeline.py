@@ -103,7 +103,7 @@ def evaluate(
         rows, errors = project(query.outputs, scan_at.rows.schema, places)
         rows.total = total
         return Evaluated(rows, errors, chosen.complete_from_ms)
-    run = Run(at, limits, streams)
+    run = StageRun(at, limits, streams)
     if completed is None:
         relation = run.relation(query, kept, composites)
     else:
@@ -127,14 +127,14 @@ def relation_of(
     """What a query's stages give, which may be none, before it becomes a table. composites: as
     :func:`evaluate` has them. reached: is told what the scan gives, and each stage. Raises LimitExceeded.
     """
-    return Run(at, limits, streams).relation(query, None, composites, reached)
+    return StageRun(at, limits, streams).relation(query, None, composites, reached)
 
 
 def complete_from_of(
     query: Query, at: Mapping[SourceName, ScanAt], limits: Limits, streams: StreamSource
 ) -> int | None:
     """The instant from which the answer is complete, as evaluating it tells. Raises LimitExceeded."""
-    run = Run(at, limits, streams)
+    run = StageRun(at, limits, streams)
     run.relation(query)
     return run.complete_from_ms
 
@@ -146,14 +146,16 @@ def _bounded(rows: int, rows_max: int) -> None:
 
 
 @asked_of("lazy", each=True)
-def evaluated(stage: Stage, relation: Relation, run: Run, following: Operator | None) -> tuple[Relation, int]:
+def evaluated(
+    stage: Stage, relation: Relation, run: StageRun, following: Operator | None
+) -> tuple[Relation, int]:
     """What a stage gives of a relation, and how many values could not be computed. following: the stage that
     alone sees what this one gives; None: others may, too. Raises LimitExceeded.
     """
     raise AssertionError(stage)
 
 
-class Run:
+class StageRun:
     """One evaluation: what it met on its way."""
 
     def __init__(self, at: Mapping[SourceName, ScanAt], limits: Limits, streams: StreamSource | None) -> None:

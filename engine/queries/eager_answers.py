@@ -34,7 +34,7 @@ from engine.queries.put_off import Off, PutOffs
 from engine.queries.upkeep import Cost, expression_work, work_of
 from engine.sources.source import Source
 from engine.standing.query import StandingQuery
-from engine.views.kept import KeptAnswer, Work, brought
+from engine.views.kept import KeptAnswer, RefreshWork, brought
 
 CHEAP_WORK = 50.0
 """What arguments take for a row that are columns, or little more. Trees of such are not measured: all slots
@@ -236,9 +236,9 @@ class EagerAnswers:
             return Attempt(planted, self._rows(), timer)
         try:
             work = brought(query, *self._seen(), self._limits, None)
-            assert isinstance(work, Work)
+            assert isinstance(work, RefreshWork)
         except Exception as defect:  # noqa: BLE001  (it is this one's)
-            work = Work(1.0, partial(self._failed, query.query_id, defect))
+            work = RefreshWork(1.0, partial(self._failed, query.query_id, defect))
         return Attempt(work.make, work.rows, timer)
 
     def _take_up(self) -> None:
@@ -286,7 +286,7 @@ class EagerAnswers:
         """Keep an answer that was made beside. Returns what a step takes, where that is too much."""
         with self._defects.of(query.query_id):
             now = brought(query, *self._seen(), self._limits, made)
-            if isinstance(now, Work) and not self._upkeep.affords(cost, now.rows):
+            if isinstance(now, RefreshWork) and not self._upkeep.affords(cost, now.rows):
                 return cost.expected_ns(now.rows)
         self._whole[query.query_id] = WholeAnswer(query, cost, made)
         return None
@@ -351,7 +351,7 @@ class EagerAnswers:
         self._take_up()
         at, composites = self._seen()
         kept: dict[str, KeptAnswer] = {}
-        works: list[tuple[float, WholeAnswer, Work]] = []
+        works: list[tuple[float, WholeAnswer, RefreshWork]] = []
         for query_id, whole in self._whole.items():
             try:
                 now = brought(whole.query, at, composites, self._limits, whole.before)

@@ -78,7 +78,7 @@ class KeptAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class RefreshWork:
     """What there is to do until an answer is current. rows: that have to be looked at for it, 1 at least."""
 
     rows: float
@@ -91,7 +91,7 @@ def brought(
     composites: CompositeSource | None,
     limits: Limits,
     before: KeptAnswer | None,
-) -> KeptAnswer | Work:
+) -> KeptAnswer | RefreshWork:
     """Return the answer of an eager query where it is current, else what there is to do.
 
     at: without slots. before: as it was kept after an earlier step; None: it was not.
@@ -108,7 +108,7 @@ class _Bringing:
     composites: CompositeSource | None
     limits: Limits
 
-    def brought(self, before: KeptAnswer | None) -> KeptAnswer | Work:
+    def brought(self, before: KeptAnswer | None) -> KeptAnswer | RefreshWork:
         query, at = self.query, self.at
         if query.has_streams:  # what comes and goes is told by no window of a scan
             return self._anew()
@@ -126,7 +126,7 @@ class _Bringing:
             return self._slide(query.stages[0], at[query.source], before, windows[0])
         return self._anew(windows)
 
-    def _anew(self, windows: tuple[WindowRange, ...] = (), closed: Closed | None = None) -> Work:
+    def _anew(self, windows: tuple[WindowRange, ...] = (), closed: Closed | None = None) -> RefreshWork:
         """Evaluates all of it."""
 
         def make() -> KeptAnswer:
@@ -136,7 +136,7 @@ class _Bringing:
             )
             return KeptAnswer(found, windows, closed=closed)
 
-        return Work(self._rows(windows), _refusable(make))
+        return RefreshWork(self._rows(windows), _refusable(make))
 
     def _rows(self, windows: Sequence[WindowRange]) -> float:
         """How many rows, or combinations of rows, are looked at where an answer is evaluated."""
@@ -149,7 +149,7 @@ class _Bringing:
                 rows *= (1.0 + at.rows.count) * overlapping(scan)
         return rows
 
-    def _by_windows(self, at: ScanAt, before: KeptAnswer | None) -> KeptAnswer | Work:
+    def _by_windows(self, at: ScanAt, before: KeptAnswer | None) -> KeptAnswer | RefreshWork:
         closed = _closed(self.query, at)
         if before is None or closed is None or before.closed != closed:
             return self._anew(closed=closed)
@@ -158,7 +158,9 @@ class _Bringing:
         complete_from_ms = None if at.is_complete(self.query.scan) else at.gone_before_ms
         return KeptAnswer(before.evaluated.with_completeness(complete_from_ms), closed=closed)
 
-    def _slide(self, stage: Project, at: ScanAt, before: KeptAnswer | None, window: WindowRange) -> Work:
+    def _slide(
+        self, stage: Project, at: ScanAt, before: KeptAnswer | None, window: WindowRange
+    ) -> RefreshWork:
         start, kept = window.start, _stays(at, before, window)
         if kept is not None:
             assert before is not None
@@ -181,7 +183,7 @@ class _Bringing:
             answer = Evaluated(AnswerColumns.of_table(came), errors, window.complete_from_ms)
             return KeptAnswer(answer, (window,), np.concatenate(found))
 
-        return Work(1.0 + at.count(predicate, start, window.stop), _refusable(make))
+        return RefreshWork(1.0 + at.count(predicate, start, window.stop), _refusable(make))
 
 
 def _refusable(make: Callable[[], KeptAnswer]) -> Callable[[], KeptAnswer]:

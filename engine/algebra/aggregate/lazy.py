@@ -10,10 +10,10 @@ from engine.operators.aggregate import aggregate
 from engine.operators.relation import Relation
 
 if TYPE_CHECKING:
-    from engine.operators.pipeline import Run
+    from engine.operators.pipeline import StageRun
 
 
 def evaluated(
-    stage: Aggregate, relation: Relation, run: Run, following: Operator | None
+    stage: Aggregate, relation: Relation, run: StageRun, following: Operator | None
 ) -> tuple[Relation, int]:
     return aggregate(stage, relation)

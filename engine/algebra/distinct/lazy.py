@@ -10,10 +10,10 @@ from engine.operators.distinct import distinct
 from engine.operators.relation import Relation
 
 if TYPE_CHECKING:
-    from engine.operators.pipeline import Run
+    from engine.operators.pipeline import StageRun
 
 
 def evaluated(
-    stage: Distinct, relation: Relation, run: Run, following: Operator | None
+    stage: Distinct, relation: Relation, run: StageRun, following: Operator | None
 ) -> tuple[Relation, int]:
     return distinct(relation), 0

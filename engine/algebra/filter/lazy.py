@@ -10,10 +10,10 @@ from engine.operators.filter import keep
 from engine.operators.relation import Relation
 
 if TYPE_CHECKING:
-    from engine.operators.pipeline import Run
+    from engine.operators.pipeline import StageRun
 
 
 def evaluated(
-    stage: Filter, relation: Relation, run: Run, following: Operator | None
+    stage: Filter, relation: Relation, run: StageRun, following: Operator | None
 ) -> tuple[Relation, int]:
     return keep(stage, relation)

@@ -10,10 +10,12 @@ from engine.operators.join import join
 from engine.operators.relation import Relation
 
 if TYPE_CHECKING:
-    from engine.operators.pipeline import Run
+    from engine.operators.pipeline import StageRun
 
 
-def evaluated(stage: Join, relation: Relation, run: Run, following: Operator | None) -> tuple[Relation, int]:
+def evaluated(
+    stage: Join, relation: Relation, run: StageRun, following: Operator | None
+) -> tuple[Relation, int]:
     inner = run.inner(stage, stage.inner)
     if stage.latest is not None and stage.inner.scan.history:
         (outer,), _ = relation.values_of([stage.latest.outer])

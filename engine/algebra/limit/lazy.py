@@ -10,8 +10,10 @@ from engine.operators.limit import limit
 from engine.operators.relation import Relation
 
 if TYPE_CHECKING:
-    from engine.operators.pipeline import Run
+    from engine.operators.pipeline import StageRun
 
 
-def evaluated(stage: Limit, relation: Relation, run: Run, following: Operator | None) -> tuple[Relation, int]:
+def evaluated(
+    stage: Limit, relation: Relation, run: StageRun, following: Operator | None
+) -> tuple[Relation, int]:
     return limit(stage, relation), 0

@@ -10,10 +10,10 @@ from engine.operators.projected import projected
 from engine.operators.relation import Relation
 
 if TYPE_CHECKING:
-    from engine.operators.pipeline import Run
+    from engine.operators.pipeline import StageRun
 
 
 def evaluated(
-    stage: Project, relation: Relation, run: Run, following: Operator | None
+    stage: Project, relation: Relation, run: StageRun, following: Operator | None
 ) -> tuple[Relation, int]:
     return projected(stage.outputs, relation)

@@ -10,10 +10,10 @@ from engine.operators.relation import Relation
 from engine.operators.row_number import row_number
 
 if TYPE_CHECKING:
-    from engine.operators.pipeline import Run
+    from engine.operators.pipeline import StageRun
 
 
 def evaluated(
-    stage: RowNumber, relation: Relation, run: Run, following: Operator | None
+    stage: RowNumber, relation: Relation, run: StageRun, following: Operator | None
 ) -> tuple[Relation, int]:
     return row_number(stage, relation)

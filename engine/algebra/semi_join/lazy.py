@@ -10,10 +10,10 @@ from engine.operators.relation import Relation
 from engine.operators.semi_join import semi_join
 
 if TYPE_CHECKING:
-    from engine.operators.pipeline import Run
+    from engine.operators.pipeline import StageRun
 
 
 def evaluated(
-    stage: SemiJoin, relation: Relation, run: Run, following: Operator | None
+    stage: SemiJoin, relation: Relation, run: StageRun, following: Operator | None
 ) -> tuple[Relation, int]:
     return semi_join(stage, relation, run.relation(stage.inner))

@@ -10,8 +10,10 @@ from engine.operators.relation import Relation
 from engine.operators.sort import sort
 
 if TYPE_CHECKING:
-    from engine.operators.pipeline import Run
+    from engine.operators.pipeline import StageRun
 
 
-def evaluated(stage: Sort, relation: Relation, run: Run, following: Operator | None) -> tuple[Relation, int]:
+def evaluated(
+    stage: Sort, relation: Relation, run: StageRun, following: Operator | None
+) -> tuple[Relation, int]:
     return sort(stage, relation, None if following is None else following.rows_read)

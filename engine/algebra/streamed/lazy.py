@@ -9,10 +9,10 @@ from engine.algebra.streamed.stage import Streamed
 from engine.operators.relation import Relation
 
 if TYPE_CHECKING:
-    from engine.operators.pipeline import Run
+    from engine.operators.pipeline import StageRun
 
 
 def evaluated(
-    stage: Streamed, relation: Relation, run: Run, following: Operator | None
+    stage: Streamed, relation: Relation, run: StageRun, following: Operator | None
 ) -> tuple[Relation, int]:
     raise AssertionError("it needs more than the relation at the instant")
