@@ -242,6 +242,7 @@ def run(
         if not announced and not stop and is_ready(socket_path, secret):
             announced = True
             say(f"Ready in {time.monotonic() - began_s:.1f} s: {url}")
+            say(f"Next: tureen sql --url {url} or tureen status --url {url} (Ctrl-C stops the broker)")
     code = _stop(children, stop_timeout_s)
     os.close(pipe_write)
     return code

@@ -219,15 +219,15 @@ def write_answer(content: bytes, form: str) -> None:
     stream.flush()
 
 
-def show_reply(reply: Reply, form: str) -> None:
-    """An answer as it came, to stdout, and what it says of itself, to stderr."""
+def show_reply(reply: Reply, form: str, *, stands: bool = True) -> None:
+    """An answer as it came, to stdout, and what it says of itself, to stderr. stands: it can be followed."""
     import pyarrow as pa
 
     from tureen import remarks
     from tureen.snapshot import Snapshot
 
     write_answer(reply.content, form)
-    remarks.show(Snapshot.said(pa.table({}), reply.headers))
+    remarks.show(Snapshot.said(pa.table({}), reply.headers), "the answer", stands=stands)
 
 
 def show_altered(facts: Mapping[str, Any]) -> None:
@@ -359,26 +359,12 @@ def show_snapshot(snapshot: Snapshot, rows_max: int, *, stands: bool = True) -> 
     ]
     columns = [column.to_pylist() for column in shown.columns]
     show_table(table.column_names, list(zip(*columns, strict=True)), numeric)
-    note = f"{table.num_rows:,} row{'' if table.num_rows == 1 else 's'}"
-    if shown.num_rows < table.num_rows:
-        note += f", the last {shown.num_rows:,} shown"
-    note += f", NOW {instant(snapshot.now)} UTC" if snapshot.now is not None else ", nothing has come in yet"
-    note += f", position {snapshot.position}"
-    console = err()
-    console.print(note, style="dim")
-    if stands and snapshot.change_position is not None:
-        console.print(
-            f"to follow changes from here: tureen watch HANDLE --since {snapshot.change_position}",
-            style="dim",
-        )
-    if snapshot.archive_rows is not None:
-        reach = "has all there ever was"
-        if snapshot.earliest_ms is not None:
-            reach = f"reaches back to {instant_of_ms(snapshot.earliest_ms)} UTC"
-        console.print(f"with {snapshot.archive_rows:,} rows of the archive, which {reach}", style="dim")
     from tureen import remarks
 
-    remarks.show(snapshot)
+    rows = f"{table.num_rows:,} row{'' if table.num_rows == 1 else 's'}"
+    if shown.num_rows < table.num_rows:
+        rows += f", the last {shown.num_rows:,} shown"
+    remarks.show(snapshot, rows, stands=stands)
 
 
 def show_warnings(warnings: Iterable[Mapping[str, Any]]) -> None:

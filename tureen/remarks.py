@@ -9,8 +9,21 @@ from tureen.changes import SnapshotEvent
 from tureen.snapshot import Snapshot
 
 
-def show(answer: Snapshot) -> None:
-    """Show one line for each way in which the answer is not exact or not whole; nothing where it is both."""
+def show(answer: Snapshot, rows: str, *, stands: bool) -> None:
+    """Show of what an answer is true, where its changes go on, and one line for each way in which it is not
+    exact or not whole. rows: what is told first. stands: it can be followed.
+    """
+    now = "nothing has come in yet" if answer.now is None else f"NOW {console.instant(answer.now)} UTC"
+    lines = [f"{rows}, {now}, position {answer.position}"]
+    if stands and answer.change_position is not None:
+        lines.append(f"to follow changes from here: tureen watch HANDLE --since {answer.change_position}")
+    if answer.archive_rows is not None:
+        reach = "has all there ever was"
+        if answer.earliest_ms is not None:
+            reach = f"reaches back to {console.instant_of_ms(answer.earliest_ms)} UTC"
+        lines.append(f"with {answer.archive_rows:,} rows of the archive, which {reach}")
+    for line in lines:
+        console.err().print(line, style="dim", markup=False, soft_wrap=True)
     show_remarks(answer)
     console.show_lost(answer.late, answer.dead_letters, answer.counted_from_ms)
 

@@ -136,10 +136,6 @@ def prepare(console: Console, kafka_port: int | None) -> list[str]:
         console.print(
             f"Page:  {loaded.url}/ ({'to look at' if loaded.page == 'read-only' else 'in a browser'})"
         )
-    console.print(
-        f"Next:  tureen sql --url {loaded.url}   or   tureen status --url {loaded.url}   (Ctrl-C stops it)",
-        style="dim",
-    )
     return [
         str(socket_path),
         str(held),

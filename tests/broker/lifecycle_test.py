@@ -204,7 +204,7 @@ def test_arrival_time_wants_log_append_time(shared: Broker, name: str) -> None:
 
 
 def test_producers_need_not_begin_in_the_same_instant(shared: Broker, name: str) -> None:
-    shared.create(stream_sql(name, options=", partitions = 2"))
+    shared.create(stream_sql(name, options=", partitions = 2, idle_timeout = '10 minutes'"))
     handle = shared.register(f"SELECT id FROM {name}")
     shared.send(name, rows(50, 50), partition=0)
     wait_until(lambda: shared.source(name)["pending"] == 50, what="rows wait for the other partition")

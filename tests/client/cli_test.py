@@ -151,7 +151,9 @@ def test_a_session_from_stream_to_snapshot(broker: Broker, tmp_path: Path) -> No
         lambda: tureen_("snapshot", handle, "--format", "ndjson", broker=broker).stdout, what="a row is in"
     )
 
-    assert tureen_("snapshot", handle, "--format", "csv", broker=broker).stdout.splitlines() == [
+    piped = tureen_("snapshot", handle, "--format", "csv", broker=broker)
+    assert "the answer, NOW 1970-01-01 00:00:01.002 UTC, position " in piped.stderr
+    assert piped.stdout.splitlines() == [
         "city,price",
         '"Rom",2.0',
     ]

@@ -154,7 +154,7 @@ def _ask(client: Client, statement: str, answers: Answers) -> None:
             console.show_snapshot(query.snapshot(archive=answers.archive), answers.rows, stands=False)
         else:
             form = cast("SnapshotFormat", answers.form)
-            console.show_reply(client.fetch(query.handle, form, archive=answers.archive), form)
+            console.show_reply(client.fetch(query.handle, form, archive=answers.archive), form, stands=False)
     finally:
         with contextlib.suppress(UnknownQuery):
             query.unregister()
