@@ -25,7 +25,7 @@ from types import ModuleType
 from rich.console import Console
 
 from benchmarks.report import Run
-from broker.garbage import collect_seldom
+from broker.runtime.garbage import collect_seldom
 
 FOLDER = Path(__file__).parent
 

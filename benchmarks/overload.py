@@ -30,9 +30,9 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.report import Figure, Report
-from broker.worker.intake import Shedding
-from broker.worker.shedder import Shedder
-from broker.worker.taken import TakenRows
+from broker.shard.intake import Shedding
+from broker.shard.shedder import Shedder
+from broker.shard.taken import TakenRows
 from engine.engine import Engine
 from engine.language.query import CreateStream
 from engine.language.statements import parse

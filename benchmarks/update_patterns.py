@@ -26,7 +26,7 @@ from benchmarks.connections import UNIT_MS, Connections, make_connections
 from benchmarks.lbl_trace import read_trace
 from benchmarks.numbers import Numbers
 from benchmarks.sites import Sites
-from broker.worker import calibration
+from broker.runtime import calibration
 from engine.engine import Engine
 from engine.model.batch import BATCH_ROWS_MAX, Batch
 from engine.model.limits import Limits

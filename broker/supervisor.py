@@ -9,9 +9,9 @@ the environment, which other users cannot read; the arguments of a process every
 with ``-P``, so that no module is taken from the directory that the broker was started in.
 
 A child that is there and does nothing is replaced as well: its event loop and each of its shards leave signs
-of life in a file (:mod:`broker.liveness`). One whose signs are missing for the time set is asked for the
-stacks of its threads (SIGUSR2), killed and started again. How such lives ended is noted in
-:mod:`broker.lives`, so that a worker that is killed again and again finds that out.
+of life in a file (:mod:`broker.runtime.liveness`). One whose signs are missing for the time set is asked for
+the stacks of its threads (SIGUSR2), killed and started again. How such lives ended is noted in
+:mod:`broker.runtime.lives`, so that a worker that is killed again and again finds that out.
 
 ``tureen serve`` replaces itself by this module. Imports the standard library, and constants.
 """
@@ -31,9 +31,9 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from broker import lives, lock
-from broker.internal import SECRET_HEADER
-from broker.liveness import LOOP, Liveness, Silent
+from broker.base.internal import SECRET_HEADER
+from broker.runtime import lives, lock
+from broker.runtime.liveness import LOOP, Liveness, Silent
 
 FATAL = 78
 """The exit code of a child that must not be started again (sysexits: a configuration error)."""
@@ -129,8 +129,8 @@ class Child:
 
 
 def cause(silent: list[Silent], drowsy: list[Silent]) -> str:
-    """What hangs, as :mod:`broker.lives` names it: a shard that is alone in it, at work, else the whole: a
-    shard that keeps the interpreter to itself cannot be told from a process that is stopped.
+    """What hangs, as :mod:`broker.runtime.lives` names it: a shard that is alone in it, at work, else the
+    whole: a shard that keeps the interpreter to itself cannot be told from a process that is stopped.
 
     drowsy: those that have been silent for half the time: they will turn out to hang as well.
     """

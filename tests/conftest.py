@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from broker.garbage import collect_seldom
+from broker.runtime.garbage import collect_seldom
 from tests import budgets
 from tests import kafka as kafka_nodes
 from tests import strategies as strategies  # registers the Hypothesis profiles
@@ -72,7 +72,7 @@ TEST_S = 600
 """Most seconds of a test alone: the first Kafka of a machine is fetched before, which takes what it takes."""
 
 HEAVIEST_FIRST = (
-    "spark", "page", "broker/crash", "broker/results", "broker/outage", "broker/statements",
+    "spark", "page", "broker/crash", "broker/results", "broker/outage", "broker/http/statements",
     "broker/templates", "broker/feeds", "broker", "client", "topics", "benchmarks_smoke", "demo", "storage",
     "differential",
 )  # fmt: skip

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
-from broker.settings import Settings
+from broker.base.settings import Settings
 from tests.registry import IMAGE as REGISTRY_IMAGE
 from topics.settings import ENVIRONMENT_PREFIX
 

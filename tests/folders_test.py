@@ -9,14 +9,6 @@ import pytest
 
 PACKAGES = ("benchmarks", "broker", "engine", "spark_jobs", "storage", "topics", "tureen")
 
-KNOWN = {
-    "broker": {
-        ("broker.feeds", "broker.worker"),
-        ("broker.http", "broker.page"),
-        ("broker.http", "broker.worker"),
-    }
-}
-
 BY_FLOOR = {"engine.algebra"}
 """Folders each of whose files stands on a floor of its own, which contracts of `pyproject.toml` name."""
 
@@ -47,4 +39,4 @@ def mutual(package: str) -> set[tuple[str, str]]:
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_no_two_folders_import_each_other(package: str) -> None:
-    assert mutual(package) == KNOWN.get(package, set())
+    assert mutual(package) == set()

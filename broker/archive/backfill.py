@@ -33,11 +33,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from broker import logs
 from broker.archive.chunks import ArchiveChunk, Backward
 from broker.archive.seam import Seam, held_offsets, passed_offsets
 from broker.archive.shelf import Shelf
-from broker.settings import Settings
+from broker.base import logs
+from broker.base.settings import Settings
 from engine.engine import Engine
 from engine.model.batch import Batch, concatenate
 from engine.model.source import Stream

@@ -30,7 +30,7 @@ import numpy as np
 from broker.archive.backfill import seam_at
 from broker.archive.seam import Seam
 from broker.archive.shelf import Shelf
-from broker.settings import Settings
+from broker.base.settings import Settings
 from engine.model.answer import Answer
 from engine.model.batch import Batch
 from engine.model.source import SourceName

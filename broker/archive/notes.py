@@ -16,7 +16,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from broker import logs
+from broker.base import logs
 
 log = logs.get()
 

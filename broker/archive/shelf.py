@@ -17,8 +17,8 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from broker import logs
-from broker.settings import Settings
+from broker.base import logs
+from broker.base.settings import Settings
 from engine.model.source import Stream
 from storage.archive.coverage import COMPLETE, Coverage
 from storage.archive.errors import ArchiveMismatch

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from broker.ports import why_taken
+from broker.runtime.ports import why_taken
 from topics.private import private_directory
 from tureen import console
 from tureen.errors import DirectoryNotPrivate, TureenError
 
 if TYPE_CHECKING:
-    from broker.settings import Settings
+    from broker.base.settings import Settings
     from topics.embedded import Running
 
 DISK_WARN_BYTES = 2 << 30
@@ -79,7 +79,7 @@ def examine() -> Iterator[Finding]:
     yield _python()
     yield from _packages()
     try:
-        from broker import settings
+        from broker.base import settings
 
         loaded = settings.load()
         kafka = loaded.kafka()
@@ -171,7 +171,7 @@ def _archive(loaded: Settings) -> Finding:
 
 
 def _owner(data_dir: Path) -> tuple[Finding, bool]:
-    from broker import lock
+    from broker.runtime import lock
 
     owner = lock.owner(data_dir)
     if owner is None:
@@ -203,7 +203,7 @@ def _port(what: str, host: str, port: int, do: str) -> Finding:
 
 
 def _kafka(loaded: Settings, kafka: dict[str, str]) -> Iterator[Finding]:
-    from broker.worker.topic_admin import policies
+    from broker.runtime.topic_admin import policies
     from topics.admin import Admin, service_topics
 
     admin = Admin(kafka, timeout_s=5.0)

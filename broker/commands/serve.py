@@ -17,7 +17,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from broker.ports import why_taken
+from broker.runtime.ports import why_taken
 from topics.private import UMASK, private_directory
 from tureen.errors import MIB, SettingsError
 
@@ -69,14 +69,15 @@ def serve(
 
 def prepare(console: Console, kafka_port: int | None) -> list[str]:
     """Everything before the supervisor; returns its arguments. Raises TureenError."""
-    from broker import lock, settings
-    from broker.budget import budget, reserve_warning
-    from broker.removed_settings import removed_warning
+    from broker.base import settings
+    from broker.base.removed_settings import removed_warning
+    from broker.memory.budget import budget, reserve_warning
+    from broker.runtime import lock
 
     os.umask(UMASK)
     loaded = settings.load()
     if loaded.function_modules:
-        from broker.worker.functions import load
+        from broker.runtime.functions import load
 
         os.environ["TUREEN_FUNCTIONS_PATH"] = str(loaded.functions_path.absolute())
         # What cannot be loaded is refused here, and not by a worker that ends.
@@ -107,7 +108,7 @@ def prepare(console: Console, kafka_port: int | None) -> list[str]:
             )
     else:
         console.print(f"Kafka: {kafka['bootstrap.servers']}")
-    from broker.worker.topic_admin import ensure_topics, shards
+    from broker.runtime.topic_admin import ensure_topics, shards
     from topics.admin import Admin
 
     admin = Admin(kafka)
@@ -148,7 +149,7 @@ def prepare(console: Console, kafka_port: int | None) -> list[str]:
 
 def _socket_path(data_dir: Path) -> Path:
     """In the data directory; elsewhere, in a directory of this user, when that path is too long."""
-    from broker.settings import SOCKET_PATH_BYTES_MAX
+    from broker.base.settings import SOCKET_PATH_BYTES_MAX
 
     path = data_dir / "worker.sock"
     if len(os.fsencode(path)) <= SOCKET_PATH_BYTES_MAX:

@@ -11,10 +11,11 @@ import sys
 
 import faust
 
-from broker import logs, orphan, settings
+from broker.base import logs, settings
 from broker.control.app import Control
-from broker.garbage import collect_seldom
-from broker.liveness import Liveness
+from broker.runtime import orphan
+from broker.runtime.garbage import collect_seldom
+from broker.runtime.liveness import Liveness
 from broker.supervisor import FATAL
 from tureen.errors import TureenError
 

@@ -20,15 +20,15 @@ import orjson
 from faust import Stream
 from faust.types import EventT, Message, StreamT
 
-from broker import logs
+from broker.base import logs
+from broker.base.internal import Outcome
+from broker.base.settings import Settings
 from broker.control.credentials import broker_urls, credentials
 from broker.control.link import Link, Refused
 from broker.control.registry import Entry, Registry
 from broker.control.replies import Headers, Replies
 from broker.control.uncounted import Uncounted
 from broker.control.writer import Writer, WrittenTable
-from broker.internal import Outcome
-from broker.settings import Settings
 from topics import control_records as records
 from topics.admin import Admin
 from topics.control_records import Command

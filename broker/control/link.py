@@ -10,8 +10,8 @@ from typing import Any
 import aiohttp
 import orjson
 
-from broker import logs
-from broker.internal import SECRET_HEADER, Outcome
+from broker.base import logs
+from broker.base.internal import SECRET_HEADER, Outcome
 from topics.control_records import Command
 from tureen.errors import TureenError
 

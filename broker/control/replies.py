@@ -21,7 +21,7 @@ import orjson
 from aiokafka.errors import KafkaError
 from faust.exceptions import ProducerSendError
 
-from broker import logs
+from broker.base import logs
 from broker.control.link import Link, Refused
 from topics.control_records import MalformedRecord, query_id_of
 from tureen.errors import BrokerUnavailable, TureenError, UnknownQuery

@@ -19,8 +19,8 @@ from confluent_kafka import KafkaError, KafkaException, Message
 from faust.stores import rocksdb
 from faust.types import TP
 
-from broker import logs
-from broker.producing import producer
+from broker.base import logs
+from broker.runtime.producing import producer
 from topics.failures import REFUSED_BY_TOPIC, cause_of
 from topics.letters import Headers
 from tureen.errors import KafkaUnavailable

@@ -24,7 +24,7 @@ from typing import IO
 import httpx
 from rich.console import Console
 
-from broker import lock
+from broker.runtime import lock
 from topics import embedded
 from topics.private import UMASK, private_directory
 from tureen.errors import BrokerUnavailable, TureenError

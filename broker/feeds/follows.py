@@ -12,10 +12,10 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Protocol
 
-from broker import logs
+from broker.base import logs
 from broker.feeds.hub import Hub
 from broker.feeds.memory import RecentChanges
-from broker.worker.node import Node
+from broker.node.node import Node
 from engine.engine import Engine
 from tureen.errors import BrokerUnavailable, TureenError
 

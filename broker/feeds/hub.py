@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from threading import Lock
 
-from broker.feeds.cursor import ALTERED_HINT, Birth
+from broker.base.cursor import ALTERED_HINT, Birth
 from broker.feeds.lines import columns_head
 from broker.feeds.memory import Entry, FeedEnd, RecentChanges, Ring, Told
 from engine.model.step import StepResult
@@ -55,7 +55,7 @@ class Hub:
     def committed(
         self, shard: int, view: View, results: Sequence[StepResult], touched: Collection[str]
     ) -> None:
-        """As :class:`broker.worker.listener.Listener` says."""
+        """As :class:`broker.shard.listener.Listener` says."""
         with self._lock:
             self._views[shard] = view
             if not self._memories:
@@ -79,7 +79,7 @@ class Hub:
             self._wake()
 
     def ended(self, shard: int, error: TureenError | None) -> None:
-        """As :class:`broker.worker.listener.Listener` says."""
+        """As :class:`broker.shard.listener.Listener` says."""
         end = FeedEnd("stopping") if error is None else FeedEnd("failed", error)
         with self._lock:
             for memory in [one for one in self._memories.values() if one.shard == shard]:

@@ -27,7 +27,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from broker.feeds.cursor import Cursor
+from broker.base.cursor import Cursor
 from engine.model.answer import Answer
 from engine.model.approximation import Approximation
 from topics.json_rows import json_values

@@ -21,7 +21,7 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 
-from broker.feeds.cursor import Birth, Cursor
+from broker.base.cursor import Birth, Cursor
 from broker.feeds.lines import change_lines, change_texts
 from engine.changes.transition import NEVER
 from engine.model.approximation import Approximation

@@ -13,11 +13,11 @@ from typing import TypeVar
 
 import pyarrow as pa
 
-from broker.feeds.cursor import ALTERED_HINT, Cursor
+from broker.base.cursor import ALTERED_HINT, Cursor
 from broker.feeds.hub import Hub
 from broker.feeds.lines import LINE_ROWS, change_lines, change_texts
 from broker.feeds.memory import Entry, FeedEnd, RecentChanges, Told
-from broker.worker.request_work import RequestWork
+from broker.node.request_work import RequestWork
 from engine.model.answer import Answer
 from engine.model.approximation import Approximation
 from engine.views.view import View

@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from broker.base import options as query_options
+from broker.base.entries import QueryEntry
 from broker.http.described import described, standing
 from broker.http.errors import status_of
 from broker.http.writes import Answer, Writes
-from broker.worker import options as query_options
-from broker.worker.entries import QueryEntry
-from broker.worker.node import Node
+from broker.node.node import Node
 from engine.changes.output import continues
 from engine.language.query import Query, Statement
 from topics.wording import Wording

@@ -23,7 +23,8 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from broker.archive.cold import ColdAnswers
-from broker.feeds.cursor import Birth, Cursor
+from broker.base.cursor import Birth, Cursor
+from broker.base.settings import Settings
 from broker.http import row_texts
 from broker.http.asking import asked, shard_of
 from broker.http.errors import answer
@@ -32,12 +33,11 @@ from broker.http.guard import Guard
 from broker.http.handle_header import HEADER
 from broker.http.named import opened
 from broker.http.requests import instant_ms
-from broker.settings import Settings
-from broker.worker.memory import Level
-from broker.worker.metrics import Metrics
-from broker.worker.node import Node
-from broker.worker.request_work import RequestWork
-from broker.worker.shard_command import ShardCommand
+from broker.memory.levels import Level
+from broker.node.node import Node
+from broker.node.request_work import RequestWork
+from broker.observe.metrics import Metrics
+from broker.shard.shard_command import ShardCommand
 from engine.language.templates import Template
 from engine.model.answer import Answer
 from engine.model.units import unit_of

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from broker.http.described import standing
 from broker.http.errors import QueryNotRunning
-from broker.worker.node import Node
+from broker.node.node import Node
 from tureen.errors import BrokerUnavailable, UnknownQuery
 
 Found = TypeVar("Found")

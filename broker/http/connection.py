@@ -2,7 +2,7 @@
 
 A feed lies still most of its life. So that it needs no second task to hear that its reader has gone, and no
 unbounded buffer for one that does not read, it is given its connection, in ``scope["state"]``. What a
-connection may hold, and for how long its caller is waited for, is in :mod:`broker.http.in_flight`.
+connection may hold, and for how long its caller is waited for, is in :mod:`broker.runtime.in_flight`.
 
 What can be answered at once (:class:`broker.http.answers.AtOnce`) is written as soon as the head of a request
 has come, in one piece and without a task.
@@ -21,8 +21,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 from broker.http.errors import BadRequest, answer
-from broker.http.in_flight import InFlight, RequestTimeout, TooBusy, TooManyConnections
-from broker.worker.request_work import caller
+from broker.node.request_work import caller
+from broker.runtime.in_flight import InFlight, RequestTimeout, TooBusy, TooManyConnections
 from tureen.errors import TureenError
 
 HEAD_BYTES_MAX = 64 * 1024
@@ -237,14 +237,14 @@ class Connection(HttpToolsProtocol):
         self._on_lost = on_lost
 
     def watch(self, on_gone: Callable[[], None]) -> None:
-        """As :class:`broker.worker.request_work.Caller` has it."""
+        """As :class:`broker.node.request_work.Caller` has it."""
         if self.is_lost:
             on_gone()
         else:
             self._watching.append(on_gone)
 
     def unwatch(self, on_gone: Callable[[], None]) -> None:
-        """As :class:`broker.worker.request_work.Caller` has it."""
+        """As :class:`broker.node.request_work.Caller` has it."""
         if on_gone in self._watching:
             self._watching.remove(on_gone)
 

@@ -10,15 +10,15 @@ from typing import Any
 
 import orjson
 
+from broker.base.internal import Outcome
+from broker.base.settings import Settings
 from broker.http.created import look_before, topic_answer
 from broker.http.endings import Endings, readers
 from broker.http.errors import status_of
 from broker.http.requests import body_object, sql_of
 from broker.http.summaries import SummaryRequests
 from broker.http.writes import Answer, Writes
-from broker.internal import Outcome
-from broker.settings import Settings
-from broker.worker.creation import (
+from broker.node.creation import (
     conflict,
     kind_of,
     refuse_if_read,
@@ -26,8 +26,8 @@ from broker.worker.creation import (
     refuse_own,
     replaces,
 )
-from broker.worker.node import Node
-from broker.worker.summarising import refuse_if_summarised
+from broker.node.node import Node
+from broker.node.summarising import refuse_if_summarised
 from engine.language.places import did_you_mean
 from engine.language.query import (
     AlterSummary,

@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
+from broker.base import options as query_options
+from broker.base.entries import QueryEntry
 from broker.http.formats import catching_up_dicts, lost_facts, tag_dicts
-from broker.worker import options as query_options
-from broker.worker.entries import QueryEntry
-from broker.worker.node import Node
+from broker.node.node import Node
 from engine.model.maintenance import QueryOptions
 from engine.model.tolerance import WEIGHT_DEFAULT
 from tureen.errors import BeingPrepared, BrokerUnavailable, OptionRefused, UnknownQuery

@@ -15,13 +15,13 @@ import orjson
 import pyarrow as pa
 
 from broker.archive.cold import Cold
+from broker.base.settings import Settings
 from broker.http.answers import Snapshots
 from broker.http.asking import asked
 from broker.http.errors import BadRequest
 from broker.http.formats import catching_up_dicts, columns_json, rows_json, tag_dicts
 from broker.http.requests import instant_ms
-from broker.settings import Settings
-from broker.worker.node import Node
+from broker.node.node import Node
 from engine.changes.difference import difference
 from engine.model.answer import Answer, AnswerColumns
 from engine.views.view import View

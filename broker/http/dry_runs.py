@@ -2,7 +2,7 @@
 
 Everything is checked as the edit itself checks it: types, ranges, rights, versions, tolerances, texts. Then
 nothing is done. The answer is ``{"values": {name: {"from", "to"}}, "consequences": [{"code", "text"}]}``,
-where consequences come from one table (:mod:`broker.worker.consequences`).
+where consequences come from one table (:mod:`broker.allotment.consequences`).
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from broker.allotment.consequence import Change, Consequence, together
+from broker.allotment.consequences import consequences
+from broker.base import options as query_options
+from broker.base.entries import QueryEntry
 from broker.http.options import CHANGEABLE, ChangeRequest, QueryChanges
-from broker.worker import options as query_options
-from broker.worker.allotments import WINDOW, allotment_attributes, source_of
-from broker.worker.consequence import Change, Consequence, together
-from broker.worker.consequences import consequences
-from broker.worker.entities import Entities
-from broker.worker.entries import QueryEntry
-from broker.worker.node import Node
-from broker.worker.query_attributes import query_attributes
+from broker.node.node import Node
+from broker.observe.allotments import WINDOW, allotment_attributes, source_of
+from broker.observe.entities import Entities
+from broker.observe.query_attributes import query_attributes
 from engine.model.approximation import NOT_KNOWN
 from engine.model.attributes import Attribute, AttributeValue, edits
 from engine.model.source import SourceName

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from broker.base.settings import Settings
 from broker.http.errors import BadRequest
 from broker.http.named import known
 from broker.http.requests import body_object
 from broker.http.writes import Answer, Writes
-from broker.settings import Settings
-from broker.worker.directory import Directory
-from broker.worker.node import Node
-from broker.worker.publisher import Publisher
+from broker.node.directory import Directory
+from broker.node.node import Node
+from broker.runtime.publisher import Publisher
 from tureen.errors import HandleNeeded, TureenError, UnknownQuery, UnknownSource
 
 _HINT = 'send {"queries": ["handle or id", ...]}, or {"source": "name"} for all that read it'

@@ -26,10 +26,10 @@ from broker.http.named import known, require_operator
 from broker.http.options import ChangeRequest, QueryChanges, change_request
 from broker.http.requests import body_object
 from broker.http.summaries import ENTITY, SummaryRequests
-from broker.worker.allotments import is_allotment
-from broker.worker.entities import QUERY, Entities, Entity, EntityReading
-from broker.worker.entity_readers import reached_from, readers_of
-from broker.worker.node import Node
+from broker.node.node import Node
+from broker.observe.allotments import is_allotment
+from broker.observe.entities import QUERY, Entities, Entity, EntityReading
+from broker.observe.entity_readers import reached_from, readers_of
 from engine.model.attributes import AttributeValue
 from engine.queries.entities import KINDS_KNOWN
 

@@ -18,7 +18,7 @@ from broker.http.row_samples import ROWS_MAX
 from broker.http.tracing import QUERIES_DEFAULT as TRACED_DEFAULT
 from broker.http.tracing import QUERIES_MAX as TRACED_MAX
 from broker.http.tracing import Traces
-from broker.worker.node import Node
+from broker.node.node import Node
 
 READERS_MAX = 1_000
 

@@ -11,7 +11,7 @@ from fastapi.responses import Response
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
-from broker import logs
+from broker.base import logs
 from tureen.errors import BeingPrepared, BeingRegistered, InternalError, TureenError
 
 STATUS = {

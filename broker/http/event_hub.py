@@ -22,9 +22,9 @@ from typing import Protocol
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from broker import logs
+from broker.base import logs
+from broker.base.counts import EventCounts
 from broker.http.connection import Connection, connection_of
-from broker.worker.counts import EventCounts
 from tureen.errors import BrokerUnavailable, TooManyFeeds, TureenError
 
 CHANNELS_MAX = 16

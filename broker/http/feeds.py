@@ -19,8 +19,10 @@ import orjson
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from broker import logs
-from broker.feeds.cursor import ALTERED_HINT, Cursor
+from broker.base import logs
+from broker.base.counts import FEED_SECONDS, FeedCounts
+from broker.base.cursor import ALTERED_HINT, Cursor
+from broker.base.settings import Settings
 from broker.feeds.follows import Follows
 from broker.feeds.hub import Hub
 from broker.feeds.lines import (
@@ -42,9 +44,7 @@ from broker.http.connection import Connection, connection_of
 from broker.http.errors import answer, defect, plain
 from broker.http.feed_requests import FeedRequest, feed_handle, feed_request
 from broker.http.named import opened
-from broker.settings import Settings
-from broker.worker.counts import FEED_SECONDS, FeedCounts
-from broker.worker.node import Node
+from broker.node.node import Node
 from tureen.errors import (
     BrokerUnavailable,
     LimitExceeded,

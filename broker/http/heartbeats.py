@@ -11,12 +11,12 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from broker.base.settings import Settings
 from broker.http.errors import BadRequest, status_of
 from broker.http.requests import body_object
 from broker.http.writes import Answer
-from broker.settings import Settings
-from broker.worker.node import Node
-from broker.worker.shard_command import ShardCommand
+from broker.node.node import Node
+from broker.shard.shard_command import ShardCommand
 from engine.sources.promise import check_promise
 from tureen.errors import BrokerUnavailable, TureenError, UnknownSource
 

@@ -10,12 +10,12 @@ import re
 from collections.abc import Collection
 from typing import Any
 
+from broker.base.settings import Settings
 from broker.http.errors import BadRequest
+from broker.http.proposal import Topic, admits_name, propose
 from broker.http.requests import body_object
-from broker.proposal import Topic, admits_name, propose
-from broker.settings import Settings
-from broker.worker.creation import refuse_own
-from broker.worker.node import Node
+from broker.node.creation import refuse_own
+from broker.node.node import Node
 from topics.newest import facts_of, look
 
 RECORDS = 1_000
@@ -51,7 +51,7 @@ class Inference:
         self._readers = asyncio.Semaphore(1)
 
     async def propose(self, body: bytes) -> dict[str, Any]:
-        """What :func:`broker.proposal.propose` gives, and what reads the topic already (``read_by``).
+        """What :func:`broker.http.proposal.propose` gives, and what reads the topic already (``read_by``).
 
         Raises BadRequest, NotSupported for a topic of the service, KafkaUnavailable, TopicMissing.
         """

@@ -10,14 +10,14 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+from broker.base.entries import QueryEntry
 from broker.http.errors import BadRequest
 from broker.http.noticing import notices_of
 from broker.http.plans import plan_for
 from broker.http.requests import body_object
-from broker.worker.entries import QueryEntry
-from broker.worker.node import Node
-from broker.worker.query_attributes import query_attributes
-from broker.worker.request_work import TooMuchWork
+from broker.node.node import Node
+from broker.node.request_work import TooMuchWork
+from broker.observe.query_attributes import query_attributes
 from engine.language.listing import language
 from engine.language.query import (
     AlterQuery,

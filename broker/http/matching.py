@@ -19,9 +19,9 @@ from typing import Any
 
 import numpy as np
 
+from broker.base.entries import SourceEntry
 from broker.http.errors import BadRequest
-from broker.worker.entries import SourceEntry
-from broker.worker.node import Node
+from broker.node.node import Node
 from engine.model.batch import Batch
 from engine.model.interruption import may_go_on
 from engine.queries.matching import RecordMatcher, Satisfied

@@ -15,14 +15,7 @@ from dataclasses import dataclass
 
 import orjson
 
-from broker.http.dry_runs import Told
-from broker.http.entities import EntityRequests
-from broker.http.errors import BadRequest
-from broker.http.named import known, require_operator
-from broker.http.requests import body_object
-from broker.worker.allotments import source_of
-from broker.worker.entities import QUERY, EntityReading, part_id
-from broker.worker.memory_sizes import (
+from broker.allotment.memory_sizes import (
     COMPOSITES,
     KeptBySource,
     Size,
@@ -32,7 +25,14 @@ from broker.worker.memory_sizes import (
     window_at,
     window_sizes,
 )
-from broker.worker.node import Node
+from broker.http.dry_runs import Told
+from broker.http.entities import EntityRequests
+from broker.http.errors import BadRequest
+from broker.http.named import known, require_operator
+from broker.http.requests import body_object
+from broker.node.node import Node
+from broker.observe.allotments import source_of
+from broker.observe.entities import QUERY, EntityReading, part_id
 from engine.standing.query import StandingQuery
 from tureen.errors import MoveRefused, TureenError, UnknownEntity, UnknownQuery
 

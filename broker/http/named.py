@@ -11,9 +11,9 @@ from functools import lru_cache
 
 from starlette.types import Scope
 
+from broker.base.settings import Settings, is_loopback
 from broker.http.rights import Tokens
-from broker.settings import Settings, is_loopback
-from broker.worker.node import Node
+from broker.node.node import Node
 from tureen.errors import BrokerUnavailable, HandleNeeded, NotAllowed, UnknownQuery
 from tureen.protocol import query_id
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 
-from broker.worker.directory import Directory
+from broker.node.directory import Directory
 from engine.language.notices import Notice, has_windows, notices, of_windows
 from engine.language.query import CreateFromQuery, Query
 from topics.wording import Wording

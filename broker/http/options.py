@@ -15,14 +15,14 @@ from typing import Any
 
 import orjson
 
+from broker.base import options as query_options
+from broker.base.entries import QueryEntry
 from broker.http.altering import Alterations, Altered
 from broker.http.described import described, standing
 from broker.http.errors import BadRequest, QueryNotRunning, status_of
 from broker.http.requests import body_object
 from broker.http.writes import Answer, Writes
-from broker.worker import options as query_options
-from broker.worker.entries import QueryEntry
-from broker.worker.node import Node
+from broker.node.node import Node
 from topics.wording import FIELDS, Wording, wording_of
 from tureen.errors import UnknownSource
 

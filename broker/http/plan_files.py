@@ -11,6 +11,7 @@ from typing import Any
 
 import orjson
 
+from broker.base import options as query_options
 from broker.http.described import described, standing
 from broker.http.dry_runs import merged
 from broker.http.entities import EntityRequests
@@ -19,9 +20,8 @@ from broker.http.named import known, require_operator
 from broker.http.options import CHANGEABLE, QueryChanges, change_request
 from broker.http.requests import body_object
 from broker.http.writes import Answer
-from broker.worker import options as query_options
-from broker.worker.node import Node
-from broker.worker.plan_files import canonical, exported, plan_for, query_of
+from broker.node.node import Node
+from broker.node.plan_files import canonical, exported, plan_for, query_of
 from engine.language.query import Query
 from tureen.errors import PlanIsAnother, PlanRefused
 from tureen.plan_files.check import Plan, check

@@ -1,7 +1,7 @@
 """Plans: how the answer of a query comes about, and other texts for it that use less.
 
 The shard's engine tells between two steps what a plan is made of, in a time that the text alone decides; what
-rows are looked at for is worked out beside the shard (:mod:`broker.worker.request_work`).
+rows are looked at for is worked out beside the shard (:mod:`broker.node.request_work`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from broker.http.described import standing
 from broker.http.errors import QueryNotRunning
 from broker.http.formats import catching_up_dicts
-from broker.worker.node import Node
+from broker.node.node import Node
 from engine.engine import Engine
 from engine.language.parameters import text_of
 from engine.language.query import Query
@@ -26,7 +26,7 @@ from tureen.errors import NotSupported, UnknownQuery
 
 async def plan_of(node: Node, query_id: str, analyze: bool) -> dict[str, Any]:
     """Return the plan of a query that stands. Raises UnknownQuery, QueryNotRunning, BrokerUnavailable, and
-    what :meth:`broker.worker.request_work.RequestWork.do` raises.
+    what :meth:`broker.node.request_work.RequestWork.do` raises.
     """
     shard = _shard_of(node, query_id)
 
@@ -47,7 +47,7 @@ async def plan_for(
     of_rows: False for callers that may not look at rows, since an estimate of any condition tells values. The
     plan is then that of streams without rows, and nothing is measured.
 
-    Raises BrokerUnavailable, and what :meth:`broker.worker.request_work.RequestWork.do` raises.
+    Raises BrokerUnavailable, and what :meth:`broker.node.request_work.RequestWork.do` raises.
     """
     shard = _beside(node, query) if of_rows else None
 

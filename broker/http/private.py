@@ -1,4 +1,4 @@
-"""The internal API of :mod:`broker.internal`, served on a unix socket that only this user can open."""
+"""The internal API of :mod:`broker.base.internal`, served on a unix socket that only this user can open."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from fastapi import FastAPI, Request
 from fastapi.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from broker.base.internal import SECRET_HEADER
+from broker.base.settings import Settings
 from broker.http.answers import Snapshots
 from broker.http.errors import install, json, plain
-from broker.internal import SECRET_HEADER
-from broker.settings import Settings
-from broker.worker.node import Node
-from broker.worker.status import readiness
-from broker.worker.topic_admin import ensure_reply_topic
+from broker.node.node import Node
+from broker.observe.status import readiness
+from broker.runtime.topic_admin import ensure_reply_topic
 from topics.admin import Admin
 from tureen.errors import TureenError
 

@@ -13,6 +13,7 @@ from fastapi import FastAPI, Query, Request
 from fastapi.responses import Response
 
 import tureen
+from broker.base.settings import Settings
 from broker.http.answers import Snapshots
 from broker.http.creations import Creations
 from broker.http.endings import Endings
@@ -26,6 +27,7 @@ from broker.http.language import checked, language_of
 from broker.http.matching import Matching
 from broker.http.named import is_operator
 from broker.http.options import QueryChanges
+from broker.http.page_files import serve_page
 from broker.http.pages import serve_pages
 from broker.http.query_routes import add_query_routes
 from broker.http.rights import Tokens, require_rights
@@ -36,13 +38,11 @@ from broker.http.summaries import SummaryRequests
 from broker.http.tracing import Traces
 from broker.http.watch_routes import add_watch_routes
 from broker.http.writes import Writes
-from broker.page.serving import serve_page
-from broker.settings import Settings
-from broker.worker.metrics import Metrics
-from broker.worker.node import Node
-from broker.worker.observer import Observer
-from broker.worker.publisher import Publisher
-from broker.worker.status import readiness, status
+from broker.node.node import Node
+from broker.observe.metrics import Metrics
+from broker.observe.observer import Observer
+from broker.observe.status import readiness, status
+from broker.runtime.publisher import Publisher
 
 
 def public_api(

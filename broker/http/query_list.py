@@ -9,10 +9,10 @@ import orjson
 
 from broker.http.described import listed
 from broker.http.errors import BadRequest
-from broker.worker.node import Node
-from broker.worker.query_list.listing import Page, QueryList, Row, shape_id_of
-from broker.worker.query_list.orders import Direction, Sort, Wanted
-from broker.worker.query_list.shapes import ShapeSort
+from broker.node.node import Node
+from broker.observe.query_list.listing import Page, QueryList, Row, shape_id_of
+from broker.observe.query_list.orders import Direction, Sort, Wanted
+from broker.observe.query_list.shapes import ShapeSort
 
 PAGE_MAX = 1_000
 SEARCH_MAX = 1_000

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 from fastapi import FastAPI, Query, Request
 from fastapi.responses import Response, StreamingResponse
 
+from broker.base.settings import Settings
 from broker.http.answers import Snapshots
 from broker.http.bodies import parts
 from broker.http.callers import NDJSON, media_type
@@ -28,11 +29,10 @@ from broker.http.query_list import PAGE_MAX, SEARCH_MAX, QueryLists, words_of
 from broker.http.requests import register_request
 from broker.http.routing import LIST_MAX, DryRun, Operates, told
 from broker.http.writes import Writes
-from broker.settings import Settings
-from broker.worker.node import Node
-from broker.worker.query_list.listing import QueryList
-from broker.worker.query_list.orders import Direction, Sort, Wanted
-from broker.worker.query_list.shapes import ShapeSort
+from broker.node.node import Node
+from broker.observe.query_list.listing import QueryList
+from broker.observe.query_list.orders import Direction, Sort, Wanted
+from broker.observe.query_list.shapes import ShapeSort
 from tureen.errors import QueryError
 from tureen.plan_files.schema import schema as plan_schema
 from tureen.protocol import SnapshotFormat

@@ -9,8 +9,8 @@ from typing import Any
 
 import orjson
 
+from broker.base import options as query_options
 from broker.http.errors import BadRequest
-from broker.worker import options as query_options
 from topics.wording import FIELDS, Wording, planned, wording_of
 from tureen.errors import LimitExceeded
 from tureen.protocol import Handle, new_handle

@@ -20,8 +20,8 @@ from fastapi import FastAPI
 from starlette.routing import Route
 from starlette.types import Scope
 
+from broker.base.settings import Settings
 from broker.http.errors import Unauthorized
-from broker.settings import Settings
 from tureen.errors import NotAllowed, TureenError
 
 Right = Literal["open", "look", "handle", "operator", "write"]

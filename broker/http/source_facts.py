@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from broker.http.source_lists import SourceLists
-from broker.worker.node import Node
+from broker.node.node import Node
 from engine.model.constraint import target_of
 from engine.model.source import Stream
 from engine.windows.source_clock import PartitionTime

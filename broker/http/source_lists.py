@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from typing import Any, Literal
 
-from broker.worker.node import Node
-from broker.worker.status import source_list
+from broker.node.node import Node
+from broker.observe.status import source_list
 
 Sort = Literal["name", "kind", "state", "now_ms", "rows", "late", "dead_letters", "queries", "shed"]
 SHORT = (

@@ -10,9 +10,9 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any, Literal
 
+from broker.base.settings import Settings
 from broker.http.errors import BadRequest
-from broker.settings import Settings
-from broker.worker.node import Node
+from broker.node.node import Node
 from engine.model.source import Stream
 from topics.keyed import decode_messages
 from topics.newest import facts_of, look

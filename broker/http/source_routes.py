@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from fastapi import FastAPI, Query, Request
 from fastapi.responses import Response
 
+from broker.base.settings import Settings
 from broker.http.errors import json
 from broker.http.inference import Inference
 from broker.http.named import require_operator
@@ -16,9 +17,8 @@ from broker.http.source_facts import SourceFacts
 from broker.http.source_lists import Sort, SourceLists
 from broker.http.source_records import LIMIT_MAX, SourceRecords, Which
 from broker.http.topic_list import TopicList
-from broker.settings import Settings
-from broker.worker.node import Node
-from broker.worker.status import source_list
+from broker.node.node import Node
+from broker.observe.status import source_list
 
 SOURCES_MAX = 1_000
 OFFSET_MAX = 2**31 - 1

@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from broker.base.settings import Settings
 from broker.http.creations import Creations
 from broker.http.described import listed
 from broker.http.endings import Endings
@@ -33,10 +34,9 @@ from broker.http.rights import ReadToken
 from broker.http.summaries import SummaryRequests
 from broker.http.summary_tables import described_table, listed_table
 from broker.http.writes import Answer
-from broker.settings import Settings
-from broker.worker.functions import facts
-from broker.worker.node import Node
-from broker.worker.status import source_list
+from broker.node.node import Node
+from broker.observe.status import source_list
+from broker.runtime.functions import facts
 from engine.language.aggregates import AGGREGATES, AggregateFunction
 from engine.language.functions import FUNCTIONS, FunctionCatalogue, ScalarFunction
 from engine.language.query import (

@@ -15,12 +15,12 @@ import orjson
 
 import tureen
 from broker.http.event_hub import EventHub, EventStream
-from broker.worker.cpu_kinds import CpuKinds
-from broker.worker.entities import Entities, EntityReading
-from broker.worker.metrics import Metrics
-from broker.worker.node import Node
-from broker.worker.source_lines import SourceCounts, source_counts, source_lines
-from broker.worker.status import readiness
+from broker.node.node import Node
+from broker.observe.cpu_kinds import CpuKinds
+from broker.observe.entities import Entities, EntityReading
+from broker.observe.metrics import Metrics
+from broker.observe.source_lines import SourceCounts, source_counts, source_lines
+from broker.observe.status import readiness
 
 DEGRADED_MAX = 100
 """Most entries of ``degraded`` that are sent; how many there are is sent too."""

@@ -12,14 +12,14 @@ from typing import Any
 
 import orjson
 
+from broker.base.entries import SummaryEntry
+from broker.base.internal import Outcome
+from broker.base.settings import Settings
 from broker.http.errors import status_of
 from broker.http.writes import Answer, Writes
-from broker.internal import Outcome
-from broker.settings import Settings
-from broker.worker.entities import Entities
-from broker.worker.entries import SummaryEntry
-from broker.worker.node import Node
-from broker.worker.summarising import refuse_if_used
+from broker.node.node import Node
+from broker.node.summarising import refuse_if_used
+from broker.observe.entities import Entities
 from engine.language.query import AlterSummary, CreateSummary, DropSummary
 from engine.language.summary_text import summary_text
 from engine.model.attributes import AttributeValue, edits

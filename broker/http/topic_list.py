@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from broker.settings import Settings
-from broker.worker.node import Node
+from broker.base.settings import Settings
+from broker.node.node import Node
 
 TOPICS_MAX = 2_000
 """Most topics that are listed, the first by name; Kafka is asked for the offsets of all their partitions at

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from broker.http.heartbeats import UnknownPartition
-from broker.worker.node import Node
+from broker.node.node import Node
 from engine.model.source import SourceName, Stream
 from engine.model.step import Position
 from topics.consumer import OffsetLost, Polled

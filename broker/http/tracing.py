@@ -15,14 +15,14 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
+from broker.base.entries import SourceEntry
+from broker.base.settings import Settings
 from broker.http.entities import EntityRequests
 from broker.http.matching import Matching
 from broker.http.named import require_operator
 from broker.http.trace_kafka import InLog, Letters, Took, in_log, letter_about, shown, step_that_took
-from broker.settings import Settings
-from broker.worker.entities import part_id
-from broker.worker.entries import SourceEntry
-from broker.worker.node import Node
+from broker.node.node import Node
+from broker.observe.entities import part_id
 from engine.model.batch import Batch
 from engine.model.shed import NOT_SHED
 from engine.model.source import SourceName

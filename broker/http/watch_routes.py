@@ -11,9 +11,9 @@ from broker.http.entities import EVERY_MS, EVERY_MS_MAX, EVERY_MS_MIN
 from broker.http.errors import BadRequest, json
 from broker.http.event_hub import EventHub, wants_sse
 from broker.http.status_events import StatusEvents
-from broker.worker.metrics import Metrics
-from broker.worker.node import Node
-from broker.worker.observer import Observer
+from broker.node.node import Node
+from broker.observe.metrics import Metrics
+from broker.observe.observer import Observer
 
 
 def add_watch_routes(

@@ -18,18 +18,18 @@ from typing import Any
 import orjson
 from starlette.requests import ClientDisconnect
 
-from broker import logs
+from broker.base import logs
+from broker.base.entries import QueryEntry
+from broker.base.internal import Outcome
+from broker.base.settings import Settings
 from broker.http.bodies import Line, Part
 from broker.http.errors import status_of
 from broker.http.noticing import notices_of
 from broker.http.requests import RegisterRequest, register_request
-from broker.internal import Outcome
-from broker.settings import Settings
-from broker.worker.entries import QueryEntry
-from broker.worker.memory import Level
-from broker.worker.node import Node
-from broker.worker.publisher import Publisher
-from broker.worker.waiters import Origin
+from broker.memory.levels import Level
+from broker.node.node import Node
+from broker.node.waiters import Origin
+from broker.runtime.publisher import Publisher
 from engine.language.notices import Notice
 from topics.control_records import check_size
 from topics.wording import Wording

@@ -1,1 +1,1 @@
-"""The worker process: engine shards, each in a thread, and the HTTP interfaces in front of them."""
+"""The worker process, put together from its parts (``python -m broker.worker``)."""

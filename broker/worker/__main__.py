@@ -22,38 +22,38 @@ import uvicorn
 import uvloop
 from starlette.types import ASGIApp
 
-from broker import logs, orphan, settings
-from broker.budget import Budget, budget
+from broker.allotment.relief import Relief
+from broker.base import logs, settings
+from broker.base.settings import Settings
 from broker.feeds.follows import Follows
 from broker.feeds.hub import Hub
-from broker.garbage import collect_seldom
 from broker.http.answers import AtOnce, ShortWay, Snapshots
 from broker.http.callers import Callers
 from broker.http.connection import Called, Connection
 from broker.http.feeds import Feeds
 from broker.http.guard import Guard
 from broker.http.handle_header import HandleHeader
-from broker.http.in_flight import InFlight, Patience
 from broker.http.options import CHANGEABLE
 from broker.http.pages import HEADERS
 from broker.http.private import private_api, private_socket
 from broker.http.public import public_api
 from broker.http.rights import Tokens
-from broker.liveness import Liveness
-from broker.settings import Settings
+from broker.memory.budget import Budget, budget
+from broker.memory.levels import Memory
+from broker.node.node import Node
+from broker.node.plan_mirror import PlanMirror
+from broker.observe.entities import Entities
+from broker.observe.metrics import Metrics
+from broker.observe.observer import Observer
+from broker.runtime import calibration, open_files, orphan
+from broker.runtime.engines import Engines, limits, state_settings
+from broker.runtime.functions import load
+from broker.runtime.garbage import collect_seldom
+from broker.runtime.in_flight import InFlight, Patience
+from broker.runtime.known_costs import known_or_measured
+from broker.runtime.liveness import Liveness
+from broker.runtime.publisher import Publisher
 from broker.supervisor import FATAL
-from broker.worker import calibration, open_files
-from broker.worker.engines import Engines, limits, state_settings
-from broker.worker.entities import Entities
-from broker.worker.functions import load
-from broker.worker.known_costs import known_or_measured
-from broker.worker.memory import Memory
-from broker.worker.metrics import Metrics
-from broker.worker.node import Node
-from broker.worker.observer import Observer
-from broker.worker.plan_mirror import PlanMirror
-from broker.worker.publisher import Publisher
-from broker.worker.relief import Relief
 from topics.admin import Admin
 from tureen.errors import KafkaUnavailable, TureenError
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from itertools import count
 
-from broker.worker.placement import shard_of
+from broker.base.placement import shard_of
 from tests.broker.running import SHARDS, Broker
 from tests.kafka import wait_until
 

@@ -7,7 +7,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from broker.worker.placement import shard_of
+from broker.base.placement import shard_of
 from engine.model.step import BEGINNING
 from tests.broker.conftest import stream_sql
 from tests.broker.running import SHARDS, Broker

@@ -7,7 +7,7 @@ from typing import Any
 
 from click.testing import CliRunner
 
-from broker.worker.placement import shard_of
+from broker.base.placement import shard_of
 from engine.model.step import BEGINNING, Heartbeat
 from tests.broker.conftest import stream_sql
 from tests.broker.running import SHARDS, Broker

@@ -18,9 +18,9 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     ResourceType,
 )
 
-from broker.settings import Settings
-from broker.worker.outbox import REFUSALS_MAX, Letter, Outbox, Outgoing, Unwritable
-from broker.worker.troubles import Troubles
+from broker.base.settings import Settings
+from broker.shard.outbox import REFUSALS_MAX, Letter, Outbox, Outgoing, Unwritable
+from broker.shard.troubles import Troubles
 from engine.model.step import BEGINNING, Position
 from tests.broker.conftest import stream_sql
 from tests.broker.folding import compare, of_query

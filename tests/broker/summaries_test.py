@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 import tureen
-from broker.worker.placement import shard_of
+from broker.base.placement import shard_of
 from tests.broker.conftest import stream_sql
 from tests.broker.running import SHARDS, Broker
 from tests.kafka import wait_until

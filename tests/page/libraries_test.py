@@ -64,7 +64,7 @@ def test_the_sources_of_the_page_have_no(what: str) -> None:
 
 SERVED = """
 import re, sys
-import broker.page.serving as serving
+import broker.http.page_files as serving
 assert serving.__file__.startswith(sys.argv[1]), serving.__file__
 files = serving.PageFiles()
 loaded = re.findall(r'(?:src|href)="page/([^"]+)"', bytes(files.index().body).decode())

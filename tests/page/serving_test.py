@@ -8,7 +8,7 @@ import re
 import httpx
 import pytest
 
-from broker.page.serving import PageFiles
+from broker.http.page_files import PageFiles
 from tests.broker.running import Broker
 
 HTML = {"Accept": "text/html,application/xhtml+xml"}

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.worker.promises import cut_at_promises
-from broker.worker.taken import TakenRows
+from broker.shard.promises import cut_at_promises
+from broker.shard.taken import TakenRows
 from engine.model.batch import concatenate
 from engine.model.shed import Shed
 from engine.model.source import Field, Schema, SourceName, Stream

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.proposal import Topic, propose
+from broker.http.proposal import Topic, propose
 from engine.language.query import CreateStream
 from engine.language.statements import parse
 from engine.model.limits import Limits

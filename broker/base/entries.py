@@ -1,0 +1,125 @@
+"""What the worker knows of each query, each stream and each view, standing or not.
+
+Written by the event loop alone, from outcomes; readers on the loop need no lock. The rows, NOW and answers
+of what stands are in the shards' views.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from broker.base.internal import Outcome, State
+from broker.base.options import merged
+from engine.model.source import Derived, Stream
+from engine.model.summary import SummaryDefinition
+from topics.wording import Values, Wording, said
+from tureen.errors import UnknownSource, UnknownSummary
+
+
+@dataclass(slots=True)
+class QueryEntry:
+    """A registration and what became of it. shard: where it stands, None while it does not. sources: the
+    streams and tables that it reads. uses: the views that its text names. parameters: of the placeholders in
+    ``sql``, where it is a template. output: where its changes go, if it emits them. summaries: those that its
+    preference uses; where one was dropped, it is PENDING and stands all the same, with the answer it has.
+    tried: the shard that works it out, or would not try it again; None while none does.
+    """
+
+    sql: str | None
+    state: State
+    error: dict[str, Any] | None = None
+    shard: int | None = None
+    sources: tuple[str, ...] = ()
+    options: Mapping[str, Any] = field(default_factory=dict)
+    uses: tuple[str, ...] = ()
+    parameters: Values | None = None
+    output: dict[str, Any] | None = None
+    summaries: tuple[str, ...] = ()
+    tried: int | None = None
+
+    @property
+    def holds_sources(self) -> bool:
+        """Whether its sources cannot be dropped without it: it stands, or is worked out before it does."""
+        return self.shard is not None or (self.state == "PENDING" and self.tried is not None)
+
+    @property
+    def said(self) -> str | None:
+        """Equal for equal texts and parameters; None where there is no text."""
+        return None if self.sql is None else said(self.sql, self.parameters)
+
+    def is_tried_on(self, shard: int, again: QueryEntry) -> bool:
+        """Whether a query that does not stand is worked out, or was refused, by a shard, and what is said
+        again of it is the same.
+        """
+        return self.tried == shard and self.said == again.said
+
+    def record(self, changes: Mapping[str, Any]) -> dict[str, Any]:
+        """The value that publishes it again with some options changed; None: to the default."""
+        assert self.sql is not None
+        return Wording(self.sql, self.parameters).fields() | {"options": merged(self.options, changes)}
+
+    def outcome(self, position: str | None = None) -> Outcome:
+        return {"state": self.state, "error": self.error, "position": position}
+
+
+@dataclass(frozen=True, slots=True)
+class SourceEntry:
+    """A stream or a table that stands; shard: its home."""
+
+    stream: Stream
+    sql: str
+    shard: int
+
+
+@dataclass(frozen=True, slots=True)
+class ViewEntry:
+    """A view, or a stream derived from a query, that stands.
+
+    sources: the streams and tables that it selects from in the end. uses: the views on the way there.
+    """
+
+    derived: Derived
+    shard: int
+    sources: tuple[str, ...]
+    uses: tuple[str, ...]
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """All that it depends on."""
+        return (*self.sources, *self.uses)
+
+    @property
+    def sql(self) -> str:
+        """A statement that makes it."""
+        name = str(self.derived.name)
+        if not re.fullmatch(r"[a-z_][a-z0-9_]*", name):
+            name = '"' + name.replace('"', '""') + '"'
+        return f"CREATE {'STREAM' if self.derived.is_stream else 'VIEW'} {name} AS {self.derived.sql}"
+
+
+_MISSING = (UnknownSource.code, UnknownSummary.code)
+"""Codes of what may still come."""
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryEntry:
+    """A summary that stands; shard: the home of its stream."""
+
+    definition: SummaryDefinition
+    sql: str
+    shard: int
+
+
+@dataclass(slots=True)
+class WaitingView:
+    """A view or a summary that cannot stand yet: a stream is missing, or was of another kind when it came."""
+
+    sql: str
+    error: dict[str, Any]
+
+    @property
+    def state(self) -> State:
+        return "PENDING" if self.error.get("code") in _MISSING else "ERROR"

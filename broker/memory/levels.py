@@ -1,0 +1,244 @@
+"""The worker's memory against its budget, and what follows from it.
+
+What is used is the larger of what the process holds by the kernel's word (anonymous pages, which nobody can
+take back, and what of them was swapped out) and of what is counted: the process as it was without a row, the
+shards' state by structure, what feeds remember, answers on their way. So nothing uncounted grows unseen, and
+what is counted counts before its pages are touched.
+
+The *level* says what is not done any more, and each includes those before it:
+
+    level    from share   until below
+    refuse   0.80         0.75    new registrations, CREATE STREAM and CREATE TABLE are refused
+    relieve  0.90         0.85    the heaviest query is paused, one at a time (:mod:`broker.allotment.relief`)
+    hold     0.95         0.90    no records are taken in
+    shed     1.00         0.95    answers are refused
+
+Used from any thread.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import gc
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from enum import IntEnum
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from broker.base import logs
+from broker.memory.budget import Budget
+from broker.runtime.liveness import Liveness
+from engine.dataflow.strategy_state import ByStrategy, summed
+from engine.model.source import SourceName
+from engine.queries.footprint import Footprint
+from tureen.errors import MemoryBudgetExceeded
+
+LOOK_S = 0.05
+"""What is used is looked at as often at most."""
+FETCHED_PART = 64
+FETCHED_KBYTES = (1_024, 65_536)
+"""A stream's reader may fetch a 64th of the budget ahead, within these bounds."""
+TRIM_S = 10.0
+"""The allocator is asked for what it keeps as often at most, while memory is short."""
+_STATUS = Path("/proc/self/status")
+_HELD = ("RssAnon:", "RssShmem:", "VmSwap:")
+
+log = logs.get()
+
+
+class Level(IntEnum):
+    """How short memory is."""
+
+    NORMAL = 0
+    REFUSE = 1
+    RELIEVE = 2
+    HOLD = 3
+    SHED = 4
+
+
+SHARES = {
+    Level.REFUSE: (0.80, 0.75),
+    Level.RELIEVE: (0.90, 0.85),
+    Level.HOLD: (0.95, 0.90),
+    Level.SHED: (1.00, 0.95),
+}
+"""By level: the share of the budget that it begins at, and the one that it lasts down to."""
+
+HINT = (
+    "unregister queries or DROP streams, make windows or RETAIN shorter, or raise TUREEN_MEMORY_BUDGET_BYTES "
+    "(and the machine's or cgroup's limit) and start again"
+)
+
+
+def level_after(before: Level, share: float) -> Level:
+    """The level at a share of the budget, after another."""
+    level = Level.NORMAL
+    for one, (begins, ends) in SHARES.items():
+        if share >= (ends if one <= before else begins):
+            level = one
+    return level
+
+
+def held_bytes() -> int:
+    """What this process holds by the kernel's word and cannot be taken back; 0 where that is not told."""
+    found = 0
+    try:
+        for line in _STATUS.read_text().splitlines():
+            if line.startswith(_HELD):
+                found += int(line.split()[1]) * 1024
+    except (OSError, ValueError, IndexError):
+        return 0
+    return found
+
+
+class Memory:
+    """Watches how much memory a worker uses, and tells the level."""
+
+    def __init__(
+        self,
+        budget: Budget,
+        liveness: Liveness,
+        held: Callable[[], int] = held_bytes,
+        now_s: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """liveness: is told what is used. held: what the process holds, by the kernel's word."""
+        self.budget = budget
+        self.level = Level.NORMAL
+        self.others: Callable[[], int] = lambda: 0
+        """What is counted beside the shards' state."""
+        self._liveness = liveness
+        self._held = held
+        self._now_s = now_s
+        self._lock = threading.Lock()
+        self._base = held()
+        self._footprints: dict[int, Footprint] = {}
+        self._answers = 0
+        self._used = 0
+        self._looked_s = -1.0
+        self._trimmed_s = now_s()
+
+    # --- what is held -----------------------------------------------------------------------------
+
+    def counted(self, shard: int, footprint: Footprint | None) -> None:
+        """The state of a shard, as it was counted last; None: it is gone."""
+        with self._lock:
+            if footprint is None:
+                self._footprints.pop(shard, None)
+            else:
+                self._footprints[shard] = footprint
+
+    @contextlib.contextmanager
+    def answering(self, size: int) -> Iterator[None]:
+        """An answer of so many bytes is on its way: the rows, and about as much in the format asked for."""
+        with self._lock:
+            self._answers += 2 * size
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._answers -= 2 * size
+
+    def structures(self) -> dict[str, int]:
+        """What is counted, in bytes, by structure."""
+        found: dict[str, int] = {"process": self._base}
+        for footprint in list(self._footprints.values()):
+            for name, size in footprint.structures.items():
+                found[name] = found.get(name, 0) + size
+        return found | {"answers_on_their_way": self._answers, "feeds": self.others()}
+
+    def by_strategy(self) -> ByStrategy:
+        """What the changes of followed queries come from, as it was counted last."""
+        return summed(footprint.by_strategy for footprint in list(self._footprints.values()))
+
+    @property
+    def used(self) -> int:
+        """Bytes, as of the last look."""
+        self.look()
+        return self._used
+
+    def look(self, *, again: bool = False) -> Level:
+        """The level now. again: however short ago the last look was."""
+        now_s = self._now_s()
+        if not again and now_s - self._looked_s < LOOK_S:
+            return self.level
+        held, counted = self._held(), sum(self.structures().values())
+        with self._lock:
+            self._looked_s = now_s
+            self._used = max(held, counted)
+            self._liveness.note_memory(self._used, self.budget.budget_bytes)
+            before = self.level
+            self.level = level_after(before, self._used / self.budget.budget_bytes)
+            trims = self.level and now_s - self._trimmed_s >= TRIM_S
+            if trims:
+                self._trimmed_s = now_s
+        if self.level != before:
+            say = log.warning if self.level > before else log.info
+            say(
+                "memory_level",
+                now=self.level.name.lower(),
+                before=before.name.lower(),
+                used_bytes=self._used,
+                held_bytes=held,
+                counted_bytes=counted,
+                budget_bytes=self.budget.budget_bytes,
+            )
+        if trims:
+            trim()
+        return self.level
+
+    @property
+    def fetched_kbytes(self) -> int:
+        """How much a stream's reader may hold of records that no step has taken in."""
+        return min(
+            FETCHED_KBYTES[1], max(FETCHED_KBYTES[0], self.budget.budget_bytes // FETCHED_PART // 1024)
+        )
+
+    # --- what follows -----------------------------------------------------------------------------
+
+    def error(self, what: str) -> MemoryBudgetExceeded:
+        """The refusal of something, as of the last look."""
+        return MemoryBudgetExceeded(what, self._used, self.budget.budget_bytes, hint=self._hint())
+
+    def refuses(self, level: Level, what: str) -> MemoryBudgetExceeded | None:
+        """Why something is refused from a level on; None below it."""
+        return self.error(what) if self.look() >= level else None
+
+    def _hint(self) -> str:
+        by_source: dict[SourceName, int] = {}
+        for footprint in list(self._footprints.values()):
+            for name, size in footprint.by_source.items():
+                by_source[name] = by_source.get(name, 0) + size
+        if not by_source:
+            return HINT
+        name, size = max(by_source.items(), key=lambda one: one[1])
+        return f"the rows of {name} take {size:,} bytes; {HINT}"
+
+    def facts(self) -> dict[str, Any]:
+        """As ``/status`` shows it."""
+        used = self.used
+        return {
+            "level": self.level.name.lower(),
+            "used_bytes": used,
+            "budget_bytes": self.budget.budget_bytes,
+            "limit_bytes": self.budget.limit_bytes,
+            "limit_of": self.budget.source,
+            "held_bytes": self._held(),
+            "counted_bytes": self.structures(),
+        }
+
+
+def trim() -> None:
+    """Give back to the system what allocators keep for later."""
+    gc.collect()
+    pa.default_memory_pool().release_unused()
+    if os.name == "posix":
+        try:
+            ctypes.CDLL(None).malloc_trim(0)
+        except (AttributeError, OSError):
+            return

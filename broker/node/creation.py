@@ -1,0 +1,219 @@
+"""CREATE and DROP of streams, tables, views and summaries, on their way to a shard.
+
+A stream or a table lives on the shard that its name chooses. A view, or a stream derived from a query, lives
+where a query over the same sources would, through however many views. A view whose stream is missing waits:
+it stands as soon as the stream does, if the registry says it again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from broker.base.entries import SourceEntry, ViewEntry, WaitingView
+from broker.base.internal import Outcome
+from broker.base.placement import of_view
+from broker.memory.levels import Level, Memory
+from broker.node.directory import Directory
+from broker.node.hosting import Hosting
+from broker.node.shards import Shards
+from broker.node.summarising import Summarising, refuse_if_summarised
+from broker.shard.shard_command import ShardCommand
+from engine.language.query import CreateFromQuery, CreateStream
+from engine.language.statements import parse
+from engine.model.constraint import referred_to, target_of
+from engine.model.source import Derived, Stream
+from topics.admin import Admin
+from topics.control_records import Command
+from tureen.errors import NotSupported, SourceConflict, TureenError, UnknownSource
+from tureen.protocol import SUMMARY_KEY, TopicNames
+
+
+class Creation:
+    """Carries out commands of the kinds create and drop, one at a time. Used on the event loop."""
+
+    def __init__(
+        self,
+        names: TopicNames,
+        admin: Admin,
+        directory: Directory,
+        shards: Shards,
+        hosting: Hosting,
+        memory: Memory,
+    ) -> None:
+        self._names = names
+        self._admin = admin
+        self._directory = directory
+        self._shards = shards
+        self._hosting = hosting
+        self._memory = memory
+        self._summarising = Summarising(directory, shards, hosting, memory)
+
+    async def apply(self, command: Command) -> Outcome:
+        """Idempotent: what stands already as it is told is answered and changes nothing."""
+        try:
+            if command["name"].startswith(SUMMARY_KEY):
+                return await self._summarising.apply(command)
+            if command["kind"] == "drop":
+                return await self._drop(command["name"])
+            return await self._create(command["name"], command["sql"], asked="origin" in command)
+        except TureenError as refused:
+            waiting = self._directory.waiting.get(command["name"])
+            if waiting is not None:
+                waiting.error = refused.as_dict()
+            return {"state": "ERROR", "error": refused.as_dict()}
+
+    async def _create(self, name: str, sql: str, *, asked: bool) -> Outcome:
+        """asked: by a user; the registry says again what stood before."""
+        there = self._directory
+        others = {known: source for known, source in there.catalogue.items() if known != name}
+        try:
+            engines = there.engines
+            statement = await asyncio.to_thread(
+                parse, sql, others, engines.limits, functions=engines.functions
+            )
+        except UnknownSource as missing:
+            if name in there.sources or name in there.views:
+                raise
+            there.waiting[name] = WaitingView(sql, missing.as_dict())
+            return {"state": "PENDING", "error": missing.as_dict()}
+        if not isinstance(statement, CreateStream | CreateFromQuery):
+            raise NotSupported("write CREATE STREAM, CREATE TABLE or CREATE VIEW")
+        made = statement.stream if isinstance(statement, CreateStream) else statement.derived
+        if made.name != name:
+            raise SourceConflict(
+                f"the key is {name!r}, the statement creates {made.name!r}", hint="use the same name in both"
+            )
+        old = there.catalogue.get(name)
+        if old == made:
+            return {"state": "RUNNING"}
+        if old is not None and not replaces(statement, old):
+            raise conflict(name, old)
+        if asked and isinstance(statement, CreateStream):
+            short = self._memory.refuses(Level.REFUSE, f"no {statement.stream.kind} is created")
+            if short is not None:
+                raise short
+        outcome = await (
+            self._create_stream(statement)
+            if isinstance(statement, CreateStream)
+            else self._create_view(statement)
+        )
+        if outcome["state"] == "RUNNING":
+            there.waiting.pop(name, None)
+            there.catalogue_changed()
+        return outcome
+
+    async def _create_stream(self, statement: CreateStream) -> Outcome:
+        stream = statement.stream
+        refuse_own(self._names, stream.topic)
+        if not statement.create_topic:
+            await asyncio.to_thread(self._admin.partitions, stream.topic)
+        await asyncio.to_thread(
+            self._admin.ensure_source_topic,
+            stream.topic,
+            statement.partitions,
+            arrival_time=not stream.event_time,
+            table=stream.is_table,
+        )
+        number = self._directory.home_of([stream.name])
+        guests = self._hosting.invited(of_view(stream.name), number, referred_to(stream.constraints))
+        created = ShardCommand.create(stream, statement.sql)
+        *_, outcome = await self._shards.hand_over(number, [*guests, created])
+        if outcome["state"] == "RUNNING":
+            self._directory.sources[stream.name] = SourceEntry(stream, statement.sql, number)
+        elif stream.name not in self._directory.sources:
+            self._hosting.release(of_view(stream.name), number)
+        await self._hosting.see_off()
+        return outcome
+
+    async def _create_view(self, statement: CreateFromQuery) -> Outcome:
+        derived, query = statement.derived, statement.query
+        number = self._directory.home_of(query.sources)
+        there = self._directory.views.get(derived.name)
+        if there is not None and there.shard != number:
+            raise SourceConflict(
+                f"{derived.name} selects from another stream at present",
+                hint=f"DROP VIEW {derived.name} first",
+            )
+        guests = self._hosting.invited(of_view(derived.name), number, query.sources, query.uses)
+        created = ShardCommand.create_derived(derived)
+        *_, outcome = await self._shards.hand_over(number, [*guests, created])
+        if outcome["state"] == "RUNNING":
+            self._directory.views[derived.name] = ViewEntry(derived, number, query.sources, query.uses)
+        elif there is None:
+            self._hosting.release(of_view(derived.name), number)
+        await self._hosting.see_off()
+        return outcome
+
+    async def _drop(self, name: str) -> Outcome:
+        there = self._directory
+        there.waiting.pop(name, None)
+        entry = there.sources.get(name) or there.views.get(name)
+        if entry is None:
+            return {"state": "GONE"}
+        refuse_if_read(there, name)
+        refuse_if_summarised(there, name)
+        (outcome,) = await self._shards.hand_over(entry.shard, [ShardCommand.drop(name)])
+        if outcome["state"] == "GONE":
+            there.sources.pop(name, None)
+            there.views.pop(name, None)
+            there.catalogue_changed()
+            self._hosting.release(of_view(name), entry.shard)
+            await self._hosting.see_off()
+        return outcome
+
+
+def replaces(statement: CreateStream | CreateFromQuery, there: Stream | Derived) -> bool:
+    """Whether OR REPLACE puts the new one in the place of what stands."""
+    return isinstance(statement, CreateFromQuery) and statement.replace and isinstance(there, Derived)
+
+
+def refuse_own(names: TopicNames, topic: str) -> None:
+    """Raise NotSupported for a topic of the service: some hold handles of others, and a stream over one could
+    feed itself without end. Or for one of Kafka's.
+    """
+    if names.is_own(topic):
+        raise NotSupported(
+            f"topic {topic} belongs to the broker or to Kafka, and is not read as data",
+            hint="copy the records to another topic and read that one; who runs Kafka may look into it there",
+        )
+
+
+def conflict(name: str, there: object) -> SourceConflict:
+    """The refusal of a definition under a name that stands with another."""
+    what = kind_of(there)
+    return SourceConflict(
+        f"a {what} named {name!r} exists with another definition",
+        hint=f"DROP {what.upper()} {name} first, or choose another name",
+    )
+
+
+def kind_of(source: object) -> str:
+    """What lists call it."""
+    if isinstance(source, Stream):
+        return source.kind
+    return "view" if isinstance(source, Derived) and not source.is_stream else "stream"
+
+
+def refuse_if_read(there: Directory, name: str) -> None:
+    """Raise SourceConflict while a query or a view reads a stream or a view, or a constraint refers to it.
+    O(queries + streams).
+    """
+    readers = there.readers(name)
+    if readers:
+        what = kind_of(there.catalogue.get(name))
+        noun = "query reads" if readers == 1 else "queries read"
+        raise SourceConflict(
+            f"{readers:,} {noun} the {what} {name!r}",
+            hint=f"DROP {what.upper()} {name} CASCADE ends them; SHOW QUERIES EXTENDED lists what each reads",
+        )
+    for other, view in there.views.items():
+        if other != name and name in (*view.sources, *view.uses):
+            raise SourceConflict(f"{other} reads {name!r}", hint=f"drop {other} first, or write CASCADE")
+    refuse_if_referred_to(there, name)
+
+
+def refuse_if_referred_to(there: Directory, name: str) -> None:
+    """Raise SourceConflict while a constraint of another stream refers to a stream. O(streams)."""
+    for other, source in there.sources.items():
+        if other != name and any(target_of(one) == name for one in source.stream.constraints):
+            raise SourceConflict(f"a constraint of {other!r} refers to {name!r}", hint=f"drop {other} first")

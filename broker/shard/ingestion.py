@@ -1,0 +1,390 @@
+"""What a shard takes up by itself and makes steps of: records of its streams, history, and the clock.
+
+Records come a transaction's worth at a time, shared fairly among the streams that have some; the
+scheduler says which of these is the next (:mod:`broker.shard.turns`). Where few come,
+the shard *lingers*: the next are taken up some ms after these, so that one transaction has what all its
+streams brought meanwhile. It does not where more wait than were taken up.
+
+What cannot be decoded, or comes late, goes into the same transaction as a letter to the topic for such; of a
+guest, which another shard has as well, only its home writes and counts that.
+
+Used by the shard's thread alone.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from confluent_kafka import Message
+
+from broker.archive.backfill import Backfills
+from broker.archive.notes import HistoryNotes
+from broker.base import logs
+from broker.base.counts import Counts
+from broker.base.placement import shard_of
+from broker.base.settings import Settings
+from broker.memory.levels import Level, Memory
+from broker.shard.grants import Grants, within_s
+from broker.shard.linger import Linger
+from broker.shard.outbox import Letter, Outgoing
+from broker.shard.saving import Saving
+from broker.shard.shedder import Shedder
+from broker.shard.step_size import StepSize
+from broker.shard.steps import Steps
+from broker.shard.streams import ReadStream, Streams, backlogs
+from broker.shard.taken import TakenRows
+from broker.shard.troubles import Troubles
+from broker.shard.turns import StreamQueue, Turns
+from engine.model.source import SourceName, Stream
+from engine.model.step import Heartbeat, Records, StepResult
+from engine.overload.shed_order import ShedOrder
+from engine.sources.promise import check_promise
+from engine.views.view import View
+from topics.consumer import Range
+from topics.letters import forwarded
+from tureen.errors import HeartbeatRefused, KafkaUnavailable
+
+TURNS_S = 0.25
+"""A stream has a further step in a transaction only so long after its begin: where steps take long, those of
+other streams come first.
+"""
+REST_MS = 1_000
+"""A shard with nothing to do looks so often whether there is something after all."""
+
+log = logs.get()
+
+
+class Ingestion:
+    """Takes up records, history and the clock of one shard, and makes steps of them."""
+
+    def __init__(
+        self,
+        number: int,
+        settings: Settings,
+        streams: Streams,
+        steps: Steps,
+        saving: Saving,
+        troubles: Troubles,
+        counts: Counts,
+        backfills: Backfills | None,
+        history: HistoryNotes,
+        memory: Memory,
+        grants: Grants,
+    ) -> None:
+        """backfills: reads history, where there is an archive. history: keeps which steps brought some.
+        grants: what steps may work for queries with a preference.
+        """
+        self._number = number
+        self._settings = settings
+        self._streams = streams
+        self._steps = steps
+        self._saving = saving
+        self._troubles = troubles
+        self._counts = counts
+        self._backfills = backfills
+        self._history = history
+        self._memory = memory
+        self._grants = grants
+        self._turns = Turns()
+        self.shedder = Shedder(number, ShedOrder(settings.shed_queue_bytes))
+        self._step_size = StepSize(settings.step_rows_max)
+        self._linger = Linger(settings.linger_ms / 1_000)
+        self._rest_ms = max(settings.heartbeat_ms, REST_MS)
+        self._swept_ms = 0
+        self._swept_all_ms = 0
+        self._looked: dict[SourceName, ReadStream] = {}
+        """Streams of which something came since their clocks were looked at."""
+        self._awake: dict[SourceName, ReadStream] = {}
+        """Streams whose clocks may move as time passes; what others need may change with any command."""
+        self._left = 0
+        """How often something that came was left, one time after another."""
+
+    def linger_s(self) -> float:
+        """How long the shard waits, for commands alone, before it looks for more records."""
+        return self._linger.left_s(time.monotonic())
+
+    def rest_s(self) -> float:
+        """How long the shard may wait for commands and records: not at all where some are there. Records that
+        cannot be taken up yet are looked at again soon.
+        """
+        if not self._streams.ready():
+            self._left = 0
+            rests = not self._awake and self._swept_all_ms and not self._streams.is_away()
+            return (self._settings.heartbeat_ms if not rests else self._rest_ms) / 1_000
+        self._left += 1
+        return 0.0 if self._left == 1 else self._settings.poll_ms / 1_000
+
+    def take_up(self, view: View, outgoing: Outgoing) -> None:
+        """Make steps of what the streams have, up to a transaction's worth of rows.
+
+        view: as of the last transaction.
+        """
+        self._streams.look_after()
+        if self._streams.is_away():
+            if "read" not in self._troubles:
+                away = KafkaUnavailable("Kafka does not answer; streams wait for it")
+                self._troubles.tell("read", away.as_dict())
+        else:
+            self._troubles.tell("read", None)
+        ready = self._streams.ready()
+        if ready or self.shedder.shares:
+            self.shedder.look(self._steps.engine, backlogs(ready), time.monotonic())
+        if not ready:
+            return
+        self._turns.begin(self._steps.engine, [one.stream.name for one in ready])
+        ready = self._streams.in_step(ready, view.now_of, self._steps.engine.joined_with)
+        self._grants.records_come()
+        began_s = time.monotonic()
+        share = max(self._settings.step_rows_max, self._settings.transaction_rows_max // max(1, len(ready)))
+        rows = self._from_all(ready, share, outgoing)
+        if rows:
+            lagging = any(one.intake is not None and one.intake.lagging for one in ready)
+            self._linger.took(rows, began_s, lagging=lagging)
+
+    def _from_all(self, ready: Iterable[ReadStream], share: int, outgoing: Outgoing) -> int:
+        """Make steps of up to ``share`` rows of each stream, in the scheduler's order; how many rows."""
+        scheduler = self._steps.engine.scheduler
+        taken: Counter[SourceName] = Counter()
+        by_name = {one.stream.name: one for one in ready}
+        until_s = time.monotonic() + TURNS_S
+        for stream in by_name.values():
+            self._offer(stream)
+        while (name := self._turns.next(scheduler, time.perf_counter_ns())) is not None:
+            if outgoing.caused >= self._steps.size.records or self._memory.look() >= Level.HOLD:
+                break
+            stream = by_name[SourceName(name)]
+            taken[stream.stream.name] += self._from_one(stream, outgoing)
+            if taken[stream.stream.name] < share and time.monotonic() < until_s:
+                self._offer(stream)
+        return taken.total()
+
+    def _offer(self, stream: ReadStream) -> None:
+        """What waits of a stream may be the next step's."""
+        intake = stream.intake
+        if intake is not None and intake.is_ready:
+            self._turns.offer(self._steps.engine, stream.stream.name, *intake.waiting, time.perf_counter_ns())
+
+    def _from_one(self, stream: ReadStream, outgoing: Outgoing) -> int:
+        """Make a step of what came of one stream; of how many records."""
+        self._left = 0
+        self._looked[stream.stream.name] = stream
+        began_ns = time.perf_counter_ns()
+        name, engine = stream.stream.name, self._steps.engine
+        shedding, rows = self.shedder.shedding(engine, name, self._step_size.rows)
+        taken = self._streams.poll(stream, rows, shedding)
+        if taken is None:
+            return 0
+        self._records(stream, taken, outgoing)
+        spent_ns = time.perf_counter_ns() - began_ns
+        self._turns.ran(engine.scheduler, name, taken.size, spent_ns)
+        self.shedder.took(name, taken, spent_ns)
+        return taken.count
+
+    def queues(self) -> list[tuple[SourceName, StreamQueue]]:
+        """What waits of each stream that had records. Any thread."""
+        return [(SourceName(name), one) for name, one in self._turns.queues(self._steps.engine.scheduler)]
+
+    def work_wait_s(self, linger_s: float) -> float:
+        """How long until a heartbeat may bring queries with a preference further; infinite: none can. It is
+        made now where it fits into the time for which records wait for others to come, ``linger_s``, and else
+        behind that, if no more come soon.
+        """
+        if not self._grants.left or self._carrier() is None:
+            return math.inf
+        return self._grants.next_s(time.perf_counter_ns(), linger_s)
+
+    def work(self, linger_s: float, outgoing: Outgoing) -> None:
+        """While nothing comes: make a heartbeat with a grant, where work is left for queries with a
+        preference. linger_s: of the time for which records wait for others.
+        """
+        granted = self._grants.for_heartbeat(time.perf_counter_ns(), within_s(linger_s))
+        if not granted:
+            return
+        stream = self._carrier()
+        if stream is None:
+            return
+        # Of a topic that is lost nothing more comes: its clock stands still.
+        everything = frozenset(self._steps.next_offsets(stream.stream.name))
+        lagging = everything if stream.intake is None else stream.intake.lagging
+        began_ns = time.perf_counter_ns()
+        spent = self._beat(stream, lagging, outgoing, granted)
+        self._grants.heartbeat_took(time.perf_counter_ns() - began_ns, granted, spent)
+        if spent:
+            self._saving.changed()
+
+    def _carrier(self) -> ReadStream | None:
+        """The stream whose heartbeat may have a grant, which is for all queries with a preference: the first
+        of theirs that is read, else one whose topic is lost. None: all wait for Kafka. O(their streams).
+        """
+        by_name = self._streams.by_name
+        streams = [by_name[name] for name in self._steps.engine.preferring() if name in by_name]
+        lost = (one for one in streams if one.lost)
+        return next((one for one in streams if one.intake is not None), next(lost, None))
+
+    def worked(self, *, alone: bool) -> None:
+        """A transaction was written: see what work is left for queries with a preference. alone: it had
+        a heartbeat for that, and no other step.
+        """
+        self._grants.left = self._steps.engine.preference_work()
+        self._grants.waiting = self._steps.pending.rows
+        if not alone:
+            self._grants.stepped()
+
+    def bring_back(self, outgoing: Outgoing) -> None:
+        """Make steps of history that was read from the archive."""
+        if self._backfills is None:
+            return
+        engine = self._steps.engine
+        for body, named in self._backfills.ready(engine):
+            self._history.put(body.source, engine.position.sequence + 1)
+            result = self._steps.make(body, outgoing, named)
+            for refused in result.failed.values():
+                log.warning("backfill_refused", shard=self._number, stream=body.source, reason=str(refused))
+            self._saving.changed(len(body.batch))
+
+    def beat(self, outgoing: Outgoing) -> None:
+        """Give the clock to streams that are quiet, where it may move their NOW: at once to those of which
+        something came, to the others twice in the time between two heartbeats. Those that rest are looked at
+        seldom. O(streams that do not rest).
+        """
+        clock_ms = self._steps.now_ms()
+        looked, self._looked = self._looked, {}
+        if clock_ms - self._swept_all_ms >= self._rest_ms:
+            self._swept_all_ms = self._swept_ms = clock_ms
+            looked = self._streams.by_name
+        elif clock_ms - self._swept_ms >= self._settings.heartbeat_ms // 2:
+            self._swept_ms = clock_ms
+            looked |= self._awake
+        for name, stream in looked.items():
+            self._awake.pop(name, None)
+            if stream.intake is None or self._streams.by_name.get(name) is not stream:
+                continue
+            lagging, needed = stream.intake.lagging, self._steps.engine.needs_clock(name)
+            self._streams.lagging[name] = lagging
+            if stream.pace.is_due(clock_ms, lagging, needed):
+                self._beat(stream, lagging, outgoing)
+            if not stream.pace.rests(lagging, needed):
+                self._awake[name] = stream
+
+    def commanded(self) -> None:
+        """Commands were carried out: streams that rested may be needed now."""
+        self._swept_all_ms = 0
+
+    def wake(self, names: Iterable[str], outgoing: Outgoing) -> None:
+        """Queries, or answers of now, are about to come over these: where none needed it, the clock may be
+        behind.
+        """
+        clock_ms = self._steps.now_ms()
+        for name in names:
+            stream = self._streams.by_name.get(SourceName(name))
+            if stream is None or stream.intake is None or self._steps.engine.needs_clock(stream.stream.name):
+                continue
+            lagging = stream.intake.lagging
+            if stream.pace.is_due(clock_ms, lagging):
+                self._beat(stream, lagging, outgoing)
+
+    def _beat(self, stream: ReadStream, lagging: frozenset[int], outgoing: Outgoing, granted: int = 0) -> int:
+        """Make a heartbeat; the units of its grant that were spent."""
+        name = stream.stream.name
+        result = self._steps.make(Heartbeat(name, lagging, grant=granted), outgoing)
+        stream.pace.stepped(self._steps.clock_ms, (), lagging)
+        if self._is_home(name):
+            self._counts.entered[name] += result.entered
+        if result.entered:
+            self._saving.changed()
+        return result.spent
+
+    def _is_home(self, name: str) -> bool:
+        """Whether a stream that is read here is no guest."""
+        return shard_of([name], self._settings.shards) == self._number
+
+    def _records(self, stream: ReadStream, taken: TakenRows, outgoing: Outgoing) -> None:
+        name = stream.stream.name
+        caused = outgoing.caused
+        below, refused = self._promised(stream.stream, taken) if taken.promises else ({}, [])
+        body = replace(taken.body, unreadable=taken.body.unreadable + len(refused)) if refused else taken.body
+        result = self._granted(body, outgoing, taken.ranges)
+        stream.pace.stepped(self._steps.clock_ms, taken.body.batch.partitions(), taken.body.lagging)
+        self._saving.changed(len(taken.messages))
+        entered = result.entered + (
+            self._promise(stream, below, taken.body.lagging, outgoing) if below else 0
+        )
+        if self._is_home(name):
+            self._forward(taken, refused, result, outgoing)
+            self._count(taken, refused, result, entered)
+        self._step_size.stepped(len(taken.messages), outgoing.caused - caused, self._steps.size.records)
+
+    def _forward(
+        self, taken: TakenRows, refused: Sequence[tuple[int, str]], result: StepResult, outgoing: Outgoing
+    ) -> None:
+        """Letters of what was read and is no row of its stream."""
+        names = self._settings.names
+        for place, reason in (*taken.bad, *refused):
+            outgoing.letters.append(self._letter(names.dead_letters, taken.messages[place], reason))
+        for refusal in result.rejected:
+            message = taken.messages[taken.rows[refusal.row]]
+            outgoing.letters.append(self._letter(names.dead_letters, message, refusal.reason))
+        for row in result.late:
+            outgoing.letters.append(self._letter(names.late, taken.messages[taken.rows[row]], "late"))
+
+    def _count(
+        self, taken: TakenRows, refused: Sequence[tuple[int, str]], result: StepResult, entered: int
+    ) -> None:
+        name, shed, counts = taken.body.source, taken.body.shed, self._counts
+        counts.records[name] += taken.count
+        if shed is not None:
+            counts.shed[name] += taken.count
+            counts.unread[name] += shed.unread
+        counts.bytes[name] += taken.size
+        counts.read(name, taken.body.batch)
+        counts.entered[name] += entered
+        counts.late[name] += len(result.late)
+        counts.dead_letters[name] += len(taken.bad) + len(refused) + len(result.rejected)
+        counts.heartbeats[name] += len(taken.promises) - len(refused)
+
+    def _granted(self, body: Records, outgoing: Outgoing, read: Sequence[Range]) -> StepResult:
+        """Make a step of records, with a grant where there are queries with a preference."""
+        engine, began_ns = self._steps.engine, time.perf_counter_ns()
+        if not engine.preferring():
+            return self._steps.make(body, outgoing, read)
+        granted, before_ns = self._grants.for_records(began_ns, lagging=bool(body.lagging)), engine.work_ns
+        result = self._steps.make(replace(body, grant=granted), outgoing, read)
+        took_ns, spent_ns = time.perf_counter_ns() - began_ns, engine.work_ns - before_ns
+        self._grants.records_took(took_ns, granted, result.spent, spent_ns)
+        return result
+
+    def _promised(self, stream: Stream, taken: TakenRows) -> tuple[dict[int, int], list[tuple[int, str]]]:
+        """What heartbeats among records promise, by partition, and (place, reason) of those that the stream
+        does not take.
+        """
+        below, refused = dict[int, int](), list[tuple[int, str]]()
+        clock_ms = self._steps.now_ms()
+        for place, partition, ms in taken.promises:
+            try:
+                check_promise(stream, {partition: ms}, clock_ms)
+            except HeartbeatRefused as refusal:
+                refused.append((place, f"{refusal.code}: {refusal.message}"))
+            else:
+                below[partition] = max(ms, below.get(partition, ms))
+        return below, refused
+
+    def _promise(
+        self, stream: ReadStream, below: Mapping[int, int], lagging: frozenset[int], outgoing: Outgoing
+    ) -> int:
+        """Make a step of promises where they raise a watermark; how many rows entered by it."""
+        name = stream.stream.name
+        raised = self._steps.engine.raised_by(name, below)
+        if not raised:
+            return 0
+        body = Heartbeat(name, lagging, {partition: below[partition] for partition in raised})
+        result = self._steps.make(body, outgoing)
+        stream.pace.stepped(self._steps.clock_ms, raised, lagging)
+        return result.entered
+
+    def _letter(self, topic: str, message: Message, reason: str) -> Letter:
+        value, key, headers = forwarded(message, reason, self._settings.record_bytes_max)
+        return Letter(topic, value, key, headers=headers)

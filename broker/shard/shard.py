@@ -1,0 +1,653 @@
+"""A shard: one engine with its store, its journal and its streams, in one thread.
+
+The loop makes steps of what came (commands, records, history, the clock), journals them, shows them, saves:
+
+    poll, commands -> step -> engine.run -> transaction {steps, late rows, dead letters} -> view -> save
+
+The engine runs ahead of the transaction, since late rows are known only then, but its view is published after
+it, and the store is written after it. So what is shown and what is saved is always journalled.
+
+Here stand the order of these and the shard's life. Each part has its own module, used by the shard's thread:
+what others want (:mod:`.inbox`), what commands do (:mod:`.execution`), what is taken up
+(:mod:`.ingestion`), how a step is made and written (:mod:`.steps`, :mod:`.outbox`), when the store is
+written (:mod:`.saving`).
+
+While Kafka is away, or the disk is full, the shard tries on, answers from the last view, and says in
+``trouble`` what it waits for (:mod:`.troubles`). Rows are then taken up where they were left. A defect or a
+store that cannot be read ends this shard alone (``failed``).
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import replace
+from typing import Any, Literal
+
+from broker.archive.backfill import Backfills
+from broker.archive.notes import HistoryNotes
+from broker.archive.shelf import Shelf
+from broker.base import logs
+from broker.base.counts import STEP_SECONDS, Counts
+from broker.base.cursor import life_of
+from broker.base.internal import Outcome
+from broker.base.settings import Settings
+from broker.memory.levels import Level, Memory, trim
+from broker.runtime import lives
+from broker.runtime.compiling import COMPILATIONS
+from broker.runtime.engines import Engines
+from broker.runtime.liveness import Pulse
+from broker.shard.books import Books
+from broker.shard.doing import ANSWERING, SAVING
+from broker.shard.eager_attempts import EagerAttempts
+from broker.shard.emission import Emission
+from broker.shard.execution import Execution
+from broker.shard.grants import Grants
+from broker.shard.held import Removals, carried_out
+from broker.shard.inbox import Inbox, Job
+from broker.shard.ingestion import Ingestion
+from broker.shard.listener import Listener
+from broker.shard.outbox import Outbox, Outgoing
+from broker.shard.preparations import Preparations
+from broker.shard.questions import Asked, Found
+from broker.shard.recovery import Recovered, recover, rowless
+from broker.shard.saving import Saving
+from broker.shard.shard_command import ShardCommand
+from broker.shard.shared_reading import SharedReading
+from broker.shard.shedder import Shedder
+from broker.shard.steps import Steps
+from broker.shard.streams import Streams
+from broker.shard.trials import Trials
+from broker.shard.troubles import Interrupted, Trouble, Troubles
+from broker.shard.turns import StreamQueue
+from broker.shard.work_attributes import limit_work, work_attributes
+from engine.engine import Engine
+from engine.model.attributes import Attribute, AttributeValue, edits
+from engine.model.source import Derived, SourceName, Stream
+from engine.model.step import BEGINNING, Position
+from engine.model.summary import SummaryName
+from engine.promising.group import GroupCounts
+from engine.queries.summaries import NamedSummary
+from engine.views.view import View
+from storage.store import Store
+from topics.admin import Admin
+from topics.outputs import Outputs
+from tureen.errors import (
+    BrokerUnavailable,
+    ChangesBroken,
+    Fenced,
+    InternalError,
+    KafkaUnavailable,
+    MemoryBudgetExceeded,
+    ShardHeld,
+    StoreFull,
+    TureenError,
+)
+
+State = Literal["recovering", "held", "live", "failed", "fenced", "stopped"]
+
+MODULE = "shard"
+"""Name of a shard as an entity, behind the shard's number."""
+PREFERENCE_WORK = "preference_work_per_s_max"
+"""The attribute, and the setting that it begins with."""
+
+UNITS_PER_S_MAX = 1_000_000_000_000
+
+COUNT_S = 1.0
+COUNT_AGAIN_S = 10.0
+"""Where no step was made since, what the state takes is counted as often."""
+HELD_S = 1.0
+"""A shard that is held tries to come back when nothing more was removed for so long."""
+
+log = logs.get()
+
+
+class Shard(threading.Thread):
+    """Public attributes may be read from any thread; :meth:`submit`, :meth:`stop`, :meth:`view` called."""
+
+    def __init__(
+        self,
+        number: int,
+        settings: Settings,
+        kafka: dict[str, str],
+        engines: Engines,
+        admin: Admin,
+        reading: SharedReading,
+        outputs: Outputs,
+        listener: Listener,
+        on_fenced: Callable[[int], None],
+        shelf: Shelf | None,
+        pulse: Pulse,
+        memory: Memory,
+        held: ShardHeld | None,
+    ) -> None:
+        """reading: what streams are read by. shelf: the archive, where there is one. pulse: the thread's
+        signs of life. held: why it does not come back by itself.
+        """
+        super().__init__(name=f"shard-{number}", daemon=True)
+        engines = replace(engines, timer=pulse.timer)
+        self.number = number
+        self.state: State = "recovering"
+        self.held = held
+        """Why it does not come back by itself, while that is so."""
+        self.counts = Counts()
+        self.grants = Grants(
+            settings.preference_step_ms,
+            settings.preference_share,
+            settings.preference_work_per_s_max,
+            settings.changes_max,
+            time.perf_counter_ns(),
+        )
+        """What steps may work for queries with a preference."""
+        self.promising = GroupCounts()
+        """What these did, as counted some seconds ago at most."""
+        self.asked = Asked(settings.revise_interval_ms / 1_000)
+        self.recovered: Future[None] = Future()
+        self.life = ""
+        """What tells its journal from others, as change positions have it; once recovered."""
+        self.history = HistoryNotes(settings.data_dir / "shards" / f"{number}.history.json")
+        self._settings = settings
+        self._kafka = kafka
+        self._admin = admin
+        self._engines = engines
+        self._listener = listener
+        self._on_fenced = on_fenced
+        self._shelf = shelf
+        self._pulse = pulse
+        self._memory = memory
+        self._count_s = 0.0
+        self._counted: Position | None = None
+        self._removed_at: Position | None = None
+        self._held_by: str | None = None
+        self._retry = threading.Event()
+        self._store: Store | None = None
+        self._lost_history: Mapping[str, dict[str, Any]] = {}
+        self._lost_output: Mapping[str, TureenError] = {}
+        self._inbox = Inbox(number)
+        self._troubles = Troubles(number, settings.retry_ms, pulse)
+        self._books = Books()
+        self._saving = Saving(number, settings, self._troubles)
+        self._emission = Emission(settings.names, outputs, self.counts, settings.changes_max)
+        self._outbox = Outbox(number, settings, kafka, self._troubles, outputs.look, pulse)
+        self._steps = Steps(
+            number,
+            settings,
+            engines.fresh(),
+            self._emission,
+            self._outbox,
+            self._troubles,
+            self.counts,
+            self._books.forget,
+            pulse,
+        )
+        topic_ids = {} if shelf is None else shelf.topic_ids
+        self._streams = Streams(number, settings, reading, self._inbox, self._steps.next_offsets, topic_ids)
+        self._trials = Trials(
+            settings.data_dir / "shards" / f"{number}.trials.json",
+            number,
+            lambda: memory.look() >= Level.REFUSE,
+        )
+        self._preparations = Preparations(number, self._trials, self._books, pulse, self._inbox.wake)
+        self._attempts = EagerAttempts(number, self._inbox.wake)
+        self._execution = Execution(
+            self._books,
+            self._steps,
+            self._streams,
+            self._emission,
+            self._saving,
+            self._preparations,
+            self.counts,
+        )
+        self._backfills = None if shelf is None else Backfills(number, settings, shelf, self._inbox.wake)
+        self._ingestion = Ingestion(
+            number,
+            settings,
+            self._streams,
+            self._steps,
+            self._saving,
+            self._troubles,
+            self.counts,
+            self._backfills,
+            self.history,
+            memory,
+            self.grants,
+        )
+        self._view = self._steps.engine.view()
+
+    # --- for other threads ------------------------------------------------------------------------
+
+    def view(self) -> View:
+        """The answers after the last journalled step."""
+        return self._view
+
+    @property
+    def epoch(self) -> int:
+        """Which owner of the shard this is; 0 until it has recovered."""
+        return self._steps.epoch
+
+    @property
+    def saved_position(self) -> Position | None:
+        """Position of the last step that is in the store."""
+        return self._saving.position
+
+    @property
+    def trouble(self) -> Trouble | None:
+        """What keeps the shard from going on; None while nothing does."""
+        trouble = self._troubles.first
+        if trouble is None and self.state == "recovering":
+            return {"code": "recovering", "message": "store and journal are being read"}
+        return trouble
+
+    def silence(self) -> tuple[float, str]:
+        """For how many seconds its thread gave no sign of life when one was due, and what it was doing."""
+        return self._pulse.silence()
+
+    def lagging(self, name: str) -> frozenset[int]:
+        """Partitions of a stream with unread records, as of the last poll."""
+        return self._streams.lagging.get(SourceName(name), frozenset())
+
+    def told(self, view: View) -> View:
+        """The engine's view between two steps, which says how far sources are; in the shard's own thread."""
+        return self._streams.catch_ups.told(view)
+
+    @property
+    def broken(self) -> Mapping[str, ChangesBroken | InternalError]:
+        """Queries that went since their changes could not be told, or their work failed, and why."""
+        return self._emission.broken
+
+    def waiting(self, query_id: str | None = None) -> int:
+        """How many changes of a query, or of all, are still to be written to result topics."""
+        return self._steps.pending.untold(query_id)
+
+    @property
+    def preparations(self) -> Preparations:
+        """Registrations that are worked out before their step: what may be read of them."""
+        return self._preparations
+
+    def queues(self) -> list[tuple[SourceName, StreamQueue]]:
+        """What waits of each stream that had records, as of the last transaction."""
+        return self._ingestion.queues()
+
+    @property
+    def shedder(self) -> Shedder:
+        """Which streams shed rows."""
+        return self._ingestion.shedder
+
+    @property
+    def stream_errors(self) -> Mapping[SourceName, dict[str, Any]]:
+        """Streams that read no more, and why."""
+        return self._streams.errors
+
+    @property
+    def backfills(self) -> Backfills | None:
+        """How streams get their history; None without an archive."""
+        return self._backfills
+
+    @property
+    def lost_history(self) -> Mapping[str, dict[str, Any]]:
+        """Streams that came back without rows which the archive had given them, and why."""
+        return self._lost_history
+
+    def streams(self) -> dict[str, tuple[Stream, str]]:
+        """Streams and their statements; once recovered, before commands are submitted."""
+        statements = {info.name: info.sql for info in self._view.sources()}
+        sources = self._books.sources
+        return {name: (one, statements[name]) for name, one in sources.items() if isinstance(one, Stream)}
+
+    def derived(self) -> list[Derived]:
+        """Views; as :meth:`streams`."""
+        return [one for one in self._books.sources.values() if isinstance(one, Derived)]
+
+    def summaries(self) -> Mapping[SummaryName, NamedSummary]:
+        """Summaries and their statements; as :meth:`streams`."""
+        return self._books.summaries
+
+    def submit(self, commands: Sequence[ShardCommand]) -> Future[list[Outcome]]:
+        """Carry out in order; the future has one outcome each, once they are journalled."""
+        return self._inbox.submit(commands)
+
+    def ask(self, work: Callable[[Engine], Found]) -> Future[Found]:
+        """What ``work`` finds in the engine between two steps, in the shard's own thread."""
+        return self._inbox.ask(work)
+
+    def retry(self) -> None:
+        """Where it is held: try to come back."""
+        self._retry.set()
+        self._inbox.wake()
+
+    def stop(self) -> None:
+        """Finish the step at hand, save, end."""
+        self._troubles.stop()
+        self._inbox.wake()
+
+    # --- attributes -------------------------------------------------------------------------------
+
+    def attributes(self) -> tuple[Attribute, ...]:
+        """What the shard tells of itself besides its engine; from any thread."""
+        return (
+            Attribute("state", self.state, "whether it makes progress"),
+            Attribute("steps", self.counts.steps, "steps that it made"),
+            Attribute("transactions", self.counts.transactions, "transactions that they were written in"),
+            *work_attributes(self.grants),
+        )
+
+    def edit(self, values: Mapping[str, AttributeValue], version: int | None) -> None:
+        """Set attributes, all or none; in the shard's own thread. Raises AttributeRefused, EditConflict."""
+        for value in edits(f"{self.number}/{MODULE}", self.attributes(), values, version).values():
+            limit_work(self.grants, value, time.perf_counter_ns())
+
+    # --- life -------------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        COMPILATIONS.watch(self._pulse)
+        try:
+            self._come_back()
+            self._live()
+            self._end("stopped", None)
+        except Interrupted:
+            self._end("stopped", None)
+        except Fenced as fenced:
+            log.error("shard_fenced", shard=self.number, reason=fenced.message)
+            self._end("fenced", fenced)
+            self._on_fenced(self.number)
+        except TureenError as refused:
+            log.error("shard_failed", shard=self.number, code=refused.code, reason=str(refused))
+            self._end("failed", refused)
+        except BaseException as defect:  # a thread that died without a word would be live for ever
+            log.error("shard_failed", shard=self.number, error=repr(defect), exc_info=defect)
+            self._end(
+                "failed", TureenError(f"shard {self.number} failed: {defect!r}", hint="see the broker's log")
+            )
+
+    def _end(self, state: State, error: TureenError | None) -> None:
+        if error is not None:
+            self._troubles.end(error)
+        self.state = state
+        self._pulse.end()
+        self._memory.counted(self.number, None)
+        stopped = BrokerUnavailable(f"shard {self.number} has stopped")
+        refusal = self._troubles.first or stopped.as_dict()
+        jobs = self._inbox.close(error or stopped, refusal)
+        self._listener.ended(self.number, error if state == "failed" else None)
+        if state in ("stopped", "fenced"):
+            self._preparations.stop()
+        self._streams.close()
+        if self._backfills is not None:
+            self._backfills.close()
+        self._outbox.close()
+        if self._store is not None:
+            self._store.close()
+        if not self.recovered.done():
+            self.recovered.set_result(None)
+        # Commands that were not carried out are said again to the next owner.
+        if state != "stopped":
+            for job in jobs:
+                job.refuse(refusal)
+
+    def _come_back(self) -> None:
+        self._pulse.toil()
+        self._removals = Removals.read(self._settings.data_dir / "shards" / f"{self.number}.removals.json")
+        self._store = self._opened()
+        claimed = self._outbox.take_over(self._store.position() or BEGINNING)
+        self._pulse.toil()
+        back = self._recovered(self._store, claimed)
+        self._lost_history = back.lost_history
+        for name, sequence in back.history.items():
+            self.history.put(name, sequence)
+        self._saving.begin(self._store, replayed=bool(back.replayed))
+        self._steps.begin(back.engine, claimed.epoch, back.pending)
+        self._lost_output = back.lost_output
+        view = back.engine.view()
+        self._books.begin(view, back.engine)
+        self._emission.came(view, ((one.query_id, one.registration.sql) for one in view.standing.values()))
+        sources = [(self._books.sources[info.name], info.next_offsets) for info in view.sources()]
+        streams = [(one, offsets) for one, offsets in sources if isinstance(one, Stream)]
+        self._streams.add(streams, self._steps.now_ms())
+        self._show()
+        self._remove_at_last()
+        if self._held_by is not None:
+            lives.forget(self._settings.data_dir, [self._held_by])
+        self.state = "live"
+        if not self.recovered.done():
+            self.recovered.set_result(None)
+
+    def _show(self) -> None:
+        """Let readers see what the last step left."""
+        self._view = self.told(self._steps.engine.view())
+
+    def _remove_at_last(self) -> None:
+        """Make steps of what was removed while the shard was held; the engine came back without."""
+        removals = self._removals
+        if not removals:
+            return
+        self._books.queries |= dict.fromkeys(removals.queries, ("", {}))
+        commands = [ShardCommand.unregister(name) for name in sorted(removals.queries)]
+        commands += [ShardCommand.drop(name) for name in removals.sources]
+        outgoing = Outgoing()
+        outcomes = self._execution.carry_out(commands, outgoing)
+        self._steps.commit(outgoing)
+        self._show()
+        self._removed_at = self._steps.engine.position
+        refused = [outcome["error"] for outcome in outcomes if outcome["state"] == "ERROR"]
+        log.info("removals_made", shard=self.number, removed=len(commands), refused=refused)
+
+    def _forget_removals(self) -> None:
+        """Once the store has no word of what was removed, a start needs not leave it out."""
+        saved, removed = self._saving.position, self._removed_at
+        if self._removals and saved is not None and removed is not None and saved >= removed:
+            self._removals.forget()
+
+    def _opened(self) -> Store:
+        while True:
+            try:
+                store = Store(self._settings.data_dir / "shards" / str(self.number))
+            except StoreFull as full:
+                self._troubles.wait("store", full)
+            else:
+                self._troubles.tell("store", None)
+                return store
+
+    def _recovered(self, store: Store, claimed: Position) -> Recovered:
+        while True:
+            if self.held is not None:
+                self._hold(store, claimed, self.held)
+            try:
+                self.life = life_of(self._admin.topic_id(self._settings.names.steps))
+                back = recover(
+                    self.number,
+                    store,
+                    claimed,
+                    self._settings,
+                    self._kafka,
+                    self._engines,
+                    self._check,
+                    self._removals,
+                    self._shelf,
+                )
+            except KafkaUnavailable as away:
+                self._troubles.wait("journal", away)
+            except MemoryBudgetExceeded as short:
+                self.held = ShardHeld(self.number, "memory", short.message)
+            else:
+                self._troubles.tell("journal", None)
+                return back
+
+    def _check(self) -> None:
+        """Between two pieces of what comes back. Raises MemoryBudgetExceeded, Interrupted."""
+        self._pulse.toil()
+        if self._troubles.stopping:
+            raise Interrupted
+        if self._memory.look() < Level.SHED:
+            return
+        trim()  # what comes back piece by piece leaves much behind
+        if self._memory.look(again=True) >= Level.SHED:
+            raise self._memory.error("what it holds does not fit")
+
+    def _hold(self, store: Store, claimed: Position, error: ShardHeld) -> None:
+        """Know what stands, and wait until something was removed, or to try again. Raises Interrupted."""
+        log.error("shard_held", shard=self.number, cause=error.cause, reason=error.message, hint=error.hint)
+        self._memory.counted(self.number, None)
+        trim()
+        if not self.recovered.done():
+            self._know(store, claimed)
+        self.state = "held"
+        self._troubles.tell("held", error.as_dict())
+        if not self.recovered.done():
+            self.recovered.set_result(None)
+        removed = False
+        while not self._retry.is_set():
+            self._pulse.rest(HELD_S)
+            jobs = self._inbox.take(HELD_S)
+            if self._troubles.stopping:
+                raise Interrupted
+            self._inbox.turn_away(error)
+            if removed and not jobs:
+                break
+            before = len(self._removals)
+            for job in jobs:
+                job.outcomes = [carried_out(one, self._books, self._removals, error) for one in job.commands]
+                removed |= self._given_up(job.commands)
+            if len(self._removals) > before:
+                self._removals.note()
+                removed = True
+            self._inbox.done()
+        self._retry.clear()
+        self._pulse.toil()
+        self.state, self.held, self._held_by = "recovering", None, error.cause
+        self._troubles.tell("held", None)
+        log.info("shard_tries_again", shard=self.number, removed=len(self._removals))
+
+    def _given_up(self, commands: Sequence[ShardCommand]) -> bool:
+        """Whether one of some commands removes a registration over which workers died, and which came to
+        nothing.
+        """
+        given_up = [one.name for one in commands if one.kind == "unregister" and self._trials.knows(one.name)]
+        self._trials.over(given_up)
+        return bool(given_up)
+
+    def _know(self, store: Store, claimed: Position) -> None:
+        """What stands, without a row of it."""
+        while True:
+            try:
+                engine = rowless(
+                    self.number,
+                    store,
+                    claimed,
+                    self._settings,
+                    self._kafka,
+                    self._engines,
+                    self._removals,
+                )
+            except KafkaUnavailable as away:
+                self._troubles.wait("journal", away)
+            else:
+                self._troubles.tell("journal", None)
+                break
+        self._view = engine.view()
+        self._books.begin(self._view, engine)
+
+    def _live(self) -> None:
+        if self._lost_output:
+            outgoing = Outgoing()
+            self._steps.give_up(self._lost_output, outgoing)
+            self._steps.commit(outgoing)
+            self._show()
+        self._ingestion.worked(alone=False)
+        busy, has_room = False, True
+        while not self._troubles.stopping:
+            pending = self._steps.pending
+            waiting = bool(pending)
+            linger_s = 0.0 if waiting else self._ingestion.linger_s()
+            may_work = has_room and not (waiting or busy)
+            work_s = self._ingestion.work_wait_s(linger_s) if may_work else math.inf
+            lingers = work_s < linger_s  # records wait meanwhile
+            rest_s = 0.0 if waiting or busy or lingers else self._ingestion.rest_s()
+            jobs = self._rest(min(work_s, max(rest_s, linger_s)), linger_s)
+            self._pulse.beat(ANSWERING)
+            self._inbox.answer(self._steps.engine)
+            outgoing = Outgoing()
+            began_s = time.perf_counter()
+            self._ingestion.wake(
+                {name for job in jobs for one in job.commands for name in one.reads}, outgoing
+            )
+            for job in jobs:
+                job.outcomes = self._execution.carry_out(job.commands, outgoing)
+            if jobs:
+                self._ingestion.commanded()
+            has_room = not self._saving.full and not self._steps.is_full and self._memory.look() < Level.HOLD
+            if has_room:
+                if not lingers:
+                    self._ingestion.take_up(self._view, outgoing)
+                self._ingestion.bring_back(outgoing)
+            self._ingestion.beat(outgoing)
+            works = has_room and may_work and outgoing.last is None
+            if works:
+                self._ingestion.work(linger_s, outgoing)
+            if waiting:  # a step that has just caused them took its time: it is shown first
+                self._steps.write_later(outgoing)
+            self._evaluate(outgoing)
+            if outgoing.last is not None:
+                STEP_SECONDS.labels(str(self.number)).observe(time.perf_counter() - began_s)
+                self._steps.commit(outgoing)
+                self._show()
+                self._listener.committed(self.number, self._view, outgoing.results, outgoing.touched)
+                self._ingestion.worked(alone=works)
+            self._inbox.done()
+            busy = (works or outgoing.last is None) and self._steps.engine.idle()
+            busy |= has_room and self._preparations.some()
+            busy |= self._attempts.some(self._steps.engine)
+            if busy:
+                self._show()
+            else:  # what was heard of topics may have changed
+                self._view = self.told(self._view)
+            self._revise_if_due()
+            self._pulse.beat(SAVING)
+            self._saving.save_if_due(self._steps.engine, self._steps.pending)
+            self._forget_removals()
+            self._count_if_due()
+        self._pulse.beat()
+        self._saving.save_last(self._steps.engine, self._steps.pending)
+
+    def _evaluate(self, outgoing: Outgoing) -> None:
+        """Work out what the view after the steps so far shows; queries for which that fails go. Raises
+        Interrupted.
+        """
+        self._steps.engine.view()
+        while self._steps.engine.defects:
+            self._steps.end_failed(outgoing)
+            self._steps.engine.view()
+
+    def _rest(self, wait_s: float, linger_s: float) -> Sequence[Job]:
+        """Wait for something to do, as :meth:`broker.shard.inbox.Inbox.take` has it."""
+        if self._steps.is_full:
+            return []
+        began_ns = time.perf_counter_ns()
+        self._pulse.rest(wait_s)
+        jobs = self._inbox.take(wait_s, linger_s)
+        self._pulse.beat()
+        self.grants.rested(time.perf_counter_ns() - began_ns)
+        return jobs
+
+    def _count_if_due(self) -> None:
+        """Count what the state takes, in a hundredth of the time at most."""
+        began_s = time.perf_counter()
+        position = self._steps.engine.position
+        if began_s >= self._count_s + (COUNT_AGAIN_S if position == self._counted else 0.0):
+            self._counted = position
+            self._memory.counted(self.number, self._steps.engine.footprint())
+            self.promising = self._steps.engine.promising_counts()
+            took_s = time.perf_counter() - began_s
+            self._count_s = began_s + max(COUNT_S, 100 * took_s)
+
+    def _revise_if_due(self) -> None:
+        """Let the engine choose maintenance again, by how often answers were asked for; no answer changes."""
+        turned = self.asked.turn()
+        if turned is None:
+            return
+        revised = self._steps.engine.revise(*turned)
+        if revised:
+            self.counts.revised += revised
+            self._show()

@@ -1,0 +1,320 @@
+"""The steps of a shard: the engine makes them, and they go into a transaction with all that they tell.
+
+One step is one transition of the engine. Its record for the journal and what emitting queries tell of it are
+put into an :class:`broker.shard.outbox.Outgoing`, whose commit makes the steps so far final:
+
+    body -> engine -> journal record, changes for result topics -> ... -> one transaction
+
+Changes for which a transaction has no room wait (:mod:`broker.shard.pending`): further transactions have a
+piece of them each, and a step that says so. Queries whose changes cannot be told go by steps of their own.
+The clock of steps never goes back.
+
+The engine is this module's: others read it between steps. Used by the shard's thread alone; ``epoch`` may be
+read by others.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from broker.base import logs
+from broker.base.counts import Counts
+from broker.base.placement import shard_of
+from broker.base.settings import Settings
+from broker.runtime.liveness import Pulse
+from broker.shard.doing import doing
+from broker.shard.emission import Emission, Emitted, Room
+from broker.shard.outbox import Letter, Outbox, Outgoing, Unwritable
+from broker.shard.pending import Pending, Portion
+from broker.shard.shard_command import unregister_bodies
+from broker.shard.step_size import TransactionSize
+from broker.shard.troubles import Troubles
+from broker.shard.violations import letters_of
+from engine.engine import Engine
+from engine.model.changes import Changes
+from engine.model.source import Stream
+from engine.model.step import (
+    Allocate,
+    Alter,
+    Body,
+    OutputWritten,
+    Position,
+    Register,
+    Step,
+    StepResult,
+    Unregister,
+    Written,
+)
+from topics.consumer import Range
+from topics.journal import Deferral, HistoryNamed, encode_step
+from topics.outputs import AWAITED
+from topics.results import Records
+from topics.sizes import RECORD_OVERHEAD_BYTES
+from tureen.errors import ChangesBroken, InternalError, TureenError
+
+WAITING_FACTOR = 2
+"""How many times ``changes_max`` changes of all queries may wait before nothing more is taken up."""
+PIECE_ROWS = 4_096
+"""Changes of one query that are encoded at once; others that wait have their turn."""
+PIECES_MAX = 1_000
+"""Queries of which one transaction writes changes that waited."""
+RECORD_BYTES = 256
+"""Bytes that a record is assumed to have before any was made."""
+
+log = logs.get()
+
+
+class Steps:
+    """``engine``: after the last step. ``clock_ms``: of the last step. ``pending``: changes that wait.
+    ``size``: of transactions.
+    """
+
+    def __init__(
+        self,
+        number: int,
+        settings: Settings,
+        engine: Engine,
+        emission: Emission,
+        outbox: Outbox,
+        troubles: Troubles,
+        counts: Counts,
+        gone: Callable[[Iterable[str]], None],
+        pulse: Pulse,
+    ) -> None:
+        """gone: told of queries that a step let go, since their changes cannot be told. pulse: each step is
+        a sign of life.
+        """
+        self.engine = engine
+        self.epoch = 0
+        self.clock_ms = 0
+        self.pending = Pending()
+        self.size = TransactionSize(settings.transaction_records_max, settings.transaction_write_ms / 1_000)
+        self._bytes_max = settings.transaction_bytes_max
+        self._write_s = settings.transaction_write_ms / 1_000
+        self._waiting_max = WAITING_FACTOR * settings.changes_max
+        self._record_bytes = RECORD_BYTES
+        self._number = number
+        self._topic = settings.names.steps
+        self._late_topic = settings.names.late
+        self._letter_bytes_max = settings.record_bytes_max
+        self._shards = settings.shards
+        self.body_bytes_max = (settings.record_bytes_max - RECORD_OVERHEAD_BYTES) // 2
+        """Most bytes of what a step registers or removes; what else the step's record has needs less."""
+        self._emission = emission
+        self._outbox = outbox
+        self._troubles = troubles
+        self._counts = counts
+        self._gone = gone
+        self._pulse = pulse
+
+    def begin(self, engine: Engine, epoch: int, pending: Pending) -> None:
+        """Go on with a recovered engine; ``epoch`` tells the positions of this owner's steps from others'."""
+        self.engine, self.epoch, self.pending = engine, epoch, pending
+        pending.committed()
+        self.clock_ms = self.now_ms()
+
+    @property
+    def is_full(self) -> bool:
+        """Whether so many changes of several queries wait that nothing is to be taken up for a while."""
+        return self.pending.rows > self._waiting_max
+
+    def now_ms(self) -> int:
+        """What the clock of the next step says."""
+        return max(self.clock_ms, time.time_ns() // 1_000_000)
+
+    def next_offsets(self, source: str) -> dict[int, int]:
+        """Where reading a source goes on."""
+        return next(info.next_offsets for info in self.engine.view().sources() if info.name == source)
+
+    def make(
+        self,
+        body: Body,
+        outgoing: Outgoing,
+        read: Sequence[Range] | HistoryNamed = (),
+        dropped: frozenset[str] = frozenset(),
+    ) -> StepResult:
+        """Apply a step and add what it writes. read: where its rows can be read again. dropped: queries of
+        whose changes nothing more is written. Raises Interrupted.
+        """
+        self._pulse.beat(doing(body))
+        self.clock_ms = self.now_ms()
+        last = self.engine.position
+        step = Step(Position(self.epoch, last.sequence + 1), self.clock_ms, body)
+        self.engine.enqueue(step)
+        (result,) = self.engine.run()
+        if result.failed:
+            # An answer may be too large to tell; a replay tells none, so it would not refuse.
+            match body:
+                case Register(registrations):
+                    # A defect may be gone when this is replayed.
+                    kept = tuple(
+                        one
+                        for one in registrations
+                        if not isinstance(result.failed.get(one.query_id), InternalError)
+                    )
+                    step = replace(step, body=replace(body, registrations=kept))
+                case Alter(registrations):
+                    kept = tuple(one for one in registrations if one.query_id not in result.failed)
+                    step = replace(step, body=Alter(kept))
+                case Allocate(allotments):
+                    left = tuple(one for one in allotments if one[0] not in result.failed)
+                    step = replace(step, body=Allocate(left))
+        self.pending.drop(dropped)
+        emitted = self._emitted(body, result, outgoing)
+        deferral = Deferral(emitted.deferral.later, emitted.deferral.rows, dropped)
+        key, value = encode_step(step, result, read, deferral)
+        outgoing.letters.append(Letter(self._topic, value, key, self._number))
+        self._tell_violations(result, outgoing)
+        outgoing.last = step.position
+        outgoing.results.append(result)
+        if isinstance(body, Register | Alter):
+            outgoing.touched.update(one.query_id for one in body.registrations)
+        elif isinstance(body, Allocate):
+            outgoing.touched.update(name for name, _ in body.allotments)
+        elif isinstance(body, Unregister):
+            outgoing.touched.update(body.query_ids)
+        self._counts.steps += 1
+        outgoing.records += emitted.records
+        outgoing.deferred += emitted.deferral.rows
+        self.pending.put(emitted.later)
+        self._let_go(emitted.broken, outgoing)
+        self.end_failed(outgoing)
+        return result
+
+    def end_failed(self, outgoing: Outgoing) -> None:
+        """Let queries go whose own work failed by a defect. Raises Interrupted."""
+        failed = self.engine.defects
+        if failed:
+            self._let_go(self._emission.give_up(failed), outgoing)
+
+    def _tell_violations(self, result: StepResult, outgoing: Outgoing) -> None:
+        """Letters of rows that broke a promise; of a guest only its home writes and counts them."""
+        for broken in result.violations:
+            name = broken.source
+            if shard_of([name], self._shards) != self._number:
+                continue
+            stream = self.engine.catalogue[name]
+            assert isinstance(stream, Stream)
+            outgoing.letters += letters_of(broken, stream, self._late_topic, self._letter_bytes_max)
+            self._counts.violations[name] += len(broken.reasons)
+            self._counts.late[name] += len(broken.reasons) if broken.withheld else 0
+
+    def write_later(self, outgoing: Outgoing) -> None:
+        """Add a piece of the changes that wait, where there are some. Raises Interrupted.
+
+        Of every query that has some in turn, so that a large answer does not keep others waiting.
+        """
+        records_left = max(self.size.records - outgoing.written, self.size.records // 4)
+        bytes_left = max(self._bytes_max - outgoing.told_bytes, self._bytes_max // 4)
+        until_s = time.perf_counter() + self._write_s / 2
+        done: dict[tuple[int, str], OutputWritten] = {}
+        broken: dict[str, TureenError] = {}
+        more = True
+        while more and records_left > 0 and bytes_left > 0:
+            more = False
+            for portion in self.pending.firsts():
+                if records_left <= 0 or bytes_left <= 0 or time.perf_counter() > until_s:
+                    more = False
+                    break
+                if portion.query_id in broken or len(done) >= PIECES_MAX:
+                    continue
+                rows = min(PIECE_ROWS, records_left, max(1, bytes_left // self._record_bytes))
+                changes = portion.next(rows)
+                try:
+                    records = self._written(portion, changes)
+                except TureenError as refused:
+                    broken[portion.query_id] = refused
+                    continue
+                outgoing.records.append(records)
+                progress = OutputWritten(
+                    portion.position.sequence, portion.query_id, portion.written + len(changes)
+                )
+                done[portion.position.sequence, portion.query_id] = progress
+                self.pending.wrote(progress)
+                records_left -= len(changes)
+                bytes_left -= records.size
+                self._record_bytes = max(1, records.size // max(1, len(changes)))
+                more = True
+        if done:
+            self.make(Written(tuple(done.values())), outgoing)
+        self._let_go(self._emission.give_up(broken), outgoing)
+
+    def _written(self, portion: Portion, changes: Changes) -> Records:
+        while True:
+            try:
+                records = self._emission.written(portion, changes)
+                break
+            except AWAITED as away:
+                self._troubles.wait("output", away)
+        self._troubles.tell("output", None)
+        return records
+
+    def give_up(self, reasons: Mapping[str, TureenError], outgoing: Outgoing) -> None:
+        """Let queries go of whose changes not all can be written. Raises Interrupted."""
+        self._let_go(self._emission.give_up(reasons), outgoing)
+
+    def commit(self, outgoing: Outgoing) -> None:
+        """Write it; what topics refuse is left out. Of results, the queries whose output it is go.
+
+        Raises Fenced, Interrupted.
+        """
+        began_s = time.perf_counter()
+        while True:
+            try:
+                self._outbox.commit(outgoing)
+                break
+            except Unwritable as refused:
+                outgoing.records = [one for one in outgoing.records if one.topic not in refused.topics]
+                self._pass_over(refused.topics, outgoing)
+                self._let_go(self._emission.refused(refused.topics, self.pending), outgoing)
+        self.pending.committed()
+        self._counts.transactions += 1
+        self.size.wrote(outgoing.written, time.perf_counter() - began_s)
+
+    def _pass_over(self, refused: Mapping[str, TureenError], outgoing: Outgoing) -> None:
+        """Leave out letters that their topic refuses: the records are where they came from."""
+        left = Counter(one.topic for one in outgoing.letters if one.topic in refused)
+        outgoing.letters = [one for one in outgoing.letters if one.topic not in refused]
+        for topic, count in left.items():
+            self._counts.forwarded_lost[topic] += count
+            self._counts.forwarding_refused[topic] = refused[topic].as_dict()
+            log.error(
+                "forwarded_records_lost",
+                shard=self._number,
+                topic=topic,
+                records=count,
+                reason=refused[topic].message,
+            )
+
+    def _emitted(self, body: Body, result: StepResult, outgoing: Outgoing) -> Emitted:
+        """What the queries that emit tell of a step.
+
+        A transaction may be twice as large as it should be: a step that comes last in it has room.
+        """
+        self._emission.stepped(body, result, self.engine)
+        room = Room(
+            max(0, 2 * self.size.records - outgoing.told), max(0, 2 * self._bytes_max - outgoing.told_bytes)
+        )
+        while True:
+            try:
+                emitted = self._emission.emit(body, result, self.pending, room)
+                break
+            except AWAITED as away:
+                self._troubles.wait("output", away)
+        self._troubles.tell("output", None)
+        return emitted
+
+    def _let_go(self, broken: tuple[str, ...], outgoing: Outgoing) -> None:
+        if broken:
+            changes = sorted(
+                name for name in broken if self._emission.broken[name].code == ChangesBroken.code
+            )
+            if changes:
+                log.error("changes_broken", shard=self._number, queries=changes)
+            for part in unregister_bodies(broken, self.body_bytes_max):
+                waiting = frozenset(name for name in part.query_ids if name in self.pending)
+                self.make(part, outgoing, dropped=waiting)
+            self._gone(broken)

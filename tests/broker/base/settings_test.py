@@ -1,0 +1,160 @@
+"""Settings: defaults stand, contradictions and open doors are refused before anything starts."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from broker.base import settings
+from broker.base.removed_settings import REMOVED, removed_warning
+from broker.runtime import lock
+from tureen.errors import SettingsError, StoreFull, StoreInUse
+
+
+@pytest.fixture(autouse=True)
+def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("TUREEN_DATA_DIR", "TUREEN_URL", "TUREEN_SERVICE_ID", "TUREEN_HTTP_PORT"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def test_defaults_stand() -> None:
+    loaded = settings.load()
+    assert (loaded.url, loaded.service_id) == ("http://127.0.0.1:8080", "tureen")
+    assert 2 <= loaded.shards <= 16
+    assert loaded.transactional_id(3) == "tureen-shard-3"
+
+
+def test_the_environment_is_read_and_options_win(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("TUREEN_HTTP_PORT", "9000")
+    monkeypatch.setenv("TUREEN_DATA_DIR", str(tmp_path))
+    assert settings.load().http_port == 9000
+    assert settings.load(http_port=9001, data_dir=None).url == "http://127.0.0.1:9001"
+    assert settings.load().data_dir == tmp_path
+
+
+def test_kafka_settings_pass_through(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    properties = tmp_path / "kafka.properties"
+    properties.write_text("bootstrap.servers=a:1\nsecurity.protocol = SSL\n")
+    monkeypatch.setenv("TUREEN_KAFKA__BOOTSTRAP_SERVERS", "b:2")
+    found = settings.load(kafka_properties=properties).kafka()
+    assert (found["bootstrap.servers"], found["security.protocol"]) == ("b:2", "SSL")
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"http_port": 70_000}, "HTTP_PORT"),
+        ({"shards": 0}, "SHARDS"),
+        ({"service_id": "a.b"}, "service_id"),
+        ({"request_bytes_max": 2 << 20, "request_bulk_bytes_max": 1 << 20}, "request_bulk_bytes_max"),
+        ({"step_rows_max": 60_000, "transaction_rows_max": 10_000}, "transaction_rows_max"),
+        ({"heartbeat_ms": 5_000, "transaction_timeout_ms": 10_000}, "transaction_timeout_ms"),
+        ({"poll_ms": 500, "heartbeat_ms": 100}, "heartbeat_ms"),
+        ({"linger_ms": 500}, "heartbeat_ms"),
+        ({"allocation_end": 0.72}, "allocation_target"),
+        ({"allocation_target": 0.78}, "allocation_begin"),
+        ({"allocation_begin": 0.81}, "ALLOCATION_BEGIN"),
+        ({"allocation_end": 0.0}, "ALLOCATION_END"),
+        ({"allocation_begin": float("nan")}, "ALLOCATION_BEGIN"),
+        ({"linger_ms": 2_000}, "LINGER_MS"),
+        ({"preference_step_ms": 30, "linger_ms": 10, "heartbeat_ms": 25}, "preference_step_ms"),
+        ({"preference_share": 0.6}, "PREFERENCE_SHARE"),
+        ({"preference_work_per_s_max": -1}, "PREFERENCE_WORK_PER_S_MAX"),
+        ({"http_host": "0.0.0.0"}, "can be reached from other machines"),
+        ({"http_host": "0.0.0.0", "http_token": "x" * 32}, "can be reached from other machines"),
+        ({"http_token": "short"}, "less than 16"),
+        ({"http_read_token": "short"}, "http_read_token has less than 16"),
+        ({"http_token": "x" * 16, "http_read_token": "x" * 16}, "choose another"),
+        ({"archive_options": "{}"}, "set archive as well"),
+        ({"archive": "/a", "archive_options": "secret"}, "a JSON object"),
+        ({"archive": "/a", "archive_options": '{"key": 1}'}, "a JSON object"),
+        ({"backfill_chunk_rows": 2_000, "backfill_rows_max": 1_000}, "backfill_rows_max"),
+        ({"http_tls_key": Path("/etc/hostname")}, "come together"),
+        ({"http_tls_certificate": Path("/not/there"), "http_tls_key": Path("/not/there")}, "not a file"),
+    ],
+)
+def test_contradictions_are_refused(given: dict[str, object], told: str) -> None:
+    with pytest.raises(SettingsError, match=told):
+        settings.load(**given)
+
+
+def test_loopback_addresses() -> None:
+    assert all(settings.is_loopback(host) for host in ("127.0.0.1", "127.9.9.9", "::1", "localhost"))
+    assert not any(settings.is_loopback(host) for host in ("0.0.0.0", "::", "10.0.0.1", "example.org"))
+
+
+def test_a_directory_has_one_owner(tmp_path: Path) -> None:
+    held = lock.acquire(tmp_path / "data", {"url": "http://here"}, print)
+    assert (lock.owner(tmp_path / "data") or {})["url"] == "http://here"
+    with pytest.raises(StoreInUse, match="http://here"):
+        lock.acquire(tmp_path / "data", {}, print)
+    os.close(held)
+    assert lock.owner(tmp_path / "data") is None
+    lock.acquire(tmp_path / "data", {}, print)
+
+
+OWNER = """
+import os, subprocess, sys
+from pathlib import Path
+from broker.runtime import lock
+held = lock.acquire(Path(sys.argv[1]), {"url": "http://here"}, print)
+child = subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=0, pass_fds=[held])
+lock.note(held, {"children": [child.pid]})
+print(child.pid, flush=True)
+os._exit(9)
+"""
+
+
+def test_children_of_a_dead_owner_are_waited_for_and_named(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", OWNER, str(tmp_path / "data")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as owner:
+        assert owner.stdout is not None
+        assert owner.stdin is not None
+        child = owner.stdout.readline().strip()
+        assert owner.wait() == 9
+        said: list[str] = []
+        with pytest.raises(StoreInUse, match=f"still own .*: {child}") as refused:
+            lock.acquire(tmp_path / "data", {}, said.append, wait_s=0.2)
+        assert str(owner.pid) not in str(refused.value)
+        assert len(said) == 1
+        assert "waiting" in said[0]
+        owner.stdin.close()  # its child ends
+        os.close(lock.acquire(tmp_path / "data", {}, said.append))
+
+
+def test_a_directory_that_cannot_be_made(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreFull):
+        lock.acquire(tmp_path / "file" / "data", {}, print)
+
+
+def test_the_light_processes_stay_light() -> None:
+    heavy = "numpy pyarrow numba engine.engine fastapi rocksdict.core"
+    for module, also in (("broker.supervisor", " pydantic faust click rich"), ("broker.control.app", "")):
+        code = f"import {module}, sys; print([m for m in '{heavy}{also}'.split() if m in sys.modules])"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        assert done.stdout.strip() == "[]", module
+
+
+def test_credentials_of_the_archive_stay_hidden() -> None:
+    loaded = settings.load(archive="s3://lake", archive_options='{"aws_secret_access_key": "hush"}')
+    assert loaded.archive_storage == {"aws_secret_access_key": "hush"}
+    assert "hush" not in repr(loaded)
+    with pytest.raises(SettingsError) as refused:
+        settings.load(archive="s3://lake", archive_options="hush")
+    assert "hush" not in str(refused.value)
+    assert settings.load(archive="s3://key:hush@lake/tureen").archive_shown == "s3://lake/tureen"
+
+
+def test_settings_that_are_gone_are_named_and_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert removed_warning({"TUREEN_HTTP_PORT": "1"}) is None
+    monkeypatch.setenv("TUREEN_INITIAL_HASH_BUCKETS", "1024")
+    told = removed_warning(os.environ)
+    assert told is not None
+    assert "TUREEN_INITIAL_HASH_BUCKETS" in told
+    assert not hasattr(settings.load(), "initial_hash_buckets")
+    assert not REMOVED.keys() & settings.Settings.model_fields.keys()

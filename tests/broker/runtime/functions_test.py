@@ -1,0 +1,170 @@
+"""Users' functions: found by setting and entry point, refused with what to do, called by queries."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from broker.runtime.functions import facts, load
+from tests.broker.conftest import stream_sql
+from tests.broker.running import READY_S, Broker
+from tureen.errors import DirectoryNotPrivate, SettingsError
+
+BASE_MS = 1_700_000_000_000
+
+FUNCTIONS = """
+import numpy as np
+import tureen
+
+@tureen.function(arguments=["DOUBLE", "DOUBLE"], returns="DOUBLE", vectorised=True, deterministic=True)
+def distance(x, y):
+    return np.hypot(x, y)
+
+@tureen.function(arguments=["BIGINT"], returns="STRING", name="roman")
+def to_roman(value):
+    if value > 3:
+        raise ValueError("too many")
+    return "I" * value
+
+limit = 3
+"""
+
+
+@pytest.fixture
+def modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A directory of modules, as beside a broker's start; what tests import of it is forgotten."""
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    before = set(sys.modules)
+    yield tmp_path
+    for name in set(sys.modules) - before:
+        del sys.modules[name]
+
+
+def test_modules_are_loaded(modules: Path) -> None:
+    (modules / "shapes.py").write_text(FUNCTIONS)
+    (modules / "again.py").write_text("from shapes import distance")
+    assert facts(load(["shapes", "again"], modules)) == [
+        {
+            "name": "DISTANCE",
+            "arguments": ["DOUBLE", "DOUBLE"],
+            "returns": "DOUBLE",
+            "vectorised": True,
+            "deterministic": True,
+        },
+        {
+            "name": "ROMAN",
+            "arguments": ["BIGINT"],
+            "returns": "STRING",
+            "vectorised": False,
+            "deterministic": False,
+        },
+    ]
+    assert facts(load([], modules)) == []
+
+
+def test_no_module_takes_the_place_of_an_installed_one(modules: Path) -> None:
+    (modules / "shapes.py").write_text(FUNCTIONS)
+    for name in ("colorsys", "sortedcontainers"):
+        (modules / f"{name}.py").write_text(FUNCTIONS)
+    load(["shapes"], modules)
+    for name in ("colorsys", "sortedcontainers"):
+        with pytest.raises(SettingsError, match=f"module {name} .*declares no function") as refused:
+            load([name], modules)
+        assert "name that no installed module has" in (refused.value.hint or "")
+    assert sys.path[-1] == str(modules)
+
+
+def test_without_modules_no_directory_is_looked_at(modules: Path) -> None:
+    load([], modules)
+    assert str(modules) not in sys.path
+
+
+def test_modules_that_everybody_can_write_are_refused(modules: Path) -> None:
+    (modules / "shapes.py").write_text(FUNCTIONS)
+    modules.chmod(0o1777)
+    with pytest.raises(DirectoryNotPrivate, match="can write"):
+        load(["shapes"], modules)
+    with pytest.raises(SettingsError, match="functions_path"):
+        load(["shapes"], modules / "missing")
+
+
+def test_entry_points_are_loaded(modules: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(modules))
+    (modules / "shapes.py").write_text(FUNCTIONS)
+    info = modules / "shapes-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: shapes\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[tureen.functions]\nfar = shapes:distance\n")
+    assert [one["name"] for one in facts(load([], modules))] == ["DISTANCE"]
+
+
+DECLARED = (
+    "import tureen\n@tureen.function(arguments=['{type}'], returns='DOUBLE')\ndef {name}(x): return x\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("raise RuntimeError('no licence')", "no licence"),
+        ("import nothing_of_that_name", "nothing_of_that_name"),
+        ("def half(x): return x / 2", "declares no function"),
+        (DECLARED.format(type="NUMBER", name="half"), "function half"),
+        (DECLARED.format(type="DOUBLE", name="abs"), "this name is taken"),
+        (DECLARED.format(type="DOUBLE", name="distance"), "both declare the function DISTANCE"),
+    ],
+)
+def test_what_cannot_be_loaded_is_refused_with_what_to_do(modules: Path, source: str, said: str) -> None:
+    (modules / "shapes.py").write_text(FUNCTIONS)
+    (modules / "broken.py").write_text(source)
+    with pytest.raises(SettingsError, match=said) as refused:
+        load(["shapes", "broken"], modules)
+    assert refused.value.hint
+    assert "broken" in str(refused.value) or said == "this name is taken"
+
+
+def test_queries_call_them_and_a_broken_module_stops_the_start(
+    kafka: str, tmp_path: Path, service_id: str, name: str
+) -> None:
+    (tmp_path / "own_shapes.py").write_text(FUNCTIONS)
+    for taken in ("uvloop", "faust", "aiohttp", "httptools", "rocksdict", "secrets"):
+        (tmp_path / f"{taken}.py").write_text("raise SystemExit('from the working directory')")
+    own = Broker(kafka, tmp_path / "data", service_id, FUNCTIONS="own_shapes").start(cwd=tmp_path)
+    own.create(stream_sql(name))
+    sql = f"SELECT id, distance(id, v) AS far, roman(id) AS r FROM {name} WHERE distance(id, v) > 1"
+    handle = own.register(sql)
+    own.send(name, [{"id": i, "v": 0, "ts": BASE_MS + i} for i in range(7)])
+    expected = [[2, 2.0, "II"], [3, 3.0, "III"], [4, 4.0, None], [5, 5.0, None]]
+    assert own.await_rows(handle, 4) == expected
+    assert own.snapshot(handle)["errors"] == 2
+    refused = own.http.post("/queries", json={"sql": f"SELECT distance(id) FROM {name}"})
+    assert refused.status_code == 400
+    assert [one["name"] for one in own.http.get("/status").json()["functions"]] == ["DISTANCE", "ROMAN"]
+    shown = own.http.post("/statements", json={"sql": "SHOW FUNCTIONS"}).json()["rows"]
+    assert ["ROMAN", "user", "ROMAN(BIGINT) -> STRING", ""] in shown
+    own.http.patch(f"/queries/{handle}", json={"maintenance": "none"})
+    assert own.rows(handle) == expected
+    own.kill()
+
+    # Without the function its queries are refused, and nobody else's.
+    del own.settings["FUNCTIONS"]
+    own.start(cwd=tmp_path)
+    assert own.state(handle) == "ERROR"
+    assert "distance" in own.http.get(f"/queries/{handle}").json()["error"]["message"].lower()
+    other = own.register(f"SELECT id FROM {name} WHERE id < 2")
+    assert own.rows(other) == [[0], [1]]
+    assert own.stop() == 0
+    own.settings["FUNCTIONS"] = "own_shapes"
+    own.start(cwd=tmp_path)
+    assert own.state(handle) == "RUNNING"
+    assert own.rows(handle) == expected
+    assert own.rows(other) == [[0], [1]]
+    assert own.stop() == 0
+
+    (tmp_path / "own_shapes.py").write_text("raise RuntimeError('no licence')")
+    assert own.launch(cwd=tmp_path).wait(READY_S) == 1
+    assert "no licence" in own.tail()
+    assert "TUREEN_FUNCTIONS" in own.tail()
