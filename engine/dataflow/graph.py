@@ -354,7 +354,7 @@ class Graph:
 
     def anew(self, query_ids: Iterable[str]) -> Graph:
         """A graph of some of its queries, whose state is still to be made. Raises CannotCome."""
-        made = Graph(self._tables, self._clock, self._streams)
+        made = Graph(self._tables, self._clock, self._streams, self._settings)
         for query_id in query_ids:
             try:
                 made._add_again(self._members[query_id])
@@ -476,20 +476,12 @@ class Graph:
         """Whether another graph may take it over: its scans are of streams, and hold no rows that these let
         go of.
         """
-        return self.may_stand_alone and all(isinstance(leaf, ScanNode) for leaf in self._leaves.values())
-
-    @property
-    def may_stand_alone(self) -> bool:
-        """Whether its changes are known from the transitions of streams alone: it holds no rows that these
-        let go of.
-        """
-        return not self._tables_read and not any(
-            isinstance(leaf, HeldScanNode) for leaf in self._leaves.values()
+        return all(
+            isinstance(leaf, ScanNode)
+            and not isinstance(leaf, HeldScanNode)
+            and not any(source in self._tables for source in leaf.sources)
+            for leaf in self._leaves.values()
         )
-
-    @property
-    def _tables_read(self) -> bool:
-        return any(source in self._tables for leaf in self._leaves.values() for source in leaf.sources)
 
     def hydrate(self, transition: Transition, limits: Limits) -> None:
         """Make the state as it is at the beginning of a transition, which may be of no time."""

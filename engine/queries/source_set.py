@@ -471,12 +471,14 @@ class SourceSet:
         )
 
     def at_rest(self) -> Transition | None:
-        """A transition of no time at NOW; None where there is no NOW, or not all sources are streams."""
+        """A transition of no time at NOW; None where there is no NOW."""
         seen = self._seen()
-        tables = any(source.stream.is_table for source in seen.sources.values())
-        if seen.now_ms is None or tables:
+        if seen.now_ms is None:
             return None
-        by_source = {name: SourceTransition(at, moves=True) for name, at in seen.at.items()}
+        by_source = {
+            name: SourceTransition(at, moves=not self.sources[name].stream.is_table)
+            for name, at in seen.at.items()
+        }
         return Transition(seen.now_ms, seen.now_ms, by_source)
 
     def views(self) -> Mapping[SourceName, SourceView]:

@@ -441,15 +441,13 @@ class Subscriptions:
         way: PhysicalChoice,
         stands: Transition,
         graph: Graph | None,
-    ) -> AnswerBeside | None:
-        """The whole answer of a query, to be made beside and kept up; None where its changes cannot be told
-        by a graph of its own. graph: one that goes through the same transitions.
+    ) -> AnswerBeside:
+        """The whole answer of a query, to be made beside and kept up. graph: one that goes through the same
+        transitions; None: there is none that tells its changes.
         """
         if graph is None or subscriber.operator != "changes":
             graph = self._empty(standing.set_key)
             graph.add(standing, way.query, "changes", policy=way.policy)
-            if not graph.may_stand_alone:
-                return None
         at = standing.at({name: at_source.at for name, at_source in stands.by_source.items()})
 
         def rows(limit: int) -> pa.Table:

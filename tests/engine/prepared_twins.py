@@ -19,6 +19,7 @@ from engine.engine import Engine
 from engine.language.functions import BUILT_IN, FunctionCatalogue
 from engine.model.batch import Batch
 from engine.model.changes import Changes
+from engine.model.limits import DEFAULT_LIMITS, Limits
 from engine.model.source import SourceName
 from engine.model.step import Backfill, Body, Position, Records, Register, Registration, Step, Unregister
 from engine.preparing import Preparation
@@ -59,21 +60,29 @@ class Slow:
 class Twins:
     """Two engines that take the same steps. Of one queries are prepared."""
 
-    def __init__(self, seed: int, kind: str = "STREAM", functions: FunctionCatalogue = BUILT_IN) -> None:
+    def __init__(
+        self,
+        seed: int,
+        kind: str = "STREAM",
+        functions: FunctionCatalogue = BUILT_IN,
+        limits: Limits = DEFAULT_LIMITS,
+    ) -> None:
+        """kind: of their source ``s``; ``BOTH``: a stream, beside a table ``d``."""
         self.rng = random.Random(seed)
-        key = ", PRIMARY KEY (b)" if kind == "TABLE" else ""
-        self.create = (
-            f"CREATE {kind} s (a INTEGER, b INTEGER, t STRING, ts TIMESTAMP{key}) "
-            "WITH (timestamp = 'ts') RETAIN 150 MILLISECONDS"
-        )
+        self.kinds = {"s": "STREAM", "d": "TABLE"} if kind == "BOTH" else {"s": kind}
         self.functions = functions
-        self.timed, self.plain = Engine(timer=Slow(), functions=functions), Engine(functions=functions)
+        self.limits = limits
+        self.timed = Engine(limits, timer=Slow(), functions=functions)
+        self.plain = Engine(limits, functions=functions)
         self.number = self.stamp = 0
         self.preparing: dict[str, tuple[Registration, Preparation]] = {}
         self.standing: list[str] = []
         self.store = MemoryState()
-        for each in (self.timed, self.plain):
-            each.create(self.create, CLOCK_MS)
+        for name, of in self.kinds.items():
+            key = ", PRIMARY KEY (b)" if of == "TABLE" else ""
+            sql = f"CREATE {of} {name} (a INTEGER, b INTEGER, t STRING, ts TIMESTAMP{key}) "
+            for each in (self.timed, self.plain):
+                each.create(f"{sql} WITH (timestamp = 'ts') RETAIN 150 MILLISECONDS", CLOCK_MS)
 
     def step(self, body: Body) -> None:
         timed, plain = [self.apply(each, body) for each in (self.timed, self.plain)]
@@ -108,7 +117,7 @@ class Twins:
                 PAIRS,
             ]
         )
-        if "TABLE" in self.create:
+        if self.kinds["s"] == "TABLE":
             sql = re.sub(r" \[RANGE \d+ MILLISECONDS\]", "", sql)
         return Registration(f"q{self.number}", f"{sql.format(f'({condition}){own}')} EMIT CHANGES")
 
@@ -150,10 +159,12 @@ class Twins:
             self.step(Unregister((self.standing.pop(self.rng.randrange(len(self.standing))),)))
 
     def rows(self, n: int) -> None:
-        self.step(Records(SourceName("s"), self.batch(n, self.stamp), {}))
+        """Of each source."""
+        for name in self.kinds:
+            self.step(Records(SourceName(name), self.batch(n, self.stamp, name), {}))
         self.stamp += n
 
-    def batch(self, n: int, first: int) -> Batch:
+    def batch(self, n: int, first: int, name: str = "s") -> Batch:
         stamps = np.arange(first, first + n)
         table = pa.table(
             {
@@ -164,7 +175,7 @@ class Twins:
                 "deleted": pa.array([self.rng.random() < 0.1 for _ in range(n)]),
             }
         )
-        schema = self.timed.catalogue["s"].stored_schema
+        schema = self.timed.catalogue[name].stored_schema
         table = table.select([field.name for field in schema])
         return Batch.from_arrow(schema, table, np.zeros(n), stamps, stamps)
 
@@ -175,7 +186,7 @@ class Twins:
 
     def restart(self) -> None:
         self.timed.save(self.store)
-        self.timed = Engine.restore(self.store, timer=Slow(), functions=self.functions)
+        self.timed = Engine.restore(self.store, self.limits, timer=Slow(), functions=self.functions)
         self.preparing = {}
 
     def check(self) -> None:
