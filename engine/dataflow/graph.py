@@ -473,15 +473,11 @@ class Graph:
 
     @property
     def may_be_apart(self) -> bool:
-        """Whether another graph may take it over: its scans are of streams, and hold no rows that these let
-        go of.
+        """Whether another graph may take it over: it has scans alone, which hold no rows that streams let go
+        of.
         """
-        return all(
-            isinstance(leaf, ScanNode)
-            and not isinstance(leaf, HeldScanNode)
-            and not any(source in self._tables for source in leaf.sources)
-            for leaf in self._leaves.values()
-        )
+        leaves = self._leaves.values()
+        return all(isinstance(leaf, ScanNode) and not isinstance(leaf, HeldScanNode) for leaf in leaves)
 
     def hydrate(self, transition: Transition, limits: Limits) -> None:
         """Make the state as it is at the beginning of a transition, which may be of no time."""

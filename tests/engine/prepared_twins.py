@@ -117,6 +117,11 @@ class Twins:
                 PAIRS,
             ]
         )
+        if "d" in self.kinds and self.rng.random() < 0.5:
+            sql = (
+                "SELECT s.a, COUNT(*) AS n FROM s [RANGE 40 MILLISECONDS] JOIN d ON s.b = d.b "
+                f"WHERE s.a <> {value} AND d.t LIKE '%a%' GROUP BY s.a"
+            )
         if self.kinds["s"] == "TABLE":
             sql = re.sub(r" \[RANGE \d+ MILLISECONDS\]", "", sql)
         return Registration(f"q{self.number}", f"{sql.format(f'({condition}){own}')} EMIT CHANGES")
