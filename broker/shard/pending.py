@@ -24,12 +24,15 @@ from topics.results_order import border, in_order, of_query, piece
 
 @dataclass(slots=True)
 class Portion:
-    """rows: how many changes. written: how many of them are, the first ones."""
+    """rows: how many changes. written: how many of them are, the first ones. is_whole: whether they give a
+    whole answer, or take it back.
+    """
 
     position: Position
     query_id: str
     to: Destination
     changes: list[Changes]
+    is_whole: bool
     rows: int = 0
     written: int = 0
     _ordered: int = 0
@@ -67,7 +70,8 @@ def portions(
                 destination = to(query_id)
                 if destination is None:
                     continue
-                portion = found[query_id] = Portion(result.position, query_id, destination, [])
+                is_whole = changes.occasion != "step"
+                portion = found[query_id] = Portion(result.position, query_id, destination, [], is_whole)
             portion.changes.append(of_query(changes, place))
             portion.rows += count
     return list(found.values())
@@ -81,6 +85,8 @@ class Pending:
     def __init__(self) -> None:
         self.rows = 0
         """How many changes wait."""
+        self.step_rows = 0
+        """How many of them are no part of whole answers: of those more come with commands alone."""
         self._uncommitted_rows = 0
         self._uncommitted: Counter[str] = Counter()
         self._portions: dict[tuple[int, str], Portion] = {}
@@ -114,7 +120,13 @@ class Pending:
         for portion in made:
             self._portions[portion.position.sequence, portion.query_id] = portion
             self._of[portion.query_id] += portion.left
-            self.rows += portion.left
+            self._wait(portion, portion.left)
+
+    def _wait(self, portion: Portion, rows: int) -> None:
+        """So many more changes of a portion wait, or fewer."""
+        self.rows += rows
+        if not portion.is_whole:
+            self.step_rows += rows
 
     def __iter__(self) -> Iterator[Portion]:
         return iter(list(self._portions.values()))
@@ -139,7 +151,7 @@ class Pending:
         self._uncommitted_rows += rows  # others may look meanwhile, and miss none
         self._uncommitted[portion.query_id] += rows
         known = self._of[portion.query_id] - rows
-        self.rows -= rows
+        self._wait(portion, -rows)
         portion.written = progress.rows
         self._of[portion.query_id] = known
         if not portion.left:
@@ -151,10 +163,10 @@ class Pending:
     def drop(self, query_ids: Iterable[str]) -> None:
         """Nothing more of these is written."""
         for query_id in query_ids:
-            if query_id in self._of:
-                self.rows -= self._of.pop(query_id)
+            if self._of.pop(query_id, 0):
                 for key in [key for key in self._portions if key[1] == query_id]:
-                    del self._portions[key]
+                    portion = self._portions.pop(key)
+                    self._wait(portion, -portion.left)
 
     def _check(self) -> None:
         """Assert what is promised."""
@@ -165,4 +177,5 @@ class Pending:
             counts[query_id] += portion.left
         assert counts == self._of
         assert self.rows == counts.total()
+        assert self.step_rows == sum(one.left for one in self._portions.values() if not one.is_whole)
         assert [key[0] for key in self._portions] == sorted(key[0] for key in self._portions)

@@ -577,7 +577,8 @@ class Shard(threading.Thread):
                 job.outcomes = self._execution.carry_out(job.commands, outgoing)
             if jobs:
                 self._ingestion.commanded()
-            has_room = not self._saving.full and not self._steps.is_full and self._memory.look() < Level.HOLD
+            is_full = self._saving.full or self._steps.is_flooded
+            has_room = not is_full and self._memory.look() < Level.HOLD
             if has_room:
                 if not lingers:
                     self._ingestion.take_up(self._view, outgoing)

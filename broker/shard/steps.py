@@ -56,7 +56,7 @@ from topics.sizes import RECORD_OVERHEAD_BYTES
 from tureen.errors import ChangesBroken, InternalError, TureenError
 
 WAITING_FACTOR = 2
-"""How many times ``changes_max`` changes of all queries may wait before nothing more is taken up."""
+"""How many times ``changes_max`` changes of all queries may wait before nothing more causes any."""
 PIECE_ROWS = 4_096
 """Changes of one query that are encoded at once; others that wait have their turn."""
 PIECES_MAX = 1_000
@@ -118,8 +118,15 @@ class Steps:
 
     @property
     def is_full(self) -> bool:
-        """Whether so many changes of several queries wait that nothing is to be taken up for a while."""
+        """Whether so many changes wait that no command is carried out for a while: it may cause many more."""
         return self.pending.rows > self._waiting_max
+
+    @property
+    def is_flooded(self) -> bool:
+        """Whether so many changes wait that rows caused that no more rows are taken up for a while. Whole
+        answers, however large, hold up the rows of nobody.
+        """
+        return self.pending.step_rows > self._waiting_max
 
     def now_ms(self) -> int:
         """What the clock of the next step says."""

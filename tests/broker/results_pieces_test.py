@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,17 +11,18 @@ from typing import Any
 
 import pytest
 
-from engine.model.step import BEGINNING, Written
+from engine.model.step import BEGINNING, Register, Written
 from tests.broker.conftest import stream_sql
 from tests.broker.folding import compare, folded, of_query, position_of
 from tests.broker.running import Broker, broker
 from tests.kafka import wait_until
-from topics.journal import StepRecord, read_steps
+from topics.journal import RecordsNamed, StepRecord, read_steps
 from tureen.protocol import new_handle, query_id
 
 BASE_MS = 1_700_000_000_000
 COLUMNS = "id BIGINT, v BIGINT, ts TIMESTAMP"
 PIECE = 1_000
+CHANGES_MAX = 20_000
 SETTINGS = {"SHARDS": 1, "TRANSACTION_RECORDS_MAX": PIECE, "SAVE_INTERVAL_MS": 100}
 PAIRS = "SELECT a.id, b.id AS b FROM {s} {w} AS a JOIN {s} {w} AS b ON a.v = b.v EMIT CHANGES"
 
@@ -29,7 +31,7 @@ PAIRS = "SELECT a.id, b.id AS b FROM {s} {w} AS a JOIN {s} {w} AS b ON a.v = b.v
 def one(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     directory: Path = tmp_path_factory.mktemp("pieces")
     name = f"p{directory.stat().st_ino}"
-    with broker(kafka, directory / "data", name, CHANGES_MAX=20_000, **SETTINGS) as made:
+    with broker(kafka, directory / "data", name, CHANGES_MAX=CHANGES_MAX, **SETTINGS) as made:
         yield made
 
 
@@ -115,6 +117,53 @@ def test_what_waits_counts_with_what_comes(one: Broker, name: str) -> None:
     numbers = Counter(record.key() for record in of_query(one.records(one.names.results_log), wide))
     assert set(numbers.values()) <= {1}
     assert one.readiness()[0] == 200
+
+
+def test_first_answers_that_wait_keep_no_rows_waiting(one: Broker, name: str) -> None:
+    large, quiet = f"{name}_large", f"{name}_quiet"
+    one.create(stream_sql(large, columns=COLUMNS))
+    one.create(stream_sql(quiet, columns="id BIGINT, ts TIMESTAMP"))
+    send(one, large, 220)
+    slim = one.register(f"SELECT id FROM {quiet} EMIT CHANGES INTO {quiet}")
+    sent: list[int] = []
+    over = threading.Event()
+
+    def feed() -> None:
+        while not over.wait(0.005):
+            one.send(quiet, [{"id": len(sent), "ts": BASE_MS + len(sent)}])
+            sent.append(len(sent))
+
+    feeding = threading.Thread(target=feed)
+    feeding.start()
+    try:
+        sql = PAIRS.format(s=large, w="") + f" INTO {large} WITH (format = 'diff')"
+        handles = [new_handle() for _ in range(5)]
+        lines = [json.dumps({"sql": sql, "handle": handle}) for handle in handles]
+        headers = {"Content-Type": "application/x-ndjson"}
+        one.http.post("/queries", content="\n".join(lines), headers=headers).raise_for_status()
+        wait_until(lambda: {one.state(handle) for handle in handles} == {"RUNNING"}, what="they stand")
+        wait_until(lambda: not any(waiting(one, handle) for handle in handles), what="all is written")
+    finally:
+        over.set()
+        feeding.join()
+    assert pairs(219) < CHANGES_MAX < 2 * CHANGES_MAX < len(handles) * pairs(219)
+    left = dict.fromkeys(map(query_id, handles), 0)
+    most = 0
+    for step in journal(one):
+        match step.body:
+            case Register(registrations):
+                left |= {each.query_id: pairs(219) for each in registrations if each.query_id in left}
+            case Written(output):
+                left |= {each.query_id: pairs(219) - each.rows for each in output if each.query_id in left}
+            case RecordsNamed(source=source) if source == quiet:
+                most = max(most, sum(left.values()))
+    assert most > 2 * CHANGES_MAX, "no rows were taken up while so many changes waited"
+    wait_until(lambda: len(told(one, slim)) == len(sent) - 1, what="all but the last are told")
+    assert sorted(json.loads(record.value())["id"] for record in told(one, slim)) == sent[:-1]
+    records = one.records(one.names.results_into(large))
+    for handle in handles:
+        rows = folded(of_query(records, handle), "diff")
+        assert rows.total() == len(rows) == pairs(219)
 
 
 @pytest.mark.slow

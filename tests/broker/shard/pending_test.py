@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from broker.shard.pending import Pending, portions
-from engine.model.changes import Changes
+from engine.model.changes import Changes, Occasion
 from engine.model.step import OutputWritten, Position, StepResult
 from tests.strategies import examples
 from topics.results import Destination
@@ -22,7 +22,7 @@ TO = Destination("t", False, True, "diff", "json", "istream")
 NAMES = ("a", "b", "c", "d")
 
 
-def told(counts: dict[str, int], sequence: int, rng: random.Random) -> Changes:
+def told(counts: dict[str, int], sequence: int, rng: random.Random, occasion: Occasion = "step") -> Changes:
     """Rows (query, step, number), those of each query in any order."""
     rows = []
     for name, count in counts.items():
@@ -34,7 +34,8 @@ def told(counts: dict[str, int], sequence: int, rng: random.Random) -> Changes:
     ones = np.ones(len(rows), np.int8)
     instants = np.full(len(rows), 5, np.int64)
     now_ms = np.full(len(counts), 5, np.int64)
-    return Changes(tuple(counts), starts, pa.table(columns, ["q", "s", "n"]), ones, instants, now_ms)
+    table = pa.table(columns, ["q", "s", "n"])
+    return Changes(tuple(counts), starts, table, ones, instants, now_ms, occasion)
 
 
 KINDS = (pa.string(), pa.int64(), pa.int64())
@@ -54,13 +55,17 @@ class Waiting(RuleBasedStateMachine):
         counts=st.dictionaries(st.sampled_from(NAMES), st.integers(0, 9), min_size=1),
         later=st.sets(st.sampled_from(NAMES)),
         twice=st.booleans(),
+        occasion=st.sampled_from(("step", "snapshot", "end")),
         rng=st.randoms(use_true_random=False),
     )
-    def step(self, counts: dict[str, int], later: set[str], twice: bool, rng: random.Random) -> None:
+    def step(
+        self, counts: dict[str, int], later: set[str], twice: bool, occasion: Occasion, rng: random.Random
+    ) -> None:
         self.sequence += 1
         position = Position(1, self.sequence)
         for pending in (self.one, self.replayed):
-            parts = tuple(told(counts, self.sequence + part * 1_000, rng) for part in range(1 + twice))
+            numbers = [self.sequence + part * 1_000 for part in range(1 + twice)]
+            parts = tuple(told(counts, number, rng, occasion) for number in numbers)
             result = StepResult(position, changes=parts)
             to = {name: TO for name in NAMES if name != "d"}.get
             pending.put(portions(result, to, later.__contains__))
@@ -125,3 +130,18 @@ def test_changes_are_untold_until_their_transaction_is_committed() -> None:
     assert (pending.of("a"), pending.untold("a"), pending.untold("b"), pending.untold()) == (0, 3, 2, 5)
     pending.committed()
     assert (pending.untold("a"), pending.untold("b"), pending.untold()) == (0, 2, 2)
+
+
+def test_what_rows_cause_is_told_from_whole_answers() -> None:
+    pending = Pending()
+    occasions: tuple[Occasion, ...] = ("step", "snapshot", "end")
+    for sequence, occasion in enumerate(occasions, 1):
+        changes = told({"a": 3, "b": 2}, sequence, random.Random(0), occasion)
+        result = StepResult(Position(1, sequence), changes=(changes,))
+        pending.put(portions(result, lambda _: TO, lambda _: True))
+    assert (pending.rows, pending.step_rows) == (15, 5)
+    assert pending.wrote(OutputWritten(1, "a", 1))
+    assert pending.wrote(OutputWritten(2, "b", 2))
+    assert (pending.rows, pending.step_rows) == (12, 4)
+    pending.drop(["a"])
+    assert (pending.rows, pending.step_rows) == (4, 2)
