@@ -17,9 +17,14 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from engine.model.changes import Changes
+from engine.model.defects import internal
 from engine.model.step import OutputWritten, Position, StepResult
 from topics.results import Destination
 from topics.results_order import border, in_order, of_query, piece
+from tureen.errors import InternalError
+
+ORDERED_BESIDE_ROWS = 20_000
+"""Fewer changes are ordered in some 10 ms."""
 
 
 @dataclass(slots=True)
@@ -35,7 +40,8 @@ class Portion:
     is_whole: bool
     rows: int = 0
     written: int = 0
-    _ordered: int = 0
+    _is_ordered: bool = False
+    _failure: InternalError | None = None
     _before: int = 0
 
     @property
@@ -43,14 +49,31 @@ class Portion:
         """How many changes are still to be written."""
         return self.rows - self.written
 
+    @property
+    def is_ready(self) -> bool:
+        """Whether :meth:`next` is quick."""
+        return self._is_ordered or self.rows < ORDERED_BESIDE_ROWS
+
+    def order(self) -> None:
+        """Bring the changes into the order in which they are written. In any thread, while nobody else uses
+        the portion. What fails is told by :meth:`next`.
+        """
+        try:
+            self.changes = [in_order(changes, self.to) for changes in self.changes]
+        except Exception as defect:  # noqa: BLE001  (it is this query's alone)
+            self._failure = internal(defect)
+        self._is_ordered = True
+
     def next(self, rows: int) -> Changes:
-        """The changes after those that are written, about so many."""
+        """The changes after those that are written, about so many. Raises InternalError: they cannot be
+        ordered.
+        """
+        if not self._is_ordered:
+            self.order()
+        if self._failure is not None:
+            raise self._failure
         while self.written >= self._before + len(self.changes[0]):
             self._before += len(self.changes.pop(0))
-            self._ordered = 0
-        if not self._ordered:
-            self.changes[0] = in_order(self.changes[0], self.to)
-            self._ordered = 1
         start = self.written - self._before
         return piece(self.changes[0], start, border(self.changes[0], self.to, start, rows))
 

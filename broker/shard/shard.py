@@ -50,6 +50,7 @@ from broker.shard.held import Removals, carried_out
 from broker.shard.inbox import Inbox, Job
 from broker.shard.ingestion import Ingestion
 from broker.shard.listener import Listener
+from broker.shard.ordering import Ordering
 from broker.shard.outbox import Outbox, Outgoing
 from broker.shard.preparations import Preparations
 from broker.shard.questions import Asked, Found
@@ -192,6 +193,7 @@ class Shard(threading.Thread):
         )
         self._preparations = Preparations(number, self._trials, self._books, pulse, self._inbox.wake)
         self._attempts = EagerAttempts(number, self._inbox.wake)
+        self._ordering = Ordering(number, self._inbox.wake)
         self._execution = Execution(
             self._books,
             self._steps,
@@ -558,8 +560,7 @@ class Shard(threading.Thread):
         self._ingestion.worked(alone=False)
         busy, has_room = False, True
         while not self._troubles.stopping:
-            pending = self._steps.pending
-            waiting = bool(pending)
+            waiting = self._ordering.look(self._steps.pending)
             linger_s = 0.0 if waiting else self._ingestion.linger_s()
             may_work = has_room and not (waiting or busy)
             work_s = self._ingestion.work_wait_s(linger_s) if may_work else math.inf

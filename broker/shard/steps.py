@@ -212,7 +212,8 @@ class Steps:
     def write_later(self, outgoing: Outgoing) -> None:
         """Add a piece of the changes that wait, where there are some. Raises Interrupted.
 
-        Of every query that has some in turn, so that a large answer does not keep others waiting.
+        Of every query that has some in turn, so that a large answer does not keep others waiting; of those
+        that are ordered (:mod:`broker.shard.ordering`).
         """
         records_left = max(self.size.records - outgoing.written, self.size.records // 4)
         bytes_left = max(self._bytes_max - outgoing.told_bytes, self._bytes_max // 4)
@@ -226,11 +227,11 @@ class Steps:
                 if records_left <= 0 or bytes_left <= 0 or time.perf_counter() > until_s:
                     more = False
                     break
-                if portion.query_id in broken or len(done) >= PIECES_MAX:
+                if not portion.is_ready or portion.query_id in broken or len(done) >= PIECES_MAX:
                     continue
                 rows = min(PIECE_ROWS, records_left, max(1, bytes_left // self._record_bytes))
-                changes = portion.next(rows)
                 try:
+                    changes = portion.next(rows)
                     records = self._written(portion, changes)
                 except TureenError as refused:
                     broken[portion.query_id] = refused
