@@ -196,7 +196,7 @@ def joined(rows: Rows, within: int | None) -> Kept:
 def join_of(engine: Engine) -> InnerJoinNode:
     """The one that there is."""
     for _, graph in engine._following.graphs():
-        for node in graph._nodes.values():
+        for node in graph._nodes.by_key.values():
             if isinstance(node, InnerJoinNode):
                 return node
     raise RuntimeError("nobody follows the join")

@@ -9,46 +9,33 @@ it is made anew.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Container, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import get_args
-from weakref import WeakKeyDictionary
+from collections.abc import Collection, Container, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from engine.changes.affected_queries import AffectedQueries
 from engine.changes.context import EvaluationContext
 from engine.changes.streams import Streams
-from engine.changes.temporal_relation import Interval
-from engine.changes.transition import NEVER, Transition
+from engine.changes.transition import Transition
+from engine.dataflow import graph_report
 from engine.dataflow.buffers.buffer import Work
 from engine.dataflow.buffers.settings import StateSettings
-from engine.dataflow.entities import GraphEntities, OperatorEntity, digest, word_of
+from engine.dataflow.entities import GraphEntities
+from engine.dataflow.fed_sink import FedSink, sink_over
+from engine.dataflow.graph_nodes import GraphNodes, Leaf
 from engine.dataflow.held_sources import HeldSources
 from engine.dataflow.node import Node
-from engine.dataflow.operator_tree import ExpectedOf, NodeState, OperatorTree, operator_tree
+from engine.dataflow.operator_tree import ExpectedOf, OperatorTree, operator_tree
 from engine.dataflow.operators.entries import EntriesNode
-from engine.dataflow.operators.exits import ExitsNode
 from engine.dataflow.operators.flow import FlowNode
-from engine.dataflow.operators.held_scan import HeldScanNode, Holding
+from engine.dataflow.operators.held_scan import HeldScanNode
 from engine.dataflow.operators.releasing_join import joins_of
-from engine.dataflow.operators.rows import ConditionNode
-from engine.dataflow.operators.scan import Predicate, ScanNode
-from engine.dataflow.operators.two_inputs import TwoInputs
-from engine.dataflow.operators.window_extreme import WindowExtremeNode
+from engine.dataflow.operators.scan import ScanNode
 from engine.dataflow.physical import physical
 from engine.dataflow.plan import (
-    Combined,
-    Exits,
-    Joined,
-    Own,
     Plan,
-    Shared,
-    Step,
     is_selection,
-    key_of,
-    node_of,
-    node_of_two,
     plan_of,
     scans_of,
     whole_plan_of,
@@ -56,39 +43,25 @@ from engine.dataflow.plan import (
 from engine.dataflow.policy import TOLD, Policy
 from engine.dataflow.release_plan import releasing
 from engine.dataflow.releases.held_rows import Gone
-from engine.dataflow.sinks import ChangeSink, Sink, WholeSink
-from engine.dataflow.strategy_state import ByStrategy, StrategyState
+from engine.dataflow.sinks import WholeSink
+from engine.dataflow.stands import Stand, stands_of
+from engine.dataflow.strategy_state import ByStrategy
 from engine.dataflow.turn import Turn
+from engine.dataflow.turns import moving_of, pairs_of, turns_of
 from engine.language.query import Query
 from engine.language.templates import FixedQuery
 from engine.model.batch import Column, Int64Array
 from engine.model.changes import Changes, Operator
-from engine.model.defects import refusal_of
 from engine.model.limits import Limits
 from engine.model.maintenance import Strategy
 from engine.model.persistence import HeldState
 from engine.model.source import SourceName, Stream
 from engine.model.step import BEGINNING, Registration
-from engine.model.usage import Clock, Laps, Usage
+from engine.model.usage import Clock, Laps
 from engine.operators.gather import schema_of
 from engine.operators.relation import Relation
 from engine.standing.query import StandingQuery
 from engine.stems.table_stem import TableRows
-from tureen.errors import TureenError
-
-TURN_PAIRS = 1 << 20
-"""A turn has about so many pairs of a row and a query at most, unless one instant alone has more."""
-
-Leaf = ScanNode | FlowNode
-
-
-@dataclass(frozen=True, slots=True)
-class _Built:
-    """A query's way down the graph. keys: of its nodes, those below first."""
-
-    keys: tuple[Hashable, ...]
-    node: Node
-    column: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,56 +78,6 @@ class _Member:
     policy: Policy
     since: int
     apart: bool
-
-
-@dataclass(slots=True)
-class _Exit:
-    """A sink, the nodes that it depends on, and which of them are leaves."""
-
-    sink: Sink
-    nodes: tuple[Node, ...]
-    leaves: frozenset[Node]
-    usage: Usage = field(default_factory=Usage)
-    _refused: TureenError | None = None
-
-    def concerns(self, looked_at: Collection[Node], moving: Collection[Node]) -> bool:
-        """Whether it has to be asked. looked_at: leaves of a transition; moving: those of them that give
-        something.
-        """
-        asking = moving if self.sink.only_differences else looked_at
-        return not self.leaves.isdisjoint(asking)
-
-    def begin(self, context: EvaluationContext) -> None:
-        """A transition begins; the nodes have begun it."""
-        self._refused = next((node.refused for node in self.nodes if node.refused is not None), None)
-        self.tell(lambda sink: sink.begin(context))
-
-    def tell(self, what: Callable[[Sink], None]) -> None:
-        """Tell the sink something, until that is refused."""
-        if self._refused is None:
-            try:
-                what(self.sink)
-            except Exception as error:  # noqa: BLE001  (its queries are told)
-                self._refused = refusal_of(error)
-
-    def give(
-        self, context: EvaluationContext, broken: dict[str, Exception], now_ms: int
-    ) -> Sequence[Changes] | None:
-        """What leaves on a transition; None: it cannot be told. broken: gets the queries for which that is
-        so.
-        """
-        given: list[Changes] = []
-        refused: dict[str, Exception] = {}
-        self.tell(lambda sink: given.extend(sink.give(context, refused, now_ms)))
-        if self._refused is not None:
-            broken.update(dict.fromkeys(self.sink.query_ids, self._refused))
-            self._refused = None
-            self.sink.forget()
-            return None
-        broken.update(refused)
-        self.usage.rows_out += sum(len(changes) for changes in given)
-        self.usage.bytes_out += sum(changes.table.nbytes for changes in given)
-        return given
 
 
 class CannotCome(Exception):
@@ -185,17 +108,13 @@ class Graph:
         self._tables = tables
         self._streams = streams or {}
         self._held = HeldSources(self._streams, self._settings.capacities)
-        self._nodes: dict[Hashable, Node] = {}
-        """Each behind those below it."""
-        self._leaves: dict[Hashable, Leaf] = {}
-        self._exits: dict[Hashable, _Exit] = {}
+        self._nodes = GraphNodes(self._settings, self._held, STREAMS)
+        self._sinks: dict[Hashable, FedSink] = {}
         self._members: dict[str, _Member] = {}
         self._strategies: Counter[tuple[Hashable, Strategy]] = Counter()
-        """How many queries leave by an exit with a strategy."""
+        """How many queries leave by a sink with a strategy."""
         self._affected_queries = AffectedQueries()
-        self._stands: _Stand | None = None
-        self._ids: WeakKeyDictionary[Node, str] = WeakKeyDictionary()
-        """Under which nodes are told of, of those that were."""
+        self._stands: Stand | None = None
 
     def __len__(self) -> int:
         return len(self._members)
@@ -224,21 +143,21 @@ class Graph:
         """
         query_id = standing.query_id
         own = query_id if apart else None
-        built = self._build(self._plan_of(query, operator, policy), standing, since, own)
+        built = self._nodes.build(self._plan_of(query, operator, policy), standing, since, own)
         scans = scans_of(query, self._tables) if operator == "rstream" else ()
-        read = [self._build(plan, standing, since, own) for plan in scans]
+        read = [self._nodes.build(plan, standing, since, own) for plan in scans]
         keys = tuple(dict.fromkeys([*(key for scan in read for key in scan.keys), *built.keys]))
-        if any(isinstance(self._leaves.get(key), FlowNode) for key in keys):
+        if any(isinstance(self._nodes.leaves.get(key), FlowNode) for key in keys):
             self._affected_queries.put(standing, query)
         if limited is None:
             limited = not is_selection(query)
         end = built.keys[-1], operator, copies, limited, query.columns
-        found = self._exits.get(end)
+        found = self._sinks.get(end)
         if found is None:
-            sink = _sink(built.node, query, operator, copies=copies, limited=limited)
-            leaves = frozenset(self._leaves[key] for key in keys if key in self._leaves)
-            nodes = tuple(self._nodes[key] for key in keys)
-            found = self._exits[end] = _Exit(sink, nodes, leaves)
+            sink = sink_over(built.node, query, operator, copies=copies, limited=limited)
+            leaves = frozenset(self._nodes.leaves[key] for key in keys if key in self._nodes.leaves)
+            nodes = tuple(self._nodes.by_key[key] for key in keys)
+            found = self._sinks[end] = FedSink(sink, nodes, leaves)
         found.sink.add(query_id, built.column)
         if isinstance(found.sink, WholeSink):
             found.sink.read_scans(query_id, [(scan.node, scan.column) for scan in read])
@@ -250,79 +169,6 @@ class Graph:
     def _plan_of(self, query: Query, operator: Operator, policy: Policy) -> Plan:
         return operators_of(query, operator, policy, self._tables, self._streams)
 
-    def _build(self, plan: Plan, standing: StandingQuery, since: int, own: str | None) -> _Built:
-        """The nodes of a plan, those that are not there made. own: whose alone they are; None: of all."""
-        match plan:
-            case Shared(kind, scan, held=True):
-                held = self._held.of(scan.source)
-                key = key_of(plan) if own is None else (own, key_of(plan))
-                leaf = self._leaf(key, lambda: HeldScanNode(kind, held, self._settings))
-                assert isinstance(leaf, HeldScanNode)
-                slot = None
-                if scan.predicate is not None:
-                    slot = standing.slot_of(scan.source, scan.predicate)
-                holding = Holding(standing.query_id, scan.predicate, slot, since)
-                return _Built((key,), leaf, leaf.column_of(holding))
-            case Shared(kind, scan, foretold, entries):
-                key, settings = key_of(plan) if own is None else (own, key_of(plan)), self._settings
-                leaf = self._leaf(
-                    key,
-                    lambda: (
-                        EntriesNode(kind, settings)
-                        if entries
-                        else ScanNode(kind, foretold=foretold, settings=settings)
-                    ),
-                )
-                assert isinstance(leaf, ScanNode)
-                predicate: Predicate = scan.predicate
-                if scan.predicate is not None:
-                    slot = standing.slot_of(scan.source, scan.predicate)
-                    predicate = scan.predicate if slot is None else slot
-                return _Built((key,), leaf, leaf.column(predicate))
-            case Own(query):
-                key = key_of(plan) if own is None else (own, key_of(plan))
-                leaf = self._leaf(key, lambda: FlowNode(query, STREAMS, self._settings))
-                assert isinstance(leaf, FlowNode)
-                leaf.readers[standing.query_id] = standing
-                return _Built((key,), leaf, 0)
-            case Step(_, constants, below, span_ms=span_ms):
-                under = self._build(below, standing, since, own)
-                key = key_of(plan, under.keys[-1])
-                node = self._nodes.get(key)
-                if node is None:
-                    node = self._nodes[key] = node_of(plan, under.node)
-                column = under.column
-                if isinstance(node, ConditionNode):
-                    column = node.column(column, constants)
-                elif isinstance(node, WindowExtremeNode):
-                    assert span_ms is not None
-                    column = node.column(column, span_ms)
-                return _Built((*under.keys, key), node, column)
-            case Exits(below, edge):
-                under = self._build(below, standing, since, own)
-                key = key_of(plan, under.keys[-1])
-                node = self._nodes.get(key)
-                if node is None:
-                    node = self._nodes[key] = ExitsNode(under.node, edge)
-                return _Built((*under.keys, key), node, under.column)
-            case Joined(_, left, right) | Combined(_, left, right):
-                one = self._build(left, standing, since, own)
-                other = self._build(right, standing, since, own)
-                both = key_of(plan, one.keys[-1], other.keys[-1])
-                node = self._nodes.get(both)
-                if node is None:
-                    node = self._nodes[both] = node_of_two(plan, one.node, other.node)
-                assert isinstance(node, TwoInputs)
-                spans = plan.spans if isinstance(plan, Joined) else None
-                column = node.column(one.column, other.column, spans)
-                return _Built((*one.keys, *other.keys, both), node, column)
-
-    def _leaf(self, key: Hashable, make: Callable[[], Leaf]) -> Leaf:
-        leaf = self._leaves.get(key)
-        if leaf is None:
-            leaf = self._leaves[key] = self._nodes[key] = make()
-        return leaf
-
     def remove(self, query_id: str) -> None:
         """A query goes; passed over where it is not there."""
         member = self._members.pop(query_id, None)
@@ -332,19 +178,12 @@ class Graph:
         self._strategies[strategy] -= 1
         if not self._strategies[strategy]:
             del self._strategies[strategy]
-        sink = self._exits[member.sink].sink
+        sink = self._sinks[member.sink].sink
         sink.remove(query_id)
         if not sink.query_ids:
-            del self._exits[member.sink]
-        for key in dict.fromkeys(reversed(member.nodes)):
-            leaf = self._leaves.get(key)
-            if isinstance(leaf, FlowNode):
-                leaf.readers.pop(query_id, None)
-            if not self._nodes[key].columns.count:
-                del self._nodes[key]
-                self._leaves.pop(key, None)
-        self._forget_stale({self._nodes[key] for key in member.nodes if self._has_few_left(key)})
-        self._held.only(self._nodes.values())
+            del self._sinks[member.sink]
+        self._forget_stale(self._nodes.leave(query_id, member.nodes))
+        self._held.only(self._nodes.by_key.values())
         self._affected_queries.remove(query_id)
 
     @property
@@ -376,13 +215,8 @@ class Graph:
 
     def holds_for(self, query_id: str) -> bool:
         """Whether operators of a query may have rows that its streams let go of."""
-        leaves = (self._leaves.get(key) for key in self._members[query_id].nodes)
+        leaves = (self._nodes.leaves.get(key) for key in self._members[query_id].nodes)
         return any(isinstance(leaf, HeldScanNode) for leaf in leaves)
-
-    def _has_few_left(self, key: Hashable) -> bool:
-        """Whether a node that is still there kept state for many more columns."""
-        node = self._nodes.get(key)
-        return node is not None and node.columns.few_left()
 
     def switch(self, query_id: str, policy: Policy) -> None:
         """The operators of a query keep rows in another way from the next transition on; its changes are the
@@ -404,68 +238,43 @@ class Graph:
 
     def by_strategy(self) -> ByStrategy:
         """What is kept for the queries of each strategy. O(nodes)."""
-        found: dict[Strategy, StrategyState] = {}
-        counted: set[Node] = set()
-        for strategy in get_args(Strategy):
-            ends = {end: count for (end, of), count in self._strategies.items() if of == strategy}
-            nodes = {node for end in ends for node in self._exits[end].nodes} - counted
-            if ends:
-                found[strategy] = StrategyState(
-                    sum(ends.values()),
-                    sum(node.nbytes for node in nodes),
-                    sum(node.entered for node in nodes),
-                    sum(node.premature for node in nodes),
-                )
-            counted |= nodes
-        return found
+        return graph_report.by_strategy(self._sinks, self._strategies)
 
     def entities(self, over: str, *, members: bool = True) -> GraphEntities:
         """Its operators and sinks, and which sink each query has. over: the names of its sources. members:
-        False leaves the latter out.
-
-        O(nodes * sinks that read them), and with members O(queries).
+        False leaves the latter out. O(nodes * sinks that read them), and with members O(queries).
         """
-        ids = {key: self._id_of(key, node, over) for key, node in self._nodes.items()}
-        of_node = {id(node): ids[key] for key, node in self._nodes.items()}
-        readers = Counter[int]()
-        for each in self._exits.values():
-            readers.update({id(node): len(each.sink.query_ids) for node in each.nodes})
-        found = [
-            OperatorEntity(
-                ids[key],
-                node.usage,
-                readers[id(node)],
-                tuple(of_node[id(below)] for below in node.inputs),
-                node,
-                node.sources,
-            )
-            for key, node in self._nodes.items()
-        ]
-        sinks = {end: f"sink/{over}/{digest(end)}" for end in self._exits}
-        found += [
-            OperatorEntity(
-                sinks[end], each.usage, len(each.sink.query_ids), (of_node[id(each.nodes[-1])],), None
-            )
-            for end, each in self._exits.items()
-        ]
-        below = {
-            sinks[end]: tuple(of_node[id(node)] for node in each.nodes) for end, each in self._exits.items()
-        }
-        sink_of = {one: sinks[each.sink] for one, each in self._members.items()} if members else {}
-        return GraphEntities(found, below, sink_of)
+        sink_of = {one: each.sink for one, each in self._members.items()} if members else {}
+        return graph_report.entities(self._nodes, self._sinks, sink_of, over)
 
-    def _id_of(self, key: Hashable, node: Node, over: str) -> str:
-        known = self._ids.get(node)
-        if known is None:
-            known = self._ids[node] = f"operator/{over}/{word_of(node)}-{digest(key)}"
-        return known
+    def explain(
+        self,
+        query: Query,
+        operator: Operator,
+        policy: Policy = TOLD,
+        expected_of: ExpectedOf = lambda _: None,
+    ) -> OperatorTree:
+        """The operators of a query, whether it is here or not, and what those that are there keep. O(sinks)
+        each.
+        """
+        return self.explain_plan(self._plan_of(query, operator, policy), query.sources, expected_of)
+
+    def explain_plan(
+        self, plan: Plan, sources: Collection[SourceName], expected_of: ExpectedOf = lambda _: None
+    ) -> OperatorTree:
+        """Returns the operators of a plan over sources as :meth:`explain` returns those of a query."""
+        over = "+".join(sorted(set(sources)))
+        nodes, sinks = self._nodes, self._sinks
+        return operator_tree(
+            plan, self._tables, lambda key: graph_report.node_state(nodes, sinks, key, over), expected_of
+        )
 
     def forget(self) -> None:
         """Rows have other ordinals now, or history came back: state is made anew."""
         self._remember()
-        for node in self._nodes.values():
+        for node in self._nodes.by_key.values():
             node.forget()
-        for found in self._exits.values():
+        for found in self._sinks.values():
             found.sink.forget()
         self._stands = None
 
@@ -476,19 +285,19 @@ class Graph:
         """Whether another graph may take it over: it has scans alone, which hold no rows that streams let go
         of.
         """
-        leaves = self._leaves.values()
+        leaves = self._nodes.leaves.values()
         return all(isinstance(leaf, ScanNode) and not isinstance(leaf, HeldScanNode) for leaf in leaves)
 
     def hydrate(self, transition: Transition, limits: Limits) -> None:
         """Make the state as it is at the beginning of a transition, which may be of no time."""
         context = EvaluationContext(transition, limits)
-        for node in self._nodes.values():
+        for node in self._nodes.by_key.values():
             node.begin(context)
-        for each in self._exits.values():
+        for each in self._sinks.values():
             each.begin(context)
-        for node in self._nodes.values():
+        for node in self._nodes.by_key.values():
             node.rest()
-        self._stands, _ = _stands(transition)
+        self._stands, _ = stands_of(transition)
 
     def take_over(self, other: Graph, standing: StandingQuery) -> None:
         """The query of a graph that was made apart comes, with the state that it has there. standing: as it
@@ -499,9 +308,8 @@ class Graph:
             self._stands = other._stands
         elif self._stands != other._stands:
             other.forget()
-        self._nodes |= other._nodes
-        self._leaves |= other._leaves
-        self._exits |= other._exits
+        self._nodes.take_over(other._nodes)
+        self._sinks |= other._sinks
         self._strategies += other._strategies
         self._members[query_id] = replace(member, standing=standing)
 
@@ -513,12 +321,12 @@ class Graph:
         """What changed on a transition. broken: gets the queries whose changes cannot be told, and why."""
         if not self._members:
             return
-        begin, end = _stands(transition)
+        begin, end = stands_of(transition)
         laps = self._laps.begin()
         context = EvaluationContext(transition, limits, laps)
         self._tell_exits(context)
         looked_at = self._looked_at(transition)
-        moving = _moving(looked_at, context)
+        moving = moving_of(looked_at, context)
         if not moving and not any(at_source.moves for at_source in transition.by_source.values()):
             for leaf in looked_at:
                 leaf.rest()
@@ -528,24 +336,24 @@ class Graph:
         if self._stands is not None and self._stands != begin:
             self.forget()
         self._stands = end
-        exits = [each for each in self._exits.values() if each.concerns(looked_at, moving)]
-        active = {node for each in exits for node in each.nodes}.union(looked_at)
-        nodes = [node for node in self._nodes.values() if node in active]
+        sinks = [each for each in self._sinks.values() if each.concerns(looked_at, moving)]
+        active = {node for each in sinks for node in each.nodes}.union(looked_at)
+        nodes = [node for node in self._nodes.by_key.values() if node in active]
         for node in nodes:
             node.begin(context)
-        for each in exits:
+        for each in sinks:
             each.begin(context)
-        pairs = _pairs(moving, context)
-        for interval in _ways(context.interval, [instants for _, instants in moving.values()], pairs):
+        pairs = pairs_of(moving, context)
+        for interval in turns_of(context.interval, [instants for _, instants in moving.values()], pairs):
             turn = Turn(context, interval)
-            for each in exits:
+            for each in sinks:
                 if laps is not None:
                     laps.enter(each.usage)
                 each.tell(lambda sink: sink.take(turn))  # noqa: B023
                 if laps is not None:
                     laps.leave()
         stale: set[Node] = set()
-        for each in exits:
+        for each in sinks:
             given = each.give(context, broken, now_ms)
             if given is None:
                 stale.update(each.nodes)
@@ -567,13 +375,13 @@ class Graph:
             self._remember()
         for node in list(stale):
             stale.update(joins_of(node))
-        stale.difference_update(self._leaves.values())
-        for node in self._nodes.values():
+        stale.difference_update(self._nodes.leaves.values())
+        for node in self._nodes.by_key.values():
             if not stale.isdisjoint(node.inputs):
                 stale.add(node)
         for node in stale:
             node.forget()
-        for each in self._exits.values():
+        for each in self._sinks.values():
             if not stale.isdisjoint(each.nodes):
                 each.sink.forget()
 
@@ -586,13 +394,13 @@ class Graph:
 
     def hold(self, gone: Mapping[SourceName, Gone], step: int) -> None:
         """A step is over, in which streams let go of rows."""
-        self._held.take(list(self._nodes.values()), gone, step)
+        self._held.take(list(self._nodes.by_key.values()), gone, step)
 
     def _remember(self) -> None:
         """State is about to be lost that is true."""
         ends = self._ends
         if self._held and ends is not None:
-            self._held.remember(list(self._nodes.values()), ends)
+            self._held.remember(list(self._nodes.by_key.values()), ends)
 
     @property
     def _ends(self) -> Mapping[SourceName, int] | None:
@@ -610,11 +418,11 @@ class Graph:
 
     def held(self, over: Sequence[SourceName]) -> Iterator[HeldState]:
         """What is held of streams, as it is stored. over: all of the sources."""
-        return self._held.states(over, list(self._nodes.values()), self._ends)
+        return self._held.states(over, list(self._nodes.by_key.values()), self._ends)
 
     def restore_held(self, state: HeldState) -> None:
         """Back from a store, once the queries are back."""
-        self._held.restore(state, list(self._nodes.values()))
+        self._held.restore(state, list(self._nodes.by_key.values()))
 
     def _tell_exits(self, context: EvaluationContext) -> None:
         """Queries are told exits from now on where what was foretold does not hold: retention takes rows of
@@ -625,7 +433,7 @@ class Graph:
         is_ahead = transition.instant_ms is not None and transition.until_ms > transition.instant_ms
         keys = {
             key
-            for key, leaf in self._leaves.items()
+            for key, leaf in self._nodes.leaves.items()
             if isinstance(leaf, ScanNode)
             and leaf.foretold
             and ((is_ahead and not isinstance(leaf, EntriesNode)) or leaf.is_cut(context))
@@ -635,7 +443,7 @@ class Graph:
                 if not keys.isdisjoint(member.nodes):
                     self.switch(query_id, TOLD)
 
-    def _let_go(self, begin: _Stand, end: _Stand) -> None:
+    def _let_go(self, begin: Stand, end: Stand) -> None:
         """Sources let go of rows that no scan sees any more, and NOW stands still: state stays as it is."""
         if self._stands is not None:
             now_ms, stood = self._stands
@@ -649,70 +457,32 @@ class Graph:
         affected = self._affected_queries.affected(transition)
         return [
             leaf
-            for leaf in self._leaves.values()
+            for leaf in self._nodes.leaves.values()
             if not (isinstance(leaf, FlowNode) and affected.isdisjoint(leaf.readers))
         ]
-
-    def explain(
-        self,
-        query: Query,
-        operator: Operator,
-        policy: Policy = TOLD,
-        expected_of: ExpectedOf = lambda _: None,
-    ) -> OperatorTree:
-        """The operators of a query, whether it is here or not, and what those that are there keep. O(sinks)
-        each.
-        """
-        return self.explain_plan(self._plan_of(query, operator, policy), query.sources, expected_of)
-
-    def explain_plan(
-        self, plan: Plan, sources: Collection[SourceName], expected_of: ExpectedOf = lambda _: None
-    ) -> OperatorTree:
-        """Returns the operators of a plan over sources as :meth:`explain` returns those of a query."""
-        over = "+".join(sorted(set(sources)))
-        return operator_tree(plan, self._tables, lambda key: self._state_of(key, over), expected_of)
-
-    def _state_of(self, key: Hashable, over: str) -> NodeState:
-        node = self._nodes.get(key)
-        if node is None:
-            return NodeState()
-        queries = sum(len(each.sink.query_ids) for each in self._exits.values() if node in each.nodes)
-        premature = node.premature / node.entered if node.entered else None
-        return NodeState(
-            queries,
-            node.columns.count,
-            node.rows,
-            node.nbytes,
-            node.visited,
-            premature,
-            self._id_of(key, node, over),
-        )
 
     @property
     def node_count(self) -> int:
         """How many operators there are, leaves included."""
-        return len(self._nodes)
+        return len(self._nodes.by_key)
 
     @property
     def nbytes(self) -> int:
         """Bytes of what is kept."""
-        return sum(node.nbytes for node in self._nodes.values()) + self._held.nbytes
+        return self._nodes.nbytes + self._held.nbytes
 
     @property
     def visited(self) -> int:
         """Rows that operators looked at since they came."""
-        return sum(node.visited for node in self._nodes.values())
+        return self._nodes.visited
 
     @property
     def state_work(self) -> Work:
         """What operators did to the entries that they keep."""
-        return sum((node.state_work for node in self._nodes.values()), Work())
+        return self._nodes.state_work
 
     def _check(self) -> None:
-        for node in self._nodes.values():
-            assert node.columns.count
-            assert node.refused is None
-            node._check()
+        self._nodes._check()
         self._held._check()
         members = self._members.values()
         assert self._strategies == Counter((each.sink, each.policy.strategy) for each in members)
@@ -806,97 +576,3 @@ class _Followed:
 
 STREAMS = Streams(_Followed)
 """Gives streams of subqueries, whose changes operators work out."""
-
-
-def _sink(top: Node, query: Query, operator: Operator, *, copies: bool, limited: bool) -> Sink:
-    schema = schema_of(query.columns)
-    if operator == "rstream":
-        return WholeSink(top, schema)
-    counted = [type_ for _, type_ in query.columns] if copies else None
-    return ChangeSink(top, operator, schema, counted, limited=limited)
-
-
-_Moved = tuple[int, Int64Array]
-"""How many rows a leaf gives, and the instants at which they enter or leave."""
-
-
-def _moving(leaves: Collection[Leaf], context: EvaluationContext) -> dict[Leaf, _Moved]:
-    """The leaves that give something on a transition, or cannot tell."""
-    found: dict[Leaf, _Moved] = {}
-    for leaf in leaves:
-        try:
-            windows_move = isinstance(leaf, EntriesNode) and leaf.moves(context)
-            temporal = leaf.moved(context)
-        except Exception as error:  # noqa: BLE001  (its queries are told)
-            leaf.refused = refusal_of(error)
-            found[leaf] = 0, np.empty(0, np.int64)
-        else:
-            if len(temporal) or windows_move:
-                found[leaf] = len(temporal), np.concatenate([temporal.valid_from, temporal.valid_to])
-    return found
-
-
-def _pairs(moving: Mapping[Leaf, _Moved], context: EvaluationContext) -> int:
-    """About how many pairs of a row and a column move on a transition."""
-    pairs = sum(moved * leaf.columns.count for leaf, (moved, _) in moving.items())
-    if pairs > TURN_PAIRS:
-        pairs = 0
-        for leaf, (moved, _) in moving.items():
-            if isinstance(leaf, ScanNode) and leaf.columns.count > 1 and leaf.refused is None:
-                pairs += int(moved * leaf.columns_a_row(context))
-            else:
-                pairs += moved * leaf.columns.count
-    return pairs
-
-
-def _ways(whole: Interval, instants: Sequence[Int64Array], pairs: int) -> Iterator[Interval]:
-    """A transition in turns. instants: those at which rows of leaves enter or leave. pairs: at most so many
-    pairs of a row and a column move.
-    """
-    turns = -(-pairs // TURN_PAIRS)
-    if turns <= 1:
-        yield whole
-        return
-    inside = np.sort(np.concatenate([each[whole.among(each)] for each in instants]))
-    ends = np.unique(inside[:: max(1, len(inside) // turns)][1:])
-    since = whole.since
-    for end in [*ends.tolist(), whole.until]:
-        if end > since:
-            yield Interval(since, end)
-            since = end
-
-
-_Stand = tuple[int | None, dict[SourceName, tuple[int, int | None, int]]]
-"""NOW, None where all sources are tables; of each source how many rows ever are visible, from when on it is
-retained, and of a table the first ordinal: when superseded versions are let go of, the others get new ones.
-"""
-
-
-def _stands(transition: Transition) -> tuple[_Stand, _Stand]:
-    """How the sources of a transition stand at its beginning and at its end. Where a table moves alone beside
-    streams, NOW is that of the streams.
-    """
-    before, after, streams = {}, {}, False
-    for name, at_source in transition.by_source.items():
-        rows, retained_ms = at_source.at.rows, at_source.at.retained_from_ms
-        is_table = isinstance(rows, TableRows)
-        streams |= not is_table
-        first = rows.base if is_table else 0
-        visible = at_source.at.end
-        if at_source.moves:
-            visible = (
-                rows.base
-                if transition.since_ms <= NEVER + 1
-                else rows.first_at_or_after(transition.since_ms + 1)
-            )
-        before[name] = visible, retained_ms, first
-        after[name] = (
-            at_source.at.end,
-            at_source.retained_to_ms if at_source.retained_to_ms is not None else retained_ms,
-            first,
-        )
-    if not streams:
-        return (None, before), (None, after)
-    if transition.instant_ms is not None:
-        return (transition.instant_ms, before), (transition.instant_ms, after)
-    return (transition.since_ms, before), (transition.until_ms, after)

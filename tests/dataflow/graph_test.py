@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 
 from engine.changes.transition import SourceTransition, Transition
-from engine.dataflow import graph as graph_module
+from engine.dataflow import turns
 from engine.dataflow.graph import Graph
 from engine.model.changes import Changes, Operator
 from engine.model.limits import Limits
@@ -214,18 +214,18 @@ def test_changes_at_every_instant(text: str, seed: int) -> None:
     rng = random.Random(seed)
     query = bound(text)
     transition = random_transition(rng, query.sources)
-    before, graph_module.TURN_PAIRS = graph_module.TURN_PAIRS, rng.choice((2, 1 << 20))
+    before, turns.TURN_PAIRS = turns.TURN_PAIRS, rng.choice((2, 1 << 20))
     try:
         check_changes(query, transition, rng.choice(OPERATORS), rng.choice(POLICIES))
     finally:
-        graph_module.TURN_PAIRS = before
+        turns.TURN_PAIRS = before
 
 
 def test_a_right_row_that_left_on_an_earlier_turn_bounds_no_search_for_partners(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """In one transition the only partner of a left row goes, and another comes that has a lower key."""
-    monkeypatch.setattr(graph_module, "TURN_PAIRS", 1)
+    monkeypatch.setattr(turns, "TURN_PAIRS", 1)
     text = "SELECT s.v, n FROM s [RANGE 9 MILLISECONDS] ASOF LEFT JOIN u [RANGE 5 MILLISECONDS] ON s.k >= u.n"
     left = stored("s", [(4, (2, 0.5, "a", 4))], 12, None)
     right = stored("u", [(0, (0, 5, 0)), (1, (0, 2, 1)), (9, (0, 1, 9))], 12, None)
@@ -248,7 +248,7 @@ def test_many_queries_are_told_what_each_alone_is(of: Sequence[str], sources: li
     while any(at_source.retained_to_ms is not None for at_source in whole.by_source.values()):
         whole = random_transition(rng, sources)
     graph, members = Graph(TABLES, settings=small()), dict[str, tuple[str, Operator, bool]]()
-    before, graph_module.TURN_PAIRS = graph_module.TURN_PAIRS, rng.choice((2, 1 << 20))
+    before, turns.TURN_PAIRS = turns.TURN_PAIRS, rng.choice((2, 1 << 20))
     try:
         for transition in cut(rng, whole):
             for place, text in enumerate(texts):
@@ -279,7 +279,7 @@ def test_many_queries_are_told_what_each_alone_is(of: Sequence[str], sources: li
                 alone = told_of(bound(text), operator, transition, copies=copies)
                 assert found.get(name, Counter()) == bag(alone), name
     finally:
-        graph_module.TURN_PAIRS = before
+        turns.TURN_PAIRS = before
 
 
 def test_of_one_owners_burst_that_query_alone_breaks() -> None:

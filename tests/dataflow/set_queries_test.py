@@ -19,7 +19,7 @@ from engine.algebra.operators import Stage
 from engine.algebra.project.stage import Output, Project
 from engine.algebra.set_operation.stage import SetOperation, SetOperationKind
 from engine.algebra.sort.stage import Sort, SortKey
-from engine.dataflow import graph as graph_module
+from engine.dataflow import turns
 from engine.dataflow.graph import Graph
 from engine.dataflow.operator_tree import OperatorTree
 from engine.dataflow.policy import Policy
@@ -128,7 +128,7 @@ def test_changes_are_the_same_by_every_policy(policy: Policy, seed: int) -> None
         whole = random_transition(rng, ["s", "u", "h"], 20)
     graph = Graph(TABLES, settings=small())
     graph.add(standing(query), query, "changes", policy=policy)
-    before, graph_module.TURN_PAIRS = graph_module.TURN_PAIRS, rng.choice((2, 1 << 20))
+    before, turns.TURN_PAIRS = turns.TURN_PAIRS, rng.choice((2, 1 << 20))
     try:
         for transition in cut(rng, whole):
             broken: dict[str, Exception] = {}
@@ -140,7 +140,7 @@ def test_changes_are_the_same_by_every_policy(policy: Policy, seed: int) -> None
             alone = bag(told_of(query, "changes", transition))
             assert (found[0] if found else Counter()) == alone
     finally:
-        graph_module.TURN_PAIRS = before
+        turns.TURN_PAIRS = before
 
 
 @given(seeds)
@@ -152,7 +152,7 @@ def test_many_queries_are_told_what_each_alone_is(seed: int) -> None:
     while any(at_source.retained_to_ms is not None for at_source in whole.by_source.values()):
         whole = random_transition(rng, ["s", "u", "h"])
     graph, members = Graph(TABLES, settings=small()), dict[str, tuple[Query, Operator, bool]]()
-    before, graph_module.TURN_PAIRS = graph_module.TURN_PAIRS, rng.choice((2, 1 << 20))
+    before, turns.TURN_PAIRS = turns.TURN_PAIRS, rng.choice((2, 1 << 20))
     try:
         for transition in cut(rng, whole):
             for place, query in enumerate(queries):
@@ -179,7 +179,7 @@ def test_many_queries_are_told_what_each_alone_is(seed: int) -> None:
                 alone = told_of(query, operator, transition, copies=copies)
                 assert found.get(name, Counter()) == bag(alone), name
     finally:
-        graph_module.TURN_PAIRS = before
+        turns.TURN_PAIRS = before
 
 
 # --- plans ----------------------------------------------------------------------------------------

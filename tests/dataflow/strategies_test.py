@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given
 
 from engine.changes.transition import NEVER, Transition
-from engine.dataflow import graph as graph_module
+from engine.dataflow import turns
 from engine.dataflow.delta import Delta
 from engine.dataflow.graph import Graph
 from engine.dataflow.node import Node
@@ -88,11 +88,11 @@ def test_changes_are_those_of_the_answer_at_every_instant(text: str, seed: int) 
     rng = random.Random(seed)
     query = bound(text)
     transition = random_transition(rng, query.sources)
-    before, graph_module.TURN_PAIRS = graph_module.TURN_PAIRS, rng.choice((2, 1 << 20))
+    before, turns.TURN_PAIRS = turns.TURN_PAIRS, rng.choice((2, 1 << 20))
     try:
         check_changes(query, transition, rng.choice(OPERATORS), rng.choice(POLICIES))
     finally:
-        graph_module.TURN_PAIRS = before
+        turns.TURN_PAIRS = before
 
 
 class Followed:
@@ -157,13 +157,13 @@ def test_each_of_many_queries_is_told_what_it_alone_is(course: str, turn_pairs: 
         "tables ahead": lambda: with_tables_alone(rng, whole, ahead=True),
         "retention": lambda: with_retention(rng, whole),
     }[course]()
-    before, graph_module.TURN_PAIRS = graph_module.TURN_PAIRS, turn_pairs
+    before, turns.TURN_PAIRS = turns.TURN_PAIRS, turn_pairs
     try:
         for transition in transitions:
             followed.between()
             followed.step(transition)
     finally:
-        graph_module.TURN_PAIRS = before
+        turns.TURN_PAIRS = before
 
 
 @given(seeds)
@@ -171,7 +171,7 @@ def test_after_a_refused_transition_changes_are_true_again(seed: int) -> None:
     """Nodes below one that refused were not taken through the turns that were left."""
     rng = random.Random(seed)
     followed = Followed(rng, _some(rng))
-    before, graph_module.TURN_PAIRS = graph_module.TURN_PAIRS, rng.choice((2, 1 << 20))
+    before, turns.TURN_PAIRS = turns.TURN_PAIRS, rng.choice((2, 1 << 20))
     try:
         for transition in cut(rng, whole_course(rng), 5):
             followed.between()
@@ -181,11 +181,11 @@ def test_after_a_refused_transition_changes_are_true_again(seed: int) -> None:
             else:
                 followed.step(transition)
     finally:
-        graph_module.TURN_PAIRS = before
+        turns.TURN_PAIRS = before
 
 
 def _leaves(graph: Graph) -> list[bool]:
-    return [leaf.foretold for leaf in graph._nodes.values() if isinstance(leaf, ScanNode)]
+    return [leaf.foretold for leaf in graph._nodes.by_key.values() if isinstance(leaf, ScanNode)]
 
 
 def test_retention_that_cuts_a_window_makes_its_queries_told_and_loses_no_change() -> None:

@@ -197,7 +197,7 @@ def batch(engine: Engine, name: str, rows: Sequence[Row], first: int) -> Batch:
 
 
 def nodes_of(engine: Engine) -> list[Node]:
-    return [node for _, graph in engine._following.graphs() for node in graph._nodes.values()]
+    return [node for _, graph in engine._following.graphs() for node in graph._nodes.by_key.values()]
 
 
 def releasing(engine: Engine) -> list[ReleasingJoinNode]:

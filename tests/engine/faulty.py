@@ -44,12 +44,12 @@ class Fault:
 
     def mark(self, graph: Graph) -> None:
         """Know the way of the victim down a graph, if it is there."""
-        for each in (*graph._nodes.values(), *(one.sink for one in graph._exits.values())):
+        for each in (*graph._nodes.by_key.values(), *(one.sink for one in graph._sinks.values())):
             self.objects.discard(each)
         member = graph._members.get(VICTIM)
         if member is not None:
-            self.objects.update(graph._nodes[key] for key in member.nodes)
-            self.objects.add(graph._exits[member.sink].sink)
+            self.objects.update(graph._nodes.by_key[key] for key in member.nodes)
+            self.objects.add(graph._sinks[member.sink].sink)
 
 
 @contextmanager

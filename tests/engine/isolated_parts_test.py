@@ -10,6 +10,7 @@ import pytest
 
 from engine import persistence
 from engine.dataflow.graph import Graph
+from engine.dataflow.graph_nodes import GraphNodes
 from engine.engine import Engine
 from engine.joins.group import JoinGroup
 from engine.model.defects import internal
@@ -74,7 +75,7 @@ def test_a_text_that_cannot_be_bound_is_refused_and_those_beside_it_come(driven:
 
 @pytest.mark.parametrize(
     ("of", "method"),
-    [(Planner, "first"), (Strategist, "way"), (Graph, "_plan_of"), (Graph, "_build"), (Graph, "add")],
+    [(Planner, "first"), (Strategist, "way"), (Graph, "_plan_of"), (GraphNodes, "build"), (Graph, "add")],
 )
 def test_a_plan_that_cannot_be_made_ends_its_query_alone(driven: Driven, of: type, method: str) -> None:
     with mock.patch.object(of, method, broken_if(getattr(of, method), of_victim)):

@@ -253,8 +253,8 @@ def victims() -> Mapping[type, Victim]:
                 continue
             (graph,) = (graph for _, graph in driven.engine._following.graphs())
             assert isinstance(graph, Graph)
-            sinks = (each.sink for each in graph._exits.values())
-            for each in (*graph._nodes.values(), *sinks):
+            sinks = (each.sink for each in graph._sinks.values())
+            for each in (*graph._nodes.by_key.values(), *sinks):
                 for base in type(each).__mro__:
                     found.setdefault(base, victim)
             driven.step(Unregister((VICTIM,)))

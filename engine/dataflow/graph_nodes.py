@@ -1,0 +1,182 @@
+"""The nodes of a graph: made from plans, each once, and let go of when nobody reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
+
+from engine.changes.streams import Streams
+from engine.dataflow.buffers.buffer import Work
+from engine.dataflow.buffers.settings import StateSettings
+from engine.dataflow.entities import digest, word_of
+from engine.dataflow.held_sources import HeldSources
+from engine.dataflow.node import Node
+from engine.dataflow.operators.entries import EntriesNode
+from engine.dataflow.operators.exits import ExitsNode
+from engine.dataflow.operators.flow import FlowNode
+from engine.dataflow.operators.held_scan import HeldScanNode, Holding
+from engine.dataflow.operators.rows import ConditionNode
+from engine.dataflow.operators.scan import Predicate, ScanNode
+from engine.dataflow.operators.two_inputs import TwoInputs
+from engine.dataflow.operators.window_extreme import WindowExtremeNode
+from engine.dataflow.plan import (
+    Combined,
+    Exits,
+    Joined,
+    Own,
+    Plan,
+    Shared,
+    Step,
+    key_of,
+    node_of,
+    node_of_two,
+)
+from engine.standing.query import StandingQuery
+
+Leaf = ScanNode | FlowNode
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A query's way down the graph. keys: of its nodes, those below first."""
+
+    keys: tuple[Hashable, ...]
+    node: Node
+    column: int
+
+
+class GraphNodes:
+    """Keeps the nodes of one graph."""
+
+    def __init__(self, settings: StateSettings, held: HeldSources, streams: Streams) -> None:
+        """held: what its scans hold of streams. streams: gives those of subqueries."""
+        self._settings = settings
+        self._held = held
+        self._streams = streams
+        self.by_key: dict[Hashable, Node] = {}
+        """Each behind those below it."""
+        self.leaves: dict[Hashable, Leaf] = {}
+        """Those of them that read sources."""
+        self._ids: WeakKeyDictionary[Node, str] = WeakKeyDictionary()
+        """Under which nodes are told of, of those that were."""
+
+    def build(self, plan: Plan, standing: StandingQuery, since: int, own: str | None) -> Built:
+        """The nodes of a plan, those that are not there made. own: whose alone they are; None: of all."""
+        match plan:
+            case Shared(kind, scan, held=True):
+                held = self._held.of(scan.source)
+                key = key_of(plan) if own is None else (own, key_of(plan))
+                leaf = self._leaf(key, lambda: HeldScanNode(kind, held, self._settings))
+                assert isinstance(leaf, HeldScanNode)
+                slot = None
+                if scan.predicate is not None:
+                    slot = standing.slot_of(scan.source, scan.predicate)
+                holding = Holding(standing.query_id, scan.predicate, slot, since)
+                return Built((key,), leaf, leaf.column_of(holding))
+            case Shared(kind, scan, foretold, entries):
+                key, settings = key_of(plan) if own is None else (own, key_of(plan)), self._settings
+                leaf = self._leaf(
+                    key,
+                    lambda: (
+                        EntriesNode(kind, settings)
+                        if entries
+                        else ScanNode(kind, foretold=foretold, settings=settings)
+                    ),
+                )
+                assert isinstance(leaf, ScanNode)
+                predicate: Predicate = scan.predicate
+                if scan.predicate is not None:
+                    slot = standing.slot_of(scan.source, scan.predicate)
+                    predicate = scan.predicate if slot is None else slot
+                return Built((key,), leaf, leaf.column(predicate))
+            case Own(query):
+                key = key_of(plan) if own is None else (own, key_of(plan))
+                leaf = self._leaf(key, lambda: FlowNode(query, self._streams, self._settings))
+                assert isinstance(leaf, FlowNode)
+                leaf.readers[standing.query_id] = standing
+                return Built((key,), leaf, 0)
+            case Step(_, constants, below, span_ms=span_ms):
+                under = self.build(below, standing, since, own)
+                key = key_of(plan, under.keys[-1])
+                node = self.by_key.get(key)
+                if node is None:
+                    node = self.by_key[key] = node_of(plan, under.node)
+                column = under.column
+                if isinstance(node, ConditionNode):
+                    column = node.column(column, constants)
+                elif isinstance(node, WindowExtremeNode):
+                    assert span_ms is not None
+                    column = node.column(column, span_ms)
+                return Built((*under.keys, key), node, column)
+            case Exits(below, edge):
+                under = self.build(below, standing, since, own)
+                key = key_of(plan, under.keys[-1])
+                node = self.by_key.get(key)
+                if node is None:
+                    node = self.by_key[key] = ExitsNode(under.node, edge)
+                return Built((*under.keys, key), node, under.column)
+            case Joined(_, left, right) | Combined(_, left, right):
+                one = self.build(left, standing, since, own)
+                other = self.build(right, standing, since, own)
+                both = key_of(plan, one.keys[-1], other.keys[-1])
+                node = self.by_key.get(both)
+                if node is None:
+                    node = self.by_key[both] = node_of_two(plan, one.node, other.node)
+                assert isinstance(node, TwoInputs)
+                spans = plan.spans if isinstance(plan, Joined) else None
+                column = node.column(one.column, other.column, spans)
+                return Built((*one.keys, *other.keys, both), node, column)
+
+    def _leaf(self, key: Hashable, make: Callable[[], Leaf]) -> Leaf:
+        leaf = self.leaves.get(key)
+        if leaf is None:
+            leaf = self.leaves[key] = self.by_key[key] = make()
+        return leaf
+
+    def leave(self, query_id: str, keys: Sequence[Hashable]) -> set[Node]:
+        """A query goes. keys: of its nodes, those below first. Returns those of them that stay, and kept
+        state for many more columns.
+        """
+        for key in dict.fromkeys(reversed(keys)):
+            leaf = self.leaves.get(key)
+            if isinstance(leaf, FlowNode):
+                leaf.readers.pop(query_id, None)
+            if not self.by_key[key].columns.count:
+                del self.by_key[key]
+                self.leaves.pop(key, None)
+        there = [self.by_key[key] for key in keys if key in self.by_key]
+        return {node for node in there if node.columns.few_left()}
+
+    def take_over(self, other: GraphNodes) -> None:
+        """Those of another graph come, with their state."""
+        self.by_key |= other.by_key
+        self.leaves |= other.leaves
+
+    def id_of(self, key: Hashable, node: Node, over: str) -> str:
+        """Under which it is told of. over: the names of the sources."""
+        known = self._ids.get(node)
+        if known is None:
+            known = self._ids[node] = f"operator/{over}/{word_of(node)}-{digest(key)}"
+        return known
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of what is kept."""
+        return sum(node.nbytes for node in self.by_key.values())
+
+    @property
+    def visited(self) -> int:
+        """Rows that operators looked at since they came."""
+        return sum(node.visited for node in self.by_key.values())
+
+    @property
+    def state_work(self) -> Work:
+        """What operators did to the entries that they keep."""
+        return sum((node.state_work for node in self.by_key.values()), Work())
+
+    def _check(self) -> None:
+        for node in self.by_key.values():
+            assert node.columns.count
+            assert node.refused is None
+            node._check()
