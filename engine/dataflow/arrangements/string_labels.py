@@ -64,8 +64,7 @@ class StringLabels:
         """Let go of strings that have none of these labels."""
         codes = np.flatnonzero(np.isin(self._labels[: len(self._table)], labels))
         self._table, self._labels = self._table.only(codes), grown(self._labels[codes], 1)
-        texts = self._table.array().to_pylist()
-        self._placed = SortedDict(zip(texts, self._labels[: len(texts)].tolist(), strict=True))
+        self._put_in_order(np.argsort(self._labels[: len(codes)]))
 
     def _place(self, known: int) -> Relabelled | None:
         """Give labels to new strings, from this code on."""
@@ -100,8 +99,13 @@ class StringLabels:
         self._step = 2 * SPREAD // (len(texts) + 1)
         labels = (np.arange(len(texts)) - len(texts) // 2) * self._step
         self._labels[order] = labels
-        self._placed = SortedDict(zip(texts.to_pylist(), self._labels[: len(texts)].tolist(), strict=True))
+        self._put_in_order(order)
         return Relabelled(before, np.sort(self._labels[:known])) if known else None
+
+    def _put_in_order(self, order: Int64Array) -> None:
+        """All strings, whose codes these are in their order: to sort them would hold the interpreter."""
+        texts = self._table.array().take(order).to_pylist()
+        self._placed = SortedDict(zip(texts, self._labels[order].tolist(), strict=True))
 
     @property
     def nbytes(self) -> int:
