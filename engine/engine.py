@@ -33,25 +33,11 @@ from engine.model.persistence import StateSource
 from engine.model.source import Derived, SourceName, Stream
 from engine.model.step import (
     BEGINNING,
-    Allocate,
-    Alter,
-    AlterSummary,
-    Backfill,
-    Claim,
-    CreateDerived,
-    CreateSource,
-    CreateSummary,
-    DropSource,
-    DropSummary,
-    Heartbeat,
     Position,
     Records,
-    Register,
     Registration,
     Step,
     StepResult,
-    Unregister,
-    Written,
 )
 from engine.model.summary import SummaryName
 from engine.model.usage import Clock
@@ -65,17 +51,16 @@ from engine.queries.candidates import ConstraintCandidates
 from engine.queries.demand import Demand, demand_of
 from engine.queries.planner import is_left_open
 from engine.queries.shed_readers import NOTHING_TO_SHED, Sheddable
-from engine.queries.subscriptions import PendingOutput
 from engine.queries.summaries import NamedSummary
 from engine.sources.backfill import Wanted, wanted
 from engine.sources.source import Source
 from engine.standing.query import SetKey, StandingQuery
+from engine.step_bodies import StepBodies
+from engine.step_run import StepRun
 from engine.views.view import View
 from tureen.errors import (
-    BackfillRefused,
     InternalError,
     StepOutOfOrder,
-    TureenError,
 )
 
 REVISED_MAX = 256
@@ -109,13 +94,13 @@ class Engine(Embedding, Inspection, Persistence):
         self._catalogue = parts.catalogue
         self._following = parts.following
         self._lifecycle = Lifecycle(parts)
+        self._bodies = StepBodies(parts, self._lifecycle)
         self._preparing = Preparing(parts, timer)
         self._timer = timer
         self._restored = False
         """Whether no step was applied since: sources may hold rows for queries that did not come back."""
         self._queue: deque[Step] = deque()
         self._enqueued = BEGINNING
-        self._work_ns = 0.0
         self._preferring: tuple[SourceName, ...] | None = None
         self._to_revise: list[str] = []
         self._candidates = ConstraintCandidates(parts.sources)
@@ -252,7 +237,7 @@ class Engine(Embedding, Inspection, Persistence):
     @property
     def work_ns(self) -> float:
         """How long the units of all grants took, by the engine's timer; 0 without one."""
-        return self._work_ns
+        return self._bodies.work_ns
 
     def prepare(self, sql: str) -> Statement:
         """What a text means against the streams there are. Raises QueryError or LimitExceeded."""
@@ -347,196 +332,14 @@ class Engine(Embedding, Inspection, Persistence):
         return self.catch_up_some() or any(source.idle() for source in self._sources.values())
 
     def _apply(self, step: Step) -> StepResult:
-        self._parts.clock_ms = max(self._parts.clock_ms, step.clock_ms)
-        self._following.begin(step.position.sequence)
-        if isinstance(step.body, Backfill):
-            return self._backfill(step.body, step.position)
-        told = PendingOutput(broken=dict(self.defects))
-        if self._parts.tells:
-            self._following.before_finds(self._parts.view)
-        touched = None if self._restored else self._parts.touched(step.body)
+        run = StepRun(self._parts, self._bodies, step, any_source=self._restored)
         self._restored = False
-        self._parts.outdate(touched)
-        if touched is None:
+        result = run.apply()
+        if run.touched is None:
             self._demands.clear()
             self._sheddable.clear()
             self._preferring = None
-            self._parts.stored.unsaved, self._parts.may_owe = None, True
-        elif self._parts.stored.unsaved is not None:
-            self._parts.stored.unsaved.update(touched)
-        marks = self._following.marks(self._sets, touched) if self._parts.tells else {}
-        match step.body:
-            case Records(source=name) as body:
-                source = self._parts.source(name)
-                with self._parts.watch.on(source.usage):
-                    result = source.records(body, step.position, self._parts.clock_ms)
-                result = self._advanced(name, result, body.grant)
-            case Heartbeat(source=name) as body:
-                source = self._parts.source(name)
-                with self._parts.watch.on(source.usage):
-                    result = source.heartbeat(body, step.position, self._parts.clock_ms)
-                result = self._advanced(name, result, body.grant)
-            case Register() as body:
-                result = self._lifecycle.register(body, step.position, told)
-            case Alter(registrations):
-                result = self._lifecycle.alter(registrations, step.position, told)
-                if self._parts.tells:  # sets that came with it; where the others stood before the step
-                    marks = {**self._following.marks(self._sets, None), **marks}
-            case Allocate(allotments):
-                result = self._lifecycle.allocate(allotments, step.position, told)
-                if self._parts.tells:
-                    marks = {**self._following.marks(self._sets, None), **marks}
-            case Unregister(query_ids):
-                self._lifecycle.unregister(query_ids, told)
-                result = StepResult(step.position, gone=query_ids)
-            case CreateSummary() | AlterSummary() | DropSummary() as body:
-                result = StepResult(step.position, failed=self._summarise(body, told))
-            case CreateSource() | CreateDerived() | DropSource() as body:
-                result = StepResult(step.position, failed=self._define(body))
-            case Claim() | Written():
-                result = StepResult(step.position)
-        if touched is None:
-            used = {name for one in self._without_summary() for name in one.meaning.summaries}
-            if self._catalogue.summaries.forget_absent(used):
-                self._catalogue.changed()
-        self._parts.position = step.position
-        if not self._sources:  # the clock is saved with them
-            self._parts.clock_ms = 0
-        rows = self._following.rows(self._sets, marks)
-        before = self._following.before_retention(touched)
-        self._sets.retain(touched)
-        if self._parts.defects:
-            for query in self._sets.replanted():
-                self._queries[query.query_id] = query
-        self._following.tell(marks, rows, self._sets, told)
-        self._following.hold(before)
-        if told.began:
-            self._following.tell_whole(told.began, self._parts.view(), "snapshot", told)
-        if told.resumed:
-            self._following.tell_resumed(told.resumed, self._parts.view(), told)
-        self._tell_finds(told)
-        self._end_broken(told)
-        for name in {one.source for one in result.violations}:
-            broken = [one for one in result.violations if one.source == name]
-            self._parts.look_at_readers(name, broken)
-        if told.changes:
-            self._parts.tag_finds()
-        changes = self._parts.approximations.put_on(told.changes)
-        return replace(result, changes=changes, broken=told.broken)
-
-    def _end_broken(self, told: PendingOutput) -> None:
-        """Queries whose changes could not be told are followed no more."""
-        told.broken |= self.defects
-        for query_id, error in told.broken.items():
-            query = self._queries.get(query_id)
-            if query is not None:
-                self._following.gone(query)
-                if isinstance(error, InternalError):
-                    self._parts.defects.note([query_id], error)
-
-    def _tell_finds(self, told: PendingOutput) -> None:
-        """The step is over: what it found for queries with a preference is told."""
-        if self._parts.tells:
-            self._following.tell_finds(self._sets, self._parts.view, told)
-        else:
-            self._following.forget_finds()
-
-    def _advanced(self, name: SourceName, result: StepResult, grant: int) -> StepResult:
-        """A source has moved: so do the queries over it, then queries with a preference use what the step
-        grants. The result has the rows as well of which it is known now that they lack the row that they
-        refer to.
-        """
-        self._sets.advance(name)
-        if grant:
-            began_ns = 0.0 if self._timer is None else self._timer()
-            result = replace(result, spent=self._parts.spend(grant))
-            self._work_ns += 0.0 if self._timer is None else self._timer() - began_ns
-        lacking = self._parts.references.advance(name, result.position)
-        self._parts.tag_again(name)
-        return replace(result, violations=(*result.violations, *lacking)) if lacking else result
-
-    def _backfill(self, body: Backfill, position: Position) -> StepResult:
-        """History comes back to a source. All that is kept of its rows is made anew, and followed queries are
-        told of the difference of two answers: O(retained rows) a step, which is why history comes in large
-        ones.
-        """
-        name = body.source
-        source = self._parts.source(name)
-        told = PendingOutput(broken=dict(self.defects))
-        if self._parts.tells:
-            self._following.before_finds(self._parts.view)
-        before = self._following.answers(name, self._sets, self._parts.view()) if self._parts.tells else {}
-        self._parts.outdate()
-        self._parts.stored.unsaved, self._parts.may_owe = None, True
-        self._parts.position = position
-        try:
-            result = source.backfill(body, position)
-        except BackfillRefused as refusal:
-            return StepResult(position, failed={name: refusal})
-        self._sets.retain(None)
-        for query in self._sets.renumbered(name):
-            self._queries[query.query_id] = query
-        self._following.tell_history(name, before, self._parts.view(), told)
-        self._tell_finds(told)
-        self._end_broken(told)
-        if told.changes:
-            self._parts.tag_finds()
-        changes = self._parts.approximations.put_on(told.changes)
-        return replace(result, changes=changes, broken=told.broken)
-
-    def _define(self, body: CreateSource | CreateDerived | DropSource) -> Mapping[str, Exception]:
-        """Change the catalogue; what refused it, by name."""
-        standing = self._queries.values()
-        try:
-            match body:
-                case CreateSource(stream, sql):
-                    name = stream.name
-                    self._catalogue.create(stream, sql, self._parts.clock_ms)
-                    self._parts.references.changed()
-                case CreateDerived(derived):
-                    name = derived.name
-                    self._catalogue.derive(derived, standing)
-                case DropSource(name):
-                    self._catalogue.drop(name, standing)
-                    self._parts.references.changed()
-                    self.scheduler.remove(f"source/{name}")
-        except TureenError as refusal:
-            return {name: refusal}
-        return {}
-
-    def _summarise(
-        self, body: CreateSummary | AlterSummary | DropSummary, told: PendingOutput
-    ) -> Mapping[str, Exception]:
-        """Change the summaries; what refused it, by name."""
-        summaries = self._catalogue.summaries
-        name = body.definition.name if isinstance(body, CreateSummary) else body.name
-        try:
-            match body:
-                case CreateSummary(definition, sql):
-                    lost = self._without_summary()
-                    self._catalogue.refuse_if_unclear(definition, self._queries.values())
-                    if summaries.create(definition, sql):
-                        self._catalogue.changed()
-                        self._sets.prefer_anew(name)
-                        self._lifecycle.revive(lost, told)
-                case AlterSummary(_, settings):
-                    summaries.alter(name, settings)
-                    self._catalogue.changed()
-                case DropSummary(_, forced):
-                    users = sum(name in one.meaning.summaries for one in self._queries.values())
-                    summaries.drop(name, users, forced=forced)
-                    self._catalogue.changed()
-                    self._sets.prefer_anew(name)
-        except TureenError as refusal:
-            return {name: refusal}
-        return {}
-
-    def _without_summary(self) -> list[StandingQuery]:
-        """The queries that use a summary which was dropped. O(queries) where there is such a summary."""
-        absent = self._catalogue.summaries.absent
-        if not absent:
-            return []
-        return [one for one in self._queries.values() if not absent.keys().isdisjoint(one.meaning.summaries)]
+        return result
 
     def _source(self, name: str) -> Source:
         return self._parts.source(name)
