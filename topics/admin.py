@@ -26,7 +26,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 from topics.failures import as_ours, cause_of
 from topics.settings import KafkaSettings
 from topics.sizes import RECORD_BYTES_MAX
-from tureen.errors import KafkaUnavailable, SettingsError, TopicMissing, TopicPolicyMismatch
+from tureen.errors import KafkaUnavailable, NotSupported, SettingsError, TopicMissing, TopicPolicyMismatch
 from tureen.protocol import TopicNames
 
 TIMEOUT_S = 15.0
@@ -395,3 +395,14 @@ def _require(policy: TopicPolicy, found: Mapping[str, str]) -> None:
 
 class _Raced(Exception):
     """Another process made the topic a moment before."""
+
+
+def refuse_own(names: TopicNames, topic: str) -> None:
+    """Raise NotSupported for a topic of the service: some hold handles of others, and a stream over one could
+    feed itself without end. Or for one of Kafka's.
+    """
+    if names.is_own(topic):
+        raise NotSupported(
+            f"topic {topic} belongs to the broker or to Kafka, and is not read as data",
+            hint="copy the records to another topic and read that one; who runs Kafka may look into it there",
+        )

@@ -6,6 +6,7 @@ What can be refused on sight is refused before anything is written.
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -18,16 +19,7 @@ from broker.http.errors import status_of
 from broker.http.requests import body_object, sql_of
 from broker.http.summaries import SummaryRequests
 from broker.http.writes import Answer, Writes
-from broker.node.creation import (
-    conflict,
-    kind_of,
-    refuse_if_read,
-    refuse_if_referred_to,
-    refuse_own,
-    replaces,
-)
 from broker.node.node import Node
-from broker.node.summarising import refuse_if_summarised
 from engine.language.places import did_you_mean
 from engine.language.query import (
     AlterSummary,
@@ -38,7 +30,9 @@ from engine.language.query import (
     DropSummary,
 )
 from engine.model.source import Stream
-from tureen.errors import BrokerUnavailable, HandleNeeded, NotSupported, SourceConflict, UnknownSource
+from engine.queries.definitions import Decision, Drop, create_of, decide, kind_of
+from topics.admin import refuse_own
+from tureen.errors import BrokerUnavailable, HandleNeeded, NotSupported, UnknownSource
 
 ANY_KIND = "stream, table or view"
 LISTS = {"stream": "STREAMS", "table": "TABLES", "view": "VIEWS", ANY_KIND: "SOURCES"}
@@ -83,15 +77,9 @@ class Creations:
         if isinstance(statement, DropStream):
             return await self._drop(statement, operator)
         made = statement.stream if isinstance(statement, CreateStream) else statement.derived
-        there = self._node.directory.catalogue.get(made.name)
-        if there is not None and not replaces(statement, there):
-            if there == made or statement.if_not_exists:
-                return 200, self._created(made.name, {"state": "RUNNING"})
-            raise conflict(made.name, there)
-        if there == made:
+        asked = replace(create_of(statement), if_not_exists=statement.if_not_exists)
+        if decide(made.name, asked, self._node.directory.definitions) is Decision.SAME:
             return 200, self._created(made.name, {"state": "RUNNING"})
-        if there is not None:
-            refuse_if_read(self._node.directory, made.name)
         if not self._node.reconciled:
             raise BrokerUnavailable("the registry is still being read", hint="try again in a second")
         before = None
@@ -124,12 +112,9 @@ class Creations:
     async def _drop(self, statement: DropStream, operator: bool) -> Answer:
         name = statement.name
         said = "view" if statement.view else "table" if statement.table else "stream"
-        there = self._node.directory.catalogue.get(name)
-        if there is None and name not in self._node.directory.waiting and statement.if_exists:
+        decision = decide(name, Drop(said, statement.cascade), self._node.directory.definitions)
+        if decision is Decision.ABSENT and name not in self._node.directory.waiting and statement.if_exists:
             return 200, {"name": name, "kind": said, "state": "GONE"}
-        what = kind_of(there)
-        if there is not None and what != said:
-            raise SourceConflict(f"{name!r} is a {what}", hint=f"write DROP {what.upper()} {name}")
         return await self.drop(name, statement.cascade, operator, said)
 
     async def drop(
@@ -148,7 +133,7 @@ class Creations:
             raise UnknownSource(name, kind=said, hint=hint)
         told: dict[str, Any] = {"name": name, "kind": kind_of(there)}
         if cascade:
-            refuse_if_referred_to(directory, name)
+            decide(name, Drop(cascade=True), directory.definitions)
             ended = readers(directory, name)
             # What was made later reads what was made before, so it goes first.
             views = [one for one in reversed(directory.views) if name in directory.views[one].reads]
@@ -168,8 +153,7 @@ class Creations:
                 status, answer = await self._summaries.drop(summary)
                 if status != 200:
                     return status, told | answer
-        refuse_if_read(directory, name)
-        refuse_if_summarised(directory, name)
+        decide(name, Drop(), directory.definitions)
         outcome = await self._writes.written(self._settings.names.sources, name, None)
         if outcome is None:
             return 202, told | {"state": "PENDING"}

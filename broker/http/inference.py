@@ -14,8 +14,8 @@ from broker.base.settings import Settings
 from broker.http.errors import BadRequest
 from broker.http.proposal import Topic, admits_name, propose
 from broker.http.requests import body_object
-from broker.node.creation import refuse_own
 from broker.node.node import Node
+from topics.admin import refuse_own
 from topics.newest import facts_of, look
 
 RECORDS = 1_000

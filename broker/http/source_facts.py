@@ -10,7 +10,6 @@ from typing import Any
 
 from broker.http.source_lists import SourceLists
 from broker.node.node import Node
-from engine.model.constraint import target_of
 from engine.model.source import Stream
 from engine.windows.source_clock import PartitionTime
 from topics.admin import Admin
@@ -95,13 +94,9 @@ class SourceFacts:
     def _read_by(self, name: str) -> dict[str, Any]:
         there = self._node.directory
         return {
-            "views": sorted(view for view, one in there.views.items() if name in (*one.sources, *one.uses)),
+            "views": sorted(there.definitions.views(name)),
             "summaries": there.summaries_of(name),
-            "referring": sorted(
-                other
-                for other, source in there.sources.items()
-                if other != name and any(target_of(one) == name for one in source.stream.constraints)
-            ),
+            "referring": sorted(there.definitions.referring(name)),
         }
 
 

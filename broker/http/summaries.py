@@ -18,13 +18,12 @@ from broker.base.settings import Settings
 from broker.http.errors import status_of
 from broker.http.writes import Answer, Writes
 from broker.node.node import Node
-from broker.node.summarising import refuse_if_used
 from broker.observe.entities import Entities
 from engine.language.query import AlterSummary, CreateSummary, DropSummary
 from engine.language.summary_text import summary_text
 from engine.model.attributes import AttributeValue, edits
 from engine.model.summary import SummaryDefinition, SummaryName, SummarySettings
-from engine.queries.summaries import conflict
+from engine.queries.definitions import Create, Decision, Drop, decide
 from tureen.errors import BrokerUnavailable, TureenError, UnknownEntity, UnknownSummary
 from tureen.protocol import SUMMARY_KEY
 
@@ -56,17 +55,18 @@ class SummaryRequests:
 
     async def _create(self, statement: CreateSummary) -> Answer:
         wanted = statement.definition
-        there = self._node.directory.summaries.get(wanted.name)
-        if there is not None:
-            if there.definition != wanted and not statement.if_not_exists:
-                raise conflict(wanted.name)
-            return 200, _made(wanted.name, {"state": "RUNNING"}, there.definition)
+        directory = self._node.directory
+        asked = Create(wanted, if_not_exists=statement.if_not_exists)
+        if decide(wanted.name, asked, directory.definitions) is Decision.SAME:
+            there = directory.summaries[wanted.name].definition
+            return 200, _made(wanted.name, {"state": "RUNNING"}, there)
         outcome = await self._written(wanted.name, statement.sql)
         return _answer(wanted, outcome, 201)
 
     async def _alter(self, entry: SummaryEntry, settings: SummarySettings) -> Answer:
         wanted = replace(entry.definition, settings=settings)
-        if wanted == entry.definition:
+        asked = Create(wanted, replaces=True)
+        if decide(wanted.name, asked, self._node.directory.definitions) is Decision.SAME:
             return 200, _made(wanted.name, {"state": "RUNNING"}, wanted)
         return _answer(wanted, await self._written(wanted.name, summary_text(wanted)), 200)
 
@@ -95,11 +95,11 @@ class SummaryRequests:
         """Raises UnknownSummary, SummaryConflict, KafkaUnavailable."""
         directory = self._node.directory
         told: dict[str, Any] = {"name": name, "kind": "summary"}
-        if name not in directory.summaries and name not in directory.waiting_summaries:
+        decision = decide(name, Drop("summary"), directory.definitions)
+        if decision is Decision.ABSENT and name not in directory.waiting_summaries:
             if if_exists:
                 return 200, told | {"state": "GONE"}
             raise _unknown(name)
-        refuse_if_used(directory, name)
         outcome = await self._writes.written(self._topic, SUMMARY_KEY + name, None)
         if outcome is None:
             return 202, told | {"state": "PENDING"}

@@ -16,13 +16,13 @@ from broker.memory.levels import Level, Memory
 from broker.node.directory import Directory
 from broker.node.hosting import Hosting
 from broker.node.shards import Shards
-from broker.node.summarising import Summarising, refuse_if_summarised
+from broker.node.summarising import Summarising
 from broker.shard.shard_command import ShardCommand
 from engine.language.query import CreateFromQuery, CreateStream
 from engine.language.statements import parse
-from engine.model.constraint import referred_to, target_of
-from engine.model.source import Derived, Stream
-from topics.admin import Admin
+from engine.model.constraint import referred_to
+from engine.queries.definitions import Decision, Drop, Unbound, create_of, decide
+from topics.admin import Admin, refuse_own
 from topics.control_records import Command
 from tureen.errors import NotSupported, SourceConflict, TureenError, UnknownSource
 from tureen.protocol import SUMMARY_KEY, TopicNames
@@ -72,22 +72,13 @@ class Creation:
                 parse, sql, others, engines.limits, functions=engines.functions
             )
         except UnknownSource as missing:
-            if name in there.sources or name in there.views:
-                raise
+            decide(name, Unbound(missing), there.definitions)
             there.waiting[name] = WaitingView(sql, missing.as_dict())
             return {"state": "PENDING", "error": missing.as_dict()}
         if not isinstance(statement, CreateStream | CreateFromQuery):
             raise NotSupported("write CREATE STREAM, CREATE TABLE or CREATE VIEW")
-        made = statement.stream if isinstance(statement, CreateStream) else statement.derived
-        if made.name != name:
-            raise SourceConflict(
-                f"the key is {name!r}, the statement creates {made.name!r}", hint="use the same name in both"
-            )
-        old = there.catalogue.get(name)
-        if old == made:
+        if decide(name, create_of(statement), there.definitions) is Decision.SAME:
             return {"state": "RUNNING"}
-        if old is not None and not replaces(statement, old):
-            raise conflict(name, old)
         if asked and isinstance(statement, CreateStream):
             short = self._memory.refuses(Level.REFUSE, f"no {statement.stream.kind} is created")
             if short is not None:
@@ -147,11 +138,9 @@ class Creation:
     async def _drop(self, name: str) -> Outcome:
         there = self._directory
         there.waiting.pop(name, None)
-        entry = there.sources.get(name) or there.views.get(name)
-        if entry is None:
+        if decide(name, Drop(), there.definitions) is Decision.ABSENT:
             return {"state": "GONE"}
-        refuse_if_read(there, name)
-        refuse_if_summarised(there, name)
+        entry = there.sources.get(name) or there.views[name]
         (outcome,) = await self._shards.hand_over(entry.shard, [ShardCommand.drop(name)])
         if outcome["state"] == "GONE":
             there.sources.pop(name, None)
@@ -160,60 +149,3 @@ class Creation:
             self._hosting.release(of_view(name), entry.shard)
             await self._hosting.see_off()
         return outcome
-
-
-def replaces(statement: CreateStream | CreateFromQuery, there: Stream | Derived) -> bool:
-    """Whether OR REPLACE puts the new one in the place of what stands."""
-    return isinstance(statement, CreateFromQuery) and statement.replace and isinstance(there, Derived)
-
-
-def refuse_own(names: TopicNames, topic: str) -> None:
-    """Raise NotSupported for a topic of the service: some hold handles of others, and a stream over one could
-    feed itself without end. Or for one of Kafka's.
-    """
-    if names.is_own(topic):
-        raise NotSupported(
-            f"topic {topic} belongs to the broker or to Kafka, and is not read as data",
-            hint="copy the records to another topic and read that one; who runs Kafka may look into it there",
-        )
-
-
-def conflict(name: str, there: object) -> SourceConflict:
-    """The refusal of a definition under a name that stands with another."""
-    what = kind_of(there)
-    return SourceConflict(
-        f"a {what} named {name!r} exists with another definition",
-        hint=f"DROP {what.upper()} {name} first, or choose another name",
-    )
-
-
-def kind_of(source: object) -> str:
-    """What lists call it."""
-    if isinstance(source, Stream):
-        return source.kind
-    return "view" if isinstance(source, Derived) and not source.is_stream else "stream"
-
-
-def refuse_if_read(there: Directory, name: str) -> None:
-    """Raise SourceConflict while a query or a view reads a stream or a view, or a constraint refers to it.
-    O(queries + streams).
-    """
-    readers = there.readers(name)
-    if readers:
-        what = kind_of(there.catalogue.get(name))
-        noun = "query reads" if readers == 1 else "queries read"
-        raise SourceConflict(
-            f"{readers:,} {noun} the {what} {name!r}",
-            hint=f"DROP {what.upper()} {name} CASCADE ends them; SHOW QUERIES EXTENDED lists what each reads",
-        )
-    for other, view in there.views.items():
-        if other != name and name in (*view.sources, *view.uses):
-            raise SourceConflict(f"{other} reads {name!r}", hint=f"drop {other} first, or write CASCADE")
-    refuse_if_referred_to(there, name)
-
-
-def refuse_if_referred_to(there: Directory, name: str) -> None:
-    """Raise SourceConflict while a constraint of another stream refers to a stream. O(streams)."""
-    for other, source in there.sources.items():
-        if other != name and any(target_of(one) == name for one in source.stream.constraints):
-            raise SourceConflict(f"a constraint of {other!r} refers to {name!r}", hint=f"drop {other} first")

@@ -25,6 +25,7 @@ from broker.shard.shard_command import Bound
 from engine.language.query import Statement
 from engine.model.source import Derived, SourceName, Stream
 from engine.model.summary import SummaryDefinition, SummaryName
+from engine.queries.definitions import Definitions, referring
 from engine.queries.possible_options import require_possible
 from engine.queries.summaries import beside, refuse_unclear
 from topics.wording import Values
@@ -114,6 +115,20 @@ class Directory:
     def catalogue(self) -> Mapping[str, Stream | Derived]:
         """Every stream and view that stands; never changed in place."""
         return self._parsed.catalogue
+
+    @property
+    def definitions(self) -> Definitions:
+        """What stands, for decisions about statements."""
+        return Definitions(
+            self.catalogue,
+            {name: one.definition for name, one in self.summaries.items()},
+            readers=self.readers,
+            views=lambda name: (
+                other for other, one in self.views.items() if other != name and name in one.reads
+            ),
+            referring=lambda name: referring(self.streams().values(), name),
+            users=lambda name: len(self.users(name)),
+        )
 
     async def understand(self, sql: str, parameters: Values | None = None) -> Statement:
         """As :meth:`parse`, in another thread, since a text of a new kind may take a millisecond."""

@@ -20,9 +20,9 @@ from broker.node.hosting import Hosting
 from broker.node.shards import Shards
 from broker.shard.shard_command import ShardCommand
 from engine.language.query import CreateSummary
-from engine.queries.summaries import USED_HINT, decide
+from engine.queries.definitions import Create, Decision, Unbound, decide
 from topics.control_records import Command
-from tureen.errors import NotSupported, SummaryConflict, TureenError, UnknownSource, UnknownSummary
+from tureen.errors import NotSupported, TureenError, UnknownSource, UnknownSummary
 from tureen.protocol import SUMMARY_KEY
 
 
@@ -58,27 +58,20 @@ class Summarising:
         try:
             statement = await there.understand(sql)
         except UnknownSource as missing:
-            if name in there.summaries:
-                raise
+            decide(name, Unbound(missing, of_summary=True), there.definitions)
             there.waiting_summaries[name] = WaitingView(sql, missing.as_dict())
             return {"state": "PENDING", "error": missing.as_dict()}
         if not isinstance(statement, CreateSummary):
             raise NotSupported("write CREATE SUMMARY", hint="keys that begin so are those of summaries")
         definition = statement.definition
-        if definition.name != name:
-            raise SummaryConflict(
-                f"the key is of {name!r}, the statement creates {definition.name!r}",
-                hint=f"the key is {SUMMARY_KEY}{definition.name}",
-            )
-        old = there.summaries.get(name)
-        decided = decide(None if old is None else old.definition, definition)
-        if decided == "same":
+        decision = decide(name, Create(definition, replaces=True), there.definitions)
+        if decision is Decision.SAME:
             return {"state": "RUNNING"}
-        if asked and decided == "create":
+        if asked and decision is Decision.CREATE:
             short = self._memory.refuses(Level.REFUSE, "no summary is created")
             if short is not None:
                 raise short
-        if decided == "create":
+        if decision is Decision.CREATE:
             await asyncio.to_thread(there.refuse_if_unclear, definition)
         home = there.sources[definition.stream].shard
         made = ShardCommand.create_summary(definition, sql)
@@ -112,21 +105,3 @@ class Summarising:
             query.state, query.error = "PENDING", missing.as_dict()
             there.without_summary.add(query_id)
         return outcome
-
-
-def refuse_if_summarised(there: Directory, name: str) -> None:
-    """Raise SummaryConflict while a stream has summaries. O(summaries)."""
-    names = there.summaries_of(name)
-    if names:
-        raise SummaryConflict(
-            f"{name!r} is summarised by {', '.join(names)}",
-            hint=f"DROP SUMMARY {names[0]} first, or write CASCADE",
-        )
-
-
-def refuse_if_used(there: Directory, name: str) -> None:
-    """Raise SummaryConflict while queries use a summary. O(queries)."""
-    users = len(there.users(name))
-    if users:
-        noun = "query uses" if users == 1 else "queries use"
-        raise SummaryConflict(f"{users:,} {noun} the summary {name!r}", hint=USED_HINT)

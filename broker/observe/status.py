@@ -10,7 +10,6 @@ from typing import Any, get_args
 from broker.base.entries import WaitingView
 from broker.base.settings import Settings
 from broker.memory.levels import Level
-from broker.node.creation import kind_of
 from broker.node.node import Node
 from broker.observe.metrics import Metrics
 from broker.runtime.functions import facts
@@ -22,6 +21,7 @@ from engine.model.answer import SourceInfo
 from engine.model.constraint import constraint_as_dict, text_of
 from engine.model.maintenance import Strategy
 from engine.model.source import SourceName
+from engine.queries.definitions import kind_of
 from topics.producer import CommitUnknown, TransactionAborted
 from tureen.errors import KafkaUnavailable, TureenError
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from engine.eddy.eddy import Timer
 from engine.language.bind.environment import Summaries as SummaryDefinitions
@@ -18,13 +18,11 @@ from engine.model.persistence import StateSink
 from engine.model.source import Derived, SourceName, Stream
 from engine.model.summary import SummaryDefinition
 from engine.model.usage import Stopwatch
+from engine.queries.definitions import Create, Decision, Definitions, Drop, decide
 from engine.queries.summaries import Summaries, beside, refuse_unclear
 from engine.sources.source import Source
 from engine.standing.query import StandingQuery
-from tureen.errors import SourceConflict, TureenError, UnknownSource
-
-READ_HINT = "unregister them first: SHOW QUERIES EXTENDED lists what each reads"
-"""Hint of the error that refuses to drop or replace what queries read."""
+from tureen.errors import TureenError, UnknownSource
 
 
 class Catalogue:
@@ -106,36 +104,24 @@ class Catalogue:
 
         Raises SourceConflict.
         """
-        there = self.sources.get(stream.name)
-        if stream.name in self.derived:
-            hint = "DROP VIEW first, or choose another name"
-            raise SourceConflict(f"{stream.name} is a view", hint=hint)
-        if there is None:
-            added = self.sources[stream.name] = Source(
-                stream,
-                sql,
-                self._limits,
-                timer=self._timer,
-                watch=self._watch,
-                capacities=self._capacities,
-            )
-            added.counted_from_ms = clock_ms
-            self.changed()
-        elif there.stream != stream:
-            kind = there.stream.kind
-            hint = f"DROP {kind.upper()} first, or choose another name"
-            raise SourceConflict(f"{kind} {stream.name} exists with another definition", hint=hint)
+        if decide(stream.name, Create(stream), self._standing(())) is Decision.SAME:
+            return
+        added = self.sources[stream.name] = Source(
+            stream,
+            sql,
+            self._limits,
+            timer=self._timer,
+            watch=self._watch,
+            capacities=self._capacities,
+        )
+        added.counted_from_ms = clock_ms
+        self.changed()
 
     def derive(self, derived: Derived, queries: Collection[StandingQuery]) -> None:
         """A view comes, or takes another one's place. Raises SourceConflict, QueryError, LimitExceeded."""
         name = derived.name
-        if self.derived.get(name) == derived:
+        if decide(name, Create(derived, replaces=True), self._standing(queries)) is Decision.SAME:
             return
-        if name in self.sources:
-            kind = self.sources[name].stream.kind
-            hint = f"DROP {kind.upper()} first, or choose another name"
-            raise SourceConflict(f"{name} is a {kind} with a topic", hint=hint)
-        self._refuse_if_read(name, queries)
         others = {known: other for known, other in self.definitions.items() if known != name}
         parse(derived.sql, others, self._limits, functions=self.functions)
         self.derived[name] = derived
@@ -144,10 +130,8 @@ class Catalogue:
 
     def drop(self, name: str, queries: Collection[StandingQuery]) -> None:
         """A stream goes with its rows, or a view. Raises UnknownSource, SourceConflict."""
-        if name not in self.sources and name not in self.derived:
+        if decide(name, Drop(), self._standing(queries)) is Decision.ABSENT:
             raise UnknownSource(name)
-        self._refuse_if_read(name, queries)
-        self.summaries.refuse_if_summarised(name)
         if self.derived.pop(name, None) is not None:
             self._unsaved.add(name)
         else:
@@ -155,13 +139,20 @@ class Catalogue:
             self._dropped.add(name)
         self.changed()
 
-    def _refuse_if_read(self, name: str, queries: Collection[StandingQuery]) -> None:
-        readers = sum(name in (*query.sources, *query.meaning.uses) for query in queries)
-        if readers:
-            raise SourceConflict(f"{readers} queries read {name}", hint=READ_HINT)
-        for other in self.derived.values():
-            if other.name != name and self._reads(other, name):
-                raise SourceConflict(f"{other.name} reads {name}", hint=f"drop {other.name} first")
+    def views_of(self, name: str) -> Iterator[str]:
+        """The other views that read a stream or a view."""
+        return (one.name for one in self.derived.values() if one.name != name and self._reads(one, name))
+
+    def _standing(self, queries: Collection[StandingQuery]) -> Definitions:
+        """What stands, with the queries that may read it. What constraints refer to is held by the node: a
+        shard drops what it was lent in the order in which it is told.
+        """
+        return Definitions(
+            self.definitions,
+            {name: one.definition for name, one in self.summaries.standing.items()},
+            readers=lambda name: sum(name in (*one.sources, *one.meaning.uses) for one in queries),
+            views=self.views_of,
+        )
 
     def _reads(self, view: Derived, name: str) -> bool:
         """Whether a view reads this. One that cannot be understood now, since a function is missing, reads

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 from engine.language.summary_text import summary_text
 from engine.model.persistence import StateSink, StateSource
@@ -17,6 +17,7 @@ from engine.model.source import SourceName, Stream
 from engine.model.state_tree import Tree, as_tree, of_tree
 from engine.model.summary import SummaryDefinition, SummaryName, SummarySettings
 from engine.model.types import Type
+from engine.queries.definitions import Create, Decision, Definitions, Drop, altered, decide
 from engine.sources.source import Source
 from engine.summaries.summary import Summary
 from tureen.errors import (
@@ -32,8 +33,6 @@ Text = TypeVar("Text")
 
 PARTS = "summary/"
 """What the names of their parts in the store begin with."""
-USED_HINT = "end them first: SHOW QUERIES EXTENDED lists what each reads"
-"""Hint of the error that refuses to drop what queries use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,11 +106,8 @@ class Summaries:
         Raises UnknownSource, UnknownColumn, NotSupported, SummaryConflict. O(retained rows).
         """
         name = definition.name
-        there = self.standing.get(name)
-        if there is not None:
-            if there.definition == definition:
-                return False
-            raise conflict(name)
+        if decide(name, Create(definition), self._definitions()) is Decision.SAME:
+            return False
         source = self._sources.get(definition.stream)
         if source is None:
             raise UnknownSource(definition.stream, hint="make it with CREATE STREAM first")
@@ -137,21 +133,17 @@ class Summaries:
     def drop(self, name: SummaryName, users: int, *, forced: bool) -> None:
         """A summary goes. users: how many queries use it. Raises UnknownSummary, SummaryConflict."""
         self.require([name])
-        if users and not forced:
-            raise SummaryConflict(f"{users} queries use the summary {name}", hint=USED_HINT)
+        decide(name, Drop("summary", forced=forced), self._definitions(users))
         there = self.standing.pop(name)
         self._sources[there.definition.stream].summarised.forget(name)
         if users:
             self.absent[name] = there
         self._changed.add(name)
 
-    def refuse_if_summarised(self, stream: str) -> None:
-        """Raise SummaryConflict while a stream has summaries. O(summaries)."""
-        names = self.on(stream)
-        if names:
-            raise SummaryConflict(
-                f"{stream} is summarised by {', '.join(names)}", hint=f"DROP SUMMARY {names[0]} first"
-            )
+    def _definitions(self, users: int = 0) -> Definitions:
+        """users: how many queries use the summary in question."""
+        standing = {name: one.definition for name, one in self.standing.items()}
+        return Definitions(summaries=standing, users=lambda _: users)
 
     def forget_absent(self, used: Collection[SummaryName]) -> bool:
         """Forget the absent summaries that no query uses; whether there were any. O(absent)."""
@@ -227,27 +219,6 @@ def uncounted(tree: Tree) -> Tree:
     return {**tree, "counts": None}
 
 
-def decide(there: SummaryDefinition | None, wanted: SummaryDefinition) -> Literal["create", "alter", "same"]:
-    """What a statement that creates a summary makes of the one that stands under its name, if any.
-
-    Where the two differ in theta or zone_rows_min alone, that one is given those: so ALTER SUMMARY is
-    published, as the statement that would create what it makes. Raises SummaryConflict.
-    """
-    if there is None:
-        return "create"
-    if there == wanted:
-        return "same"
-    if replace(there, settings=wanted.settings) != wanted or not _is_alterable(
-        there.settings, wanted.settings
-    ):
-        raise conflict(wanted.name)
-    return "alter"
-
-
-def _is_alterable(before: SummarySettings, after: SummarySettings) -> bool:
-    return replace(before, theta=after.theta, zone_rows_min=after.zone_rows_min) == after
-
-
 def beside(coming: SummaryDefinition, standing: Mapping[SummaryName, SummaryDefinition]) -> list[SummaryName]:
     """The other summaries of the column that one which comes summarises, sorted."""
     return sorted(
@@ -281,15 +252,6 @@ def refuse_unclear(
         )
 
 
-def conflict(name: SummaryName) -> SummaryConflict:
-    """The refusal of a definition under the name of a summary that stands with another."""
-    return SummaryConflict(
-        f"a summary named {name!r} exists with another definition",
-        hint=f"DROP SUMMARY {name} first, or choose another name; ALTER SUMMARY {name} SET (...) changes "
-        "theta and zone_rows_min",
-    )
-
-
 def check_summarised(definition: SummaryDefinition, stream: Stream) -> Type:
     """The type of the column that a definition summarises, of the stream that is there.
 
@@ -306,7 +268,7 @@ def check_summarised(definition: SummaryDefinition, stream: Stream) -> Type:
 
 def check_alterable(before: SummarySettings, after: SummarySettings) -> None:
     """Raise NotSupported where settings differ in what is for life."""
-    if not _is_alterable(before, after):
+    if altered(before, after) != after:
         raise NotSupported(
             "only theta and zone_rows_min of a summary change while it stands",
             hint="DROP SUMMARY, and create it again with the other settings",

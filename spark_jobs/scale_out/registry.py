@@ -27,10 +27,19 @@ from engine.model.source import SourceName, Stream
 from engine.model.step import CreateDerived, CreateSource, DropSource, Registration
 from engine.operators.gather import schema_of
 from engine.queries.catalogue import Catalogue
+from engine.queries.definitions import (
+    Decision,
+    Definitions,
+    Drop,
+    Unbound,
+    create_of,
+    decide,
+    referring,
+)
 from engine.queries.registrations import admitted, bound
 from spark_jobs.scale_out.micro_batch import Definition, Lane, Plan
 from topics import control_records
-from topics.admin import Admin
+from topics.admin import Admin, refuse_own
 from topics.consumer import BatchConsumer
 from topics.control_records import Command
 from topics.outputs import AWAITED, Outputs, Readiness, destination, facts
@@ -39,7 +48,6 @@ from tureen.errors import (
     KafkaUnavailable,
     LimitExceeded,
     NotSupported,
-    SourceConflict,
     TureenError,
     UnknownSource,
     UnknownSummary,
@@ -286,41 +294,36 @@ class Registry:
             elif self._statements.get(name) != command["sql"]:
                 self._waiting[name] = command["sql"]
         left = -1
+        missing: dict[str, UnknownSource] = {}
         while self._waiting and len(self._waiting) != left:
             left = len(self._waiting)
+            missing.clear()
             for name, sql in list(self._waiting.items()):
-                self._create(name, sql, changes)
+                try:
+                    self._create(name, sql, changes)
+                except UnknownSource as unknown:
+                    missing[name] = unknown
+        for name, one in missing.items():
+            try:
+                decide(name, Unbound(one), self._definitions())
+            except TureenError as refused:
+                del self._waiting[name]
+                self._refuse_statement(name, refused)
 
     def _create(self, name: str, sql: str, changes: Changes) -> None:
+        """Let a definition stand, or say why it does not. Raises UnknownSource: it has to wait."""
         others = {known: one for known, one in self.catalogue.definitions.items() if known != name}
         try:
             statement = parse(sql, others, self._limits, functions=BUILT_IN)
             match statement:
-                case CreateStream(stream):
-                    self._refuse_own(stream)
-                    if name in self._statements:
-                        raise SourceConflict(f"{name} exists with another definition")
-                    partitions = statement.partitions
-                    if not statement.create_topic:
-                        self._admin.partitions(stream.topic)
-                    self._admin.ensure_source_topic(
-                        stream.topic, partitions, arrival_time=not stream.event_time, table=stream.is_table
-                    )
-                    self.catalogue.create(stream, sql)
-                    alone = replace(stream, constraints=())  # a part of the rows does not keep them
-                    changes.definitions.append(CreateSource(alone, sql))
-                case DerivedStatement(derived):
-                    if name in self._statements and self._readers(name):
-                        raise SourceConflict(f"queries read {name}")
-                    self.catalogue.derive(derived, ())
-                    changes.definitions.append(CreateDerived(derived))
+                case CreateStream() | DerivedStatement():
+                    if decide(name, create_of(statement), self._definitions()) is not Decision.SAME:
+                        changes.definitions.append(self._made(statement))
                 case CreateSummary():
                     raise _no_summaries()
                 case _:
                     raise NotSupported("write CREATE STREAM, CREATE TABLE or CREATE VIEW")
-        except UnknownSource:
-            return  # it may come
-        except KafkaUnavailable:
+        except (UnknownSource, KafkaUnavailable):
             raise
         except TureenError as refused:
             del self._waiting[name]
@@ -329,33 +332,44 @@ class Registry:
         del self._waiting[name]
         self._statements[name] = sql
 
-    def _refuse_own(self, stream: Stream) -> None:
-        if stream.topic.startswith((f"{self._names.service_id}.", "__")):
-            raise NotSupported(
-                f"topic {stream.topic} belongs to this service or to Kafka",
-                hint="copy the records to another topic and create the stream over that one",
-            )
+    def _made(self, statement: CreateStream | DerivedStatement) -> Definition:
+        """What now stands. Raises NotSupported, TopicMissing, KafkaUnavailable."""
+        if isinstance(statement, DerivedStatement):
+            self.catalogue.derive(statement.derived, ())
+            return CreateDerived(statement.derived)
+        stream = statement.stream
+        refuse_own(self._names, stream.topic)
+        if not statement.create_topic:
+            self._admin.partitions(stream.topic)
+        self._admin.ensure_source_topic(
+            stream.topic, statement.partitions, arrival_time=not stream.event_time, table=stream.is_table
+        )
+        self.catalogue.create(stream, statement.sql)
+        # A part of the rows does not keep constraints.
+        return CreateSource(replace(stream, constraints=()), statement.sql)
+
+    def _definitions(self) -> Definitions:
+        return Definitions(
+            self.catalogue.definitions,
+            readers=lambda name: sum(one.reads(name) for one in self.entries.values()),
+            views=self.catalogue.views_of,
+            referring=lambda name: referring(self.streams.values(), name),
+        )
 
     def _refuse_statement(self, name: str, refused: TureenError) -> None:
         self._letter(self._messages[name], refused)
 
     def _drop(self, name: str, changes: Changes) -> None:
         self._waiting.pop(name, None)
-        if name not in self._statements:
-            return
-        if self._readers(name):
-            self._refuse_statement(name, SourceConflict(f"queries read {name}"))
-            return
         try:
+            if decide(name, Drop(), self._definitions()) is Decision.ABSENT:
+                return
             self.catalogue.drop(name, ())
             del self._statements[name]
         except TureenError as refused:
             self._refuse_statement(name, refused)
             return
         changes.definitions.append(DropSource(SourceName(name)))
-
-    def _readers(self, name: str) -> list[str]:
-        return [query_id for query_id, one in self.entries.items() if one.reads(name)]
 
     # --- queries ------------------------------------------------------------------------------------
 

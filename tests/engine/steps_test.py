@@ -171,7 +171,10 @@ def test_a_stream_goes_only_when_nobody_reads_it():
 
     refused = drop()["s"]
     assert isinstance(refused, SourceConflict)
-    assert refused.hint == "unregister them first: SHOW QUERIES EXTENDED lists what each reads"
+    assert (
+        refused.hint
+        == "end them first, as DROP STREAM s CASCADE does; SHOW QUERIES EXTENDED lists what each reads"
+    )
     engine.enqueue(Step(Position(0, engine.position.sequence + 1), 0, Unregister(("q0",))))
     engine.run()
     assert drop() == {}

@@ -12,7 +12,7 @@ from engine.language.query import CreateSummary as Statement
 from engine.model.source import SourceName
 from engine.model.step import AlterSummary, CreateSummary, DropSource, DropSummary, Heartbeat
 from engine.model.summary import SummaryDefinition, SummarySettings
-from engine.queries.summaries import NamedSummary, decide
+from engine.queries.summaries import NamedSummary
 from engine.summaries.summary import Summary
 from tests.capacities import small_engine, small_restored
 from tests.engine.steps_test import CREATE, rows
@@ -168,29 +168,6 @@ def test_second_summary_that_would_leave_open_what_standing_queries_mean_is_refu
     assert list(engine.summaries) == ["popular", "another", "third"]
     with pytest.raises(SyntaxRefused, match="several summaries"):
         engine.prepare(PREFERRING)
-
-
-@pytest.mark.parametrize(
-    ("there", "wanted", "decided"),
-    [
-        (None, POPULAR, "create"),
-        (POPULAR, POPULAR, "same"),
-        (POPULAR, replace(POPULAR, settings=SummarySettings(theta=0.1, zone_rows_min=9)), "alter"),
-        (POPULAR, replace(POPULAR, settings=SummarySettings(theta=0.1, buckets=9)), None),
-        (POPULAR, replace(POPULAR, stream=SourceName("t")), None),
-        (POPULAR, replace(POPULAR, attribute="ts"), None),
-        (POPULAR, replace(POPULAR, granularity_ms=1), None),
-    ],
-    ids=["new", "same", "settings_that_change", "settings_for_life", "stream", "attribute", "granularity"],
-)
-def test_a_statement_creates_alters_or_is_refused(
-    there: SummaryDefinition | None, wanted: SummaryDefinition, decided: str | None
-) -> None:
-    if decided is not None:
-        assert decide(there, wanted) == decided
-        return
-    with pytest.raises(SummaryConflict, match="popular"):
-        decide(there, wanted)
 
 
 def test_a_clock_that_jumps_by_a_year_leaves_nothing_but_what_is_new() -> None:

@@ -185,7 +185,7 @@ def test_views_and_derived_streams(shared: Broker, name: str) -> None:
 
     replaced = run(shared, f"CREATE OR REPLACE VIEW {big} AS SELECT id FROM {name}", 409)
     assert replaced["message"] == f"1 query reads the view '{big}'"
-    assert replaced["hint"].startswith(f"DROP VIEW {big} CASCADE ends them")
+    assert replaced["hint"].startswith(f"end them first, as DROP VIEW {big} CASCADE does")
     for used in (name, big, over, twice):
         refused = shared.http.delete(f"/sources/{used}")
         assert (refused.status_code, refused.json()["code"]) == (409, "source_conflict")

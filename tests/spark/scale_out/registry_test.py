@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,9 +10,10 @@ import orjson
 import pytest
 
 from engine.model.limits import Limits
-from engine.model.step import CreateSource, DropSource
+from engine.model.step import CreateDerived, CreateSource, DropSource
 from spark_jobs.scale_out.micro_batch import Plan
 from spark_jobs.scale_out.registry import Registry
+from tests.definitions import CASES, NAMES, Case
 from tests.kafka import wait_until
 from topics.admin import Admin, Policies, service_topics
 from topics.outputs import Outputs, OutputSettings
@@ -60,15 +62,18 @@ class World:
     def _letter(self, message: Any, refused: TureenError) -> None:
         self.letters.append(refused.code)
 
+    def define(self, name: str, sql: str | None) -> None:
+        self._send(self.names.sources, name, sql)
+
     def source(self, column: str | None) -> None:
         sql = f"CREATE STREAM s ({column} INT) WITH (topic = '{self.names.service_id}-{column}')"
-        value = None if column is None else orjson.dumps({"sql": sql})
-        self.producer.send(self.names.sources, value, b"s")
-        self.producer.flush()
+        self.define("s", None if column is None else sql)
 
-    def query(self, sql: str | None) -> None:
-        value = None if sql is None else orjson.dumps({"sql": sql})
-        self.producer.send(self.names.queries, value, query_id("q").encode())
+    def query(self, sql: str | None, handle: str = "q") -> None:
+        self._send(self.names.queries, query_id(handle), sql)
+
+    def _send(self, topic: str, key: str, sql: str | None) -> None:
+        self.producer.send(topic, None if sql is None else orjson.dumps({"sql": sql}), key.encode())
         self.producer.flush()
 
 
@@ -128,6 +133,16 @@ def test_a_run_that_begins_again_does_not_drop_what_stands(world: World) -> None
     assert set(world.letters) == {"source_conflict"}
 
 
+def test_a_view_that_a_query_reads_stands_as_it_did_when_a_run_begins_again(world: World) -> None:
+    world.source("a")
+    world.define("v", "CREATE VIEW v AS SELECT a FROM s")
+    world.query("SELECT a FROM v EMIT CHANGES")
+    world.registry.poll(whole=True)
+    world.begin_again()
+    assert not world.registry.poll(whole=True)
+    assert not world.letters
+
+
 def test_what_comes_after_a_silence_is_seen(world: World) -> None:
     """Also where the end of the topics had been told before."""
     world.source("a")
@@ -171,3 +186,51 @@ def test_summaries_and_preferences_are_refused(world: World) -> None:
     assert (error["code"], error["line"], error["column"]) == ("not_supported", 1, 33)
     world.query("SELECT a FROM s EMIT CHANGES")
     assert [one.query_id for one, _ in world.registry.poll().coming] == [query_id("q")]
+
+
+RECORDED = {
+    name: case
+    for name, case in CASES.items()
+    if not case.of_summary and "IF NOT EXISTS" not in case.statement  # which is answered before it is written
+}
+
+
+@pytest.fixture(scope="module")
+def one_world(kafka: str) -> Iterator[World]:
+    """For all cases; each has names of its own."""
+    found = World(kafka, f"t{uuid.uuid4().hex[:12]}")
+    found.registry.poll(whole=True)
+    yield found
+    found.registry.close()
+    found.producer.close()
+
+
+@pytest.mark.parametrize("case", RECORDED.values(), ids=RECORDED)
+def test_what_becomes_of_a_statement(one_world: World, case: Case) -> None:
+    world, registry = one_world, one_world.registry
+    names = {letter: f"{letter}{uuid.uuid4().hex[:10]}" for letter in NAMES}
+    world.letters.clear()
+    for sql in case.stands:
+        world.define(names[Case((), sql, "").about], sql.format(**names))
+    if case.reads is not None:
+        world.query(case.reads.format(**names), names["s"])
+    assert len(registry.poll().definitions) == len(case.stands)
+    before = dict(registry.catalogue.definitions)
+    about = names[case.about]
+    world.define(about, None if case.statement.startswith("DROP") else case.statement.format(**names))
+    changes = registry.poll().definitions
+    after = registry.catalogue.definitions
+    if case.becomes in ("create", "replace"):
+        (made,) = changes
+        assert isinstance(made, CreateSource | CreateDerived)
+        assert (about in before) == (case.becomes == "replace")
+        assert after[about] != before.get(about)
+    elif case.becomes == "drop":
+        assert changes == [DropSource(before[about].name)]
+        assert about not in after
+    else:
+        assert not changes
+        assert after == before
+    decided = case.becomes in {"create", "replace", "same", "drop", "absent", "waits"}
+    assert world.letters == ([] if decided else [case.becomes])
+    assert (about in registry._waiting) == (case.becomes == "waits")
