@@ -89,7 +89,7 @@ class StepRun:
             self._marks = {**self.parts.following.marks(self.parts.sets, None), **self._marks}
 
     def forget_summaries(self) -> None:
-        """Of queries that went."""
+        """Summaries that were dropped go where no query uses them any more."""
         if self.touched is None:
             self._bodies.forget_summaries()
 
