@@ -48,6 +48,8 @@ DEAR = f"CREATE STREAM dear (id BIGINT, k INTEGER, text STRING, {TIMED}"
 BROKEN = (
     "CREATE STREAM broken (id BIGINT, ts TIMESTAMP NOT NULL, CONSTRAINT UNIQUE (id)) WITH (timestamp = 'ts')"
 )
+LARGE = f"CREATE STREAM large (id BIGINT, text STRING, {TIMED}"
+LARGE_RECORDS, LARGE_BYTES = 1_000, 100_000
 RESULTS = TopicNames().results + ".quiet"
 """Its own: millions of changes of other queries would keep the reader busy."""
 SIDES = ("left_rows", "right_rows")
@@ -67,6 +69,7 @@ def run(options: argparse.Namespace) -> Report:
             "CREATE STREAM quiet (id BIGINT, ts TIMESTAMP NOT NULL) WITH (partitions = 1) RETAIN 10 SECONDS",
             DEAR,
             BROKEN,
+            LARGE,
             *(f"CREATE STREAM {side} (k INTEGER, {TIMED}" for side in SIDES),
         ):
             client.post("/sources", json={"sql": sql}).raise_for_status()
@@ -83,6 +86,7 @@ def run(options: argparse.Namespace) -> Report:
             "joins": lambda: _registered(client, [_join(n) for n in range(3)]),
             "summary": lambda: _summary(client),
             "violations": lambda: _violations(client, kafka, options.rows // 2),
+            "large_records": lambda: _large_records(client, kafka),
             "followers": lambda: _followers(client, options.rows),
         }
         chosen = [name for name in options.only.split(",") if name] or list(cases)
@@ -233,6 +237,17 @@ def _violations(client: httpx.Client, kafka: str, count: int) -> None:
     """Rows that all break a promise."""
     _send(kafka, "broken", [b'{"id":1,"ts":%d}' % (BEGIN_MS + i) for i in range(count)])
     _await(client, "broken", count)
+
+
+def _large_records(client: httpx.Client, kafka: str) -> None:
+    """Few records at once, which together are as large as a million small ones."""
+    text = b"y" * LARGE_BYTES
+    _send(
+        kafka,
+        "large",
+        [b'{"id":%d,"text":"%d%b","ts":%d}' % (i, i, text, BEGIN_MS + i) for i in range(LARGE_RECORDS)],
+    )
+    _await(client, "large", LARGE_RECORDS)
 
 
 def _followers(client: httpx.Client, rows: int) -> None:

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import threading
 import time
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from confluent_kafka import KafkaError
@@ -72,8 +74,10 @@ class Route:
 class Channel:
     """What one reader reads. ``wake`` is called from other threads; all else by the reader's alone."""
 
-    def __init__(self, pool: SharedConsumers, wake: Callable[[], None]) -> None:
+    def __init__(self, pool: SharedConsumers, wake: Callable[[], None], bytes_max: int) -> None:
+        """bytes_max: of the records that are given at once; one record is always given."""
         self.wake = wake
+        self._bytes_max = bytes_max
         self._pool = pool
         self.changed = threading.Condition(pool.lock)
         """Something came, or was taken."""
@@ -132,11 +136,13 @@ class Channel:
             self._count(len(run), sum(map(len, run)))
 
     def consume(self, records_max: int, timeout_s: float) -> list[Any]:
-        """The next records and events, at once where there are any, else within ``timeout_s``.
+        """The next records and events, at once where there are any, else within ``timeout_s``: at most so
+        many, and of so many bytes as one may take at once.
 
         Raises KafkaUnavailable: the fetcher has failed.
         """
         taken: list[Any] = []
+        left = self._bytes_max
         with self._pool.lock:
             if not self.waiting and timeout_s > 0:
                 self.changed.wait(timeout_s)
@@ -145,13 +151,21 @@ class Channel:
             while self.waiting and len(taken) < records_max:
                 route, run = self.waiting[0]
                 part = run[: records_max - len(taken)]
+                size = sum(map(len, part))
+                if size > left:
+                    fitting = bisect_right(list(accumulate(map(len, part))), left)
+                    part = part[: fitting if taken else max(1, fitting)]
+                    if not part:
+                        break
+                    size = sum(map(len, part))
                 if len(part) == len(run):
                     self.waiting.popleft()
                 else:
                     self.waiting[0] = route, run[len(part) :]
                 route.waiting -= len(part)
-                self._count(-len(part), -sum(map(len, part)))
+                self._count(-len(part), -size)
                 taken += part
+                left -= size
             if self.parked and not self.is_behind(half=True):
                 self._pool.place(self, "own")
             if taken:

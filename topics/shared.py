@@ -32,6 +32,7 @@ Cost: no time of any reader's thread while nothing arrives; 0.5 us a record besi
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -113,9 +114,11 @@ class SharedConsumers:
         """What may wait in the channels of shared fetchers, and in each that has its own."""
         self._fetchers: list[Fetcher] = []
 
-    def channel(self, wake: Callable[[], None]) -> Channel:
-        """For one reader; ``wake`` is called, from another thread, when something came."""
-        return Channel(self, wake)
+    def channel(self, wake: Callable[[], None], bytes_max: int = sys.maxsize) -> Channel:
+        """For one reader; ``wake`` is called, from another thread, when something came. bytes_max: of what
+        it takes at once; one record is always given.
+        """
+        return Channel(self, wake, bytes_max)
 
     @property
     def is_full(self) -> bool:

@@ -108,6 +108,13 @@ class Settings(BaseSettings):
         "new ones get one for each core, 2 to 16.",
     )
     step_rows_max: int = Field(8_192, ge=1, le=65_536, description="Rows of one step.")
+    step_bytes_max: int = Field(
+        4 * MIB,
+        ge=64 * KIB,
+        le=1_024 * MIB,
+        description="Bytes of the records of one step; one record, however large, is always taken. Few large "
+        "records take as long as many small ones, and other streams wait meanwhile.",
+    )
     shed_queue_bytes: int = Field(
         64 * MIB,
         ge=MIB,

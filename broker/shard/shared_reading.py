@@ -19,6 +19,7 @@ class SharedReading:
     ) -> None:
         """fetched_kbytes: how much a consumer may hold of records that no step has taken in."""
         self.admin = admin
+        self._step_bytes_max = settings.step_bytes_max
         limits = {"queued.max.messages.kbytes": str(fetched_kbytes)}
         self._consumers = SharedConsumers(
             {**limits, **kafka}, on_missing=lambda: self.lookout.hurry(), gather_ms=settings.linger_ms
@@ -43,7 +44,7 @@ class SharedReading:
 
     def channel(self, wake: Callable[[], None]) -> Channel:
         """For one stream; ``wake`` is called, from another thread, when something came."""
-        return self._consumers.channel(wake)
+        return self._consumers.channel(wake, self._step_bytes_max)
 
     def _answered(self, answered: bool) -> None:
         if answered:

@@ -11,10 +11,13 @@ import time
 from collections.abc import Callable, Iterator
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.kafka import Node, wait_until
 from tests.topics.consumer_test import write
 from topics.admin import Admin
+from topics.channels import Route
 from topics.consumer import BatchConsumer, OffsetLost
 from topics.producer import BatchProducer
 from topics.shared import SharedConsumers
@@ -67,6 +70,34 @@ def made(kafka: str, service_id: str, count: int, partitions: int = 1) -> list[s
     for name in names:
         admin.ensure_source_topic(name, partitions)
     return names
+
+
+@given(
+    sizes=st.lists(st.integers(0, 30), min_size=1, max_size=30),
+    runs=st.lists(st.integers(1, 5), min_size=1),
+    records_max=st.integers(1, 40),
+    bytes_max=st.integers(1, 60),
+)
+def test_what_is_taken_at_once_has_so_many_bytes_or_is_one_record(
+    sizes: list[int], runs: list[int], records_max: int, bytes_max: int
+) -> None:
+    pool = SharedConsumers({})
+    channel = pool.channel(lambda: None, bytes_max)
+    route, left = Route(channel, ("t", 0), 0), [b"." * size for size in sizes]
+    for count in [*runs, len(sizes)]:
+        run, left = left[:count], left[count:]
+        if run:
+            with pool.lock:
+                channel.give(route, run, len(run))
+    taken = []
+    while not channel.is_empty:
+        one = channel.consume(records_max, 0)
+        assert len(one) == 1 or (0 < len(one) <= records_max and sum(map(len, one)) <= bytes_max)
+        rest = sizes[len(taken) + len(one) :]
+        assert len(one) == records_max or not rest or sum(map(len, one)) + rest[0] > bytes_max
+        taken += one
+    assert taken == [b"." * size for size in sizes]
+    assert (channel.records, channel.bytes, pool.bytes) == (0, 0, 0)
 
 
 def kinds_of(readers: list[Reader]) -> set[str]:
