@@ -222,6 +222,11 @@ class Admin:
         """Have the cluster answer something small."""
         self._asked("reaching Kafka", self._client.describe_cluster(request_timeout=self._timeout_s).result)
 
+    def cluster_id(self) -> str:
+        """Differs from that of another cluster; empty where this one has none."""
+        asked = self._client.describe_cluster(request_timeout=self._timeout_s)
+        return str(self._asked("reaching Kafka", asked.result).cluster_id or "")
+
     def topics(self) -> dict[str, int]:
         """Every topic and its number of partitions."""
         return {name: len(topic.partitions) for name, topic in self._metadata().topics.items()}

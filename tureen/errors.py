@@ -506,6 +506,12 @@ class StoreInUse(StoreError):
     code = "store_in_use"
 
 
+class StoreMismatch(StoreError):
+    """A directory has the state of another service, or of topics that Kafka does not have."""
+
+    code = "store_mismatch"
+
+
 class DirectoryNotPrivate(StoreError):
     """Other users of the machine can read or replace a directory that holds state."""
 

@@ -72,7 +72,7 @@ def prepare(console: Console, kafka_port: int | None) -> list[str]:
     from broker.base import settings
     from broker.base.removed_settings import removed_warning
     from broker.memory.budget import budget, reserve_warning
-    from broker.runtime import lock
+    from broker.runtime import lock, service_note
 
     os.umask(UMASK)
     loaded = settings.load()
@@ -89,6 +89,7 @@ def prepare(console: Console, kafka_port: int | None) -> list[str]:
     os.environ["TUREEN_DATA_DIR"] = str(data_dir)
     held = lock.acquire(data_dir, {"url": loaded.url, "service_id": loaded.service_id}, console.print)
     os.set_inheritable(held, True)
+    service_note.check_service(data_dir, loaded.service_id)
     _check_port(loaded.http_host, loaded.http_port)
     kafka = loaded.kafka()
     if "bootstrap.servers" not in kafka:
@@ -114,7 +115,9 @@ def prepare(console: Console, kafka_port: int | None) -> list[str]:
     admin = Admin(kafka)
     os.environ["TUREEN_SHARDS"] = str(shards(admin, loaded))
     loaded = settings.load()
+    service_note.check_kafka(data_dir, admin, loaded)
     ensure_topics(admin, loaded)
+    service_note.write(data_dir, admin, loaded)
     socket_path = _socket_path(data_dir)
     os.environ["TUREEN_INTERNAL_SOCKET"] = str(socket_path)
     console.print(f"Data:  {data_dir}")

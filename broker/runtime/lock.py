@@ -39,10 +39,7 @@ def acquire(
         private_directory(data_dir)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as failed:
-        raise StoreFull(
-            f"the data directory {data_dir} cannot be used: {failed.strerror}",
-            hint="free some space, make it writable for this user, or choose another one: TUREEN_DATA_DIR",
-        ) from None
+        raise unusable(data_dir, failed) from None
     deadline = time.monotonic() + wait_s
     told = False
     while True:
@@ -69,6 +66,14 @@ def acquire(
     os.ftruncate(descriptor, 0)
     note(descriptor, {"pid": os.getpid()} | facts)
     return descriptor
+
+
+def unusable(data_dir: Path, failed: OSError) -> StoreFull:
+    """The error for a data directory that cannot be made or written."""
+    return StoreFull(
+        f"the data directory {data_dir} cannot be used: {failed.strerror}",
+        hint="free some space, make it writable for this user, or choose another one: TUREEN_DATA_DIR",
+    )
 
 
 def note(descriptor: int, facts: dict[str, object]) -> None:

@@ -20,8 +20,8 @@ def ensure_topics(admin: Admin, settings: Settings) -> None:
     least = {"max.message.bytes": entry_bytes_max(settings.sql_bytes_max) + RECORD_OVERHEAD_BYTES}
     admin.ensure(
         [
-            TopicPolicy(changelog(settings, table), partitions, compacted, fixed_partitions=True, least=least)
-            for table, partitions in (("registry", settings.shards), ("streams", 1))
+            TopicPolicy(name, partitions, compacted, fixed_partitions=True, least=least)
+            for name, partitions in changelogs(settings).items()
         ]
     )
 
@@ -41,9 +41,10 @@ def policies(settings: Settings) -> Policies:
     return Policies(shards=settings.shards, record_bytes_max=settings.record_bytes_max)
 
 
-def changelog(settings: Settings, table: str) -> str:
-    """The topic behind a table of the control process, as Faust names it."""
-    return f"{settings.service_id}-control-{table}-changelog"
+def changelogs(settings: Settings) -> dict[str, int]:
+    """The topics behind the tables of the control process, as Faust names them, and their partitions."""
+    tables = {"registry": settings.shards, "streams": 1}
+    return {f"{settings.service_id}-control-{name}-changelog": count for name, count in tables.items()}
 
 
 def ensure_reply_topic(admin: Admin, settings: Settings, name: str) -> None:

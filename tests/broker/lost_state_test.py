@@ -8,9 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from broker.base import settings
+from broker.runtime.service_note import NAME
+from broker.runtime.topic_admin import ensure_topics
 from tests.broker.conftest import stream_sql
-from tests.broker.running import Broker
-from tests.kafka import wait_until
+from tests.broker.running import SHARDS, Broker
+from tests.kafka import Node, wait_until
 from tureen.protocol import new_handle
 
 
@@ -47,6 +50,61 @@ def test_positions_of_a_lost_journal_are_to_be_fetched_anew(own: Broker, name: s
             reply = own.http.get(f"/queries/{handle}/changes", params={"since": since, "live": live})
             assert (reply.status_code, reply.json()["code"]) == (410, "must_refetch"), reply.text
     own.stop()
+
+
+def refusal(broker: Broker) -> str:
+    """What a start says that is refused."""
+    before = len(broker.log.read_bytes()) if broker.log.exists() else 0
+    assert broker.launch().wait(60) == 1
+    broker.process = None
+    return broker.log.read_bytes()[before:].decode()
+
+
+def test_a_data_directory_is_of_one_service(own: Broker, name: str) -> None:
+    """Another one would mix its registry with this one's."""
+    own.create(stream_sql(name))
+    handle = own.register(f"SELECT id FROM {name}")
+    own.send(name, rows(0, 20))
+    before = own.await_rows(handle, 19)
+    assert own.stop() == 0
+    other = Broker(own.bootstrap, own.data_dir, f"{own.names.service_id}o")
+    told = refusal(other)
+    assert f"belongs to the service {own.names.service_id}, not to {own.names.service_id}o" in told
+    assert f"TUREEN_SERVICE_ID={own.names.service_id}" in told
+    assert other.names.steps not in other.admin.topics()
+    (own.data_dir / NAME).unlink()  # as a release before left it
+    own.start()
+    assert own.rows(handle) == before
+    assert own.stop() == 0
+    assert "belongs to the service" in refusal(other)
+
+
+def test_state_of_topics_that_are_gone_is_refused(own: Broker, kafka_node: Node, name: str) -> None:
+    """Whether Kafka is another, has lost them, or has others by their names."""
+    own.create(stream_sql(name))
+    assert own.stop() == 0
+    told = refusal(Broker(kafka_node.bootstrap, own.data_dir, own.names.service_id))
+    assert "was used with another Kafka" in told
+    topics = [topic for topic in own.admin.topics() if topic.startswith(own.names.service_id)]
+    own.admin.delete_topics(topics)
+    for note in (NAME, None):
+        told = refusal(own)
+        assert "topics that Kafka does not have any more" in told
+        if note:
+            noted = (own.data_dir / NAME).read_bytes()
+            (own.data_dir / NAME).unlink()
+    (own.data_dir / NAME).write_bytes(noted)
+    ensure_topics(own.admin, settings.load(service_id=own.names.service_id, shards=SHARDS))
+    assert "were deleted and made anew" in (told := refusal(own))
+    for state in ("control", "shards"):
+        assert str(own.data_dir / state) in told
+        shutil.move(own.data_dir / state, own.data_dir / f"{state} moved away")
+    own.start()
+    own.create(stream_sql(name))
+    assert own.stop() == 0
+    own.start()
+    assert own.sources() == [name]
+    assert own.stop() == 0
 
 
 def test_a_start_after_the_supervisor_was_killed_waits_for_its_children(own: Broker, name: str) -> None:
