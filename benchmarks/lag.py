@@ -84,12 +84,16 @@ def run(options: argparse.Namespace) -> Report:
             "having": lambda: _registered(client, [_having()]),
             "eager": lambda: _eager(client, kafka, options.rows),
             "joins": lambda: _registered(client, [_join(n) for n in range(3)]),
+            "remove": lambda: _removed(client, [removed]),
             "summary": lambda: _summary(client),
             "violations": lambda: _violations(client, kafka, options.rows // 2),
             "large_records": lambda: _large_records(client, kafka),
             "followers": lambda: _followers(client, options.rows),
         }
-        chosen = [name for name in options.only.split(",") if name] or list(cases)
+        chosen = [name for name in options.only.split(",") if name not in ("", "none")] or list(cases)
+        removed = str(new_handle())
+        if "remove" in chosen:  # before anything is measured
+            _stands(client, _having(), removed)
         lags, took = _measured(client, kafka, {name: cases[name] for name in chosen})
     return Report(
         {
@@ -187,6 +191,27 @@ def _registered(client: httpx.Client, texts: list[str]) -> None:
         _until_known(client, handles)
 
 
+def _stands(client: httpx.Client, sql: str, handle: str) -> None:
+    """Register it, and wait until it stands."""
+    client.post("/queries", json={"sql": sql, "handle": handle}, timeout=CASE_S).raise_for_status()
+    deadline_s = time.monotonic() + DEADLINE_S
+    while client.get(f"/queries/{handle}").json()["state"] != "RUNNING":
+        if time.monotonic() > deadline_s:
+            raise RuntimeError(f"what is to be removed does not stand after {DEADLINE_S:.0f} s")
+        time.sleep(0.1)
+
+
+def _removed(client: httpx.Client, handles: list[str]) -> None:
+    """Removed, until they are gone."""
+    for handle in handles:
+        client.delete(f"/queries/{handle}", timeout=CASE_S)
+    deadline_s = time.monotonic() + CASE_S
+    while time.monotonic() < deadline_s:
+        if all(client.get(f"/queries/{handle}").status_code == 404 for handle in handles):
+            break
+        time.sleep(0.1)
+
+
 def _until_known(client: httpx.Client, handles: list[str]) -> None:
     """Until the broker knows whether these run."""
     deadline_s = time.monotonic() + CASE_S
@@ -208,8 +233,7 @@ def _standing(
             client.post("/queries", json=body, timeout=CASE_S)
         yield handles
     finally:
-        for handle in handles:
-            client.delete(f"/queries/{handle}", timeout=CASE_S)
+        _removed(client, handles)
 
 
 def _eager(client: httpx.Client, kafka: str, rows: int) -> None:

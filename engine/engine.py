@@ -259,12 +259,16 @@ class Engine(Embedding, Inspection, Persistence):
 
     def preparations(self, registrations: Iterable[Registration]) -> dict[str, Preparation]:
         """The preparations of queries that are to come together, by id: what has to be made in slices before
-        their step, since it would take too long in it (:mod:`engine.preparing`). Without a timer there are
-        none.
+        their step, since it would take too long in it (:mod:`engine.preparing`); also of queries that stand,
+        and are to be altered or paused. Without a timer there are none.
         """
         found = self._preparing.of(registrations)
         self._parts.may_owe |= bool(found)
         return found
+
+    def removals(self, query_ids: Iterable[str]) -> dict[str, Preparation]:
+        """As :meth:`preparations`, of queries that are to be removed: what would take the step too long."""
+        return self._preparing.of_removals(query_ids)
 
     def attempt(self) -> Attempt[Any] | None:
         """An eager answer that may take a step too long, to be made beside (:mod:`engine.queries.attempts`):

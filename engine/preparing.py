@@ -1,4 +1,5 @@
-"""What a query needs of the rows that are there, made in slices before the step that brings it.
+"""What a query needs of the rows that are there, made in slices before the step that brings it, and its whole
+answer before the step that takes it back.
 
 A query whose changes are told, or whose answer is kept, needs all its matches when it comes. Where its
 condition would take too long for all rows (:mod:`engine.queries.allowance`) they are made beforehand: its
@@ -6,7 +7,12 @@ predicates stand in the Query SteMs without the query, new rows meet them, and o
 steps (:mod:`engine.stems.ahead`). Then what it needs besides is made beside
 (:mod:`engine.queries.nursery`): the state of operators that keep much, as joins and groups over many rows do,
 and its first answer, where that has many rows or dear expressions. The step that brings the query finds them
-made. It means what it always means, so nothing of this is journalled, and a replay, which makes no
+made.
+
+The step that removes a followed query takes its answer back, the one that alters it compares it with that of
+the other text, and the one that pauses it keeps it. By the same rule, that answer is made beside before.
+
+Such a step means what it always means, so nothing of this is journalled, and a replay, which makes no
 preparations, gives the same.
 """
 
@@ -18,6 +24,7 @@ from typing import cast
 from engine.dataflow.plan import is_selection
 from engine.eddy.eddy import Timer
 from engine.language.parameters import text_of
+from engine.language.query import Query
 from engine.model.maintenance import QueryOptions
 from engine.model.source import SourceName
 from engine.model.step import BEGINNING, Registration
@@ -31,6 +38,7 @@ from engine.slices import InSlices, Pace
 from engine.sources.source import Source
 from engine.standing.query import StandingQuery
 from engine.stems.match_place import Place, slot_at
+from tureen.errors import TureenError
 
 LARGE_ROWS = 50_000
 """The state of operators over fewer rows is made in the step."""
@@ -40,28 +48,39 @@ NEARLY = 0.99
 
 
 class Preparation(InSlices):
-    """Prepares one query that is to come, until it has come or is given up; then it is to be dismissed.
+    """Prepares one query that is to come, to be altered, paused or removed, until that is so or is given up;
+    then it is to be dismissed.
 
-    First its matches are made, by :meth:`some`; then ``beside`` may have something that is to be run once, in
-    any thread; then it is done, and :meth:`some` keeps what was made up to date.
+    First the matches of one that comes are made, by :meth:`some`; then ``beside`` may have something, and
+    :meth:`run` is to be called once, in any thread; then it is done, and :meth:`some` keeps what was made up
+    to date.
     """
 
     def __init__(
-        self, coming: Coming, sources: Mapping[SourceName, Source], parts: Parts, timer: Timer | None
+        self,
+        query_id: str,
+        coming: Coming | None,
+        standing: StandingQuery | None,
+        parts: Parts,
+        timer: Timer | None,
     ) -> None:
-        self.query_id = coming.query_id
-        self.beside: Nursery | None = None
-        """State of operators, and the first answer, made apart. None: not yet, or there is neither."""
+        """coming: as it is to come, with this text; None: it does not, or needs nothing for that. standing:
+        the query that stands, where its answer is to be made.
+        """
+        self.query_id = query_id
+        self.beside: tuple[Nursery, ...] = ()
+        """State of operators, and whole answers, made apart. None: not yet, or there are none."""
         self._coming = coming
+        self._standing = standing
         self._parts = parts
         self._pace = Pace(timer)
         self._held: list[tuple[Source, frozenset[int]]] = []
         self.is_made = False
         """Whether its matches are."""
         places: dict[SourceName, Iterator[Place]] = {}
-        wanted = coming.predicates()
+        wanted = () if coming is None else coming.predicates()
         for name in dict.fromkeys(name for name, _ in wanted):
-            source = sources[name]
+            source = parts.sources[name]
             mine = source.come_ahead([predicate for of, predicate in wanted if of == name])
             self._held.append((source, frozenset(slot_at(place) for place in mine)))
             places[name] = iter(mine)
@@ -77,6 +96,11 @@ class Preparation(InSlices):
             self._parts.outdate(self._parts.sets.touched(name))
 
     @property
+    def comes(self) -> bool:
+        """Whether it is for a query that is to come, which takes memory then."""
+        return self._coming is not None
+
+    @property
     def left(self) -> int:
         """How many of them are left. O(segments)."""
         return sum(source.rows.left_of(slots) for source, slots in self._held)
@@ -89,8 +113,8 @@ class Preparation(InSlices):
 
     @property
     def is_done(self) -> bool:
-        """Whether the query can come."""
-        return self.is_made and (self.beside is None or self.beside.is_ready)
+        """Whether the query can come, or go."""
+        return self.is_made and all(made.is_ready for made in self.beside)
 
     @property
     def is_current(self) -> bool:
@@ -105,20 +129,39 @@ class Preparation(InSlices):
                 return True
         if not self.is_made:
             self.is_made = True
-            self.beside = self._nurse()
+            self.beside = tuple(made for made in self._nurseries() if made is not None)
             return True
-        return self.beside is not None and self.beside.is_usable and self.beside.some()
+        return any(made.some() for made in self.beside if made.is_usable)
 
-    def _nurse(self) -> Nursery | None:
-        """The state of its operators and its first answer, to be made beside, where its changes are told."""
-        coming, parts = self._coming, self._parts
-        if not coming.meaning.emits or not self.is_current:
-            return None
-        standing = StandingQuery(coming.registration, coming.meaning, coming.born, "lazy", slots=self._places)
-        return parts.following.nurse(standing, coming.query, parts.sets.seen(standing.set_key))
+    def run(self) -> None:
+        """Make what can be made beside. Raises what fails unexpectedly."""
+        failed: Exception | None = None
+        for made in self.beside:
+            try:
+                made.run()
+            except Exception as error:  # noqa: BLE001  (raised once all are over)
+                failed = error
+        if failed is not None:
+            raise failed
+
+    def refuse(self, refusal: TureenError) -> None:
+        """What is made beside takes too long: there are no such answers, and :meth:`run` ends soon."""
+        for made in self.beside:
+            made.refuse(refusal)
+
+    def _nurseries(self) -> Iterator[Nursery | None]:
+        """The answer of the query that stands; the state of operators, and the first answer, of the one that
+        is to come, where its changes are told.
+        """
+        coming, standing, parts = self._coming, self._standing, self._parts
+        if standing is not None and parts.queries.get(self.query_id) is not None:
+            yield parts.following.nurse_standing(standing, parts.sets.of(standing))
+        if coming is not None and coming.meaning.emits and self.is_current:
+            new = StandingQuery(coming.registration, coming.meaning, coming.born, "lazy", slots=self._places)
+            yield parts.following.nurse(new, coming.query, parts.sets.seen(new.set_key))
 
     def dismiss(self) -> None:
-        """Let go of what nobody else holds, once: the query has come, or does not come."""
+        """Let go of what nobody else holds, once: what it was made for was done, or is given up."""
         self._parts.following.dismiss(self.query_id)
         for source, slots in self._held:
             source.release(slots)
@@ -136,9 +179,9 @@ class Preparing:
         self._timer = timer
 
     def of(self, registrations: Iterable[Registration]) -> dict[str, Preparation]:
-        """The preparations of those queries, of some that come together, that need more than one step may
-        take, by id. Those that are refused are passed over. O(size of each), and the time for samples of
-        rows.
+        """The preparations of those queries, of some that come, are altered or paused together, that need
+        more than one step may take, by id. Those that are refused are passed over. O(size of each), and the
+        time for samples of rows.
         """
         if self._timer is None:
             return {}
@@ -146,15 +189,51 @@ class Preparing:
         sources = cast("Mapping[SourceName, Source]", self._parts.sources)
         found: dict[str, Preparation] = {}
         for registration in registrations:
+            query_id = registration.query_id
             try:
-                coming = self._needy(registration)
+                coming, standing = self._needy(registration), self._ending(registration)
             except Exception:  # noqa: BLE001  (the step will tell)
                 continue
-            if coming is None:
-                continue
-            if self._is_large(coming) or self._is_dear(coming) or not allowance.takes(coming.query, sources):
-                found[coming.query_id] = Preparation(coming, sources, self._parts, self._timer)
+            if coming is not None and not (
+                (coming.meaning.emits and self._takes_long(coming.query))
+                or not allowance.takes(coming.query, sources)
+            ):
+                coming = None
+            if coming is not None or standing is not None:
+                found[query_id] = Preparation(query_id, coming, standing, self._parts, self._timer)
         return found
+
+    def of_removals(self, query_ids: Iterable[str]) -> dict[str, Preparation]:
+        """The preparations of those queries, of some that go, whose answers take too long to be taken back in
+        one step, by id. O(size of each).
+        """
+        if self._timer is None:
+            return {}
+        found: dict[str, Preparation] = {}
+        for query_id in query_ids:
+            standing = self._parts.queries.get(query_id)
+            if standing is not None and self._parts.following.has_end(query_id) and self._has_dear(standing):
+                found[query_id] = Preparation(query_id, None, standing, self._parts, self._timer)
+        return found
+
+    def _ending(self, registration: Registration) -> StandingQuery | None:
+        """The query that stands, where a registration gives it another text or pauses it, and what is told of
+        it takes too long to be worked out in one step.
+        """
+        standing = self._parts.queries.get(registration.query_id)
+        if standing is None:
+            return None
+        same = text_of(standing.registration) == text_of(registration)
+        if same and not QueryOptions.of(registration.options).paused:
+            return None
+        return standing if self._has_dear(standing) else None
+
+    def _has_dear(self, standing: StandingQuery) -> bool:
+        """Whether somebody is told of a query, and its answer takes too long for one step."""
+        following = self._parts.following
+        if standing.query_id not in following or standing.prefers or following.is_silent(standing):
+            return False
+        return self._takes_long(standing.query)
 
     def _needy(self, registration: Registration) -> Coming | None:
         """A registration as it comes, where it needs what is not there. Raises its refusal."""
@@ -168,18 +247,19 @@ class Preparing:
         same = there is not None and text_of(there.registration) == text_of(registration)
         return None if same and there is not None and there.keeps_matches else coming
 
-    def _is_large(self, coming: Coming) -> bool:
-        """Whether the state of its operators is made from many rows, or has many."""
-        if not coming.meaning.emits or is_selection(coming.query):
-            return False
-        rows = sum(len(self._parts.sources[name].rows) for name in coming.query.sources)
-        return rows * rows >= LARGE_ROWS and self._parts.following.most_rows(coming.query) >= LARGE_ROWS
+    def _takes_long(self, query: Query) -> bool:
+        """Whether the state of a query's operators, or its whole answer, takes too long for one step."""
+        return self._is_large(query) or self._is_dear(query)
 
-    def _is_dear(self, coming: Coming) -> bool:
-        """Whether working out its first answer may take long, or nobody knows what it takes."""
-        if not coming.meaning.emits:
+    def _is_large(self, query: Query) -> bool:
+        """Whether the state of its operators is made from many rows, or has many."""
+        if is_selection(query):
             return False
-        query = coming.query
+        rows = sum(len(self._parts.sources[name].rows) for name in query.sources)
+        return rows * rows >= LARGE_ROWS and self._parts.following.most_rows(query) >= LARGE_ROWS
+
+    def _is_dear(self, query: Query) -> bool:
+        """Whether working out its whole answer may take long, or nobody knows what it takes."""
         rows = float(sum(len(self._parts.sources[name].rows) for name in query.sources))
         if rows > UNMEASURED_ROWS and calls_user_anywhere(query):
             return True

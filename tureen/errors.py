@@ -655,6 +655,30 @@ class BeingRegistered(TureenError):
         return {**super().as_dict(), "facts": {"shard": self.shard}}
 
 
+class BeingRemoved(TureenError):
+    """A query is about to go: its answer, which is taken back, is being made."""
+
+    code = "being_removed"
+
+    def __init__(self, **facts: Any) -> None:
+        facts.setdefault("hint", "it goes as soon as that is done; nothing else is to be done for that")
+        super().__init__("it is being removed: its answer is made, which its followers take back", **facts)
+
+
+class PreparationTooLong(TureenError):
+    """What a query needs of the rows that are there took longer to be made than ``allowed_ms``."""
+
+    code = "preparation_too_long"
+
+    def __init__(self, allowed_ms: int) -> None:
+        self.allowed_ms = allowed_ms
+        super().__init__(
+            f"what it needs of the rows that are there took longer to be made than {allowed_ms:,} ms",
+            hint="see whether a function of yours ends, narrow the window or the condition, or let "
+            "preparation_ms_max allow more",
+        )
+
+
 class RegistrationEndsWorker(TureenError):
     """Workers died while they carried out a registration; it is not tried again."""
 

@@ -74,7 +74,7 @@ class Relief:
         if heavy is None or heavy.nbytes < LEAST_SHARE * budget:
             return None
         entry = self._node.directory.queries.get(heavy.query_id)
-        if entry is None or entry.shard is None or entry.state != "RUNNING":
+        if entry is None or entry.shard is None or entry.state != "RUNNING" or entry.waits:
             return None
         because = (
             f"it kept {heavy.nbytes / MIB:,.0f} MiB while {self._memory.used / MIB:,.0f} MiB of the memory "

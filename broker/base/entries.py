@@ -16,12 +16,16 @@ from broker.base.options import merged
 from engine.model.source import Derived, Stream
 from engine.model.summary import SummaryDefinition
 from topics.wording import Values, Wording, said
-from tureen.errors import UnknownSource, UnknownSummary
+from tureen.errors import BeingPrepared, BeingRegistered, BeingRemoved, UnknownSource, UnknownSummary
+
+ON_ITS_WAY = (BeingPrepared.code, BeingRegistered.code, BeingRemoved.code)
+"""Codes of what a query waits for that needs nothing from outside."""
 
 
 @dataclass(slots=True)
 class QueryEntry:
-    """A registration and what became of it. shard: where it stands, None while it does not. sources: the
+    """A registration and what became of it. error: why it does not run, or what it waits for; of one that
+    runs, why it was not changed. shard: where it stands, None while it does not. sources: the
     streams and tables that it reads. uses: the views that its text names. parameters: of the placeholders in
     ``sql``, where it is a template. output: where its changes go, if it emits them. summaries: those that its
     preference uses; where one was dropped, it is PENDING and stands all the same, with the answer it has.
@@ -44,6 +48,16 @@ class QueryEntry:
     def holds_sources(self) -> bool:
         """Whether its sources cannot be dropped without it: it stands, or is worked out before it does."""
         return self.shard is not None or (self.state == "PENDING" and self.tried is not None)
+
+    @property
+    def waits(self) -> bool:
+        """Whether it is to come, to change or to go as soon as something is made, or carried out."""
+        return (self.error or {}).get("code") in ON_ITS_WAY
+
+    @property
+    def is_leaving(self) -> bool:
+        """Whether it was removed, and stands until its end can be told."""
+        return self.shard is not None and (self.error or {}).get("code") == BeingRemoved.code
 
     @property
     def said(self) -> str | None:

@@ -96,6 +96,18 @@ class Settings(BaseSettings):
     request_work_ms_max: int = Field(
         10_000, ge=100, description="What a request asks of these is refused if it takes longer."
     )
+    preparation_threads: int = Field(
+        2,
+        ge=1,
+        le=64,
+        description="On each shard, registrations, changes and removals of queries for which state and whole "
+        "answers are made at the same time, beside the steps; others wait.",
+    )
+    preparation_ms_max: int = Field(
+        600_000,
+        ge=1_000,
+        description="What takes longer to be made is refused, so that it keeps no others waiting.",
+    )
     analyze_rows_max: int = Field(
         20_000_000, ge=1, description="Rows of windows that one EXPLAIN ANALYZE looks at; with more, none."
     )
@@ -391,6 +403,7 @@ class Settings(BaseSettings):
         _at_most(self, "step_rows_max", "transaction_rows_max")
         _at_most(self, "sql_bytes_max", "request_bytes_max")
         _at_most(self, "request_work_ms_max", "answer_ms_max")
+        _at_most(self, "answer_ms_max", "preparation_ms_max")
         self._check_record_sizes()
         _at_most(self, "poll_ms", "heartbeat_ms")
         _at_most(self, "linger_ms", "heartbeat_ms")

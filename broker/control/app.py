@@ -55,7 +55,14 @@ PARTS = 2
 """Batches of registrations that are taken at once: one is noted while another is carried out."""
 WAITING_BATCHES = 2
 
-AWAITED = ("registry_unavailable", "kafka_unavailable", "memory_budget", "shard_held", "being_prepared")
+AWAITED = (
+    "registry_unavailable",
+    "kafka_unavailable",
+    "memory_budget",
+    "shard_held",
+    "being_prepared",
+    "being_removed",
+)
 """Errors of a query that waits for its output, for memory, or until it is worked out: it is said again."""
 AWAITED_S = 2.0
 BROKEN = ("changes_broken", "internal_error")
@@ -311,7 +318,7 @@ class Control:
         for (command, entry), outcome in zip(noted, outcomes, strict=True):
             name = command["name"]
             state, error = outcome["state"], outcome.get("error")
-            if state == "PENDING" and (error or {}).get("code") in AWAITED:
+            if entry is not None and state == "PENDING" and (error or {}).get("code") in AWAITED:
                 self._awaiting.add(name)
             else:
                 self._awaiting.discard(name)

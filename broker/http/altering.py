@@ -15,9 +15,9 @@ import orjson
 
 from broker.base import options as query_options
 from broker.base.entries import QueryEntry
-from broker.http.described import described, standing
+from broker.http.described import described, standing, staying
 from broker.http.errors import status_of
-from broker.http.writes import Answer, Writes
+from broker.http.writes import Answer, Writes, is_on_its_way
 from broker.node.node import Node
 from engine.changes.output import continues
 from engine.language.query import Query, Statement
@@ -58,9 +58,12 @@ class Alterations:
             outcome = await self._writes.written_query(name, value)
             if outcome is None:
                 return 202, {"query_id": name, "state": "PENDING"}
-            if outcome.get("refused"):
+            if is_on_its_way(outcome):
+                return 202, described(self._node, name) | {"changes": changes}
+            refused = standing(self._node, name).said != wording.said
+            if refused:
                 await self._writes.written_query(name, orjson.dumps(entry.record({})))
-        if outcome.get("refused") or outcome["state"] == "ERROR":
+        if refused or outcome["state"] == "ERROR":
             error = outcome.get("error") or {}
             return status_of(error), {"query_id": name, "state": outcome["state"], "error": error} | error
         return 200, described(self._node, name) | {"changes": changes}
@@ -69,7 +72,7 @@ class Alterations:
         """What an alteration would make of a query; nothing changes. Raises UnknownQuery, QueryError,
         LimitExceeded, OptionRefused.
         """
-        entry = standing(self._node, name)
+        entry = staying(self._node, name)
         merged = query_options.merged(entry.options, options)
         query = await asyncio.to_thread(self._understood, wording, merged)
         if not isinstance(query, Query):

@@ -7,6 +7,7 @@ from typing import Any
 
 from broker.base import options as query_options
 from broker.base.entries import QueryEntry
+from broker.http.errors import QueryNotRunning
 from broker.http.formats import catching_up_dicts, lost_facts, tag_dicts
 from broker.node.node import Node
 from engine.model.maintenance import QueryOptions
@@ -21,6 +22,14 @@ def standing(node: Node, name: str) -> QueryEntry:
         if not node.reconciled:
             raise BrokerUnavailable("the registry is still being read", hint="try again in a second")
         raise UnknownQuery()
+    return entry
+
+
+def staying(node: Node, name: str) -> QueryEntry:
+    """As :func:`standing`, of a query that may be changed. Raises QueryNotRunning too, of one that goes."""
+    entry = standing(node, name)
+    if entry.is_leaving:
+        raise QueryNotRunning(entry.state, entry.error)
     return entry
 
 
@@ -73,9 +82,10 @@ def listed(node: Node, name: str, entry: QueryEntry) -> dict[str, Any]:
 
 def _progress(node: Node, name: str, entry: QueryEntry) -> float | None:
     """How far a query is that is prepared; None: it is not."""
-    if entry.state != "PENDING" or entry.tried is None:
+    number = entry.tried if entry.shard is None else entry.shard
+    if number is None or (entry.state != "PENDING" and not entry.waits):
         return None
-    shard = node.shards.find(entry.tried)
+    shard = node.shards.find(number)
     return None if shard is None else shard.preparations.progress.get(name)
 
 

@@ -108,4 +108,9 @@ class Endings:
             origins = [place for place in places if not isinstance(place, TureenError)]
             wait_s = self._settings.outcome_wait_ms / 1_000
             outcomes = await self._node.waiters.outcomes(origins, wait_s)
-        return {name for name, outcome in zip(ids, outcomes, strict=True) if outcome is None}
+        told = await self._writes.soon(ids, outcomes)
+        return {
+            name
+            for name, outcome in zip(ids, told, strict=True)
+            if not isinstance(outcome, dict) or outcome["state"] != "GONE"
+        }

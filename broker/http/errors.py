@@ -12,7 +12,8 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from broker.base import logs
-from tureen.errors import BeingPrepared, BeingRegistered, InternalError, TureenError
+from broker.base.entries import ON_ITS_WAY
+from tureen.errors import InternalError, TureenError
 
 STATUS = {
     "unknown_query": 404,
@@ -60,9 +61,6 @@ LOOKED_AT_AGAIN = (
 """The hint of a pending query: a client that has just created the missing source may be faster than the
 check.
 """
-
-ON_ITS_WAY = (BeingPrepared.code, BeingRegistered.code)
-"""Errors of a pending query that waits for nothing else."""
 
 log = logs.get()
 

@@ -18,13 +18,13 @@ import orjson
 from broker.base import options as query_options
 from broker.base.entries import QueryEntry
 from broker.http.altering import Alterations, Altered
-from broker.http.described import described, standing
+from broker.http.described import described, standing, staying
 from broker.http.errors import BadRequest, QueryNotRunning, status_of
 from broker.http.requests import body_object
-from broker.http.writes import Answer, Writes
+from broker.http.writes import Answer, Writes, is_on_its_way
 from broker.node.node import Node
 from topics.wording import FIELDS, Wording, wording_of
-from tureen.errors import UnknownSource
+from tureen.errors import PreparationTooLong, UnknownSource
 
 _TYPES: dict[str, tuple[type, ...]] = {
     "paused": (bool,),
@@ -108,11 +108,16 @@ class QueryChanges:
             if record["options"] == dict(entry.options):
                 return 200, described(self._node, name)
             outcome = await self._writes.written_query(name, orjson.dumps(record))
+            error = {} if outcome is None else outcome.get("error") or {}
+            refused = error.get("code") == PreparationTooLong.code
+            if refused:
+                await self._writes.written_query(name, orjson.dumps(entry.record({})))
         if outcome is None:
             return 202, {"query_id": name, "state": "PENDING"}
-        if outcome["state"] == "ERROR":
-            error = outcome.get("error") or {}
-            return status_of(error), {"query_id": name, "state": "ERROR", "error": error} | error
+        if is_on_its_way(outcome):
+            return 202, described(self._node, name)
+        if refused or outcome["state"] == "ERROR":
+            return status_of(error), {"query_id": name, "state": outcome["state"], "error": error} | error
         return 200, described(self._node, name)
 
     async def checked(self, name: str, request: ChangeRequest) -> tuple[QueryEntry, dict[str, Any]]:
@@ -129,7 +134,7 @@ class QueryChanges:
 
     async def _checked(self, name: str, changes: dict[str, Any]) -> tuple[QueryEntry, dict[str, Any]]:
         """The query, and its record with these options."""
-        entry = standing(self._node, name)
+        entry = staying(self._node, name)
         if entry.state == "ERROR":
             raise QueryNotRunning(entry.state, entry.error)
         record = entry.record(changes)

@@ -19,7 +19,7 @@ import orjson
 from starlette.requests import ClientDisconnect
 
 from broker.base import logs
-from broker.base.entries import QueryEntry
+from broker.base.entries import ON_ITS_WAY, QueryEntry
 from broker.base.internal import Outcome
 from broker.base.settings import Settings
 from broker.http.bodies import Line, Part
@@ -34,8 +34,8 @@ from engine.language.notices import Notice
 from topics.control_records import check_size
 from topics.wording import Wording
 from tureen.errors import (
-    BeingPrepared,
     BeingRegistered,
+    BeingRemoved,
     BrokerUnavailable,
     HandleInUse,
     KafkaUnavailable,
@@ -318,6 +318,8 @@ class Writes:
         name = query_id(request.handle)
         said = request.wording.said
         entry = node.directory.queries.get(name)
+        if entry is not None and entry.is_leaving:  # another comes behind it
+            entry = None
         coming = self._reserved.get(name, entry)
         standing = coming.said if coming is not None else None
         if standing is not None:
@@ -393,14 +395,19 @@ class Writes:
     async def unregister(self, name: str) -> Answer:
         """End a query, by its id. Raises KafkaUnavailable."""
         outcome = await self.written_query(name, None)
-        return (202 if outcome is None else 200), {
-            "query_id": name,
-            "state": "PENDING" if outcome is None else "GONE",
-        }
+        if outcome is None or outcome["state"] != "GONE":
+            error = None if outcome is None else outcome.get("error")
+            return 202, {"query_id": name, "state": "PENDING", "error": error}
+        return 200, {"query_id": name, "state": "GONE"}
 
     async def written_query(self, name: str, value: bytes | None) -> Outcome | None:
-        """Publish a registration, or its end, and wait for the outcome; None when it takes longer."""
-        return await self.written(self._settings.names.queries, name, value)
+        """Publish a registration, or its end, and wait for the outcome, which may be that it is still worked
+        out; None when it takes longer.
+        """
+        outcome = await self.written(self._settings.names.queries, name, value)
+        (told,) = await self.soon([name], [outcome])
+        assert not isinstance(told, TureenError)
+        return told
 
     async def _written_registration(self, writing: _Writing) -> Outcome | None:
         """Publish one at once, and wait for its outcome; None when it takes longer: it is listed meanwhile.
@@ -412,17 +419,19 @@ class Writes:
             outcome = await waiters.outcome(origin, self._settings.outcome_wait_ms / 1_000)
             if outcome is None:
                 self._list(writing.name, origin)
-        (told,) = await self._soon([writing.name], [outcome])
+        (told,) = await self.soon([writing.name], [outcome])
         assert not isinstance(told, TureenError)
         return told
 
-    async def _soon(
+    async def soon(
         self, names: Sequence[str], outcomes: Sequence[Outcome | TureenError | None]
     ) -> list[Outcome | TureenError | None]:
-        """The outcomes of registrations, those that are being prepared once they are, or after a while."""
+        """The outcomes of registrations and ends, those that are being worked out once they are, or after a
+        while.
+        """
         told = list(outcomes)
         end_s = time.monotonic() + PREPARED_WAIT_S
-        while waiting := [place for place, outcome in enumerate(told) if _is_prepared(outcome)]:
+        while waiting := [place for place, outcome in enumerate(told) if is_on_its_way(outcome)]:
             if time.monotonic() > end_s:
                 break
             await asyncio.sleep(LOOK_S)
@@ -430,6 +439,8 @@ class Writes:
                 entry = self._node.directory.queries.get(names[place])
                 if entry is not None:
                     told[place] = entry.outcome()
+                elif _code(told[place]) == BeingRemoved.code:
+                    told[place] = {"state": "GONE"}
         return told
 
     async def _written_registrations(
@@ -451,7 +462,7 @@ class Writes:
             for place, writing, outcome in zip(places, writings, outcomes, strict=True):
                 if outcome is None and not isinstance(place, TureenError):
                     self._list(writing.name, place)
-        return await self._soon([one.name for one in writings], outcomes)
+        return await self.soon([one.name for one in writings], outcomes)
 
     def _list(self, name: str, origin: Origin) -> None:
         """List a query that is not known yet until its registration, which landed there, is carried out."""
@@ -473,11 +484,14 @@ class Writes:
             return await self._node.waiters.outcome(origin, self._settings.outcome_wait_ms / 1_000)
 
 
-def _is_prepared(outcome: Outcome | TureenError | None) -> bool:
-    """Whether a registration stands once what it needs is made, or is just being carried out after that."""
-    if not isinstance(outcome, dict) or outcome["state"] != "PENDING":
-        return False
-    return (outcome.get("error") or {}).get("code") in (BeingPrepared.code, BeingRegistered.code)
+def is_on_its_way(outcome: Outcome | TureenError | None) -> bool:
+    """Whether a registration or an end is carried out once what it needs is made, or is just being so."""
+    return _code(outcome) in ON_ITS_WAY
+
+
+def _code(outcome: Outcome | TureenError | None) -> str | None:
+    """The code of the error of an outcome."""
+    return (outcome.get("error") or {}).get("code") if isinstance(outcome, dict) else None
 
 
 def _on_its_way(wording: Wording, options: Mapping[str, Any]) -> QueryEntry:

@@ -48,8 +48,10 @@ class Directory:
         self.waiting: dict[str, WaitingView] = {}
         self.summaries: dict[str, SummaryEntry] = {}
         self.waiting_summaries: dict[str, WaitingView] = {}
-        self.without_summary: set[str] = set()
-        """Queries of which a summary was dropped, until the control process has said them again."""
+        self.unheard: set[str] = set()
+        """Queries that the control process has yet to say again: a summary of theirs was dropped, or they may
+        come now that another of their ids has gone.
+        """
         self.paused_by_broker: set[str] = set()
         """Queries that the broker itself has paused."""
         self._shards = shards

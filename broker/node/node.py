@@ -161,7 +161,7 @@ class Node:
     def changed(self) -> list[str]:
         """Queries whose state is another than the last outcome said, until they are said again."""
         prepared = (name for shard in self.shards for name in shard.preparations.prepared)
-        return sorted({*self.broken.changed(), *self.directory.without_summary, *prepared})
+        return sorted({*self.broken.changed(), *self.directory.unheard, *prepared})
 
     def control_lives(self, pid: int, told: str | None) -> None:
         """The control process has given a sign of life. told: the worker's life that knows its registry."""

@@ -14,6 +14,7 @@ import contextlib
 import sys
 from collections import deque
 from collections.abc import Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -32,7 +33,9 @@ from topics.outputs import Outputs, emits, is_awaited
 from topics.wording import said
 from tureen.errors import (
     BeingRegistered,
+    BeingRemoved,
     LimitExceeded,
+    PreparationTooLong,
     TureenError,
     UnknownQuery,
     UnknownSource,
@@ -48,13 +51,14 @@ class _Change:
     """What a command makes of a query.
 
     entry: None where it goes. before: what runs until now on the same shard, and remains where the text in
-    ``entry`` is refused. outcome: its shard's, once there is one.
+    ``entry`` is refused. outcome: its shard's, once there is one. leaves: the shard that it has yet to leave.
     """
 
     name: str
     entry: QueryEntry | None
     before: QueryEntry | None = None
     outcome: Outcome | None = None
+    leaves: int | None = None
 
 
 @dataclass(slots=True)
@@ -100,6 +104,9 @@ class Registrations:
         self._outputs = outputs
         self._admission = admission
         self._memory = memory
+        self._leaving: dict[str, bool] = {}
+        """Queries that shards have yet to let go of, and whether others of their ids are to come then."""
+        self._partings: set[asyncio.Task[None]] = set()
 
     async def apply(self, commands: Sequence[Command]) -> list[Outcome]:
         """Carry out commands of distinct queries; one outcome each. Idempotent."""
@@ -125,14 +132,15 @@ class Registrations:
     async def _begin(self, commands: Sequence[Command], standing: int) -> _Begun:
         """Find what commands mean and hand them over. standing: how many queries stand, or are to."""
         judged = await asyncio.to_thread(self._admission.judge, commands)
-        self._directory.without_summary.difference_update(command["name"] for command in commands)
+        self._directory.unheard.difference_update(command["name"] for command in commands)
         moves = _Moves(standing)
         changes = [
             self._decided(command, found, moves) for command, found in zip(commands, judged, strict=True)
         ]
-        await asyncio.gather(
+        left = await asyncio.gather(
             *(self._shards.hand_over(number, leaving) for number, leaving in moves.leaving.items())
         )
+        self._hold_back(changes, moves, left)
         self._announce(moves)
         at_work = [
             (
@@ -143,6 +151,27 @@ class Registrations:
         ]
         await asyncio.sleep(0)  # they are in their shards' inboxes
         return _Begun(changes, at_work, moves.standing)
+
+    def _hold_back(self, changes: Sequence[_Change], moves: _Moves, left: Sequence[list[Outcome]]) -> None:
+        """What a shard has yet to let go of does not come elsewhere before. left: what became of the removals
+        of each shard.
+        """
+        held = {
+            command.name: (number, outcome)
+            for (number, leaving), outcomes in zip(moves.leaving.items(), left, strict=True)
+            for command, outcome in zip(leaving, outcomes, strict=True)
+            if outcome["state"] == "PENDING"
+        }
+        if not held:
+            return
+        for change in changes:
+            if change.name in held:
+                change.leaves, change.outcome = held[change.name]
+        for number, pairs in moves.coming.items():
+            waiting = {change.name for change, _ in pairs if change is not None and change.leaves is not None}
+            for name in waiting:
+                self._hosting.release(name, number)
+            pairs[:] = [pair for pair in pairs if pair[0] is None or pair[0].name not in waiting]
 
     def _announce(self, moves: _Moves) -> None:
         """List queries that do not stand yet before their shards get them: their first work may take long, or
@@ -177,7 +206,11 @@ class Registrations:
             return None
         if entry.shard is None or self._shards[entry.shard].state != "live" or emits(entry.sql):
             return None
-        if entry.state == "PENDING" or not self._directory.summaries.keys() >= set(entry.summaries):
+        if (
+            entry.state == "PENDING"
+            or entry.waits
+            or not self._directory.summaries.keys() >= set(entry.summaries)
+        ):
             return None
         given = command.get("options", {})
         if entry.said != said(command["sql"], command.get("parameters")):
@@ -292,15 +325,17 @@ class Registrations:
     async def _settled(self, change: _Change) -> Outcome:
         """Note what became of a query."""
         name, entry, outcome, before = change.name, change.entry, change.outcome, change.before
-        if before is not None and outcome is not None and outcome["state"] == "ERROR":
+        if before is None and _code(outcome) == PreparationTooLong.code:
+            before = self._standing(name)
+        if before is not None and name in self._directory.queries and _is_refused(outcome):
             await asyncio.to_thread(self._admission.kept, name)
+            assert outcome is not None
+            before.error = outcome.get("error")
+            self._directory.queries.note(name)
             kept = before.outcome(outcome.get("position"))
-            return {**kept, "error": outcome.get("error"), "output": before.output, "refused": True}
-        if entry is not None and outcome is not None and outcome["state"] == "PENDING":
-            if before is None:
-                entry.state, entry.error, entry.tried = "PENDING", outcome.get("error"), entry.shard
-                entry.shard = None
-                self._directory.queries[name] = entry
+            return {**kept, "output": before.output, "refused": True}
+        if outcome is not None and outcome["state"] == "PENDING":
+            await self._waits(change, outcome.get("error"))
             return outcome
         self._note_paused(name, entry)
         if entry is None:
@@ -322,6 +357,67 @@ class Registrations:
                 tags = self._shards[entry.shard].view().approximation(name)
                 told["approximation"] = [tag.as_dict() for tag in tags]
         return told
+
+    def _standing(self, name: str) -> QueryEntry | None:
+        """A query where it stands."""
+        old = self._directory.queries.get(name)
+        return None if old is None or old.shard is None else old
+
+    async def _waits(self, change: _Change, error: dict[str, Any] | None) -> None:
+        """A command waits for its step: what stands until then remains, and says why. What is to come in the
+        place of what leaves is listed instead.
+        """
+        name, entry, old = change.name, change.entry, self._directory.queries.get(change.name)
+        leaves = change.leaves
+        if _code(change.outcome) == BeingRemoved.code:
+            if leaves is None and entry is not None:
+                leaves = entry.shard
+            assert leaves is not None
+            self._see_off(name, leaves, follows=entry is not None)
+        if entry is not None and (leaves is not None or self._standing(name) is None):
+            entry.tried = entry.shard if leaves is None else leaves
+            entry.state, entry.error, entry.shard = "PENDING", error, None
+            self._directory.queries[name] = entry
+        elif old is not None:
+            old.error = error
+            self._directory.queries.note(name)
+            if old.shard is not None:
+                await asyncio.to_thread(self._admission.kept, name)
+
+    def _see_off(self, name: str, number: int, *, follows: bool) -> None:
+        """A shard has yet to let go of a query. follows: another of its id is to come then."""
+        is_known = name in self._leaving
+        self._leaving[name] = follows
+        if not is_known:
+            parting = asyncio.create_task(self._parted(name, self._shards[number].preparations.removal(name)))
+            self._partings.add(parting)
+            parting.add_done_callback(self._partings.discard)
+
+    async def _parted(self, name: str, over: Future[None] | None) -> None:
+        """Wait until a query has gone, and note it. over: None where it has gone already."""
+        if over is not None:
+            ended = asyncio.wrap_future(over)
+            await asyncio.wait([ended])
+            if ended.cancelled():  # its shard has ended: the registry says what is to be there
+                del self._leaving[name]
+                return
+        if self._leaving.pop(name):
+            self._directory.unheard.add(name)
+            return
+        entry = self._directory.queries.get(name)
+        if entry is not None and (entry.error or {}).get("code") == BeingRemoved.code:
+            del self._directory.queries[name]
+            self._outputs.release(name)
+            self._note_paused(name, None)
+
+
+def _is_refused(outcome: Outcome | None) -> bool:
+    return outcome is not None and outcome["state"] == "ERROR"
+
+
+def _code(outcome: Outcome | None) -> str | None:
+    """The code of the error of an outcome."""
+    return None if outcome is None else (outcome.get("error") or {}).get("code")
 
 
 def _not_standing(command: Command, state: State, error: dict[str, Any] | None) -> QueryEntry:

@@ -103,5 +103,5 @@ class Summarising:
         for query_id in there.users(name):
             query = there.queries[query_id]
             query.state, query.error = "PENDING", missing.as_dict()
-            there.without_summary.add(query_id)
+            there.unheard.add(query_id)
         return outcome

@@ -22,7 +22,7 @@ TRANSACTION = "it waits for Kafka to take a transaction"
 SAVING = "it writes its store"
 ANSWERING = "it answers a question of a request"
 REGISTERS = "it registers"
-PREPARES = "it prepares the registration of"
+PREPARES = "it prepares"
 NAMED_MAX = 3
 """Most queries of one step that are named."""
 
@@ -47,7 +47,7 @@ def doing(body: Body) -> str:
 
 
 def preparing(query_ids: list[str]) -> str:
-    """What a shard does while it makes what registrations need before they come."""
+    """What a shard does while it makes what queries need before they come, change or go."""
     return f"{PREPARES} {_named(query_ids)}"
 
 

@@ -1,59 +1,101 @@
-"""Registrations that are worked out in slices before their step, and those that may end the worker.
+"""Registrations, alterations, pauses and removals that are worked out before their step, and registrations
+that may end the worker.
 
-What a query needs of the rows that are there may take seconds (:mod:`engine.preparing`). Its
-registration then waits, PENDING ``being_prepared``, while a slice is made between two steps; the control
-process says it again until it stands. One is prepared after the other. Unregistering the query, or giving it
-another text, gives it up at once: nothing of it was journalled.
+What a query needs of the rows that are there, or what is told of it when it goes, may take seconds
+(:mod:`engine.preparing`). Its registration then waits, PENDING ``being_prepared``, while a slice is made
+between two steps, or what can be made beside is made in a thread; the control process says it again until it
+stands. Unregistering the query, or giving it another text, gives it up at once: nothing of it was journalled.
+
+A removal that waits so, PENDING ``being_removed``, is carried out by the shard itself (:meth:`removals`),
+before other commands; a registration of the same query waits behind it. Where the worker ends in between, the
+control process has the next one remove what it does not know.
+
+Slices are made for one after the other, and some threads work at the same time. What takes them too long is
+refused; a removal then takes no answer back.
 
 Before a registration that may be dear is carried out it is noted (:mod:`broker.shard.trials`). One that was
-at work when a worker died is carried out alone. Used by the shard's thread alone; ``progress`` and
-``prepared`` may be read by others.
+at work when a worker died is carried out alone. Used by the shard's thread alone; ``progress``, ``prepared``
+and ``removal`` may be read by others.
 """
 
 from __future__ import annotations
 
 import threading
+import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from concurrent.futures import Future
+from dataclasses import dataclass, field
 
 from broker.base import logs
 from broker.base.internal import Outcome
+from broker.base.settings import Settings
 from broker.runtime.liveness import Pulse
 from broker.shard.books import Books
 from broker.shard.doing import preparing
+from broker.shard.endless_calls import EndlessCalls
 from broker.shard.shard_command import ShardCommand, registration_of
 from broker.shard.trials import Trials
 from engine.engine import Engine
 from engine.language.templates import Template
 from engine.preparing import Preparation
-from engine.queries.nursery import Nursery
-from tureen.errors import BeingPrepared
+from tureen.errors import BeingPrepared, BeingRemoved, PreparationTooLong, TureenError
 
 log = logs.get()
 
 
 @dataclass(slots=True)
 class _Waiting:
-    """What a registration said, and what is made for it. runs: a thread makes what can be made beside."""
+    """What a command said, and what is made for it. thread: makes what can be made beside; began_s: since
+    when. refusal: why the command is not carried out. over: of a removal, done once the query has gone.
+    """
 
     command: ShardCommand
     made: Preparation
-    runs: bool = False
+    began_s: float | None = None
+    thread: threading.Thread | None = None
+    refusal: TureenError | None = None
+    over: Future[None] = field(default_factory=Future)
+
+    @property
+    def is_removal(self) -> bool:
+        return self.command.kind == "unregister"
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether a thread makes something for it."""
+        return self.began_s is not None and self.refusal is None and not self.made.is_done
 
     def is_for(self, command: ShardCommand) -> bool:
-        """Whether the same is registered again."""
-        return self.command.said == command.said and self.command.options == command.options
+        """Whether the same is said again."""
+        mine = self.command
+        return (mine.kind, mine.said, mine.options) == (command.kind, command.said, command.options)
+
+    def outcome(self, progress: float) -> Outcome:
+        """What becomes of the command meanwhile."""
+        if self.refusal is not None:
+            return {"state": "ERROR", "error": self.refusal.as_dict(), "position": None}
+        error = BeingRemoved() if self.is_removal else BeingPrepared(progress)
+        return {"state": "PENDING", "error": error.as_dict(), "position": None}
 
 
 class Preparations:
-    """Prepares registrations of one shard in slices, and notes those that may end the worker."""
+    """Prepares commands of one shard beside its steps, and notes registrations that may end the worker."""
 
     def __init__(
-        self, number: int, trials: Trials, books: Books, pulse: Pulse, wake: Callable[[], None]
+        self,
+        number: int,
+        settings: Settings,
+        trials: Trials,
+        books: Books,
+        pulse: Pulse,
+        wake: Callable[[], None],
     ) -> None:
         """pulse: the thread's signs of life. wake: it is to look at what is made."""
         self._wake = wake
         self._number = number
+        self._threads = settings.preparation_threads
+        self._limit_ms = settings.preparation_ms_max
         self._pulse = pulse
         self._books = books
         self._trials = trials
@@ -61,14 +103,22 @@ class Preparations:
         """By query id, in the order in which they came."""
         self._coming: str | None = None
         """The one query, of those that are prepared, that comes with the commands at hand."""
+        self._endless = EndlessCalls()
+        self._gone: list[Future[None]] = []
+        """What waits for removals that were carried out and are not journalled yet."""
         self.progress: Mapping[str, float] = {}
         """By id of a query that is prepared: what share is made. Never changed in place."""
         self.prepared: frozenset[str] = frozenset()
-        """Queries whose registration can be carried out, once it is said again."""
+        """Queries whose command can be carried out: a registration once it is said again."""
 
     def knows(self, name: str) -> bool:
         """Whether a query is prepared, or a worker died over it."""
         return name in self._waiting or self._trials.knows(name)
+
+    def removal(self, name: str) -> Future[None] | None:
+        """Done once a query has gone, or the shard ends; None: it is not being removed. From any thread."""
+        waiting = self._waiting.get(name)
+        return waiting.over if waiting is not None and waiting.is_removal else None
 
     # --- commands ---------------------------------------------------------------------------------
 
@@ -77,10 +127,14 @@ class Preparations:
         self._coming = None
         outcomes: dict[int, Outcome] = {}
         asked: dict[int, ShardCommand] = {}
+        named = Counter(one.name for one in commands if one.kind in ("register", "unregister"))
         for place, command in enumerate(commands):
             if command.kind == "unregister":
-                self.give_up(command.name)
                 asked = {at: one for at, one in asked.items() if one.name != command.name}
+                if self._ends_alone(command, named) and not self._is_prepared(command):
+                    asked[place] = command
+            elif command.kind == "register" and self.removal(command.name) is not None:
+                asked[place] = command
             elif self._comes(command):
                 refusal = self._trials.refusal(command)
                 if refusal is not None:
@@ -90,29 +144,44 @@ class Preparations:
         for group in self.groups([one for one in asked.values() if one.name not in self._waiting]):
             self._prepare(engine, group)
         for place, one in asked.items():
-            if one.name in self._waiting:
-                error = BeingPrepared(self.progress.get(one.name, 0.0))
-                outcomes[place] = {"state": "PENDING", "error": error.as_dict(), "position": None}
+            waiting = self._waiting.get(one.name)
+            if waiting is not None:
+                outcomes[place] = waiting.outcome(self.progress.get(one.name, 0.0))
+                if waiting.refusal is not None:
+                    self.give_up(one.name)
         return outcomes
 
+    def _ends_alone(self, command: ShardCommand, named: Mapping[str, int]) -> bool:
+        """Whether a removal may wait: the query stands, and no other command is of it. What was made for
+        another command of the query goes.
+        """
+        waiting = self._waiting.get(command.name)
+        if waiting is None or not waiting.is_removal:
+            self.give_up(command.name)
+        return command.name in self._books.queries and named[command.name] == 1
+
     def _prepare(self, engine: Engine, commands: Sequence[ShardCommand]) -> None:
-        """Find out which of some registrations are dear, for which conditions are tried on some rows."""
-        names = [one.name for one in commands]
-        self._trials.begin(commands)
-        self._pulse.beat(preparing(names))
-        made = engine.preparations([registration_of(one) for one in commands])
+        """Find out which of some commands are dear; conditions of registrations are tried on some rows."""
+        coming = [one for one in commands if one.kind == "register"]
+        names = [one.name for one in coming]
+        self._trials.begin(coming)
+        self._pulse.beat(preparing([one.name for one in commands]))
+        made = engine.preparations([registration_of(one) for one in coming])
+        made |= engine.removals([one.name for one in commands if one.kind == "unregister"])
         self._trials.rest(names)
         for one in commands:
             if one.name in made:
                 self._waiting[one.name] = _Waiting(one, made[one.name])
-                log.info("registration_prepared", shard=self._number, query=one.name)
+                event = "registration_prepared" if one.kind == "register" else "removal_prepared"
+                log.info(event, shard=self._number, query=one.name)
         self._tell()
 
     def _comes(self, command: ShardCommand) -> bool:
         """Whether a command registers what does not stand so, and may be dear."""
-        if command.kind != "register" or self._books.queries.get(command.name) == command.standing:
+        standing = self._books.queries.get(command.name)
+        if command.kind != "register" or standing == command.standing:
             return False
-        return may_be_dear(command)
+        return standing is not None or may_be_dear(command)
 
     def _died_over(self, command: ShardCommand) -> bool:
         return self._trials.ends_of(command) > 0
@@ -133,13 +202,26 @@ class Preparations:
 
     def done(self, commands: Sequence[ShardCommand]) -> None:
         """Note that these commands were carried out."""
-        for one in commands:
-            if one.kind == "register":
-                self._dismiss(one.name)
-        self._trials.over(one.name for one in commands if one.kind in ("register", "unregister"))
+        known = [one.name for one in commands if one.kind in ("register", "unregister")]
+        for name in known:
+            self._dismiss(name)
+        self._trials.over(known)
+
+    def removals(self) -> list[ShardCommand]:
+        """The removal that is to be carried out now, before other commands: its answer is made."""
+        for name, waiting in self._waiting.items():
+            if waiting.is_removal and name in self.prepared:
+                return [waiting.command]
+        return []
+
+    def journalled(self) -> None:
+        """What was carried out is journalled."""
+        for over in self._gone:
+            over.set_result(None)
+        self._gone = []
 
     def _is_prepared(self, command: ShardCommand) -> bool:
-        """Whether what a registration needs is made. What was made for another one goes."""
+        """Whether what a command needs is made. What was made for another one goes."""
         waiting = self._waiting.get(command.name)
         if waiting is None:
             return False
@@ -164,40 +246,78 @@ class Preparations:
         waiting = self._waiting.pop(name, None)
         if waiting is not None:
             waiting.made.dismiss()
+            self._gone.append(waiting.over)
             self._tell()
 
     # --- slices -----------------------------------------------------------------------------------
 
-    def some(self) -> bool:
-        """Make a slice of what is to be made first. Returns whether there was any."""
-        for name, waiting in self._waiting.items():
-            if name in self.prepared:
+    def some(self, has_room: bool) -> bool:
+        """Make a slice of what is to be made first. has_room: for queries that come; who goes needs none.
+        Returns whether there was any.
+        """
+        self._refuse_late()
+        waiting = self._next(has_room)
+        if waiting is None:
+            return any(self._waiting[name].made.some() for name in self.prepared)
+        command = waiting.command
+        if not waiting.is_removal and not self._trials.is_at_work(command):
+            self._trials.begin([command])
+        self._pulse.beat(preparing([command.name]))
+        did = waiting.made.some()
+        if waiting.made.is_done and not did:
+            self.prepared |= {command.name}
+            self._trials.rest([command.name])
+            did = waiting.is_removal  # it is carried out at once
+        elif not did and waiting.began_s is None:
+            self._run_beside(waiting)
+        self._tell()
+        return did
+
+    def _next(self, has_room: bool) -> _Waiting | None:
+        """For whom a slice is made, or a thread begins. Nothing else is done while something over which a
+        worker died is at work.
+        """
+        at_work = [one for one in self._waiting.values() if one.is_at_work]
+        alone = any(self._died_over(one.command) for one in at_work)
+        for name, one in self._waiting.items():
+            if name in self.prepared or one.is_at_work or one.refusal is not None:
                 continue
-            if not self._trials.is_at_work(waiting.command):
-                self._trials.begin([waiting.command])
-            self._pulse.beat(preparing([name]))
-            did = waiting.made.some()
-            if waiting.made.is_done and not did:
-                self.prepared |= {name}
+            if one.made.comes and not has_room:
+                continue
+            if one.began_s is not None:  # its thread is over
+                return one
+            if alone or (at_work and self._died_over(one.command)):
+                continue
+            if not one.made.is_made or len(at_work) < self._threads:
+                return one
+        return None
+
+    def _refuse_late(self) -> None:
+        """What threads have worked at for too long is refused; nobody waits for these threads any more."""
+        now_s = time.monotonic()
+        for name, one in self._waiting.items():
+            if one.is_at_work and one.began_s is not None and now_s - one.began_s > self._limit_ms / 1_000:
+                refusal = PreparationTooLong(self._limit_ms)
+                one.made.refuse(refusal)
+                assert one.thread is not None
+                self._endless.add(one.thread)
+                log.warning("preparation_refused", shard=self._number, query=name, limit_ms=self._limit_ms)
                 self._trials.rest([name])
-            elif not did and not waiting.runs:
-                self._run_beside(waiting)
-            self._tell()
-            return did
-        return any(self._waiting[name].made.some() for name in self.prepared)
+                if not one.is_removal:
+                    one.refusal = refusal
+        self._endless.break_off()
 
     def _run_beside(self, waiting: _Waiting) -> None:
         """Have a thread make what can be made beside."""
-        assert waiting.made.beside is not None
-        waiting.runs = True
-        thread = threading.Thread(
-            target=self._beside, args=[waiting.made.beside], name=f"shard-{self._number}-beside", daemon=True
+        waiting.began_s = time.monotonic()
+        waiting.thread = thread = threading.Thread(
+            target=self._beside, args=[waiting.made], name=f"shard-{self._number}-beside", daemon=True
         )
         thread.start()
 
-    def _beside(self, nursery: Nursery) -> None:
+    def _beside(self, made: Preparation) -> None:
         try:
-            nursery.run()
+            made.run()
         except Exception as failed:  # it is made in the step then
             log.error("preparation_failed", shard=self._number, error=repr(failed), exc_info=failed)
         finally:
@@ -205,11 +325,19 @@ class Preparations:
 
     def _tell(self) -> None:
         self.prepared = self.prepared.intersection(self._waiting)
-        self.progress = {name: waiting.made.progress for name, waiting in self._waiting.items()}
+        self.progress = {
+            name: waiting.made.progress for name, waiting in self._waiting.items() if not waiting.is_removal
+        }
 
     def stop(self) -> None:
         """The worker stops as asked."""
         self._trials.stop()
+
+    def end(self) -> None:
+        """The shard makes no more steps: nobody waits for removals any more."""
+        for over in [*self._gone, *(one.over for one in self._waiting.values())]:
+            over.cancel()
+        self._gone = []
 
 
 def may_be_dear(command: ShardCommand) -> bool:

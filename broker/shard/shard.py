@@ -191,7 +191,9 @@ class Shard(threading.Thread):
             number,
             lambda: memory.look() >= Level.REFUSE,
         )
-        self._preparations = Preparations(number, self._trials, self._books, pulse, self._inbox.wake)
+        self._preparations = Preparations(
+            number, settings, self._trials, self._books, pulse, self._inbox.wake
+        )
         self._attempts = EagerAttempts(number, self._inbox.wake)
         self._ordering = Ordering(number, self._inbox.wake)
         self._execution = Execution(
@@ -266,7 +268,7 @@ class Shard(threading.Thread):
 
     @property
     def preparations(self) -> Preparations:
-        """Registrations that are worked out before their step: what may be read of them."""
+        """Commands that are worked out before their step: what may be read of them."""
         return self._preparations
 
     def queues(self) -> list[tuple[SourceName, StreamQueue]]:
@@ -373,6 +375,7 @@ class Shard(threading.Thread):
         stopped = BrokerUnavailable(f"shard {self.number} has stopped")
         refusal = self._troubles.first or stopped.as_dict()
         jobs = self._inbox.close(error or stopped, refusal)
+        self._preparations.end()
         self._listener.ended(self.number, error if state == "failed" else None)
         if state in ("stopped", "fenced"):
             self._preparations.stop()
@@ -574,9 +577,12 @@ class Shard(threading.Thread):
             self._ingestion.wake(
                 {name for job in jobs for one in job.commands for name in one.reads}, outgoing
             )
+            removals = [] if self._steps.is_full else self._preparations.removals()
+            if removals:
+                self._execution.carry_out(removals, outgoing)
             for job in jobs:
                 job.outcomes = self._execution.carry_out(job.commands, outgoing)
-            if jobs:
+            if jobs or removals:
                 self._ingestion.commanded()
             is_full = self._saving.full or self._steps.is_flooded
             has_room = not is_full and self._memory.look() < Level.HOLD
@@ -598,8 +604,9 @@ class Shard(threading.Thread):
                 self._listener.committed(self.number, self._view, outgoing.results, outgoing.touched)
                 self._ingestion.worked(alone=works)
             self._inbox.done()
+            self._preparations.journalled()
             busy = (works or outgoing.last is None) and self._steps.engine.idle()
-            busy |= has_room and self._preparations.some()
+            busy |= self._preparations.some(has_room)
             busy |= self._attempts.some(self._steps.engine)
             if busy:
                 self._show()

@@ -1,5 +1,5 @@
-"""What a query needs in a step to come, made beside the shard before it: the state of its operators, and the
-whole answer that is told of it.
+"""What a query needs in a step to come, made beside the shard before it: the state of its operators, and its
+whole answer, which that step tells, takes back or compares.
 
 The changes of a join or of groups come from state that is made from all rows of their windows, which takes
 long where these are many; so does an answer with many rows, or with dear expressions. Both are made from the
@@ -10,7 +10,8 @@ nodes over, with their state. State is a function of the retained rows and NOW, 
 if it were made then.
 
 The answer as of that step is kept up with its changes (:mod:`engine.changes.folded_answer`), all of them,
-whatever the operator of the query lets through: so another graph tells them where that is not ``changes``.
+whatever the operator of the query lets through: so another graph tells them where that is not ``changes``. Of
+a query that stands the steps tell them, where they tell all.
 """
 
 from __future__ import annotations
@@ -35,11 +36,11 @@ from tureen.errors import TureenError
 
 @dataclass(slots=True)
 class AnswerBeside:
-    """Makes a whole answer, and keeps it up. graph: tells its changes. evaluate: works it out as of where the
-    nursery begins. copies: whether its equal rows are numbered.
+    """Makes a whole answer, and keeps it up. graph: tells its changes; None: the steps do. evaluate: works it
+    out as of where the nursery begins. copies: whether its equal rows are numbered.
     """
 
-    graph: Graph
+    graph: Graph | None
     evaluate: Callable[[], pa.Table]
     copies: bool
     # None: not made, or not true.
@@ -67,8 +68,8 @@ class AnswerBeside:
 
 @dataclass(slots=True)
 class Nursery:
-    """Makes what one query needs before the step that brings it. :meth:`run` is called once, in any thread;
-    everything else by the engine's owner.
+    """Makes what one query needs before the step that brings it, alters, pauses or removes it. :meth:`run` is
+    called once, in any thread; everything else by the engine's owner.
     """
 
     # The set of sources that the query reads.
@@ -90,8 +91,10 @@ class Nursery:
     is_lost: bool = False
     # Whether nobody wants it any more.
     is_given_up: bool = False
-    # Transitions that the graph has to go through yet, each with NOW at its end, ms.
-    _ahead: deque[tuple[Transition, int]] = field(default_factory=deque)
+    # Why there is no answer: it took too long.
+    refusal: TureenError | None = None
+    # What it has to go through yet: a transition, with NOW at its end in ms, or the changes of a step.
+    _ahead: deque[tuple[Transition, int] | Changes] = field(default_factory=deque)
 
     @property
     def is_usable(self) -> bool:
@@ -106,13 +109,11 @@ class Nursery:
     @property
     def _graphs(self) -> list[Graph]:
         """The graphs that transitions go through, each once."""
-        graphs = [] if self.graph is None else [self.graph]
-        if self.answer is not None and self.answer.graph is not self.graph:
-            graphs.append(self.answer.graph)
-        return graphs
+        graphs = [self.graph, None if self.answer is None else self.answer.graph]
+        return list(dict.fromkeys(graph for graph in graphs if graph is not None))
 
     def run(self) -> None:
-        """Make it, and go through the transitions that have come meanwhile."""
+        """Make it, and go through what has come meanwhile. Raises what fails unexpectedly."""
         try:
             with interruptible(self._may_go_on):
                 for graph in self._graphs:
@@ -139,10 +140,22 @@ class Nursery:
         """Nobody wants it any more: a thread that makes it ends soon."""
         self.is_given_up = True
 
+    def refuse(self, refusal: TureenError) -> None:
+        """It takes too long: there is no answer. A thread that makes it ends soon, and is not waited for."""
+        self.refusal = refusal
+        self.give_up()
+        self.lose()
+        self.is_ready = True
+
     def came(self, transition: Transition, now_ms: int) -> None:
         """The sources took a step."""
-        if not self.is_lost:
+        if not self.is_lost and self._graphs:
             self._ahead.append((transition, now_ms))
+
+    def told(self, changes: Changes) -> None:
+        """A step told changes of the query."""
+        if not self.is_lost and self.answer is not None and self.answer.graph is None:
+            self._ahead.append(changes)
 
     def lose(self) -> None:
         """Its rows have other ordinals, or others came."""
@@ -152,9 +165,14 @@ class Nursery:
     def some(self) -> bool:
         """Go through the next transition. Returns whether there was one."""
         try:
-            transition, now_ms = self._ahead.popleft()
+            ahead = self._ahead.popleft()
         except IndexError:
             return False
+        if isinstance(ahead, Changes):
+            assert self.answer is not None
+            self.answer.take([ahead])
+            return True
+        transition, now_ms = ahead
         for graph in self._graphs:
             try:
                 self._advance(graph, transition, now_ms)
@@ -175,7 +193,9 @@ class Nursery:
         """The whole answer as of the last transition, and which copy each row is; or why it is refused; None:
         it is to be worked out. What fails unexpectedly makes it so.
         """
-        while self.some():
+        if self.refusal is not None:
+            return self.refusal
+        while self.is_usable and self.some():
             pass
         if self.answer is None or not self.is_usable:
             return None

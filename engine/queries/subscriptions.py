@@ -17,17 +17,16 @@ from engine.changes.difference import difference
 from engine.changes.marks import Mark, transition_of
 from engine.changes.operator import operator_over
 from engine.changes.output import continues
-from engine.changes.result_key import result_key
-from engine.changes.transition import Transition
 from engine.dataflow.buffers.settings import StateSettings
-from engine.dataflow.graph import STREAMS, Graph
+from engine.dataflow.graph import Graph
 from engine.dataflow.isolation import advanced, remade
 from engine.dataflow.operator_tree import ExpectedOf, OperatorTree
 from engine.dataflow.plan import Plan
 from engine.dataflow.releases.held_rows import Gone
 from engine.dataflow.strategy_state import ByStrategy, summed
 from engine.language.query import Query
-from engine.model.changes import Changes, Occasion, Operator
+from engine.model.batch import Int32Array
+from engine.model.changes import Changes, Occasion
 from engine.model.defects import Defects, refusal_of
 from engine.model.last_answer import LastAnswer
 from engine.model.limits import Limits
@@ -35,12 +34,13 @@ from engine.model.maintenance import QueryOptions, Strategy, UnitCosts
 from engine.model.persistence import HeldState
 from engine.model.source import SourceName
 from engine.model.usage import Stopwatch, Usage
-from engine.operators.pipeline import evaluate
-from engine.queries.nursery import AnswerBeside, Nursery
+from engine.queries.nurseries import Nurseries
+from engine.queries.nursery import Nursery
 from engine.queries.source_set import SourceSet
 from engine.queries.source_sets import SourceSets
 from engine.queries.strategist import PhysicalChoice, Strategist, StrategyInputs
-from engine.queries.whole_answers import Whole, changes_of_whole, has_whole, limited, rows_max
+from engine.queries.subscriber import Subscriber
+from engine.queries.whole_answers import Whole, changes_of_whole, limited, rows_max
 from engine.sources.source import Source
 from engine.standing.query import SetKey, StandingQuery, set_key
 from engine.stems.data_stem import Rows
@@ -58,22 +58,6 @@ class PendingOutput:
     began: list[StandingQuery] = field(default_factory=list)
     resumed: list[StandingQuery] = field(default_factory=list)
     broken: dict[str, Exception] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Subscriber:
-    """A followed query. asked: how often it was asked to be followed, besides what its text says. copies:
-    equal rows of its answer have to be told apart.
-    """
-
-    query: Query
-    operator: Operator
-    copies: bool
-    asked: int = 0
-
-    def has_whole(self, occasion: Occasion) -> bool:
-        """Whether its whole answer is told on an occasion."""
-        return has_whole(self.query, self.operator, occasion)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,10 +115,7 @@ class Subscriptions:
         """The answers that were told last of the queries in ``_preferring``, by query id, each with the view
         that it was read from; None: no view is known for it.
         """
-        self._nurseries: dict[str, Nursery] = {}
-        """The nurseries of queries that are to come, by query id."""
-        self._arrived: dict[str, Nursery] = {}
-        """Those of queries that came in the step at hand, whose first answers are to be told."""
+        self._nurseries = Nurseries(limits, self._empty)
         self._since: dict[str, int] = {}
         """The steps in which queries began to be followed that were there before."""
         self.step = 0
@@ -143,7 +124,7 @@ class Subscriptions:
     def begin(self, step: int) -> None:
         """The step of this sequence number is at hand."""
         self.step = step
-        self._arrived.clear()
+        self._nurseries.begin()
 
     def __len__(self) -> int:
         return len(self._subscribers)
@@ -184,14 +165,14 @@ class Subscriptions:
         if query.emit is None:
             return False
         with self._defects.of(standing.query_id):
-            self._put(standing, self._subscriber(query))
+            self._put(standing, Subscriber.of(query, self._sources))
         return True
 
     def follow(self, standing: StandingQuery) -> None:
         """Somebody begins to follow a query; each asks for itself."""
         known = self._subscribers.get(standing.query_id)
         if known is None:
-            known = self._subscriber(standing.query)
+            known = Subscriber.of(standing.query, self._sources)
             self._since[standing.query_id] = self.step
         self._put(standing, replace(known, asked=known.asked + 1))
 
@@ -217,8 +198,14 @@ class Subscriptions:
             if told is not None and not standing.paused:  # its answer may be another by that
                 self._found[standing.query_id] = None, told[1]
 
+    def has_end(self, query_id: str) -> bool:
+        """Whether the answer of a query is taken back when it goes. O(1)."""
+        subscriber = self._subscribers.get(query_id)
+        return subscriber is not None and subscriber.has_whole("end")
+
     def gone(self, standing: StandingQuery) -> None:
         """A query is followed no more."""
+        self._nurseries.gone(standing.query_id)
         self._last.pop(standing.query_id, None)
         if self._subscribers.pop(standing.query_id, None) is None:
             return
@@ -254,7 +241,7 @@ class Subscriptions:
         last = self._last.get(query.query_id)
         if query.paused:
             return Before(query, subscriber, self._told_last(query.query_id), last)
-        return Before(query, subscriber, self._answer(view, query.query_id), last)
+        return Before(query, subscriber, self._last_answer(view, query.query_id, "snapshot"), last)
 
     def altered(
         self, before: Before, after: StandingQuery, query: Query, view: View, told: PendingOutput
@@ -272,7 +259,7 @@ class Subscriptions:
             and not after.paused
             and continues(before.subscriber.query, query, streams)
         )
-        subscriber, was = self._subscriber(query), before.answer
+        subscriber, was = Subscriber.of(query, self._sources), before.answer
         self._since[after.query_id] = self.step
         now: Whole | TureenError | None = None
         if not after.paused and (on or subscriber.has_whole("snapshot")):
@@ -309,7 +296,7 @@ class Subscriptions:
         """A query is about to be paused: nothing is told of it until it runs again, and then how its answer
         differs from that of now. view: as it stands.
         """
-        answer = self._answer(view, standing.query_id, "end")
+        answer = self._last_answer(view, standing.query_id, "end")
         if isinstance(answer, Whole):
             self._last[standing.query_id] = LastAnswer.of(answer.table, answer.now_ms)
         else:
@@ -329,7 +316,7 @@ class Subscriptions:
         known, last = self._subscribers.get(query_id), self._last.get(query_id)
         after = put()
         if known is not None:
-            self._put(after, replace(self._subscriber(query), asked=known.asked))
+            self._put(after, replace(Subscriber.of(query, self._sources), asked=known.asked))
         if last is not None:
             self._last[query_id] = last
 
@@ -369,14 +356,6 @@ class Subscriptions:
             return LimitExceeded("changes_max", self._limits.changes_max)
         return Whole(query_id, table, last.now_ms)
 
-    def _subscriber(self, query: Query) -> Subscriber:
-        emit = query.emit
-        streams = {name: self._sources[name].stream for name in query.sources}
-        operator = operator_over(query, streams)
-        told_apart = emit is None or emit.format == "diff" or operator != "changes"
-        copies = not told_apart and result_key(query, streams) is None
-        return Subscriber(query, operator, copies)
-
     def _put(self, standing: StandingQuery, subscriber: Subscriber) -> None:
         """A query comes, or is maintained in another way."""
         query_id, key = standing.query_id, standing.set_key
@@ -397,95 +376,54 @@ class Subscriptions:
                 self._add(standing, subscriber, self._way(standing, subscriber))
 
     def _way(self, standing: StandingQuery, subscriber: Subscriber) -> PhysicalChoice:
-        made = self._nurseries.get(standing.query_id)
-        if made is not None and made.is_usable:
-            return made.way
+        made = self._nurseries.way_of(standing.query_id)
+        if made is not None:
+            return made
         options = QueryOptions.of(standing.registration.options)
         present = self._ways.get(standing.query_id)
         return self._strategist.way(subscriber.query, subscriber.operator, options, present)
 
     def nurse(self, standing: StandingQuery, query: Query, over: SourceSet) -> Nursery | None:
-        """Begin to make what a query that is to come needs: its state, and its first answer where that is
-        told, as its sources stand now. None: that can only be made when it comes. standing: the query as it
-        will be, but for the step.
-        """
-        key, stands = standing.set_key, over.at_rest()
-        if stands is None:
-            return None
-        graph: Graph | None = self._empty(key)
-        assert graph is not None
+        """As :meth:`engine.queries.nurseries.Nurseries.nurse`."""
         try:
-            subscriber = self._subscriber(query)
+            subscriber = Subscriber.of(query, self._sources)
             way = self._way(standing, subscriber)
-            policy, operator, copies = way.policy, subscriber.operator, subscriber.copies
-            graph.add(standing, way.query, operator, copies=copies, policy=policy, apart=True)
-            if not graph.may_be_apart:
-                graph = None
-            answer = None
-            if subscriber.has_whole("snapshot"):
-                answer = self._answer_beside(standing, query, subscriber, way, stands, graph)
+            made = self._nurseries.nurse(standing, query, subscriber, way, over)
         except Exception:  # noqa: BLE001  (the step that brings it will tell)
             return None
-        if graph is None and answer is None:
-            return None
-        made = Nursery(key, graph, way, operator, copies, stands, self._limits, answer)
-        self._nurseries[standing.query_id] = made
-        self._ways.pop(standing.query_id, None)
+        if made is not None:
+            self._ways.pop(standing.query_id, None)
         return made
 
-    def _answer_beside(
-        self,
-        standing: StandingQuery,
-        query: Query,
-        subscriber: Subscriber,
-        way: PhysicalChoice,
-        stands: Transition,
-        graph: Graph | None,
-    ) -> AnswerBeside:
-        """The whole answer of a query, to be made beside and kept up. graph: one that goes through the same
-        transitions; None: there is none that tells its changes.
+    def nurse_standing(self, standing: StandingQuery, over: SourceSet) -> Nursery | None:
+        """As :meth:`engine.queries.nurseries.Nurseries.nurse_standing`; None also of a query of which nothing
+        is told now.
         """
-        if graph is None or subscriber.operator != "changes":
-            graph = self._empty(standing.set_key)
-            graph.add(standing, way.query, "changes", policy=way.policy)
-        at = standing.at({name: at_source.at for name, at_source in stands.by_source.items()})
-
-        def rows(limit: int) -> pa.Table:
-            return evaluate(query, at, limit, self._limits, streams=STREAMS).table
-
-        return AnswerBeside(graph, lambda: limited(rows, self._limits, "snapshot"), copies=subscriber.copies)
+        subscriber = self._subscribers.get(standing.query_id)
+        if subscriber is None or standing.prefers or self.is_silent(standing):
+            return None
+        try:
+            graph = self._graphs[standing.set_key]
+            told = subscriber.operator == "changes" and not graph.holds_for(standing.query_id)
+            way = self._way(standing, subscriber)
+            return self._nurseries.nurse_standing(standing, subscriber, way, over, told=told)
+        except Exception:  # noqa: BLE001  (the step will tell)
+            return None
 
     def most_rows(self, query: Query) -> float:
         """About how many rows there are at most on an edge of a query's plan."""
         return self._strategist.most_rows(query)
 
     def dismiss(self, query_id: str) -> None:
-        """What was made for a query that was to come goes."""
-        made = self._nurseries.pop(query_id, None)
-        if made is not None:
-            made.give_up()
-
-    def _take_over(self, standing: StandingQuery, subscriber: Subscriber, way: PhysicalChoice) -> bool:
-        """Whether what a query needs was made before it came; then it has it now."""
-        made = self._nurseries.pop(standing.query_id, None)
-        if made is None or not made.is_usable or made.way is not way:
-            return False
-        if (made.operator, made.copies) != (subscriber.operator, subscriber.copies):
-            return False
-        while made.some():
-            pass
-        self._arrived[standing.query_id] = made
-        if made.graph is None or not made.is_usable:
-            return False
-        self._graphs[standing.set_key].take_over(made.graph, standing)
-        return True
+        """What was made for a query, before the step that needs it, goes."""
+        self._nurseries.dismiss(query_id)
 
     def _add(self, standing: StandingQuery, subscriber: Subscriber, way: PhysicalChoice) -> None:
         """What fails unexpectedly is the defect of the query; it is in no graph then."""
         self._ways[standing.query_id] = way
         graph = self._graphs[standing.set_key]
         try:
-            if self._take_over(standing, subscriber, way):
+            if self._nurseries.take_over(standing, subscriber, way, graph):
                 return
             graph.add(
                 standing,
@@ -549,11 +487,9 @@ class Subscriptions:
         read that one see. O(sets that read these).
         """
         keys: Iterable[SetKey] = self._graphs
-        nursing = {made.key for made in self._nurseries.values()}
         if affected is not None:
             keys = {key for name in affected for key in sets.reading(name) if key in self._graphs}
-            nursing = {key for key in nursing if any(name in affected for name in key)}
-        keys = nursing.union(keys)
+        keys = self._nurseries.keys(affected).union(keys)
         return {key: sets.seen(key).mark() for key in sorted(keys)}
 
     def rows(self, sets: SourceSets, marks: Marks) -> dict[SourceName, Rows]:
@@ -568,25 +504,21 @@ class Subscriptions:
         """What changed in a step."""
         for key, mark in marks.items():
             graph = self._graphs.get(key)
-            nurseries = [made for made in self._nurseries.values() if made.key == key]
-            if graph is None and not nurseries:
+            if graph is None and key not in self._nurseries.keys(key):
                 continue
             sources = sets.seen(key)
             shared = len(key) == 1 and sets.is_joined(key[0])
             transition = transition_of(mark, sources.mark(), sources.views(), rows, shared)
             if transition is not None:
                 assert sources.now_ms is not None
-                for made in nurseries:
-                    made.came(transition, sources.now_ms)
-                for made in self._arrived.values():  # its state has gone to the graph
-                    if made.key == key:
-                        made.lose()
+                self._nurseries.came(key, transition, sources.now_ms)
                 if graph is None:
                     continue
                 with self._watch.on(Usage()):  # the graph divides its time itself
                     self._graphs[key], changes = advanced(
                         graph, transition, self._limits, sources.now_ms, told.broken, self._defects
                     )
+                self._nurseries.told(changes)
                 told.changes += changes
 
     # --- queries with a preference ----------------------------------------------------------------
@@ -711,13 +643,27 @@ class Subscriptions:
         """The answer of a query that has just come, or runs again, or has another text: as it was made
         beside, if it was.
         """
-        made = self._arrived.get(query_id) or self._nurseries.get(query_id)
-        found = None if made is None else made.rows()
+        return self._made(self._nurseries.first_answer(query_id), view, query_id, "snapshot")
+
+    def _last_answer(self, view: View, query_id: str, occasion: Occasion) -> Whole | TureenError:
+        """The answer of a query that stands, before the step alters, pauses or removes it: as it was made
+        beside, if it was.
+        """
+        return self._made(self._nurseries.last_answer(query_id), view, query_id, occasion)
+
+    def _made(
+        self,
+        found: tuple[pa.Table, Int32Array | None] | TureenError | None,
+        view: View,
+        query_id: str,
+        occasion: Occasion,
+    ) -> Whole | TureenError:
+        """An answer of which that was found beside; None: it is worked out here."""
         if found is None:
-            return self._answer(view, query_id)
+            return self._answer(view, query_id, occasion)
         if isinstance(found, TureenError):
             return found
-        (table, copies), most = found, rows_max(self._limits, "snapshot")
+        (table, copies), most = found, rows_max(self._limits, occasion)
         if table.num_rows > most:
             return LimitExceeded("changes_max", most, table.num_rows)
         return Whole(query_id, table, view.now_ms(query_id), copies)
@@ -726,8 +672,7 @@ class Subscriptions:
         """History of a source came back: how answers at NOW differ from those before."""
         rows, from_ms = self._sources[name].rows.rows(), self._sources[name].retained_from_ms
         first = self._first_retained(name, rows)
-        for made in self._nurseries.values():
-            made.lose()
+        self._nurseries.lose()
         for key, graph in list(self._graphs.items()):
             if name in key:
                 try:
@@ -791,7 +736,7 @@ class Subscriptions:
             elif occasion == "snapshot":
                 answer = self._first_answer(view, query_id)
             else:
-                answer = self._answer(view, query_id, occasion)
+                answer = self._last_answer(view, query_id, occasion)
             if not isinstance(answer, Whole):
                 if answer is not None and occasion == "snapshot":
                     told.broken[query_id] = answer

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.broker.dear_queries import COUNT, FUNCTIONS, Gate, rows, until
 from tests.broker.running import Broker, broker, cleaned_behind, unique_name
 from tests.registry import TestRegistry, registry
 
@@ -51,3 +52,27 @@ def stream_sql(name: str, *, options: str = "", columns: str = "id BIGINT, v DOU
     if "idle_timeout" not in options:
         options += ", idle_timeout = '1 hour'"
     return f"CREATE STREAM {name} ({columns}) WITH (timestamp = 'ts'{options})"
+
+
+@pytest.fixture
+def gate(tmp_path: Path) -> Gate:
+    """Of the functions of :mod:`tests.broker.dear_queries`, which are there."""
+    (tmp_path / "modules").mkdir()
+    (tmp_path / "modules" / "dear.py").write_text(FUNCTIONS)
+    return Gate(tmp_path / "modules")
+
+
+@pytest.fixture(params=[{"LIVENESS_TIMEOUT_MS": 30_000}])
+def one(
+    kafka: str, tmp_path: Path, service_id: str, name: str, gate: Gate, request: pytest.FixtureRequest
+) -> Broker:
+    """A broker with these settings, dear functions, and a stream that has its rows."""
+    modules, settings = tmp_path / "modules", request.param
+    started = Broker(
+        kafka, tmp_path / "data", service_id, FUNCTIONS="dear", FUNCTIONS_PATH=modules, **settings
+    ).start()
+    started.create(stream_sql(name))
+    count = started.register(f"SELECT COUNT(*) AS n FROM {name} [RANGE 1 DAY]")
+    started.send(name, rows(COUNT))
+    until(lambda: started.rows(count) == [[COUNT - 1]])
+    return started

@@ -80,9 +80,9 @@ def prepared(twins: Twins, registration: Registration) -> Preparation:
     (one,) = twins.timed.preparations([registration]).values()
     while one.some():
         twins.rows(1)
-    assert one.beside is not None
+    assert one.beside
     twins.rows(5)
-    one.beside.run()
+    one.run()
     twins.rows(9)
     while one.some():
         pass
@@ -126,8 +126,8 @@ def test_any_course_until_it_comes(seed: int, sql: str, emit: str, course: list[
                     pass
             case "r":
                 twins.rows(6 * count)
-            case "b" if one.beside is not None and not one.beside.is_ready:
-                one.beside.run()
+            case "b" if one.is_made and not one.is_done:
+                one.run()
             case "h":
                 twins.history(count)
             case "w":

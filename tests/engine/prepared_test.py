@@ -61,8 +61,8 @@ def test_nothing_is_left_to_do_when_it_comes() -> None:
         slices += 1
         twins.rows(1)
     assert slices > 140 / 3
-    assert one.beside is not None
-    one.beside.run()
+    assert one.beside
+    one.run()
     assert one.progress == 1.0
     before = twins.timed._source("s").queries
     looked = before.eddy.visits
@@ -101,8 +101,8 @@ def test_what_is_cheap_or_does_not_need_its_matches_is_not_prepared() -> None:
     (one,) = twins.timed.preparations([resumed]).values()
     while one.some():
         twins.rows(1)
-    assert one.beside is not None
-    one.beside.run()
+    assert one.beside
+    one.run()
     twins.step(Register((resumed,)))
     one.dismiss()
     twins.standing.append("q")
@@ -125,10 +125,10 @@ def test_state_that_was_made_beside_is_not_made_again(kind: str, sql: str) -> No
     (one,) = twins.timed.preparations([registration]).values()
     while not one.is_made:
         one.some()
-    assert one.beside is not None
+    assert one.beside
     assert not one.is_done
     twins.rows(3)
-    one.beside.run()
+    one.run()
     assert one.is_done
     twins.rows(3)  # those that come until it does
     while one.some():

@@ -138,8 +138,8 @@ class Twins:
                 before = one.left
                 made = one.is_made
                 if not one.some() and not one.is_done:
-                    assert one.beside is not None
-                    one.beside.run()
+                    assert one.beside
+                    one.run()
                 assert one.left < before or made or one.is_made
                 assert 0 <= one.progress <= 1
 

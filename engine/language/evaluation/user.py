@@ -8,6 +8,7 @@ as rows, few where few err.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,18 @@ def call_user(function: UserFunction, arguments: Sequence[Vector], n: int) -> Ve
         may_go_on()
         _run(function, values, start, min(start + at_once, len(usable)), results, failed)
     return _placed(function.result, arguments, results, usable, failed, size)
+
+
+def is_calling(frame: FrameType | None) -> bool:
+    """Whether a thread is in a user's function, by the frame that it runs: what is raised there is of that
+    call alone. O(depth).
+    """
+    inner: FrameType | None = None
+    while frame is not None and frame.f_globals is not globals():
+        inner, frame = frame, frame.f_back
+    if frame is None or inner is None or frame.f_code.co_name not in (_run.__name__, "<listcomp>"):
+        return False
+    return not str(inner.f_globals.get("__name__", "")).startswith("engine.")
 
 
 def _numpy(column: Column) -> Array:

@@ -22,14 +22,14 @@ def test_it_is_waited_for_and_nothing_else_is() -> None:
     one = Writes(cast("Any", None), cast("Any", node), cast("Any", None))
 
     async def run() -> None:
-        looked = asyncio.create_task(one._soon(["a", "b"], [PREPARED, MISSING]))
+        looked = asyncio.create_task(one.soon(["a", "b"], [PREPARED, MISSING]))
         await asyncio.sleep(2 * writes.LOOK_S)
         assert not looked.done()
         queries["a"] = QueryEntry("SELECT 1", "RUNNING", None, 0)
         told = await looked
         assert [outcome and cast("Outcome", outcome)["state"] for outcome in told] == ["RUNNING", "PENDING"]
-        assert await one._soon(["b"], [MISSING]) == [MISSING]
-        assert await one._soon(["b"], [None]) == [None]
+        assert await one.soon(["b"], [MISSING]) == [MISSING]
+        assert await one.soon(["b"], [None]) == [None]
 
     asyncio.run(run())
 
@@ -37,4 +37,4 @@ def test_it_is_waited_for_and_nothing_else_is() -> None:
 def test_what_was_ended_meanwhile_is_told_as_it_was() -> None:
     node = SimpleNamespace(directory=SimpleNamespace(queries={}, reserved={}))
     one = Writes(cast("Any", None), cast("Any", node), cast("Any", None))
-    assert asyncio.run(one._soon(["a"], [PREPARED])) == [PREPARED]
+    assert asyncio.run(one.soon(["a"], [PREPARED])) == [PREPARED]

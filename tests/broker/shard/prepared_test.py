@@ -6,131 +6,28 @@ from __future__ import annotations
 
 import json
 import re
-import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from broker.runtime import lives
-from tests.broker.conftest import stream_sql
+from tests.broker.dear_queries import (
+    COUNT,
+    Gate,
+    dear,
+    error,
+    is_under_way,
+    kill_worker,
+    register,
+    rows,
+    until,
+)
 from tests.broker.running import Broker
-from tests.kafka import wait_until
 from tureen.protocol import query_id
 
 pytestmark = pytest.mark.timeout(600)
-
-BASE_MS = 1_700_000_000_000
-COUNT = 5_000
-
-FUNCTIONS = """
-import os
-import pathlib
-import time
-
-import tureen
-
-OPEN = pathlib.Path(__file__).parent / "open"
-
-@tureen.function(arguments=["BIGINT"], returns="BIGINT")
-def slow(value):
-    if value < {count} and not OPEN.exists():
-        time.sleep(0.05)
-    return value
-
-@tureen.function(arguments=["BIGINT"], returns="BIGINT")
-def endless(value):
-    while value == 7:
-        pass
-    return value
-
-@tureen.function(arguments=["BIGINT"], returns="BIGINT")
-def fatal(value):
-    if value == 7 and not OPEN.exists():
-        os._exit(3)
-    return value
-"""
-
-
-def until(condition: Callable[[], object], what: str = "") -> None:
-    """However busy the machine is."""
-    wait_until(condition, 240.0, what)
-
-
-def rows(count: int, start: int = 0) -> list[dict[str, object]]:
-    return [{"id": i, "v": i, "ts": BASE_MS + i} for i in range(start, start + count)]
-
-
-class Gate:
-    """While it is closed each of the first rows takes 50 ms."""
-
-    def __init__(self, folder: Path) -> None:
-        self._file = folder / "open"
-
-    def open(self) -> None:
-        self._file.touch()
-
-    def close(self) -> None:
-        self._file.unlink(missing_ok=True)
-
-
-@pytest.fixture
-def gate(tmp_path: Path) -> Gate:
-    (tmp_path / "modules").mkdir()
-    (tmp_path / "modules" / "dear.py").write_text(FUNCTIONS.replace("{count}", str(COUNT)))
-    return Gate(tmp_path / "modules")
-
-
-@pytest.fixture(params=[30_000])
-def one(
-    kafka: str, tmp_path: Path, service_id: str, name: str, gate: Gate, request: pytest.FixtureRequest
-) -> Broker:
-    """A broker with a stream that has its rows."""
-    started = Broker(
-        kafka,
-        tmp_path / "data",
-        service_id,
-        FUNCTIONS="dear",
-        FUNCTIONS_PATH=tmp_path / "modules",
-        LIVENESS_TIMEOUT_MS=request.param,
-    ).start()
-    started.create(stream_sql(name))
-    count = started.register(f"SELECT COUNT(*) AS n FROM {name} [RANGE 1 DAY]")
-    started.send(name, rows(COUNT))
-    until(lambda: started.rows(count) == [[COUNT - 1]])
-    return started
-
-
-def dear(name: str, more: int = 0) -> str:
-    return f"SELECT id FROM {name} WHERE slow(id) >= {COUNT - 5 - more} EMIT CHANGES"
-
-
-def register(one: Broker, sql: str) -> dict[str, Any]:
-    """The answer to a registration that is not there at once."""
-    reply = one.http.post("/queries", json={"sql": sql})
-    assert reply.status_code == 202, reply.text
-    answer: dict[str, Any] = reply.json()
-    assert answer["state"] == "PENDING"
-    return answer
-
-
-def error(one: Broker, handle: str) -> dict[str, Any]:
-    """Why a query does not run, by the list."""
-    listed = one.http.get("/queries").json()["queries"]
-    found = [each["error"] for each in listed if each["query_id"] == query_id(handle)]
-    return (found[0] if found else None) or {}
-
-
-def is_under_way(one: Broker, handle: str) -> bool:
-    told = error(one, handle)
-    return told.get("code") == "being_prepared" and 0 < told["facts"]["progress"] < 1
-
-
-def worker(one: Broker) -> Any:
-    return one.children()["broker.worker"]
 
 
 def noted(one: Broker) -> list[Path]:
@@ -143,13 +40,6 @@ def changes(one: Broker, handle: str, topic: str = "") -> list[int]:
     key = query_id(handle).encode()
     mine = [record.value() for record in one.records(topic or one.names.results_log) if key in record.key()]
     return sorted(int(found[1]) for value in mine if (found := re.search(rb'"id":(\d+)', value or b"")))
-
-
-def kill_worker(one: Broker) -> None:
-    before = worker(one)
-    before.send_signal(signal.SIGKILL)
-    until(lambda: one.children().get("broker.worker", before).pid != before.pid)
-    one.await_ready()
 
 
 def test_watching_waits_for_a_registration_that_is_worked_out(one: Broker, name: str, gate: Gate) -> None:
@@ -258,7 +148,7 @@ def test_a_registration_over_which_workers_ended_is_tried_once_more_then_refused
     assert one.stop() == 0
 
 
-@pytest.mark.parametrize("one", [5_000], indirect=True)
+@pytest.mark.parametrize("one", [{"LIVENESS_TIMEOUT_MS": 5_000}], indirect=True)
 def test_a_condition_that_does_not_end_is_refused_and_holds_no_shard(
     one: Broker, name: str, gate: Gate
 ) -> None:
