@@ -8,6 +8,7 @@ from typing import Any, Literal, NotRequired, TypedDict
 
 import orjson
 
+from topics.json_object import json_object
 from topics.wording import FIELDS, Values, planned, wording_of
 from tureen.errors import LimitExceeded, QueryError, TureenError
 from tureen.protocol import QUERY_ID_CHARACTERS
@@ -107,7 +108,7 @@ def refusal(query_id: str, value: bytes | None, sql_bytes_max: int, error: Turee
     long, since that is what its user looks for.
     """
     command: Command = {"kind": "refuse", "name": query_id, "error": error.as_dict()}
-    with suppress(MalformedRecord, LimitExceeded):
+    with suppress(Exception):  # whatever is wrong with it, it is refused already
         fields = _object(value or b"", sql_bytes_max)
         command["sql"] = _sql({"sql": fields.get("sql", fields.get("template"))}, sql_bytes_max)
     return command
@@ -134,14 +135,7 @@ def _text(data: bytes | None, what: str) -> str:
 
 def _object(value: bytes, sql_bytes_max: int) -> dict[str, Any]:
     check_size(len(value), sql_bytes_max)
-    try:
-        fields = orjson.loads(value)
-    except orjson.JSONDecodeError as refused:
-        raise MalformedRecord(
-            f"the value is not JSON: {refused.msg}", line=refused.lineno, column=refused.colno
-        ) from None
-    if not isinstance(fields, dict):
-        raise MalformedRecord("the value is not a JSON object", hint='write {"sql": "SELECT ..."}')
+    fields = json_object(value, "the value", MalformedRecord, hint='write {"sql": "SELECT ..."}')
     if GROWTH_MAX * len(value) > value_bytes_max(sql_bytes_max):
         check_size(len(orjson.dumps(fields)), sql_bytes_max)
     return fields

@@ -9,6 +9,7 @@ again and what the registry does not know is removed from the worker (:meth:`Con
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
@@ -24,16 +25,17 @@ from broker.base import logs
 from broker.base.internal import Outcome
 from broker.base.settings import Settings
 from broker.control.credentials import broker_urls, credentials
-from broker.control.link import Link, Refused
-from broker.control.registry import Entry, Registry
+from broker.control.link import CallFailed, Link, Refused
+from broker.control.registry import Entry, Registry, said_again
 from broker.control.replies import Headers, Replies
 from broker.control.uncounted import Uncounted
 from broker.control.writer import Writer, WrittenTable
+from engine.model.defects import refusal_of
 from topics import control_records as records
 from topics.admin import Admin
 from topics.control_records import Command
 from topics.letters import Place, letter
-from tureen.errors import TureenError
+from tureen.errors import InternalError, TureenError
 
 HELLO_S = 0.5
 REQUESTS_AT_ONCE = 16
@@ -67,6 +69,20 @@ AWAITED = (
 AWAITED_S = 2.0
 BROKEN = ("changes_broken", "internal_error")
 """Errors of queries that do not come back by themselves."""
+
+OF_A_RECORD = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    RecursionError,
+    TureenError,
+    TypeError,
+    ValueError,
+)
+"""What one record can be the cause of: it becomes a dead letter. Errors of the disk and of Kafka are of no
+record; they end the process, and the one that follows is given the record again.
+"""
 
 Noted = tuple[Command, Entry | None]
 """A command, and the entry of the registry that it came from; None for a removal."""
@@ -251,15 +267,21 @@ class Control:
         """
         try:
             name = records.query_id_of(message.key)
-        except TureenError as refused:
-            self._dead_letter(message, refused)
+        except TureenError as unnamed:
+            self._dead_letter(message, unnamed)
             return None
-        command: Command
         try:
             command = records.registration(name, message.value, self.settings.sql_bytes_max)
-        except TureenError as refused:
+            return self._entered(command, message)
+        except OF_A_RECORD as failed:
+            refused = refusal_of(failed)
             self._dead_letter(message, refused)
             command = records.refusal(name, message.value, self.settings.sql_bytes_max, refused)
+            return self._entered(command, message)
+
+    def _entered(self, command: Command, message: Message) -> Noted:
+        """Note in the table what a command says."""
+        name = command["name"]
         command["origin"] = (message.partition, message.offset)
         entry: Entry | None = None
         if command["kind"] == "unregister":
@@ -284,8 +306,8 @@ class Control:
     async def _source(self, message: Message) -> None:
         try:
             command = records.source(message.key, message.value, self.settings.sql_bytes_max)
-        except TureenError as refused:
-            self._dead_letter(message, refused)
+        except OF_A_RECORD as failed:
+            self._dead_letter(message, refusal_of(failed))
             return
         name = command["name"]
         command["origin"] = (message.partition, message.offset)
@@ -301,7 +323,11 @@ class Control:
                 await self._retry_pending()
 
     async def _request(self, message: Message) -> None:
-        refused = await self.replies.answer(message.key, message.value)
+        refused: TureenError | None
+        try:
+            refused = await self.replies.answer(message.key, message.value)
+        except OF_A_RECORD as failed:
+            refused = refusal_of(failed)
         if refused is not None:
             self._dead_letter(message, refused, with_value=False)
 
@@ -369,7 +395,7 @@ class Control:
         handed: list[Noted] = []
         while True:
             noted: list[Noted] = [
-                (_said_again(name, entry), entry)
+                (said_again(name, entry), entry)
                 for name, entry in islice(entries, self.settings.command_batch)
             ]
             outcomes = await at_work if at_work is not None else []
@@ -421,39 +447,46 @@ class Control:
 
     async def _stay_in_touch(self) -> None:
         while not self.app.should_stop:
-            if not self._owns_all():
-                if self._recovered:
-                    log.info("registry_shared", hint="waiting for the other owner to leave")
-                    self._recovered, self.instance, self._shared = False, None, True
-                if self._shared:
-                    # If the other one is newer it fences this worker's shards, sooner or later; they notice
-                    # when they write.
-                    await self.link.call("POST", "/internal/prove")
-                await asyncio.sleep(HELLO_S)
-                continue
-            self._shared = False
-            if not self._recovered:
-                await self.app.tables.wait_until_recovery_completed()
-                if not self._owns_all():
-                    continue
-                self.queries.load()
-                self.sources.load()
-                self._recovered = True
-                log.info(
-                    "registry_recovered", queries=len(self.queries.names()), sources=len(self.sources.names())
-                )
-            hello = await self.link.call("GET", "/internal/hello")
-            if hello["instance"] != self.instance or not hello["reconciled"]:
-                await self.reconcile()
-                self.instance = hello["instance"]
-            await self._say_changed(hello["changed"])
-            await self._settle()
+            try:
+                await self._touch()
+            except CallFailed as failed:
+                log.error("worker_fails", reason=failed.message)
             await asyncio.sleep(HELLO_S)
+
+    async def _touch(self) -> None:
+        """Say what the worker does not know, where the whole registry is this process's."""
+        if not self._owns_all():
+            if self._recovered:
+                log.info("registry_shared", hint="waiting for the other owner to leave")
+                self._recovered, self.instance, self._shared = False, None, True
+            if self._shared:
+                # If the other one is newer it fences this worker's shards, sooner or later; they notice when
+                # they write.
+                await self.link.call("POST", "/internal/prove")
+            return
+        self._shared = False
+        if not self._recovered:
+            await self.app.tables.wait_until_recovery_completed()
+            if not self._owns_all():
+                return
+            self.queries.load()
+            self.sources.load()
+            self._recovered = True
+            log.info(
+                "registry_recovered", queries=len(self.queries.names()), sources=len(self.sources.names())
+            )
+        hello = await self.link.call("GET", "/internal/hello")
+        if hello["instance"] != self.instance or not hello["reconciled"]:
+            await self.reconcile()
+            self.instance = hello["instance"]
+        await self._say_changed(hello["changed"])
+        await self._settle()
 
     async def _give_signs(self) -> None:
         """Signs of life, however long the registry is being told."""
         while not self.app.should_stop:
-            await self.link.call("POST", "/internal/alive", {"pid": os.getpid(), "told": self.instance})
+            with contextlib.suppress(CallFailed):
+                await self.link.call("POST", "/internal/alive", {"pid": os.getpid(), "told": self.instance})
             await asyncio.sleep(HELLO_S)
 
     # --- Kafka ------------------------------------------------------------------------------------
@@ -469,6 +502,7 @@ class Control:
             partition=message.partition,
             offset=message.offset,
             code=refused.as_dict()["code"],
+            **({"trace": refused.trace} if isinstance(refused, InternalError) else {}),
         )
         value, key, headers = letter(
             message.value if with_value else None,
@@ -479,15 +513,3 @@ class Control:
             self.settings.record_bytes_max,
         )
         self.writer.send(self.names.dead_letters, key, value, headers)
-
-
-def _said_again(name: str, entry: Entry) -> Command:
-    """What the registry holds of a query, as a command without an origin."""
-    command: Command = {"kind": "register", "name": name}
-    if entry["refused"] is not None:
-        command |= {"kind": "refuse", "error": entry["refused"]}
-    if entry["sql"] is not None:
-        command |= {"sql": entry["sql"], "options": entry["options"]}
-    if entry.get("parameters") is not None:
-        command["parameters"] = entry["parameters"]
-    return command

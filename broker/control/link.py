@@ -1,9 +1,14 @@
-"""The control's end of the unix socket. A worker that is away is waited for, as long as it takes."""
+"""The control's end of the unix socket. A worker that is away is waited for, as long as it takes.
+
+One that answers, and fails at a call each time, is not: the call is given up. Commands of a batch are then
+said one by one, so that the one at which the worker fails is refused and holds up no other.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
@@ -12,10 +17,15 @@ import orjson
 
 from broker.base import logs
 from broker.base.internal import SECRET_HEADER, Outcome
+from engine.model.defects import internal
 from topics.control_records import Command
 from tureen.errors import TureenError
 
 RETRY_S = 0.2
+FAILURES_MAX = 5
+"""A call at which the worker fails so often is given up."""
+TOLD_AGAIN_S = 30.0
+"""How often it is logged that a worker is waited for."""
 
 log = logs.get()
 
@@ -29,6 +39,29 @@ class Refused(TureenError):
 
     def as_dict(self) -> dict[str, Any]:
         return {"code": "error"} | self._error
+
+
+class CallFailed(TureenError):
+    """The worker fails at a call each time that it is made."""
+
+    def __init__(self, path: str, status: int) -> None:
+        super().__init__(f"the worker fails at {path}: status {status}", hint="see the log of the broker")
+
+
+class CommandFailed(TureenError):
+    """A defect of the broker: it cannot carry out one command.
+
+    incident: under which the broker's log has it.
+    """
+
+    code = "command_failed"
+
+    def __init__(self, incident: str) -> None:
+        super().__init__(
+            f"a defect of the broker: it cannot carry this out, incident {incident}",
+            hint=f"look for {incident} in the log of the broker, and report what it says; it is tried again "
+            "when the broker starts again",
+        )
 
 
 class Link:
@@ -55,9 +88,13 @@ class Link:
             await self._session.close()
 
     async def call(self, method: str, path: str, body: Any = None) -> Any:
-        """One call, answered by JSON, tried until it is answered with 200."""
+        """One call, answered by JSON, tried until it is answered with 200; while the worker is away, or says
+        that it cannot do it yet (503), as long as it takes.
+
+        Raises CallFailed: the worker fails at it. TypeError: ``body`` is no JSON.
+        """
         data = None if body is None else orjson.dumps(body)
-        told = False
+        failures, told_s = 0, -TOLD_AGAIN_S
         while True:
             try:
                 async with self.session.request(method, f"http://worker{path}", data=data) as reply:
@@ -65,21 +102,51 @@ class Link:
                     if reply.status == 200:
                         return orjson.loads(content)
                     reason = f"status {reply.status}"
+                    failures += reply.status == 500
+                    if failures == FAILURES_MAX:
+                        raise CallFailed(path, reply.status)
             except (aiohttp.ClientError, OSError) as failed:
                 reason = type(failed).__name__
-            if not told:
-                told = True
+            if time.monotonic() - told_s >= TOLD_AGAIN_S:
+                told_s = time.monotonic()
                 log.info("worker_awaited", path=path, reason=reason)
             await asyncio.sleep(RETRY_S)
 
     async def commands(self, commands: Sequence[Command]) -> list[Outcome]:
-        """Hand over a batch; one outcome each. Safe to say again, so it is until it is answered."""
+        """Hand over a batch; one outcome each. Safe to say again, so it is until it is answered.
+
+        Where it cannot be carried out, its commands are handed over one by one. The one that is the cause has
+        an error as its outcome; where it is a registration, the worker is told that it is refused.
+        """
         if not commands:
             return []
-        outcomes: list[Outcome] = (await self.call("POST", "/internal/commands", {"commands": commands}))[
-            "outcomes"
-        ]
+        try:
+            reply = await self.call("POST", "/internal/commands", {"commands": commands})
+        except (CallFailed, TypeError) as failed:
+            if len(commands) > 1:
+                return [outcome for one in commands for outcome in await self.commands([one])]
+            return [await self._failed(commands[0], failed)]
+        outcomes: list[Outcome] = reply["outcomes"]
         return outcomes
+
+    async def _failed(self, command: Command, failure: CallFailed | TypeError) -> Outcome:
+        """The outcome of a command that cannot be carried out."""
+        defect = internal(failure)
+        log.error(
+            "command_failed",
+            kind=command["kind"],
+            incident=defect.incident,
+            reason=str(failure),
+            trace=defect.trace,
+        )
+        error = CommandFailed(defect.incident).as_dict()
+        if command["kind"] == "register":
+            refusal: Command = {"kind": "refuse", "name": command["name"], "error": error}
+            if "origin" in command:
+                refusal["origin"] = command["origin"]
+            (outcome,) = await self.commands([refusal])
+            return outcome
+        return {"state": "ERROR", "error": error, "position": None}
 
     @contextlib.asynccontextmanager
     async def snapshot(self, request: Mapping[str, Any]) -> AsyncIterator[aiohttp.ClientResponse]:

@@ -26,6 +26,8 @@ import orjson
 from faust import streams
 
 from broker.control.writer import WrittenTable
+from topics.control_records import Command, MalformedRecord
+from topics.json_object import TOO_DEEP, is_too_deep
 
 Entry = dict[str, Any]
 
@@ -123,3 +125,20 @@ class Registry:
         if partition is not None:
             with self.at(partition):
                 self._table.pop(name.encode(), None)
+
+
+def said_again(name: str, entry: Entry) -> Command:
+    """What the registry holds of a query, as a command without an origin. An entry that is nested deeper than
+    a record may be, as an earlier version took it, is refused from now on.
+    """
+    if is_too_deep({"options": entry["options"], "parameters": entry.get("parameters")}):
+        entry |= {"options": {}, "parameters": None}
+        entry["refused"] = MalformedRecord(f"the value {TOO_DEEP}").as_dict()
+    command: Command = {"kind": "register", "name": name}
+    if entry["refused"] is not None:
+        command |= {"kind": "refuse", "error": entry["refused"]}
+    if entry["sql"] is not None:
+        command |= {"sql": entry["sql"], "options": entry["options"]}
+    if entry.get("parameters") is not None:
+        command["parameters"] = entry["parameters"]
+    return command

@@ -24,6 +24,7 @@ from faust.exceptions import ProducerSendError
 from broker.base import logs
 from broker.control.link import Link, Refused
 from topics.control_records import MalformedRecord, query_id_of
+from topics.json_object import json_object
 from tureen.errors import BrokerUnavailable, TureenError, UnknownQuery
 from tureen.protocol import (
     HEADER_CHUNK,
@@ -83,12 +84,7 @@ class Replies:
         """The fields that say where to reply, checked; the others as they came."""
         if value is None or len(value) > REQUEST_BYTES_MAX:
             raise MalformedRecord(f"a request has 1 to {REQUEST_BYTES_MAX} bytes")
-        try:
-            fields = orjson.loads(value)
-        except orjson.JSONDecodeError:
-            raise MalformedRecord("the value is not JSON") from None
-        if not isinstance(fields, dict):
-            raise MalformedRecord("the value is not a JSON object")
+        fields = json_object(value, "the value", MalformedRecord)
         reply_to, correlation = fields.get("reply_to"), fields.get("correlation_id")
         if not isinstance(reply_to, str) or not re.fullmatch(
             rf"{re.escape(self._prefix)}[A-Za-z0-9._-]{{1,150}}", reply_to

@@ -40,6 +40,7 @@ STATUS = {
     "unsupported_media_type": 415,
     "unknown_host": 421,
     "internal_error": 500,
+    "command_failed": 500,
     "too_busy": 503,
     "too_many_connections": 503,
     "kafka_unavailable": 503,

@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-import orjson
-
 from broker.base import options as query_options
 from broker.http.errors import BadRequest
+from topics.json_object import json_object
 from topics.wording import FIELDS, Wording, planned, wording_of
 from tureen.errors import LimitExceeded
 from tureen.protocol import Handle, new_handle
@@ -38,13 +37,7 @@ class RegisterRequest:
 
 def body_object(body: bytes, hint: str = 'send {"sql": "..."}') -> dict[str, Any]:
     """A body that is a JSON object. Raises BadRequest."""
-    try:
-        fields = orjson.loads(body)
-    except orjson.JSONDecodeError as refused:
-        raise BadRequest(f"the body is not JSON: {refused.msg}", hint=hint) from None
-    if not isinstance(fields, dict):
-        raise BadRequest("the body is not a JSON object", hint=hint)
-    return fields
+    return json_object(body, "the body", BadRequest, hint)
 
 
 def sql_of(fields: dict[str, Any], sql_bytes_max: int) -> str:
