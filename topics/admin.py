@@ -24,7 +24,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 )
 
 from topics.failures import as_ours, cause_of
-from topics.settings import KafkaSettings
+from topics.settings import ENVIRONMENT_PREFIX, KafkaSettings
 from topics.sizes import RECORD_BYTES_MAX
 from tureen.errors import KafkaUnavailable, NotSupported, SettingsError, TopicMissing, TopicPolicyMismatch
 from tureen.protocol import TopicNames
@@ -124,12 +124,19 @@ def letter_topics(names: TopicNames, policies: Policies) -> list[TopicPolicy]:
 class Admin:
     """Asks and changes a cluster. Calls block; safe to use from several threads.
 
-    Every method raises KafkaUnavailable when no answer comes in time.
+    Raises SettingsError for settings that librdkafka refuses. Every method raises KafkaUnavailable when no
+    answer comes in time.
     """
 
     def __init__(self, settings: KafkaSettings, timeout_s: float = TIMEOUT_S) -> None:
         self._settings = {"log_level": 0, **settings}
-        self._client = AdminClient(self._settings)
+        try:
+            self._client = AdminClient(self._settings)
+        except KafkaException as refused:  # a setting that is unknown, or has a value that it cannot have
+            raise SettingsError(
+                f"Kafka's settings cannot be used: {cause_of(refused).str()}",
+                hint=f"correct {ENVIRONMENT_PREFIX}<SETTING>, or the properties file; names are librdkafka's",
+            ) from None
         self._failures = 0
         self._timeout_s = timeout_s
 

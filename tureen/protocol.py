@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 import secrets
 from dataclasses import dataclass
 from typing import Literal, NewType
@@ -67,6 +68,15 @@ HEADER_CUT = "tureen-cut-from-bytes"
 SUMMARY_KEY = "summary:"
 """What the key of a record about a summary begins with, on the topic of streams; its name follows. Summaries
 have names of their own, so that a stream and a summary may share one."""
+
+
+_TOKEN = re.compile(r"[!-~]([ -~]*[!-~])?")
+TOKEN_TEXT = "a token has printable ASCII characters alone, and no space at its ends"
+
+
+def is_token(text: str) -> bool:
+    """Whether a text can be a bearer token: a header carries it as it is."""
+    return _TOKEN.fullmatch(text) is not None
 
 
 def new_handle() -> Handle:

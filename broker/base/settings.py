@@ -25,7 +25,7 @@ from topics.control_records import entry_bytes_max
 from topics.settings import kafka_settings
 from topics.sizes import RECORD_BYTES_LEAST, RECORD_BYTES_MAX, RECORD_OVERHEAD_BYTES
 from tureen.errors import SettingsError
-from tureen.protocol import TopicNames
+from tureen.protocol import TOKEN_TEXT, TopicNames, is_token
 
 KIB = 1024
 MIB = 1024 * KIB
@@ -446,6 +446,8 @@ class Settings(BaseSettings):
         for name, token in tokens.items():
             if token is not None and len(token.get_secret_value()) < 16:
                 raise ValueError(f"{name} has less than 16 characters")
+            if token is not None and not is_token(token.get_secret_value()):
+                raise ValueError(f"{name}: {TOKEN_TEXT}")
         if self.http_token is not None and self.http_token == self.http_read_token:
             raise ValueError("http_read_token is the http_token, which does not only read: choose another")
         return self

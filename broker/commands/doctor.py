@@ -79,8 +79,9 @@ def examine() -> Iterator[Finding]:
     yield _python()
     yield from _packages()
     try:
-        from broker.base import settings
+        from broker.base import environment, settings
 
+        environment.check(os.environ)
         loaded = settings.load()
         kafka = loaded.kafka()
     except ModuleNotFoundError:

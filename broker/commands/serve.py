@@ -69,12 +69,12 @@ def serve(
 
 def prepare(console: Console, kafka_port: int | None) -> list[str]:
     """Everything before the supervisor; returns its arguments. Raises TureenError."""
-    from broker.base import settings
-    from broker.base.removed_settings import removed_warning
+    from broker.base import environment, settings
     from broker.memory.budget import budget, reserve_warning
     from broker.runtime import lock, service_note
 
     os.umask(UMASK)
+    environment.check(os.environ)
     loaded = settings.load()
     if loaded.function_modules:
         from broker.runtime.functions import load
@@ -127,9 +127,9 @@ def prepare(console: Console, kafka_port: int | None) -> list[str]:
         f"Memory: {allowed.budget_bytes // MIB:,} MiB for the worker, of {allowed.limit_bytes // MIB:,} MiB "
         f"of {allowed.source}"
     )
-    removed = removed_warning(os.environ)
-    if removed is not None:
-        console.print(f"Settings: {removed}", style="yellow", markup=False)
+    passed_over = environment.warning(os.environ)
+    if passed_over is not None:
+        console.print(f"Settings: {passed_over}", style="yellow", markup=False)
     warning = reserve_warning(allowed, embedded_kafka=embedded_kafka)
     if warning is not None:
         console.print(f"Memory: {warning}", style="yellow")

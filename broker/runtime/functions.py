@@ -36,6 +36,13 @@ def load(modules: Sequence[str], directory: Path) -> FunctionCatalogue:
     function whose types or name will not do, and a name that two functions have; DirectoryNotPrivate for a
     directory that every user of the machine can write.
     """
+    for name in modules:
+        if not all(part.isidentifier() for part in name.split(".")):
+            raise SettingsError(
+                f"TUREEN_FUNCTIONS: {name!r} is no module's name",
+                hint="write names as behind import, with commas between them: shapes, mine.shapes; the file "
+                "shapes.py is the module shapes, and TUREEN_FUNCTIONS_PATH its directory",
+            )
     if modules:
         _look_last(directory)
     found: dict[int, tuple[str, FunctionDeclaration]] = {}

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from broker.base import settings
-from broker.base.removed_settings import REMOVED, removed_warning
+from broker.base.environment import REMOVED, check, warning
 from broker.runtime import lock
 from tureen.errors import SettingsError, StoreFull, StoreInUse
 
@@ -68,6 +68,8 @@ def test_kafka_settings_pass_through(monkeypatch: pytest.MonkeyPatch, tmp_path: 
         ({"http_host": "0.0.0.0", "http_token": "x" * 32}, "can be reached from other machines"),
         ({"http_token": "short"}, "less than 16"),
         ({"http_read_token": "short"}, "http_read_token has less than 16"),
+        ({"http_token": "é" * 16}, "http_token: a token has printable ASCII"),
+        ({"http_read_token": "x" * 16 + "\n"}, "http_read_token: a token has printable ASCII"),
         ({"http_token": "x" * 16, "http_read_token": "x" * 16}, "choose another"),
         ({"archive_options": "{}"}, "set archive as well"),
         ({"archive": "/a", "archive_options": "secret"}, "a JSON object"),
@@ -151,10 +153,60 @@ def test_credentials_of_the_archive_stay_hidden() -> None:
 
 
 def test_settings_that_are_gone_are_named_and_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert removed_warning({"TUREEN_HTTP_PORT": "1"}) is None
+    assert warning({"TUREEN_HTTP_PORT": "1"}) is None
     monkeypatch.setenv("TUREEN_INITIAL_HASH_BUCKETS", "1024")
-    told = removed_warning(os.environ)
+    check(os.environ)
+    told = warning(os.environ)
     assert told is not None
     assert "TUREEN_INITIAL_HASH_BUCKETS" in told
     assert not hasattr(settings.load(), "initial_hash_buckets")
     assert not REMOVED.keys() & settings.Settings.model_fields.keys()
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("TUREEN_HTTP_TOKN", "did you mean TUREEN_HTTP_TOKEN?"),
+        ("tureen_http_tokn", "did you mean TUREEN_HTTP_TOKEN?"),
+        ("TUREEN_TOKEN", "no setting is like it"),
+        ("TUREEN_READ_TOKEN", "did you mean TUREEN_HTTP_READ_TOKEN?"),
+        ("TUREEN_TLS_CERT", "no setting is like it"),
+        ("TUREEN_STEP_ROW_MAX", "did you mean TUREEN_STEP_ROWS_MAX?"),
+        ("TUREEN_KAFKA_BOOTSTRAP_SERVERS", "did you mean TUREEN_KAFKA__BOOTSTRAP_SERVERS?"),
+    ],
+)
+def test_a_misspelt_setting_is_refused(name: str, hint: str) -> None:
+    with pytest.raises(SettingsError, match="is not a setting") as refused:
+        check({name: "x"})
+    assert hint in (refused.value.hint or "")
+
+
+@pytest.mark.parametrize("name", ["SERVICE_ID", "HTTP_TOKEN", "HTTP_READ_TOKEN", "DATA_DIR"])
+def test_what_is_empty_by_mistake_is_refused(name: str) -> None:
+    with pytest.raises(SettingsError, match=f"TUREEN_{name} is empty"):
+        check({f"TUREEN_{name}": ""})
+
+
+def test_variables_of_others_pass() -> None:
+    """Clients', Kafka's own, those that Kubernetes makes for a service of the name, and empty ones."""
+    given = {
+        "TUREEN_URL": "http://x",
+        "TUREEN_KAFKA__SSL_KEY_PASSWORD": "x",
+        "TUREEN_ARCHIVE": "",
+        "PATH": "x",
+    }
+    check(given)
+    assert warning(given) is None
+    foreign = {"TUREEN_SERVICE_HOST": "x", "TUREEN_PORT_8080_TCP_ADDR": "x", "TUREEN_HOME": "x"}
+    check(foreign)
+    assert all(name in (warning(foreign) or "") for name in foreign)
+
+
+def test_a_misspelt_token_keeps_the_broker_from_starting(tmp_path: Path) -> None:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("TUREEN_")}
+    environment |= {"TUREEN_DATA_DIR": str(tmp_path / "data"), "TUREEN_HTTP_TOKN": "0123456789abcdef"}
+    command = [sys.executable, "-P", "-m", "tureen", "serve"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 1
+    assert "did you mean TUREEN_HTTP_TOKEN?" in done.stderr
+    assert not (tmp_path / "data").exists()

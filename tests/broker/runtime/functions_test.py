@@ -168,3 +168,9 @@ def test_queries_call_them_and_a_broken_module_stops_the_start(
     assert own.launch(cwd=tmp_path).wait(READY_S) == 1
     assert "no licence" in own.tail()
     assert "TUREEN_FUNCTIONS" in own.tail()
+
+
+@pytest.mark.parametrize("name", ["../x", "/tmp/x", "x.", "a b", "shapes-2"])
+def test_what_is_no_name_of_a_module_is_told(modules: Path, name: str) -> None:
+    with pytest.raises(SettingsError, match="is no module's name"):
+        load([name], modules)
