@@ -14,7 +14,7 @@ from urllib.parse import quote
 import httpx
 
 from tureen.answers import Dropped, EndedQueries, Listing, Matches, Promised
-from tureen.errors import BrokerUnavailable, TureenError
+from tureen.errors import BrokerUnavailable, TureenError, UnknownEntity, UnknownQuery
 from tureen.exchange import Request, Talk, ask, json_of
 from tureen.facts import QueryStatus, Source
 from tureen.protocol import SnapshotFormat
@@ -92,12 +92,12 @@ def register(
 
 def status(handle: str) -> Talk[QueryStatus]:
     """GET /queries/{handle}."""
-    return ask(Request("GET", _path(handle), _status))
+    return ask(Request("GET", query_path(handle), _status))
 
 
 def unregister(handle: str) -> Talk[None]:
     """DELETE /queries/{handle}."""
-    return ask(Request("DELETE", _path(handle), _nothing))
+    return ask(Request("DELETE", query_path(handle), _nothing))
 
 
 def unregister_many(given: Sequence[str]) -> Talk[EndedQueries]:
@@ -116,13 +116,15 @@ def alter(publication: Publication, wait_s: float) -> Talk[QueryStatus]:
     """PATCH /queries/{handle} with another text."""
     fields = publication.fields()
     body = {"json": fields | fields.pop("options", {})}
-    return ask(Request("PATCH", _path(publication.handle), _status, body=body, again=False, wait_s=wait_s))
+    return ask(
+        Request("PATCH", query_path(publication.handle), _status, body=body, again=False, wait_s=wait_s)
+    )
 
 
 def change(handle: str, **options: bool | float | str | None) -> Talk[QueryStatus]:
     """PATCH /queries/{handle} with those that are not None; the same change made again changes nothing."""
     body = {"json": {name: value for name, value in options.items() if value is not None}}
-    return ask(Request("PATCH", _path(handle), _status, body=body, wait_s=0))
+    return ask(Request("PATCH", query_path(handle), _status, body=body, wait_s=0))
 
 
 def retry() -> Talk[list[int]]:
@@ -138,7 +140,7 @@ def execute(sql: str, wait_s: float) -> Talk[Listing]:
 
 def plan(handle: str, analyze: bool) -> Talk[Mapping[str, Any]]:
     """GET /queries/{handle}/plan."""
-    return ask(Request("GET", f"{_path(handle)}/plan", json_of, {"analyze": str(analyze).lower()}))
+    return ask(Request("GET", f"{query_path(handle)}/plan", json_of, {"analyze": str(analyze).lower()}))
 
 
 def difference(
@@ -150,12 +152,12 @@ def difference(
         params["to"] = to_ms
     if archive is not None:
         params["archive"] = str(archive).lower()
-    return ask(Request("GET", f"{_path(handle)}/difference", json_of, params))
+    return ask(Request("GET", f"{query_path(handle)}/difference", json_of, params))
 
 
 def proposals(handle: str) -> Talk[list[dict[str, Any]]]:
     """GET /queries/{handle}/proposals."""
-    return ask(Request("GET", f"{_path(handle)}/proposals", lambda answer: json_of(answer)["proposals"]))
+    return ask(Request("GET", f"{query_path(handle)}/proposals", lambda answer: json_of(answer)["proposals"]))
 
 
 def entities(kind: str | None, query: str | None) -> Talk[list[dict[str, Any]]]:
@@ -184,7 +186,7 @@ def set_entity(id_: str, values: Mapping[str, Any], if_version: int | None) -> T
 
 def plan_file(handle: str) -> Talk[dict[str, Any]]:
     """GET /plans/{handle}."""
-    return ask(Request("GET", f"/plans/{quote(handle, safe='')}", json_of))
+    return ask(Request("GET", query_path(handle, "plans"), json_of))
 
 
 def validate_plan(plan: Mapping[str, Any]) -> Talk[dict[str, Any]]:
@@ -195,7 +197,7 @@ def validate_plan(plan: Mapping[str, Any]) -> Talk[dict[str, Any]]:
 def apply_plan(handle: str, plan: Mapping[str, Any]) -> Talk[QueryStatus]:
     """PUT /plans/{handle}; again changes nothing."""
     body = {"json": {"plan": plan}}
-    return ask(Request("PUT", f"/plans/{quote(handle, safe='')}", _status, body=body, wait_s=0))
+    return ask(Request("PUT", query_path(handle, "plans"), _status, body=body, wait_s=0))
 
 
 def register_plan(handle: str, plan: Mapping[str, Any], wait_s: float) -> Talk[QueryStatus]:
@@ -237,7 +239,7 @@ def snapshot(
         headers = {name.lower(): value for name, value in response.headers.items()}
         return Reply(response.content, form, headers)
 
-    return ask(Request("GET", f"{_path(handle)}/snapshot", read, params))
+    return ask(Request("GET", f"{query_path(handle)}/snapshot", read, params))
 
 
 def queries() -> Talk[list[QueryStatus]]:
@@ -295,11 +297,18 @@ def bodies(publications: Sequence[Publication]) -> Iterator[Sequence[Publication
 
 
 def _entity_path(id_: str) -> str:
+    if not set(id_.split("/")).isdisjoint({"", ".", ".."}):
+        raise UnknownEntity(id_)
     return f"/entities/{quote(id_, safe='/')}"
 
 
-def _path(handle: str) -> str:
-    return f"/queries/{quote(handle, safe='')}"
+def query_path(handle: str, among: str = "queries") -> str:
+    """The path of a query, or of its plan file. Raises UnknownQuery where the handle, or id, would make it
+    another path.
+    """
+    if not handle or "/" in handle or handle in (".", ".."):
+        raise UnknownQuery(hint="a handle has 22 to 200 characters of A-Z a-z 0-9 - _ . ~")
+    return f"/{among}/{quote(handle, safe='')}"
 
 
 def _registration(publication: Publication) -> dict[str, Any]:

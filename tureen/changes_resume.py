@@ -22,10 +22,10 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
 from typing import Any, cast, get_args
-from urllib.parse import quote
 
 import httpx
 
+from tureen.calls import query_path
 from tureen.changes import AwayEvent, EndEvent, EndReason, Event, SnapshotEvent
 from tureen.changes_wire import FeedEnded, Reader
 from tureen.errors import BrokerUnavailable, MustRefetch, TureenError
@@ -167,7 +167,7 @@ def _opening(handle: str, state: _State, polls: bool) -> Open:
         params["wait_ms"] = round(wishes.silence_s * 1_000)
     if state.position is not None:
         params["since"] = state.position
-    path = f"/queries/{quote(handle, safe='')}/changes"
+    path = f"{query_path(handle)}/changes"
     return Open(path, params, wishes.silence_s + (POLL_MARGIN_S if polls else 0.0))
 
 

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import os
 import sys
+from collections.abc import Sequence
 from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -18,14 +20,34 @@ from typing import Any
 
 import click
 
+from tureen import standard_streams
 from tureen.errors import BrokerUnavailable, KafkaUnavailable, TureenError
 
 FAILED = 1
+WRONG_USAGE = 2
 UNREACHABLE = 3
 
 
 class Commands(click.Group):
     """A group whose commands are entry points."""
+
+    def main(self, args: Sequence[str] | None = None, *more: Any, **extra: Any) -> Any:
+        """Whatever a command does: what it is given that is no text, and output that cannot be written, are
+        told in one line.
+        """
+        standard_streams.opened()
+        try:
+            with standard_streams.flushed():
+                return super().main(args, *more, **extra)
+        except standard_streams.OutputLost as lost:
+            click.echo(f"error: {lost}", err=True)
+            sys.exit(FAILED)
+        except UnicodeEncodeError:
+            wrong = _no_text(sys.argv[1:] if args is None else args)
+            if wrong is None:
+                raise
+            click.echo(f"error: {wrong} is not valid UTF-8", err=True)
+            sys.exit(WRONG_USAGE)
 
     @cached_property
     def _found(self) -> dict[str, EntryPoint]:
@@ -98,6 +120,18 @@ class Commands(click.Group):
             # Whoever read our output has gone, as `head` does.
             sys.stderr.close()
             ctx.exit(0)
+
+
+def _no_text(arguments: Sequence[str]) -> str | None:
+    """Which argument, or variable of the environment, has bytes that are no text; None: none has."""
+    for place, text in enumerate(arguments, 1):
+        if not _is_text(text):
+            return f"argument {place}"
+    return next((n for n, text in os.environ.items() if n.startswith("TUREEN_") and not _is_text(text)), None)
+
+
+def _is_text(text: str) -> bool:
+    return not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def summary(point: EntryPoint) -> str:

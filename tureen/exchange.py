@@ -26,8 +26,16 @@ from typing import Any, Generic, TypeVar
 
 import httpx
 
-from tureen.errors import BrokerUnavailable, KafkaUnavailable, TureenError, UnknownQuery, ValueRefused
+from tureen.errors import (
+    BrokerUnavailable,
+    KafkaUnavailable,
+    SettingsError,
+    TureenError,
+    UnknownQuery,
+    ValueRefused,
+)
 from tureen.facts import error_from
+from tureen.protocol import TOKEN_TEXT, is_token
 
 ATTEMPTS = 4
 PAUSE_S = 0.15
@@ -79,6 +87,8 @@ def _as_json(value: Any) -> bytes:
     """Raises ValueRefused: it has NaN, infinity, or a text that is no Unicode."""
     try:
         return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+    except UnicodeEncodeError as error:
+        raise ValueRefused("it cannot be sent as JSON: a text in it is not valid Unicode") from error
     except ValueError as error:
         raise ValueRefused(f"it cannot be sent as JSON: {error}") from error
 
@@ -190,7 +200,11 @@ def json_of(response: httpx.Response) -> Any:
 
 
 def settings(address: str, token: str | None, timeout_s: float) -> dict[str, Any]:
-    """What ``httpx.Client`` and ``httpx.AsyncClient`` are made of. Raises BrokerUnavailable."""
+    """What ``httpx.Client`` and ``httpx.AsyncClient`` are made of. Raises BrokerUnavailable for an address,
+    SettingsError for a token that will not do.
+    """
+    if token and not is_token(token):
+        raise SettingsError(TOKEN_TEXT, hint="give the broker's, with --token or TUREEN_HTTP_TOKEN")
     try:
         host = httpx.URL(address).host
     except httpx.InvalidURL as error:

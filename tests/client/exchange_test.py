@@ -11,7 +11,7 @@ import pytest
 
 import tureen
 from tureen import calls
-from tureen.errors import BrokerUnavailable, SyntaxRefused, UnknownQuery, ValueRefused
+from tureen.errors import BrokerUnavailable, SyntaxRefused, UnknownEntity, UnknownQuery, ValueRefused
 from tureen.exchange import ATTEMPTS, Pause, Request, Talk, steps
 from tureen.transport import Publication
 
@@ -116,12 +116,25 @@ def test_lists_are_read_page_by_page() -> None:
 
 def test_handles_and_names_are_one_part_of_an_address_whatever_is_in_them() -> None:
     for talk, path in [
-        (calls.status("../a b"), "/queries/..%2Fa%20b"),
+        (calls.status("a b?c"), "/queries/a%20b%3Fc"),
         (calls.drop("a/b?c", False, 1), "/sources/a%2Fb%3Fc"),
     ]:
         step = next(steps(talk, ADDRESS))
         assert isinstance(step, Request)
         assert step.path == path
+
+
+@pytest.mark.parametrize("handle", ["", ".", "..", "../../status", "a/b"])
+def test_a_handle_that_would_be_another_address_is_an_unknown_one(handle: str) -> None:
+    for asked in (calls.status, calls.unregister, calls.plan_file):
+        with pytest.raises(UnknownQuery, match="there is no query with this handle"):
+            asked(handle)
+
+
+@pytest.mark.parametrize("id_", ["", "../status", "a//b"])
+def test_an_entity_that_would_be_another_address_is_an_unknown_one(id_: str) -> None:
+    with pytest.raises(UnknownEntity):
+        calls.entity(id_)
 
 
 @pytest.mark.parametrize("weight", [float("nan"), float("inf")], ids=str)
