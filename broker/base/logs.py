@@ -6,6 +6,7 @@ pass through the same renderer from WARNING on.
 
 from __future__ import annotations
 
+import errno
 import logging
 import math
 import sys
@@ -67,6 +68,21 @@ class _Seldom(logging.Filter):
         return True
 
 
+class OneLine(logging.Filter):
+    """Leaves out where in a library a disk that takes nothing was met; the message says what is wrong."""
+
+    _ERRNOS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO)
+    _ROCKSDB = "IO error:"
+    """What RocksDB's failures begin with, which have no type of their own."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        error = record.exc_info[1] if isinstance(record.exc_info, tuple) else None
+        of_disk = isinstance(error, OSError) and error.errno in self._ERRNOS
+        if of_disk or (type(error) is Exception and str(error).startswith(self._ROCKSDB)):
+            record.exc_info = record.exc_text = None
+        return True
+
+
 def configure(process: str, level: str = "info", style: str = "console") -> None:
     """Set up this process; ``process`` stands in every line."""
 
@@ -103,6 +119,7 @@ def configure(process: str, level: str = "info", style: str = "console") -> None
     )
     if level != "debug":
         handler.addFilter(Unready())
+        handler.addFilter(OneLine())
         handler.addFilter(_Seldom(REPEATED_S))
     root = logging.getLogger()
     root.handlers[:] = [handler]

@@ -45,7 +45,7 @@ class DifferenceRequest:
     @classmethod
     def of(cls, from_: str, to: str | None, archive: bool | None, rows: int) -> DifferenceRequest:
         """Raises BadRequest."""
-        from_ms, to_ms = instant_ms(from_), instant_ms(to)
+        from_ms, to_ms = instant_ms(from_, "from"), instant_ms(to, "to")
         assert from_ms is not None
         if to_ms is not None and to_ms < from_ms:
             raise BadRequest("to is an instant before from", hint="the earlier of the two is from")

@@ -85,8 +85,8 @@ def register_request(body: bytes, sql_bytes_max: int) -> RegisterRequest:
     )
 
 
-def instant_ms(text: str | int | None) -> int | None:
-    """``at``: ms since 1970, or ISO 8601, UTC where it names no zone. Raises BadRequest.
+def instant_ms(text: str | int | None, name: str = "at") -> int | None:
+    """The parameter ``name``: ms since 1970, or ISO 8601, UTC where it names no zone. Raises BadRequest.
 
     >>> instant_ms("1970-01-01T00:00:01Z")
     1000
@@ -99,7 +99,7 @@ def instant_ms(text: str | int | None) -> int | None:
         instant = datetime.fromisoformat(text)
     except ValueError:
         raise BadRequest(
-            f"at={text[:40]!r} is not an instant", hint="ms since 1970, or 2013-01-31T09:15:00Z"
+            f"{name}={text[:40]!r} is not an instant", hint="ms since 1970, or 2013-01-31T09:15:00Z"
         ) from None
     if instant.tzinfo is None:
         instant = instant.replace(tzinfo=UTC)

@@ -173,3 +173,17 @@ def test_a_string_stays_one_string(text: str, form: str) -> None:
     quoted = "'" + text.replace("'", "''") + "'"
     plain = "'?'".join(part.replace("?", quoted) for part in form.split("'?'"))
     assert found == meaning(f"SELECT flight FROM flights WHERE {plain}")
+
+
+@pytest.mark.parametrize(
+    ("sql", "parameters"),
+    [
+        ("SELECT dest FROM flights [ROWS ?]", (-1,)),
+        ("SELECT dest FROM flights [ROWS -1]", None),
+        ("SELECT dest FROM flights [RANGE ? SECONDS]", (-1,)),
+        ("SELECT dest FROM flights LIMIT ?", (-1,)),
+    ],
+)
+def test_a_number_below_zero_is_named_as_it_was_given(sql: str, parameters: Parameters | None) -> None:
+    with pytest.raises(TureenError, match="found -1"):
+        parse(written(sql, parameters), CATALOGUE, Limits())

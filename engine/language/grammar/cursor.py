@@ -221,4 +221,10 @@ class Cursor:
             return f"the string '{shown(token.text)}'"
         if token.token_type is TokenType.IDENTIFIER:
             return f'the name "{shown(token.text)}"'
+        # A parameter below zero stands in brackets.
+        kinds = [self.peek(ahead).token_type for ahead in range(4)]
+        if kinds == [TokenType.L_PAREN, TokenType.DASH, TokenType.NUMBER, TokenType.R_PAREN]:
+            return f"-{shown(self.peek(2).text)}"
+        if kinds[:2] == [TokenType.DASH, TokenType.NUMBER]:
+            return f"-{shown(self.peek().text)}"
         return shown(token.text)

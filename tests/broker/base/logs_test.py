@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import logging
+import sys
 
+import pytest
 from aiokafka.errors import GroupCoordinatorNotAvailableError, NotLeaderForPartitionError
 
-from broker.base.logs import COORDINATOR_S, Unready
+from broker.base.logs import COORDINATOR_S, OneLine, Unready
 
 SAID = "Group Coordinator Request failed: %s"
 
@@ -30,3 +33,24 @@ def test_a_coordinator_is_waited_for_before_it_is_an_error() -> None:
     assert unready.filter(missing)  # it persists
     clock[0] += 3 * COORDINATOR_S
     assert not unready.filter(missing)  # another time
+
+
+@pytest.mark.parametrize(
+    ("failed", "keeps"),
+    [
+        (
+            Exception("IO error: No space left on device: While appending to file: /d/registry-0.db/25.sst"),
+            False,
+        ),
+        (OSError(errno.ENOSPC, "No space left on device"), False),
+        (OSError(errno.ECONNREFUSED, "Connection refused"), True),
+        (ValueError("IO error: of ours"), True),
+    ],
+)
+def test_a_full_disk_is_one_line_and_a_defect_has_its_place(failed: Exception, keeps: bool) -> None:
+    try:
+        raise failed
+    except type(failed):
+        record = logging.LogRecord("faust", logging.ERROR, __file__, 1, "Crashed", (), sys.exc_info())
+    assert OneLine().filter(record)
+    assert (record.exc_info is not None) == keeps

@@ -115,6 +115,8 @@ def test_what_a_difference_refuses(shared: Broker, stream: str) -> None:
     ):
         reply = shared.http.get(f"/queries/{handle}/difference", params=instants)
         assert (reply.status_code, reply.json()["code"]) == (400, code), instants
+        if "tomorrow" in instants.values():
+            assert reply.json()["message"].startswith("from='tomorrow'")
     queries = shared.http.get("/queries").json()["queries"]
     (id_,) = (one["query_id"] for one in queries if stream in (one["sql"] or ""))
     for other, code in ((id_, "handle_needed"), ("x" * 32, "unknown_query")):
