@@ -120,8 +120,13 @@ class TableAt(ScanAt):
     # --- what changed -----------------------------------------------------------------------------
 
     def follows(self, was: WindowRange) -> bool:
-        """Whether rows have kept their ordinals since the table was seen like that, and time went on."""
-        return was.start == self.rows.base and was.stop <= self.end
+        """Whether rows have kept their ordinals since the table was seen like that, time went on, and no
+        retention that is ahead of this instant took any.
+        """
+        if was.start != self.rows.base or was.stop > self.end:
+            return False
+        gone_ms, now_ms = self.gone_before_ms, self.now_ms
+        return gone_ms is None or now_ms is None or gone_ms <= now_ms or gone_ms == was.complete_from_ms
 
     def changes(self, predicate: Expression | None, end: int) -> bool:
         """Whether a row that a predicate accepts came or went since the table was its first ``end`` rows."""

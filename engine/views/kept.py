@@ -236,10 +236,10 @@ def _untouched(
 
 
 def _same_rows(scan: Scan, at: ScanAt, was: WindowRange, window: WindowRange) -> bool:
-    if (was.start, was.stop) == (window.start, window.stop):
-        return True
     if isinstance(at, TableAt):
         return at.follows(was) and not at.changes(scan.predicate, was.stop)
+    if (was.start, was.stop) == (window.start, window.stop):
+        return True
     if was.start < at.rows.base or not was.start <= window.start <= was.stop <= window.stop:
         return False
     predicate = scan.predicate
