@@ -5,9 +5,10 @@ integers, ties in time, several partitions, rows late and far ahead, clocks that
 :mod:`tests.sql_strategies`.
 
 Profiles, by ``HYPOTHESIS_PROFILE``: ``same``, which is the default, takes few examples, the same ones for the
-same test and the same code, whose constants Hypothesis draws from; ``thorough`` takes new ones, ``HYPOTHESIS_EXAMPLES`` of them, or those of a ``--hypothesis-seed``.
-Neither makes a failure smaller, so that a test has its limit of time for its examples alone;
-``HYPOTHESIS_SHRINK=1`` does, with pytest's ``--timeout 0``, for the test that failed.
+same test and the same code, of whose constants Hypothesis draws some; ``thorough`` takes new ones,
+``HYPOTHESIS_EXAMPLES`` of them, or those of a ``--hypothesis-seed``. Neither makes a failure smaller, so that
+a test has its limit of time for its examples alone; ``HYPOTHESIS_SHRINK=1`` does, with pytest's
+``--timeout 0``, for the test that failed.
 """
 
 from __future__ import annotations
