@@ -29,7 +29,8 @@ class QueryEntry:
     streams and tables that it reads. uses: the views that its text names. parameters: of the placeholders in
     ``sql``, where it is a template. output: where its changes go, if it emits them. summaries: those that its
     preference uses; where one was dropped, it is PENDING and stands all the same, with the answer it has.
-    tried: the shard that works it out, or would not try it again; None while none does.
+    tried: the shard that works it out, or would not try it again; None while none does. coming: what it is to
+    be, while a change of it is on its way or waits for what it needs.
     """
 
     sql: str | None
@@ -43,6 +44,16 @@ class QueryEntry:
     output: dict[str, Any] | None = None
     summaries: tuple[str, ...] = ()
     tried: int | None = None
+    coming: QueryEntry | None = None
+
+    @property
+    def newest(self) -> QueryEntry:
+        """As it was changed last: what further changes build on."""
+        return self if self.coming is None else self.coming
+
+    def comes(self, wording: Wording, options: Mapping[str, Any]) -> None:
+        """A change to this was written, and is not known to be carried out."""
+        self.coming = QueryEntry(wording.sql, self.state, options=options, parameters=wording.parameters)
 
     @property
     def holds_sources(self) -> bool:
@@ -60,6 +71,12 @@ class QueryEntry:
         return self.shard is not None and (self.error or {}).get("code") == BeingRemoved.code
 
     @property
+    def wording(self) -> Wording:
+        """Its text with its parameters; it has one."""
+        assert self.sql is not None
+        return Wording(self.sql, self.parameters)
+
+    @property
     def said(self) -> str | None:
         """Equal for equal texts and parameters; None where there is no text."""
         return None if self.sql is None else said(self.sql, self.parameters)
@@ -71,9 +88,11 @@ class QueryEntry:
         return self.tried == shard and self.said == again.said
 
     def record(self, changes: Mapping[str, Any]) -> dict[str, Any]:
-        """The value that publishes it again with some options changed; None: to the default."""
-        assert self.sql is not None
-        return Wording(self.sql, self.parameters).fields() | {"options": merged(self.options, changes)}
+        """The value that publishes it again, as it was changed last, with some options changed; None: to the
+        default.
+        """
+        newest = self.newest
+        return newest.wording.fields() | {"options": merged(newest.options, changes)}
 
     def outcome(self, position: str | None = None) -> Outcome:
         return {"state": self.state, "error": self.error, "position": position}

@@ -1,8 +1,9 @@
 """Another text for a query under the same handle, while it runs.
 
 The text is checked first: one that is refused leaves everything as it is. Then the registration is published
-again with the new text and the same options. Where the worker refuses it all the same, it keeps running the
-text before, which is then published again, so that the topic says what runs.
+again with the new text and the same options; while another change of the query waits, with those of that one.
+Where the worker refuses it all the same, it keeps running the text before, which is then published again, so
+that the topic says what runs.
 """
 
 from __future__ import annotations
@@ -26,8 +27,9 @@ from tureen.errors import NotSupported, TureenError
 
 
 class Altered(NamedTuple):
-    """entry: the query as it is. options: those that it will have. same: it has them, and the text, already.
-    continues: feeds go on with the difference of both answers, else they are to be fetched again.
+    """entry: the query as it is. options: those that it will have. same: it has them, and the text, already,
+    or is to have them. continues: feeds go on with the difference of both answers, else they are to be
+    fetched again.
     """
 
     entry: QueryEntry
@@ -50,19 +52,21 @@ class Alterations:
         KafkaUnavailable.
         """
         entry, merged, same, goes_on = await self.checked(name, wording, options)
-        if same:
-            return 200, described(self._node, name) | {"changes": "continue"}
         changes = "continue" if goes_on else "must_refetch"
+        if same:
+            return 200 if entry.coming is None else 202, described(self._node, name) | {"changes": changes}
+        before = orjson.dumps(entry.record({}))
         with self._writes.reserved(name, wording):
             value = orjson.dumps(wording.fields() | {"options": merged})
             outcome = await self._writes.written_query(name, value)
             if outcome is None:
+                entry.comes(wording, merged)
                 return 202, {"query_id": name, "state": "PENDING"}
             if is_on_its_way(outcome):
                 return 202, described(self._node, name) | {"changes": changes}
             refused = standing(self._node, name).said != wording.said
             if refused:
-                await self._writes.written_query(name, orjson.dumps(entry.record({})))
+                await self._writes.written_query(name, before)
         if refused or outcome["state"] == "ERROR":
             error = outcome.get("error") or {}
             return status_of(error), {"query_id": name, "state": outcome["state"], "error": error} | error
@@ -73,12 +77,14 @@ class Alterations:
         LimitExceeded, OptionRefused.
         """
         entry = staying(self._node, name)
-        merged = query_options.merged(entry.options, options)
+        newest = entry.newest
+        merged = query_options.merged(newest.options, options)
         query = await asyncio.to_thread(self._understood, wording, merged)
         if not isinstance(query, Query):
             raise NotSupported("only a SELECT can be a query's text", hint="CREATE and DROP are statements")
-        same = entry.said == wording.said and merged == dict(entry.options) and entry.state != "ERROR"
-        return Altered(entry, merged, same, same or self._continues(entry, query, merged))
+        same = newest.said == wording.said and merged == dict(newest.options) and entry.state != "ERROR"
+        goes_on = (same and newest is entry) or self._continues(entry, query, merged)
+        return Altered(entry, merged, same, goes_on)
 
     def _understood(self, wording: Wording, options: dict[str, Any]) -> Statement:
         return self._node.directory.admitted(options, wording.sql, wording.parameters).read.statement

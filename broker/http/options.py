@@ -105,13 +105,16 @@ class QueryChanges:
             if request.wording is not None:
                 return await self._alterations.alter(name, request.wording, changes)
             entry, record = await self._checked(name, changes)
-            if record["options"] == dict(entry.options):
-                return 200, described(self._node, name)
+            if record["options"] == dict(entry.newest.options):
+                return 200 if entry.coming is None else 202, described(self._node, name)
+            before = orjson.dumps(entry.record({}))
             outcome = await self._writes.written_query(name, orjson.dumps(record))
             error = {} if outcome is None else outcome.get("error") or {}
             refused = error.get("code") == PreparationTooLong.code
             if refused:
-                await self._writes.written_query(name, orjson.dumps(entry.record({})))
+                await self._writes.written_query(name, before)
+            if outcome is None:
+                entry.comes(entry.newest.wording, record["options"])
         if outcome is None:
             return 202, {"query_id": name, "state": "PENDING"}
         if is_on_its_way(outcome):
@@ -140,8 +143,8 @@ class QueryChanges:
         record = entry.record(changes)
         if "paused" in changes:
             record["options"].pop(query_options.PAUSED_BECAUSE, None)  # it is the user's word from now on
-        if changes.keys() & _OF_OPERATORS and record["options"] != dict(entry.options):
-            await asyncio.to_thread(self._check, entry, record["options"])
+        if changes.keys() & _OF_OPERATORS and record["options"] != dict(entry.newest.options):
+            await asyncio.to_thread(self._check, entry.newest, record["options"])
         return entry, record
 
     def _check(self, entry: QueryEntry, options: dict[str, Any]) -> None:

@@ -330,7 +330,7 @@ class Registrations:
         if before is not None and name in self._directory.queries and _is_refused(outcome):
             await asyncio.to_thread(self._admission.kept, name)
             assert outcome is not None
-            before.error = outcome.get("error")
+            before.error, before.coming = outcome.get("error"), None
             self._directory.queries.note(name)
             kept = before.outcome(outcome.get("position"))
             return {**kept, "output": before.output, "refused": True}
@@ -379,7 +379,7 @@ class Registrations:
             entry.state, entry.error, entry.shard = "PENDING", error, None
             self._directory.queries[name] = entry
         elif old is not None:
-            old.error = error
+            old.error, old.coming = error, entry
             self._directory.queries.note(name)
             if old.shard is not None:
                 await asyncio.to_thread(self._admission.kept, name)

@@ -143,7 +143,8 @@ def test_others_go_on_while_a_query_is_altered_or_paused(one: Broker, name: str,
     assert error(one, handle)["code"] == "being_prepared"
 
     # As it was: nothing is to be done.
-    assert one.http.patch(f"/queries/{handle}", json={"paused": False}).status_code in (200, 202)
+    as_it_was = {"sql": dear(name), "paused": False}
+    assert one.http.patch(f"/queries/{handle}", json=as_it_was).status_code in (200, 202)
     assert one.http.patch(f"/queries/{handle}", json={"paused": True}).status_code == 202
     gate.open()
     until(lambda: one.state(handle) == "PAUSED")
@@ -157,6 +158,30 @@ def test_others_go_on_while_a_query_is_altered_or_paused(one: Broker, name: str,
     until(lambda: one.state(handle) == "RUNNING")
     until(lambda: [row["id"] for row in folded(one, handle).values()][-1] == COUNT + 18)
     until(lambda: len(folded(one, handle)) == len(one.rows(handle)))
+    assert one.stop() == 0
+
+
+@pytest.mark.parametrize("change", [{"weight": 2}, {"paused": True}])
+def test_a_further_change_builds_on_the_one_that_waits(
+    one: Broker, name: str, gate: Gate, change: dict[str, object]
+) -> None:
+    handle = standing(one, name, gate)
+    narrow = f"SELECT id, slow(id) AS s FROM {name} [RANGE 100 MILLISECONDS] EMIT CHANGES"
+    for each in ({"sql": narrow}, {"sql": narrow}, change):
+        reply = one.http.patch(f"/queries/{handle}", json=each)
+        assert reply.status_code == 202, reply.text
+        assert (reply.json()["sql"], reply.json()["error"]["code"]) == (dear(name), "being_prepared")
+    # One that is refused takes nothing back.
+    refused = one.http.patch(f"/queries/{handle}", json={"sql": f"SELECT nothing FROM {name}"})
+    assert refused.status_code == 400, refused.text
+    kill_worker(one)
+    until(lambda: error(one, handle).get("code") == "being_prepared")
+    gate.open()
+    until(lambda: one.http.get(f"/queries/{handle}").json()["sql"] == narrow)
+    assert change.items() <= one.http.get(f"/queries/{handle}").json()["options"].items()
+    assert error(one, handle) == {}
+    again = one.http.patch(f"/queries/{handle}", json={"sql": narrow})
+    assert (again.status_code, again.json()["changes"]) == (200, "continue")
     assert one.stop() == 0
 
 
