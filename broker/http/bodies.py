@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 from starlette.requests import Request
+from starlette.responses import StreamingResponse
+from starlette.types import Receive
 
 from broker.http.connection import Connection, connection_of
 from tureen.errors import LimitExceeded
 
 PART_LINES = 500
 PART_BYTES = 1024 * 1024
+LINES_MAX = 200_000
+"""Lines of a body; empty ones do not count."""
 
 Line = bytes | LimitExceeded
 """A line, or why it is refused unread."""
@@ -34,24 +39,55 @@ async def parts(request: Request, line_bytes_max: int) -> AsyncIterator[Part]:
     """The lines of a body, in order, without empty ones, at most PART_LINES or about PART_BYTES at a time.
 
     The client is read further when the next part is asked for. A line of more than ``line_bytes_max`` is
-    refused without being kept.
+    refused without being kept. Of a body with more than LINES_MAX lines the others are read and dropped.
 
     Raises LimitExceeded where the body is too long, ClientDisconnect where it breaks off; what was given out
     before that stays given.
     """
     connection = connection_of(request.scope)
     cutter = _Cutter(line_bytes_max)
-    taken = 0
+    taken, left = 0, LINES_MAX
     async for chunk in request.stream():
+        if len(cutter.lines) > left:
+            connection.release(len(chunk))
+            continue
         taken += len(chunk)
         cutter.feed(chunk)
-        while len(cutter.lines) >= PART_LINES or (cutter.lines and taken >= PART_BYTES):
-            yield Part(cutter.take(PART_LINES), taken, connection)
+        while left and (len(cutter.lines) >= PART_LINES or (cutter.lines and taken >= PART_BYTES)):
+            lines = cutter.take(min(PART_LINES, left))
+            left -= len(lines)
+            yield Part(lines, taken, connection)
             taken = 0
+        if not cutter.lines:
+            connection.release(taken - cutter.kept)
+            taken = cutter.kept
     cutter.end()
-    while cutter.lines:
-        yield Part(cutter.take(PART_LINES), taken, connection)
+    while left and cutter.lines:
+        lines = cutter.take(min(PART_LINES, left))
+        left -= len(lines)
+        yield Part(lines, taken, connection)
         taken = 0
+    if cutter.lines:
+        raise LimitExceeded("registration_lines_max", LINES_MAX, hint="send them in several bodies")
+
+
+class LineAnswers(StreamingResponse):
+    """Lines that are given out while a body may still be read: whether the client has gone is heard from its
+    connection, not from the body.
+    """
+
+    def __init__(self, lines: AsyncIterator[bytes], connection: Connection, media_type: str) -> None:
+        super().__init__(lines, media_type=media_type)
+        self._connection = connection
+
+    async def listen_for_disconnect(self, receive: Receive) -> None:
+        """Return when the client has gone."""
+        gone = asyncio.Event()
+        self._connection.watch(gone.set)
+        try:
+            await gone.wait()
+        finally:
+            self._connection.unwatch(gone.set)
 
 
 class _Cutter:
@@ -65,11 +101,22 @@ class _Cutter:
         """Bytes of a line that is too long, which are not kept; 0: there is none."""
 
     def feed(self, chunk: bytes) -> None:
-        *whole, rest = chunk.split(b"\n")
+        first, *whole = chunk.split(b"\n")
+        self._add(first)
+        if not whole:
+            return
+        self._finish()
+        rest = whole.pop()
         for piece in whole:
-            self._add(piece)
-            self._finish()
+            if piece.strip() or len(piece) > self._max:  # there may be millions of empty ones
+                self._add(piece)
+                self._finish()
         self._add(rest)
+
+    @property
+    def kept(self) -> int:
+        """Bytes of the line that is not whole yet."""
+        return len(self._rest)
 
     def end(self) -> None:
         """The body is over; its last line may have no end."""

@@ -61,7 +61,7 @@ class Connection(HttpToolsProtocol):
         self._is_first = False
         """Whether the request that starts next is the first of what has just come."""
         self._held = 0
-        """Bytes of bodies that are not worked off."""
+        """Bytes of bodies that are not worked off, and of answers that wait for that."""
         self._part: str | None = "head"
         """What of a request is waited for; None: nothing is."""
         self._due_s = 0.0
@@ -192,6 +192,12 @@ class Connection(HttpToolsProtocol):
         size = min(size, self._held)
         self._held -= size
         self._in_flight.bytes -= size
+
+    def hold(self, size: int) -> None:
+        """Note that ``size`` bytes more are kept for this request."""
+        if not self.is_lost:
+            self._held += size
+            self._in_flight.bytes += size
 
     def sweep(self, now_s: float, passed_s: float) -> None:
         """Give up a request that does not come, an answer that is not taken."""

@@ -80,11 +80,21 @@ def match_request(body: bytes) -> MatchRequest:
 
 
 def match_lines(source: str | None, body: bytes, limit: int) -> MatchRequest:
-    """NDJSON, each line a record as it would be on the topic, to the byte. Raises BadRequest."""
+    """NDJSON, each line a record as it would be on the topic, to the byte.
+
+    Raises BadRequest, LimitExceeded.
+    """
     if source is None:
         raise BadRequest("there is no source", hint="POST /match?source=... with records, one a line")
+    count = body.count(b"\n") + (not body.endswith(b"\n") and bool(body))
+    if count > RECORDS_MAX:
+        raise _too_many(count)
     lines = body.split(b"\n")
     return MatchRequest(source, lines[:-1] if not lines[-1] else lines, limit)
+
+
+def _too_many(count: int) -> LimitExceeded:
+    return LimitExceeded("match_records_max", RECORDS_MAX, count, hint="send them in parts")
 
 
 class Matching:
@@ -105,7 +115,7 @@ class Matching:
             raise UnknownSource(request.source, hint="records are matched on a stream that has a topic")
         count = len(request.records)
         if count > RECORDS_MAX:
-            raise LimitExceeded("match_records_max", RECORDS_MAX, count, hint="send them in parts")
+            raise _too_many(count)
         matches = await self._node.work.do(partial(self._matches, request, entry))
         return {"source": request.source, "matches": matches}
 

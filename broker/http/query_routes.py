@@ -7,12 +7,13 @@ from collections.abc import AsyncIterator
 from typing import Annotated, Literal
 
 from fastapi import FastAPI, Query, Request
-from fastapi.responses import Response, StreamingResponse
+from fastapi.responses import Response
 
 from broker.base.settings import Settings
 from broker.http.answers import Snapshots
-from broker.http.bodies import parts
+from broker.http.bodies import LineAnswers, parts
 from broker.http.callers import NDJSON, media_type
+from broker.http.connection import connection_of
 from broker.http.described import described, listed
 from broker.http.differences import ROWS_DEFAULT as ROWS_DIFFERING
 from broker.http.differences import ROWS_MAX as ROWS_MAX_DIFFERING
@@ -75,9 +76,11 @@ def add_query_routes(
     async def post_query(request: Request) -> Response:
         """Register `{"sql" | "plan", "handle"?, "options"?}`; NDJSON for many, answered line by line."""
         if media_type(dict(request.scope["headers"])) == NDJSON:
-            answers = writes.register_many(parts(request, settings.request_bytes_max))
+            answers = writes.register_many(
+                parts(request, settings.request_bytes_max), connection_of(request.scope)
+            )
             first = await anext(answers, b"")  # what refuses the whole body is raised here
-            return StreamingResponse(_all(first, answers), media_type=NDJSON)
+            return LineAnswers(_all(first, answers), connection_of(request.scope), NDJSON)
         body = await asyncio.to_thread(plan_files.whole, await request.body())
         try:
             return await told(writes.register(register_request(body, settings.sql_bytes_max)))

@@ -23,6 +23,7 @@ from broker.base.entries import ON_ITS_WAY, QueryEntry
 from broker.base.internal import Outcome
 from broker.base.settings import Settings
 from broker.http.bodies import Line, Part
+from broker.http.connection import Connection
 from broker.http.errors import status_of
 from broker.http.noticing import notices_of
 from broker.http.requests import RegisterRequest, register_request
@@ -53,7 +54,10 @@ PREPARED_WAIT_S = 2.0
 """What is being prepared is waited for so long: most of it takes less."""
 LOOK_S = 0.02
 READ_AHEAD_BYTES = 1024 * 1024
-"""About how many bytes of a body of many registrations wait, besides the parts that are worked off."""
+READ_AHEAD_LINES = 4_000
+"""About how much of a body of many registrations waits, besides the parts that are worked off."""
+ANSWERS_BYTES_MAX = 64 * 1024 * 1024
+"""About how many bytes of answers wait until a body was read; a client that is told more reads meanwhile."""
 
 log = logs.get()
 
@@ -76,21 +80,29 @@ class _Writing:
 class _Part:
     """Answers that are to be given out, and the ids of new queries among them whose handles were made here.
 
-    lines: how many answers there were so far, given out or not.
+    answers: some lines each; what the writer of JSON gives has kilobytes of its own while it is kept. size:
+    their bytes. lines: how many there were so far, given out or not.
     """
 
     answers: list[bytes]
     ours: list[str]
+    size: int = 0
     lines: int = 0
+
+    @classmethod
+    def of(cls, answers: Sequence[Mapping[str, Any]], ours: list[str]) -> _Part:
+        text = b"\n".join([*map(orjson.dumps, answers), b""])
+        return cls([text], ours, len(text), len(answers))
 
     def take(self, part: _Part) -> None:
         self.answers += part.answers
         self.ours += part.ours
-        self.lines += len(part.answers)
+        self.size += part.size
+        self.lines += part.lines
 
-    def give(self) -> bytes:
-        given = b"\n".join([*self.answers, b""])
-        self.answers, self.ours = [], []
+    def give(self) -> list[bytes]:
+        """The answers; from then on they count as told."""
+        given, self.answers, self.ours, self.size = self.answers, [], [], 0
         return given
 
 
@@ -104,32 +116,47 @@ class _Ahead:
     def __init__(self) -> None:
         self._queue: asyncio.Queue[Part | Exception | None] = asyncio.Queue()
         self._bytes = 0
+        self._lines = 0
         self._room = asyncio.Event()
         self.is_whole = False
         """Nothing of the body is to come."""
 
     async def read(self, parts: AsyncIterator[Part]) -> None:
-        """A body to its end, while there is room."""
+        """A body to its end, while there is room. Of one that breaks off what was not begun is dropped."""
         why: Exception | None = None
         try:
             async for part in parts:
                 self._bytes += part.size
+                self._lines += len(part.lines)
                 self._queue.put_nowait(part)
-                while self._bytes >= READ_AHEAD_BYTES:
+                while self._bytes >= READ_AHEAD_BYTES or self._lines >= READ_AHEAD_LINES:
                     self._room.clear()
                     await self._room.wait()
             self.is_whole = True
-        except (LimitExceeded, ClientDisconnect) as broken:
+        except LimitExceeded as broken:
             why = broken
+        except (ClientDisconnect, asyncio.CancelledError) as gone:
+            self.drop()
+            why = ClientDisconnect() if isinstance(gone, asyncio.CancelledError) else gone
         except Exception as failed:
             log.error("registrations_unread", error=repr(failed), exc_info=failed)
             why = failed
         self._queue.put_nowait(why)
 
+    def drop(self) -> None:
+        """What was read and not begun is not wanted any more."""
+        waiting = [self._queue.get_nowait() for _ in range(self._queue.qsize())]
+        for one in waiting:
+            if isinstance(one, Part):
+                one.release()
+            else:
+                self._queue.put_nowait(one)
+
     async def get(self) -> Part | Exception | None:
         part = await self._queue.get()
         if isinstance(part, Part):
             self._bytes -= part.size
+            self._lines -= len(part.lines)
             self._room.set()
         return part
 
@@ -169,40 +196,48 @@ class Writes:
             self._reserved.pop(writing.name, None)
         return self._answer(writing, outcome, found)
 
-    async def register_many(self, parts: AsyncIterator[Part]) -> AsyncIterator[bytes]:
+    async def register_many(self, parts: AsyncIterator[Part], connection: Connection) -> AsyncIterator[bytes]:
         """One answer line for each line of the body, in order; a refused line spoils no other.
 
         The lines of a part are checked, written and waited for together; a part is checked while the one
         before is carried out. Answers are given out part by part, from when the body was read to its end:
-        whoever sends it need not read at the same time. Of a body that turns out to be too long the lines
-        before that stand, and a last answer says why the others do not. Where it breaks off, or nobody reads
-        the answers any more, queries are taken back whose handles nobody can know, since they were to be told
-        in the answer.
+        whoever sends it need not read at the same time, but where answers fill ANSWERS_BYTES_MAX: then they
+        are given out, and no more is read until they are taken. Of a body that turns out to be too long the
+        lines before that stand, and a last answer says why the others do not. Where it breaks off, or nobody
+        reads the answers any more, what was not begun is dropped, and queries are taken back whose handles
+        nobody can know, since they were to be told in the answer.
 
-        Raises ClientDisconnect: it broke off. LimitExceeded: it is too long, and nothing stands.
+        connection: that counts the bytes of answers that wait. Raises ClientDisconnect: it broke off.
+        LimitExceeded: it is too long, and nothing stands.
         """
         ahead = _Ahead()
-        begun: _Begun = asyncio.Queue()
-        self._in_background(ahead.read(parts))
+        begun: _Begun = asyncio.Queue(PARTS_AT_WORK)
+        reading = self._in_background(ahead.read(parts))
         self._in_background(self._begin_parts(ahead, begun))
         told = _Part([], [])
         try:
             while isinstance(part := await begun.get(), asyncio.Task):
-                told.take(await asyncio.shield(part))
-                if ahead.is_whole:
-                    yield told.give()
-            if isinstance(part, LimitExceeded) and told.lines:
-                told.answers.append(orjson.dumps(self._refused(None, part.as_dict())))
-            elif part is not None:
-                raise part
-            if told.answers:
-                yield told.give()
-        except ClientDisconnect:
-            self._in_background(self._take_back(told, None))
-            raise
-        except (GeneratorExit, asyncio.CancelledError):
+                done = await asyncio.shield(part)
+                connection.hold(done.size)
+                told.take(done)
+                if ahead.is_whole or told.size > ANSWERS_BYTES_MAX:
+                    connection.release(told.size)
+                    for lines in told.give():
+                        yield lines
+        except BaseException:  # nobody reads on, or it failed
+            reading.cancel()
+            ahead.drop()
             self._in_background(self._take_back(told, begun))
             raise
+        connection.release(told.size)
+        if isinstance(part, ClientDisconnect):
+            self._in_background(self._take_back(told, None))
+        if isinstance(part, LimitExceeded) and told.lines:
+            told.take(_Part.of([self._refused(None, part.as_dict())], []))
+        elif part is not None:
+            raise part
+        for lines in told.give():
+            yield lines
 
     def _in_background(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """What goes on when nobody waits for it any more."""
@@ -219,8 +254,8 @@ class Writes:
             work = asyncio.create_task(self._register_part(part.lines))
             work.add_done_callback(lambda _: free.release())
             work.add_done_callback(partial(_worked_off, part))
-            begun.put_nowait(work)
-        begun.put_nowait(part)
+            await begun.put(work)
+        await begun.put(part)
 
     async def _take_back(self, told: _Part, begun: _Begun | None) -> None:
         """End the new queries whose handles were made here, of parts that nobody was told of.
@@ -228,7 +263,10 @@ class Writes:
         begun: parts that are still worked off.
         """
         while begun is not None and isinstance(part := await begun.get(), asyncio.Task):
-            told.take(await part)
+            try:
+                told.take(await part)
+            except Exception as failed:
+                log.error("registrations_failed", error=repr(failed), exc_info=failed)
         log.warning("registrations_broken_off", lines=told.lines, taken_back=len(told.ours))
         names = self._settings.names.queries
         await self._publisher.publish_many(names, [(name, None) for name in told.ours])
@@ -279,7 +317,7 @@ class Writes:
                 _, answers[place] = await self.register(request)
             except TureenError as error:
                 answers[place] = self._refused(request, error.as_dict())
-        return _Part([orjson.dumps(answer) for answer in answers], ours)
+        return _Part.of(answers, ours)
 
     def _checked(self, line: Line) -> tuple[RegisterRequest | None, dict[str, Any] | None]:
         """A line's request, and why it is refused on sight. Any thread.
