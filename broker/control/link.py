@@ -23,7 +23,7 @@ from tureen.errors import TureenError
 
 RETRY_S = 0.2
 FAILURES_MAX = 5
-"""A call at which the worker fails so often is given up."""
+"""A call at which the worker fails so often in succession is given up."""
 TOLD_AGAIN_S = 30.0
 """How often it is logged that a worker is waited for."""
 
@@ -102,11 +102,11 @@ class Link:
                     if reply.status == 200:
                         return orjson.loads(content)
                     reason = f"status {reply.status}"
-                    failures += reply.status == 500
+                    failures = failures + 1 if reply.status == 500 else 0
                     if failures == FAILURES_MAX:
                         raise CallFailed(path, reply.status)
             except (aiohttp.ClientError, OSError) as failed:
-                reason = type(failed).__name__
+                reason, failures = type(failed).__name__, 0
             if time.monotonic() - told_s >= TOLD_AGAIN_S:
                 told_s = time.monotonic()
                 log.info("worker_awaited", path=path, reason=reason)

@@ -17,10 +17,10 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from starlette.responses import Response
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
-from broker.http.errors import BadRequest, answer
+from broker.http.errors import BadRequest, Stopping, answer
 from broker.node.request_work import caller
 from broker.runtime.in_flight import InFlight, RequestTimeout, TooBusy, TooManyConnections
 from tureen.errors import TureenError
@@ -289,3 +289,26 @@ class Called:
         if scope["type"] == "http":
             caller.set(connection_of(scope))
         await self._app(scope, receive, send)
+
+
+class CutOff:
+    """Answers what is still worked off when the server ends, which then cancels it. Plain ASGI, outermost."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        has_begun = False
+
+        async def noted(message: Message) -> None:
+            nonlocal has_begun
+            has_begun = True
+            await send(message)
+
+        try:
+            await self._app(scope, receive, noted)
+        except asyncio.CancelledError:
+            if not has_begun:
+                await answer(Stopping())(scope, receive, send)
+            elif _STATE in scope["state"]:
+                connection_of(scope).abort()

@@ -13,7 +13,7 @@ from starlette.requests import ClientDisconnect
 
 from broker.base import logs
 from broker.base.entries import ON_ITS_WAY
-from tureen.errors import InternalError, TureenError
+from tureen.errors import BrokerUnavailable, InternalError, TureenError
 
 STATUS = {
     "unknown_query": 404,
@@ -78,6 +78,16 @@ class QueryNotRunning(TureenError):
         if state == "PENDING" and (error or {}).get("code") not in ON_ITS_WAY:
             hint = f"{hint}; {LOOKED_AT_AGAIN}" if hint else LOOKED_AT_AGAIN
         super().__init__(f"the query is {state}{because}", hint=hint)
+
+
+class Stopping(BrokerUnavailable):
+    """The broker ends while it works on a request."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the broker is stopping, and this may have been carried out or not",
+            hint="try again in a second; a registration with the handle of this answer, if it has one",
+        )
 
 
 class BadRequest(TureenError):

@@ -24,7 +24,7 @@ from broker.base.internal import Outcome
 from broker.base.settings import Settings
 from broker.http.bodies import Line, Part
 from broker.http.connection import Connection
-from broker.http.errors import status_of
+from broker.http.errors import Stopping, status_of
 from broker.http.noticing import notices_of
 from broker.http.requests import RegisterRequest, register_request
 from broker.memory.levels import Level
@@ -189,8 +189,9 @@ class Writes:
         try:
             outcome = await self._written_registration(writing)
             await self._forget([(writing, outcome)])
-        except KafkaUnavailable as away:  # with the handle, under which it may be registered by now
-            error = away.as_dict()
+        except (KafkaUnavailable, asyncio.CancelledError) as away:
+            # With the handle, under which it may be registered by now.
+            error = (away if isinstance(away, KafkaUnavailable) else Stopping()).as_dict()
             return 503, self._registered(request, {"state": "PENDING", "error": error}) | error
         finally:
             self._reserved.pop(writing.name, None)

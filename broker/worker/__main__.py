@@ -29,7 +29,7 @@ from broker.feeds.follows import Follows
 from broker.feeds.hub import Hub
 from broker.http.answers import AtOnce, ShortWay, Snapshots
 from broker.http.callers import Callers
-from broker.http.connection import Called, Connection
+from broker.http.connection import Called, Connection, CutOff
 from broker.http.feeds import Feeds
 from broker.http.guard import Guard
 from broker.http.handle_header import HandleHeader
@@ -248,7 +248,7 @@ class Worker:
         connection = partial(Connection, in_flight=self.in_flight, at_once=AtOnce(guarded, snapshots))
         return Server(
             uvicorn.Config(
-                guarded,
+                CutOff(guarded),
                 host=given.http_host,
                 port=given.http_port,
                 ssl_certfile=given.http_tls_certificate,
@@ -269,7 +269,7 @@ class Worker:
     def _private_server(self, snapshots: Snapshots) -> Server:
         return Server(
             uvicorn.Config(
-                private_api(self.settings, self.node, snapshots, self.admin),
+                CutOff(private_api(self.settings, self.node, snapshots, self.admin)),
                 log_config=None,
                 access_log=False,
                 lifespan="off",
