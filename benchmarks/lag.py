@@ -264,14 +264,16 @@ def _violations(client: httpx.Client, kafka: str, count: int) -> None:
 
 
 def _large_records(client: httpx.Client, kafka: str) -> None:
-    """Few records at once, which together are as large as a million small ones."""
+    """Few records at once, which together are as large as a million small ones, and their changes."""
     text = b"y" * LARGE_BYTES
-    _send(
-        kafka,
-        "large",
-        [b'{"id":%d,"text":"%d%b","ts":%d}' % (i, i, text, BEGIN_MS + i) for i in range(LARGE_RECORDS)],
-    )
-    _await(client, "large", LARGE_RECORDS)
+    with _standing(client, ["SELECT * FROM large EMIT CHANGES"]) as handles:
+        _until_known(client, handles)
+        _send(
+            kafka,
+            "large",
+            [b'{"id":%d,"text":"%d%b","ts":%d}' % (i, i, text, BEGIN_MS + i) for i in range(LARGE_RECORDS)],
+        )
+        _await(client, "large", LARGE_RECORDS)
 
 
 def _followers(client: httpx.Client, rows: int) -> None:

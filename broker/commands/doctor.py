@@ -16,7 +16,7 @@ import click
 from broker.runtime.ports import why_taken
 from topics.private import private_directory
 from tureen import console
-from tureen.errors import DirectoryNotPrivate, TureenError
+from tureen.errors import DirectoryNotPrivate, StoreMismatch, TureenError
 
 if TYPE_CHECKING:
     from broker.base.settings import Settings
@@ -90,7 +90,7 @@ def examine() -> Iterator[Finding]:
         yield Finding("settings", "fail", refused.message, refused.hint or "correct the environment")
         return
     yield Finding("settings", "ok", f"service {loaded.service_id}, {loaded.shards} shards, {loaded.url}")
-    yield _disk(loaded.data_dir)
+    yield _disk(loaded.data_dir, loaded.service_id)
     if loaded.archive:
         yield _archive(loaded)
     running = _owner(loaded.data_dir)
@@ -140,7 +140,9 @@ def _packages() -> Iterator[Finding]:
         yield Finding("packages", "ok", ", ".join(versions))
 
 
-def _disk(data_dir: Path) -> Finding:
+def _disk(data_dir: Path, service_id: str) -> Finding:
+    from broker.runtime import service_note
+
     place = data_dir
     while not place.exists():
         place = place.parent
@@ -151,8 +153,9 @@ def _disk(data_dir: Path) -> Finding:
     if data_dir.exists():
         try:
             private_directory(data_dir)
-        except DirectoryNotPrivate as wide:
-            return Finding("data directory", "fail", wide.message, wide.hint)
+            service_note.check_service(data_dir, service_id)
+        except (DirectoryNotPrivate, StoreMismatch) as refused:
+            return Finding("data directory", "fail", refused.message, refused.hint)
     if free < DISK_FAIL_BYTES:
         return Finding("data directory", "fail", seen, "make room, or choose another --data-dir")
     if free < DISK_WARN_BYTES:

@@ -14,6 +14,7 @@ import pytest
 
 from broker.commands.doctor import _disk
 from broker.commands.serve import _socket_path
+from broker.runtime.service_note import NAME
 from tests.broker.conftest import stream_sql
 from tests.broker.running import READY_S, Broker
 from tests.kafka import wait_until
@@ -103,9 +104,17 @@ def test_a_socket_elsewhere_is_in_a_directory_of_this_user(
 
 
 def test_doctor_looks_at_the_directory(tmp_path: Path) -> None:
-    assert _disk(tmp_path).state == "ok"
+    assert _disk(tmp_path, "here").state == "ok"
+    (tmp_path / NAME).write_text('{"service_id": "there", "cluster_id": "", "topics": {}}')
+    assert _disk(tmp_path, "here").state == "ok", "no state is in it"
+    (tmp_path / "shards" / "0").mkdir(parents=True)
+    found = _disk(tmp_path, "here")
+    assert (found.state, found.do) == (
+        "fail",
+        "choose another --data-dir, or start it with TUREEN_SERVICE_ID=there",
+    )
     tmp_path.chmod(0o755)
-    found = _disk(tmp_path)
+    found = _disk(tmp_path, "there")
     assert (found.state, found.do) == ("fail", f"chmod 700 {tmp_path}")
 
 
