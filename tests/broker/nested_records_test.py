@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import orjson
 import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
 
 from tests.broker.conftest import stream_sql
-from tests.broker.running import JSON, Broker
+from tests.broker.running import JSON, Broker, broker
 from tests.kafka import wait_until
 from topics.json_object import JSON_LEVELS_MAX
 from tureen.protocol import new_handle, query_id
@@ -91,3 +94,44 @@ def test_a_record_is_a_dead_letter(shared: Broker, name: str, depth: int) -> Non
         assert shared.http.delete(f"/queries/{handle}").status_code == 200
     assert shared.children()["broker.control"].pid == control
     shared.register(f"SELECT id FROM {name}")
+
+
+def test_an_entry_of_an_earlier_version_is_refused_at_the_start(
+    kafka: str, tmp_path: Path, service_id: str, name: str
+) -> None:
+    """Its registry took what it could not say to its worker."""
+    with broker(kafka, tmp_path / "data", service_id) as one:
+        one.create(stream_sql(name))
+        sql = f"SELECT id FROM {name}"
+        poisoned, other = one.register(sql), one.register(sql)
+        wait_until(lambda: all_acknowledged(one), what="no registration is read again")
+        assert one.stop() == 0
+        table = f"{one.names.control_group}-registry-changelog"
+        key = query_id(poisoned).encode()
+        (partition,) = {found.partition() for found in one.records(table) if found.key() == key}
+        entry = {"sql": sql, "parameters": None, "state": None, "error": None, "refused": None}
+        value = orjson.dumps(entry | {"options": {"mine": orjson.loads(nested(251))}})
+        writer = Producer({"bootstrap.servers": kafka})  # not compressed, as the control process writes them
+        writer.produce(table, value, key, partition)
+        assert writer.flush(30) == 0
+        one.start()
+        wait_until(lambda: one.state(poisoned) == "ERROR")
+        assert "nested too deep" in one.http.get(f"/queries/{poisoned}").json()["error"]["message"]
+        assert one.state(other) == "RUNNING"
+        one.register(sql)
+        assert one.http.delete(f"/queries/{poisoned}").status_code == 200
+        assert not [
+            event for event in one.events() if event["event"] in ("control_failed", "control_crashed")
+        ]
+
+
+def all_acknowledged(one: Broker) -> bool:
+    """Whether the control process has acknowledged all registrations."""
+    topic = one.names.queries
+    reader = Consumer({"bootstrap.servers": one.bootstrap, "group.id": one.names.control_group})
+    try:
+        ends = {number: end for number, end in one.admin.end_offsets(topic).items() if end}
+        found = reader.committed([TopicPartition(topic, number) for number in ends], 30)
+        return all(place.offset == ends[place.partition] for place in found)
+    finally:
+        reader.close()
