@@ -102,10 +102,11 @@ class EagerAnswers:
             query = like.query
             mine = replace(mine, meaning=FixedQuery(query))  # it is read at every step
             put.append(mine)
-            if self._has_tree(query):
-                trees[query_id] = mine
-            else:
-                self._whole[query_id] = WholeAnswer(mine, Cost(work_of(query)))
+            with self._defects.of(query_id):
+                if self._has_tree(query):
+                    trees[query_id] = mine
+                else:
+                    self._whole[query_id] = WholeAnswer(mine, Cost(work_of(query)))
         planted = self._plant(trees.values())
         return [planted.get(one.query_id, one) for one in put]
 
@@ -114,24 +115,27 @@ class EagerAnswers:
 
     def _plant(self, queries: Iterable[StandingQuery]) -> dict[str, StandingQuery]:
         """Partial results of these are kept from now on, where there is time; by id, as they stand now."""
-        cheap: dict[str, StandingQuery] = {}
+        sown: dict[str, StandingQuery] = {}
+        cheap: list[StandingQuery] = []
         planted: dict[str, StandingQuery] = {}
         for one in queries:
-            work = arguments_work(one.query)
-            if work <= CHEAP_WORK or one.query_id in self._trees:
-                cheap[one.query_id] = one
-                continue
-            cost, rows = Cost(work), self._rows()
-            self._dear[one.query_id] = cost
-            if self._upkeep.affords(cost, rows):
-                self._upkeep.spend(cost, rows, lambda: self._sow([one]))  # noqa: B023
-                planted[one.query_id] = replace(one, partials=self._trees.reader(one.query_id))
-            else:
-                planted[one.query_id] = self._put_off(one, self._dear.pop(one.query_id))
+            with self._defects.of(one.query_id):
+                work = arguments_work(one.query)
+                if work <= CHEAP_WORK or one.query_id in self._trees:
+                    cheap.append(one)
+                    continue
+                cost, rows = Cost(work), self._rows()
+                self._dear[one.query_id] = cost
+                if self._upkeep.affords(cost, rows):
+                    self._upkeep.spend(cost, rows, lambda: self._sow([one]))  # noqa: B023
+                    sown[one.query_id] = one
+                else:
+                    planted[one.query_id] = self._put_off(one, self._dear.pop(one.query_id))
         if cheap:
-            self._sow(list(cheap.values()))
-        for query_id, one in cheap.items():
-            planted[query_id] = replace(one, partials=self._trees.reader(query_id))
+            self._sow(cheap)
+        for query_id, one in (sown | {one.query_id: one for one in cheap}).items():
+            with self._defects.of(query_id):
+                planted[query_id] = replace(one, partials=self._trees.reader(query_id))
         return planted
 
     def _sow(self, queries: Sequence[StandingQuery]) -> None:
