@@ -1,0 +1,331 @@
+"""Modules, functions and classes stay of a size that is read at one sitting; what is larger is named here.
+
+Counted are lines of a module and of a function (from its ``def`` to its end), parameters of a function (but
+``self`` and ``cls``), attributes of a class (fields, and what methods assign to ``self``) and its methods.
+
+    python -m tests.sizes_test        prints what is larger, as the table below has it
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGES = ("benchmarks", "broker", "engine", "spark_jobs", "storage", "topics", "tureen")
+
+MOST = {"module lines": 500, "function lines": 60, "parameters": 8, "attributes": 12, "methods": 30}
+
+LARGER: dict[str, dict[str, int]] = {
+    "module lines": {
+        "broker.base.settings": 562,
+        "broker.control.app": 515,
+        "broker.demo.command": 549,
+        "broker.http.writes": 539,
+        "broker.observe.entities": 556,
+        "broker.shard.shard": 662,
+        "engine.changes.streams": 570,
+        "engine.dataflow.graph": 578,
+        "engine.dataflow.plan": 575,
+        "engine.kernels.buffers": 527,
+        "engine.language.grammar.scalar": 507,
+        "engine.language.templates": 504,
+        "engine.overload.precision.allocation": 565,
+        "engine.overload.precision.shape": 518,
+        "engine.queries.source_set": 674,
+        "engine.queries.subscriptions": 762,
+        "engine.reference.evaluator": 554,
+        "engine.sources.source": 675,
+        "engine.stems.data_stem": 619,
+        "topics.journal": 642,
+        "tureen.client": 601,
+        "tureen.errors": 772,
+        "tureen.topic_client": 512,
+    },
+    "function lines": {
+        "broker.commands.serve.prepare": 81,
+        "broker.commands.status._show": 79,
+        "broker.demo.command.Show._follow": 77,
+        "broker.demo.command.Show.run": 76,
+        "broker.http.entity_routes.add_entity_routes": 79,
+        "broker.http.public.public_api": 143,
+        "broker.http.query_routes.add_query_routes": 193,
+        "broker.http.row_texts._write": 61,
+        "broker.node.node.Node.__init__": 72,
+        "broker.observe.query_attributes.query_attributes": 123,
+        "broker.shard.shard.Shard.__init__": 111,
+        "broker.shard.shard.Shard._live": 65,
+        "broker.shard.shard_command.step_bodies": 62,
+        "broker.supervisor.run": 74,
+        "broker.worker.__main__.Worker.run": 61,
+        "engine.dataflow.graph_nodes.GraphNodes.build": 66,
+        "engine.dataflow.operator_tree._Walk._plain": 62,
+        "engine.kernels.admission._event_time": 61,
+        "engine.kernels.asof.latest": 65,
+        "engine.kernels.bitmaps.intersect": 70,
+        "engine.kernels.candidates.entries_of": 72,
+        "engine.kernels.constraints.enforce": 62,
+        "engine.kernels.joins.combine": 184,
+        "engine.kernels.joins.combine_two": 130,
+        "engine.kernels.partials.count": 62,
+        "engine.kernels.promising.visit": 64,
+        "engine.kernels.strings.number": 67,
+        "engine.kernels.window_extremes.versions": 65,
+        "engine.kernels.window_pairs.leaving": 61,
+        "engine.language.bind.preferences._priority": 61,
+        "engine.language.bind.streams.bind_create": 63,
+        "engine.language.grammar.streams._with_columns": 62,
+        "engine.overload.precision.grouping._assembled": 79,
+        "engine.overload.precision.of_queries.problem_of": 76,
+        "engine.persistence.restore": 63,
+        "engine.queries.entities.report": 125,
+        "engine.queries.explain.explain": 73,
+        "engine.queries.plan_files._Writer._stage": 63,
+        "engine.reference.evaluator.Reference.apply": 66,
+        "engine.reference.expressions.evaluate": 76,
+        "spark_jobs.running.run_job": 61,
+        "topics.journal._body": 75,
+        "topics.scan.scan": 75,
+        "tureen.commands.watch.watch": 66,
+    },
+    "parameters": {
+        "benchmarks.stores.simple._cut_off": 10,
+        "benchmarks.stores.simple._skip": 10,
+        "broker.commands.serve.serve": 10,
+        "broker.http.query_routes.add_query_routes": 10,
+        "broker.http.query_routes.add_query_routes.get_queries": 12,
+        "broker.http.query_routes.add_query_routes.get_shapes": 9,
+        "broker.http.row_texts._write": 9,
+        "broker.node.node.Node.__init__": 9,
+        "broker.node.shards.Shards.__init__": 12,
+        "broker.shard.ingestion.Ingestion.__init__": 11,
+        "broker.shard.recovery.recover": 9,
+        "broker.shard.shard.Shard.__init__": 13,
+        "broker.shard.steps.Steps.__init__": 9,
+        "engine.kernels.asof.affected": 10,
+        "engine.kernels.bitmaps.intersect": 10,
+        "engine.kernels.cells.double_variances": 9,
+        "engine.kernels.cells.fold": 13,
+        "engine.kernels.chunks.pairs": 9,
+        "engine.kernels.covers.cut_out": 9,
+        "engine.kernels.joins.combine": 14,
+        "engine.kernels.joins.combine_two": 24,
+        "engine.kernels.key_table.insert": 10,
+        "engine.kernels.multisets.distinct": 13,
+        "engine.kernels.multisets.least": 11,
+        "engine.kernels.promising.visit": 12,
+        "engine.kernels.queues.fold": 11,
+        "engine.kernels.set_pairs._happen": 10,
+        "engine.kernels.set_pairs.fold": 9,
+        "engine.kernels.sketches._summarise": 10,
+        "engine.kernels.sketches._summarise_five": 9,
+        "engine.kernels.sketches.summarise": 10,
+        "engine.kernels.sketches.summarise_hashes": 10,
+        "engine.kernels.strings.number": 9,
+        "engine.kernels.top_values.offer": 10,
+        "engine.kernels.window_pairs._owners_leaving": 11,
+        "engine.kernels.window_pairs._owners_staying": 11,
+        "engine.kernels.window_pairs.leaving": 12,
+        "engine.kernels.window_pairs.staying": 12,
+        "engine.kernels.word_table.number_copies": 9,
+        "engine.operators.pipeline.evaluate": 9,
+        "engine.promising.cell_values.promise_of_cells": 11,
+        "engine.queries.entities.report": 9,
+        "engine.queries.source_set.SourceSet.__init__": 10,
+        "spark_jobs.archive.command.archive": 11,
+        "spark_jobs.compact.command.compact": 12,
+        "spark_jobs.nexmark.command.nexmark": 13,
+        "spark_jobs.running.job_options.decorate.called": 13,
+        "spark_jobs.scale_out.ownership.Ownership.__init__": 9,
+        "spark_jobs.sources.command.sources": 17,
+        "spark_jobs.sources.jdbc_settings.jdbc_options.called": 10,
+        "spark_jobs.streaming._wait": 9,
+        "topics.few_changes._keys": 10,
+        "topics.few_changes.encode_few": 9,
+        "topics.produce_loop._given": 9,
+        "topics.produce_loop._produce": 14,
+        "tureen.async_client.AsyncClient.change": 14,
+        "tureen.client.Client.change": 14,
+        "tureen.commands.alter.alter": 9,
+        "tureen.commands.queries.queries": 10,
+        "tureen.commands.register.register": 11,
+        "tureen.commands.snapshot.snapshot": 12,
+        "tureen.commands.sql.sql": 10,
+        "tureen.commands.watch.watch": 12,
+    },
+    "attributes": {
+        "benchmarks.open_loop._Run": 13,
+        "broker.base.counts.Counts": 18,
+        "broker.base.settings.Settings": 103,
+        "broker.control.app.Control": 17,
+        "broker.demo.audience.Progress": 13,
+        "broker.demo.replay.Replay": 16,
+        "broker.http.connection.Connection": 13,
+        "broker.memory.levels.Memory": 13,
+        "broker.node.node.Node": 27,
+        "broker.node.shards.Shards": 14,
+        "broker.observe.query_list.columns.Columns": 25,
+        "broker.shard.grants.Grants": 14,
+        "broker.shard.ingestion.Ingestion": 21,
+        "broker.shard.preparations.Preparations": 13,
+        "broker.shard.shard.Shard": 44,
+        "broker.shard.steps.Steps": 21,
+        "broker.shard.streams.Streams": 15,
+        "broker.worker.__main__.Worker": 14,
+        "engine.dataflow.arrangements.ordered_runs.OrderedRuns": 18,
+        "engine.dataflow.arrangements.rows_in_time.RowsInTime": 14,
+        "engine.dataflow.buffers.calendar.Calendar": 15,
+        "engine.dataflow.operators.window_extreme.WindowExtremeNode": 14,
+        "engine.engine.Engine": 18,
+        "engine.joins.group.JoinGroup": 28,
+        "engine.joins.key_index.KeyIndex": 14,
+        "engine.kernels.ranked.Runs": 13,
+        "engine.kernels.set_rows.Chains": 13,
+        "engine.language.bind.relation.BoundRelation": 14,
+        "engine.language.bind.scope.Scope": 21,
+        "engine.language.templates.Template": 14,
+        "engine.model.answer.QueryInfo": 14,
+        "engine.model.approximation.Approximation": 13,
+        "engine.model.limits.Limits": 24,
+        "engine.model.persistence.SourceState": 16,
+        "engine.model.source.Stream": 13,
+        "engine.model.step.StepResult": 13,
+        "engine.overload.scheduled_module.ScheduledModule": 15,
+        "engine.parts.Parts": 26,
+        "engine.promising.group.GroupCounts": 15,
+        "engine.promising.joins.PromisingJoin": 15,
+        "engine.promising.probed_input.ProbedInput": 15,
+        "engine.promising.row_chains.RowChains": 13,
+        "engine.queries.eager_answers.EagerAnswers": 13,
+        "engine.queries.explain.Plan": 22,
+        "engine.queries.footprint.Footprint": 13,
+        "engine.queries.nursery.Nursery": 13,
+        "engine.queries.plan_inputs.PlanInputs": 15,
+        "engine.queries.plan_preference.PlanPreference": 17,
+        "engine.queries.promising.SetGroups": 13,
+        "engine.queries.source_set.SourceSet": 22,
+        "engine.queries.subscriptions.Subscriptions": 15,
+        "engine.sources.enforcement.Enforcement": 22,
+        "engine.sources.source.Source": 24,
+        "engine.sources.source_view.SourceView": 13,
+        "engine.stems.data_stem.DataStem": 16,
+        "engine.stems.dense_filters.DenseFilters": 14,
+        "engine.stems.new_queries.NewQueries": 18,
+        "engine.stems.query_stem.QueryStem": 26,
+        "engine.stems.segment.Tail": 15,
+        "engine.summaries.summary.Summary": 19,
+        "spark_jobs.scale_out.driver.Driver": 20,
+        "spark_jobs.scale_out.registry.Registry": 14,
+        "spark_jobs.sources.settings.SourcesSettings": 17,
+        "topics.channels.Channel": 16,
+        "topics.lookout.Lookout": 13,
+        "tureen.approximation.Approximation": 22,
+        "tureen.builder.Select": 15,
+        "tureen.snapshot.Snapshot": 15,
+    },
+    "methods": {
+        "broker.shard.shard.Shard": 42,
+        "engine.dataflow.buffers.calendar.Calendar": 34,
+        "engine.dataflow.graph.Graph": 38,
+        "engine.engine.Engine": 42,
+        "engine.promising.joins.PromisingJoin": 35,
+        "engine.promising.selections.PromisingSelection": 33,
+        "engine.queries.promising.SetGroups": 32,
+        "engine.queries.source_set.SourceSet": 58,
+        "engine.queries.source_sets.SourceSets": 32,
+        "engine.queries.subscriptions.Subscriptions": 62,
+        "engine.sources.source.Source": 45,
+        "engine.stems.data_stem.DataStem": 45,
+        "engine.summaries.summary.Summary": 37,
+        "engine.views.view.View": 34,
+        "storage.store.Store": 35,
+        "tureen.async_client.AsyncClient": 41,
+        "tureen.builder.Select": 34,
+        "tureen.client.Client": 41,
+    },
+}
+"""What is larger, and how large it is. A number here is lowered when it falls, and never raised."""
+
+
+def sizes() -> Iterator[tuple[str, str, int]]:
+    """Yields what is counted, the name of what it is counted of, and how much."""
+    for package in PACKAGES:
+        for path in sorted((ROOT / package).rglob("*.py")):
+            text = path.read_text(encoding="utf-8")
+            name = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+            yield "module lines", name, text.count("\n")
+            yield from _within(name, ast.parse(text))
+
+
+def _within(name: str, parent: ast.AST) -> Iterator[tuple[str, str, int]]:
+    for node in ast.iter_child_nodes(parent):
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            own = f"{name}.{node.name}"
+            yield from _of_class(own, node) if isinstance(node, ast.ClassDef) else _of_function(own, node)
+            yield from _within(own, node)
+        else:
+            yield from _within(name, node)
+
+
+def _of_function(
+    name: str, function: ast.FunctionDef | ast.AsyncFunctionDef
+) -> Iterator[tuple[str, str, int]]:
+    assert function.end_lineno is not None
+    yield "function lines", name, function.end_lineno - function.lineno + 1
+    given = function.args
+    names = [one.arg for one in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
+    yield "parameters", name, len([one for one in names if one not in ("self", "cls")])
+
+
+def _of_class(name: str, class_: ast.ClassDef) -> Iterator[tuple[str, str, int]]:
+    methods = [one for one in class_.body if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)]
+    yield "methods", name, len({one.name for one in methods})
+    fields = {
+        one.target.id
+        for one in class_.body
+        if isinstance(one, ast.AnnAssign)
+        and isinstance(one.target, ast.Name)
+        and not ast.unparse(one.annotation).startswith("ClassVar")
+    }
+    assigned = {
+        node.attr
+        for method in methods
+        for node in ast.walk(method)
+        if isinstance(node, ast.Attribute)
+        and isinstance(node.ctx, ast.Store)
+        and isinstance(node.value, ast.Name)
+        and node.value.id == "self"
+    }
+    yield "attributes", name, len(fields | assigned)
+
+
+def larger() -> dict[str, dict[str, int]]:
+    found: dict[str, dict[str, int]] = {kind: {} for kind in MOST}
+    for kind, name, size in sizes():
+        if size > MOST[kind]:
+            found[kind][name] = max(size, found[kind].get(name, 0))
+    return found
+
+
+@pytest.mark.parametrize("kind", MOST)
+def test_nothing_grows_beyond_what_is_read_at_one_sitting(kind: str) -> None:
+    found, known = larger()[kind], LARGER[kind]
+    grown = {name: size for name, size in found.items() if size > known.get(name, MOST[kind])}
+    assert not grown, f"more than {MOST[kind]} {kind}, or more than before: make it smaller, or several of it"
+    fallen = {name: found.get(name, 0) for name, size in known.items() if found.get(name, 0) < size}
+    assert not fallen, "lower these numbers in the table"
+
+
+def main() -> None:
+    for kind, of in larger().items():
+        print(f'    "{kind}": {{')
+        for name, size in sorted(of.items()):
+            print(f'        "{name}": {size},')
+        print("    },")
+
+
+if __name__ == "__main__":
+    main()
