@@ -30,9 +30,10 @@ from engine.changes.transition import FOREVER, NEVER
 from engine.changes.windows import Span, begins_of, ends_of, held, merged, moving, without
 from engine.kernels import windows as kernels
 from engine.language.query import Scan
-from engine.model.batch import Int64Array
+from engine.model.batch import Column, Int64Array
 from engine.model.limits import Limits
 from engine.model.runs import places_of
+from engine.model.types import BIGINT
 from engine.operators.assignment import Assigned
 from engine.operators.gather import rows_at
 from engine.operators.keys import number
@@ -223,4 +224,9 @@ def _last(scan: Scan, within: SourceInterval) -> TemporalRelation:
     instants = closing.instants(interval)
     at_first = within.as_of(interval.since).relation(scan).relation
     relations = (within.as_of(instant).relation(scan).relation for instant in instants.tolist())
-    return succession(at_first, relations, instants, within.limits)
+    return succession(at_first, relations, instants, within.limits, _of_rows)
+
+
+def _of_rows(relation: Relation) -> list[Column]:
+    """What tells rows of windows apart that are equal: the first of them leaves before the others."""
+    return [Column(BIGINT, relation.stored_ordinals()), *relation.columns[-2:]]
