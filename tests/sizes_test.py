@@ -46,7 +46,7 @@ LARGER: dict[str, dict[str, int]] = {
         "tureen.topic_client": 512,
     },
     "function lines": {
-        "broker.commands.serve.prepare": 81,
+        "broker.commands.serve.prepare": 75,
         "broker.commands.status._show": 79,
         "broker.demo.command.Show._follow": 77,
         "broker.demo.command.Show.run": 76,

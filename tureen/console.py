@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from tureen.errors import TureenError
+from tureen.errors import TureenError, UnknownSource, UnknownSummary
 from tureen.protocol import TopicNames
 from tureen.statements import written_to
 
@@ -400,6 +400,19 @@ def registered(query: Query) -> dict[str, Any]:
     return told if query.error is None else {**told, "error": query.error.as_dict()}
 
 
+def _show_pending(query_id: str, error: TureenError | None) -> None:
+    """Why a query does not stand yet: what it uses is missing, or it is on its way."""
+    waits = {UnknownSource.code: "stream", UnknownSummary.code: "summary"}
+    missing = None if error is None else waits.get(error.code)
+    what = "is on its way" if missing is None else f"waits for its {missing} to be created"
+    why = "" if error is None else f": {error.message}"
+    err().print(f"query {query_id} {what}{why}", style="yellow", markup=False)
+    if error is not None and error.hint:
+        err().print(f"hint: {error.hint}", style="yellow", markup=False)
+    if missing is not None:
+        err().print(LOOKED_AT_AGAIN, style="dim")
+
+
 def show_handle(query: Query, on_stdout: bool, topics: ByTopic | None = None) -> None:
     """A handle is shown once, here: it is the only way back to the answer.
 
@@ -408,14 +421,7 @@ def show_handle(query: Query, on_stdout: bool, topics: ByTopic | None = None) ->
     """
     console = err()
     if query.state == "PENDING":
-        why = "" if query.error is None else f": {query.error.message}"
-        what = "summary" if query.error is not None and query.error.code == "unknown_summary" else "stream"
-        console.print(
-            f"query {query.query_id} waits for its {what} to be created{why}", style="yellow", markup=False
-        )
-        if query.error is not None and query.error.hint:
-            console.print(f"hint: {query.error.hint}", style="yellow", markup=False)
-        console.print(LOOKED_AT_AGAIN, style="dim")
+        _show_pending(query.query_id, query.error)
     elif query.state == "PUBLISHED":
         where = topics.status if topics is not None else "its status topic"
         console.print(

@@ -13,6 +13,7 @@ import socket
 import sys
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
@@ -20,6 +21,9 @@ from rich.console import Console
 from broker.runtime.ports import why_taken
 from topics.private import UMASK, private_directory
 from tureen.errors import MIB, SettingsError
+
+if TYPE_CHECKING:
+    from broker.base.settings import Settings
 
 
 @click.command()
@@ -133,13 +137,7 @@ def prepare(console: Console, kafka_port: int | None) -> list[str]:
     warning = reserve_warning(allowed, embedded_kafka=embedded_kafka)
     if warning is not None:
         console.print(f"Memory: {warning}", style="yellow")
-    if loaded.archive:
-        console.print(f"Archive: {loaded.archive_shown}")
-    console.print(f"HTTP:  {loaded.url} (docs at {loaded.url}/docs)")
-    if loaded.page != "off":
-        console.print(
-            f"Page:  {loaded.url}/ ({'to look at' if loaded.page == 'read-only' else 'in a browser'})"
-        )
+    _tell(console, loaded)
     return [
         str(socket_path),
         str(held),
@@ -148,6 +146,21 @@ def prepare(console: Console, kafka_port: int | None) -> list[str]:
         str(data_dir),
         str(loaded.liveness_timeout_ms / 1_000),
     ]
+
+
+def _tell(console: Console, loaded: Settings) -> None:
+    """What a person wants to know of the broker that starts, and where it is found."""
+    from broker.runtime.compiling import FIRST_USE, is_first_use
+
+    if is_first_use():
+        console.print(f"Note:  {FIRST_USE}", style="yellow")
+    if loaded.archive:
+        console.print(f"Archive: {loaded.archive_shown}")
+    console.print(f"HTTP:  {loaded.url} (docs at {loaded.url}/docs)")
+    if loaded.page != "off":
+        console.print(
+            f"Page:  {loaded.url}/ ({'to look at' if loaded.page == 'read-only' else 'in a browser'})"
+        )
 
 
 def _socket_path(data_dir: Path) -> Path:

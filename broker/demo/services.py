@@ -25,6 +25,7 @@ import httpx
 from rich.console import Console
 
 from broker.runtime import lock
+from broker.runtime.compiling import FIRST_USE, is_first_use
 from topics import embedded
 from topics.private import UMASK, private_directory
 from tureen.errors import BrokerUnavailable, TureenError
@@ -87,6 +88,8 @@ def services(console: Console, *, archive: str = "") -> Iterator[Services]:
     root.mkdir(mode=0o700, exist_ok=True)
     with _only_one(root):
         _clear(root)
+        if is_first_use():
+            console.print(FIRST_USE, style="yellow")
         try:
             kafka = _start_kafka(root, console)
             running = _start_broker(root, kafka, archive)

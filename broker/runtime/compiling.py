@@ -5,11 +5,14 @@ numba says when a compilation begins and ends, in the thread that runs it; one m
 
 from __future__ import annotations
 
+import os
 import threading
+from pathlib import Path
 from typing import Any
 
 from numba.core import event
 
+import engine
 from broker.runtime.liveness import Pulse
 
 
@@ -43,3 +46,11 @@ class Compilations(event.Listener):
 
 COMPILATIONS = Compilations()
 """The process's: numba tells all listeners of all threads."""
+
+FIRST_USE = "kernels are compiled at their first use on this machine: for a minute or two all takes longer"
+
+
+def is_first_use() -> bool:
+    """Whether no kernel was compiled on this machine yet, where compiled ones are kept. O(files)."""
+    kept = os.environ.get("NUMBA_CACHE_DIR") or Path(engine.__file__).parent
+    return next(Path(kept).rglob("*.nbi"), None) is None

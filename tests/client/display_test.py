@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 import tureen
+from tureen import console, errors
 from tureen.approximation import Approximation
 from tureen.changes import AwayEvent, Change, ChangesEvent, EndEvent, Event, SnapshotEvent
 from tureen.columns import Column
@@ -216,3 +217,24 @@ def test_live_in_a_notebook(monkeypatch: pytest.MonkeyPatch, client: tureen.Clie
     for every in (0.0, float("nan"), -1.0):
         with pytest.raises(ValueError, match="every"):
             tureen.display_live(query, every)
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (None, "query q is on its way\n"),
+        (errors.BeingRegistered(0), "query q is on its way: "),
+        (errors.UnknownSource("orders"), "query q waits for its stream to be created: "),
+        (
+            errors.UnknownSummary("rare", "there is no summary named rare"),
+            "query q waits for its summary to be created: ",
+        ),
+    ],
+)
+def test_a_query_that_does_not_stand_yet_says_why(
+    error: errors.TureenError | None, told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    console._show_pending("q", error)
+    shown = capsys.readouterr().err
+    assert shown.startswith(told)
+    assert ("checked again" in shown) == ("waits for" in told)
