@@ -90,15 +90,15 @@ def run(options: argparse.Namespace) -> Report:
             "large_records": lambda: _large_records(client, kafka),
             "followers": lambda: _followers(client, options.rows),
         }
-        chosen = [name for name in options.only.split(",") if name not in ("", "none")] or list(cases)
+        chosen = [name for name in options.only.split(",") if name] or list(cases)
         removed = str(new_handle())
         if "remove" in chosen:  # before anything is measured
             _stands(client, _having(), removed)
-        lags, took = _measured(client, kafka, {name: cases[name] for name in chosen})
+        lags, took = _measured(client, kafka, {name: cases[name] for name in chosen if name != "none"})
     return Report(
         {
             **{f"lag_s.{name}": lag_s for name, lag_s in lags.items()},
-            "lag_s.max": max(lag_s for name, lag_s in lags.items() if name != "none"),
+            "lag_s.max": max((lag_s for name, lag_s in lags.items() if name != "none"), default=0.0),
             **{f"took_s.{name}": took_s for name, took_s in took.items()},
         }
     )
