@@ -346,7 +346,7 @@ class Writes:
         if bound.read.meaning is None:
             raise NotSupported(
                 "only a SELECT can be registered as a query",
-                hint="run CREATE and DROP as statements",
+                hint="run others as statements: POST /statements, client.execute(...), tureen sql",
             )
 
     def _begin(self, request: RegisterRequest) -> _Writing:

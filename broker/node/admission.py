@@ -130,7 +130,7 @@ class Admission:
             return Admitted(bound)
         return NotSupported(
             "only a SELECT can be registered as a query",
-            hint="run CREATE and DROP as statements",
+            hint="run others as statements: POST /statements, client.execute(...), tureen sql",
         )
 
     def _explained(self, missing: UnknownSource) -> UnknownSource:

@@ -105,6 +105,13 @@ def test_a_column_of_windows_is_no_string(engine: Engine) -> None:
     engine.prepare(written.replace("FROM s", "FROM TUMBLE(s, INTERVAL '1 minute')"))
 
 
+@pytest.mark.parametrize("clause", ["GROUP BY zz", "ORDER BY zz"])
+def test_what_is_grouped_or_ordered_by_is_no_string(engine: Engine, clause: str) -> None:
+    hint = hint_of(engine, f"SELECT 1 AS one FROM s {clause}")
+    assert "single quotes" not in hint
+    assert "there are " in hint
+
+
 def test_brackets_stand_where_the_hint_has_them(engine: Engine) -> None:
     without = "FROM s BEGIN NOW - 10 MINUTES END NOW"
     for written in ("SELECT v FROM s [BEGIN NOW - 1 HOUR END NOW]", "SELECT v FROM s WHERE ts > NOW()"):

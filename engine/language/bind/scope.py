@@ -182,8 +182,9 @@ class Scope:
             )
             raise UnknownColumn(shown(name), hint=hint, line=place.line, column=place.column)
         known = self._known(qualifier) if self.parts else list(self.columns)
+        perhaps_text = qualifier is None and self.clause not in ("GROUP BY", "ORDER BY")
         raise self.place(node.this).unknown_column(
-            name, known, perhaps_text=qualifier is None, hint=self._instead(name, known)
+            name, known, perhaps_text=perhaps_text, hint=self._instead(name, known)
         )
 
     def _instead(self, name: str, known: Collection[str]) -> str | None:
