@@ -194,6 +194,14 @@ def test_a_session_from_stream_to_snapshot(broker: Broker, tmp_path: Path) -> No
     assert f"stream {name} is gone" in dropped.stderr
 
 
+@pytest.mark.parametrize("form", [(), ("--json",)])
+def test_a_likely_mistake_is_told_when_a_query_is_asked_once(
+    broker: Broker, trades: str, form: tuple[str, ...]
+) -> None:
+    told = tureen_("sql", f"SELECT * FROM {trades} WHERE price = NULL", *form, broker=broker)
+    assert (told.exit_code, told.stderr.count("IS NULL")) == (0, 1)
+
+
 def test_a_likely_mistake_is_told_when_a_query_is_registered(broker: Broker, trades: str) -> None:
     given = "register", f"SELECT * FROM {trades} WHERE price = NULL"
     told = tureen_(*given, broker=broker)
