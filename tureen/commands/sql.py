@@ -140,7 +140,6 @@ def _ask(client: Client, statement: str, answers: Answers) -> None:
     query = client.register(statement, options=None if followed else ONCE)
     console.show_warnings(query.facts.get("warnings") or ())
     try:
-        console.show_warnings(query.facts.get("warnings") or ())
         under_way.wait(query)
         if followed:
             from tureen import watching
