@@ -39,7 +39,7 @@ class Followed:
         self.events: list[Event] = []
         self.clock_s = 0.0
         body: Iterator[bytes | httpx.HTTPError] = iter(())
-        doing = following("h/x", wishes or Wishes(), ADDRESS, lambda: self.clock_s, lambda: 0.5)
+        doing = following("h?x", wishes or Wishes(), ADDRESS, lambda: self.clock_s, lambda: 0.5)
         try:
             step = next(doing)
             while not stop():

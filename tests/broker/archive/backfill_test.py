@@ -246,11 +246,11 @@ def test_an_unbounded_answer_is_completed_when_asked_to(archiving: Broker, root:
         assert answer.rows() == [{"n": 499, "least": 0}]
         assert answer.archive_rows == whole["archive"]["rows"]
     told = CliRunner().invoke(snapshot, [handle, "--archive", "--json", "--url", archiving.url])
-    assert json.loads(told.output)["rows"] == [[499, 0]]
+    assert json.loads(told.stdout)["rows"] == [[499, 0]]
     counting = f"SELECT COUNT(*) AS n FROM {name}"
     once = CliRunner().invoke(sql, [counting, "--once", "--archive", "--json", "--url", archiving.url])
-    assert json.loads(once.output)["rows"] == [[499]]
-    assert json.loads(once.output)["archive"]["rows"] == whole["archive"]["rows"]
+    assert json.loads(once.stdout)["rows"] == [[499]]
+    assert json.loads(once.stdout)["archive"]["rows"] == whole["archive"]["rows"]
     piped = CliRunner().invoke(sql, [counting, "--archive", "--url", archiving.url])
     assert piped.stdout.splitlines() == ["n", "499"]
     kafka = {"bootstrap.servers": archiving.bootstrap}
