@@ -206,8 +206,6 @@ def test_a_likely_mistake_is_told_when_a_query_is_registered(broker: Broker, tra
     given = "register", f"SELECT * FROM {trades} WHERE price = NULL"
     told = tureen_(*given, broker=broker)
     assert (told.exit_code, "IS NULL" in told.stderr) == (0, True)
-    asked = tureen_("sql", f"SELECT * FROM {trades} WHERE price = NULL", broker=broker)
-    assert (asked.exit_code, "IS NULL" in asked.stderr) == (0, True)
     (warning,) = json.loads(tureen_(*given, "--json", broker=broker).stdout)["warnings"]
     assert warning["code"] == "null_comparison"
 

@@ -138,8 +138,8 @@ def _ask(client: Client, statement: str, answers: Answers) -> None:
     followed = is_followed(statement) and answers.archive is None and answers.form == "table"
     followed = followed and sys.stdout.isatty()
     query = client.register(statement, options=None if followed else ONCE)
-    console.show_warnings(query.facts.get("warnings") or ())
     try:
+        console.show_warnings(query.facts.get("warnings") or ())
         under_way.wait(query)
         if followed:
             from tureen import watching
