@@ -27,7 +27,6 @@ from engine.language.query import Statement
 from engine.language.templates import Read
 from engine.lifecycle import Lifecycle
 from engine.model.constraint import ManyOne, References
-from engine.model.interruption import Check
 from engine.model.limits import Limits
 from engine.model.maintenance import Costs
 from engine.model.persistence import StateSource
@@ -314,13 +313,6 @@ class Engine(Embedding, Inspection, Persistence):
         if brought_rows:
             self.catch_up_some()
         return results
-
-    def hydrate(self, check: Check) -> None:
-        """Make the state of followed queries now, which the next step that moves their sources would make:
-        after a restore, and replayed steps, there is none. No answer changes. O(rows in their windows).
-        check: called between pieces; what it raises ends this.
-        """
-        self._following.hydrate(self._sets, check)
 
     def catch_up_some(self) -> bool:
         """Make some of the matches that queries which came lack over old rows, for a millisecond or so.

@@ -271,7 +271,6 @@ def _replayed(
     finally:
         engine.tells = True
         reader.close()
-    engine.hydrate(check)
     if engine.catalogue or replayed:
         log.info(
             "shard_recovered",

@@ -28,7 +28,6 @@ from engine.language.query import Query
 from engine.model.batch import Int32Array
 from engine.model.changes import Changes, Occasion
 from engine.model.defects import Defects, refusal_of
-from engine.model.interruption import Check, interruptible
 from engine.model.last_answer import LastAnswer
 from engine.model.limits import Limits
 from engine.model.maintenance import QueryOptions, Strategy, UnitCosts
@@ -155,21 +154,6 @@ class Subscriptions:
         """State is made anew with the next step; changes go on where they were."""
         for graph in self._graphs.values():
             graph.forget()
-
-    def hydrate(self, sets: SourceSets, check: Check) -> None:
-        """Make the state that changes come from, as of now: the next step would make it else. What fails is
-        left to that step, which tells it. check: called between pieces; what it raises ends this.
-        """
-        with interruptible(check):
-            for key, graph in self._graphs.items():
-                stands = sets.seen(key).at_rest()
-                if stands is None:
-                    continue
-                try:
-                    graph.hydrate(stands, self._limits)
-                except Exception:  # noqa: BLE001
-                    graph.forget()
-                check()
 
     def __contains__(self, query_id: str) -> bool:
         return query_id in self._subscribers

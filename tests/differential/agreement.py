@@ -89,11 +89,7 @@ class EngineSubject:
 
     @classmethod
     def from_store(cls, store: MemoryState) -> EngineSubject:
-        """Half of them make the state of followed queries at once."""
-        engine = small_restored(store)
-        if engine.position.sequence % 2:
-            engine.hydrate(lambda: None)
-        return cls(engine)
+        return cls(small_restored(store))
 
 
 def plain_rows(table: pa.Table) -> list[tuple[Any, ...]]:

@@ -7,10 +7,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import engine.preparing
-from engine.engine import Engine
 from engine.model.step import Register, Registration
-from tests.engine.prepared_twins import PAIRS, Slow, Twins, make_small
-from tests.memory_state import MemoryState
+from tests.engine.prepared_twins import PAIRS, Twins, make_small
 
 
 @pytest.fixture(autouse=True)
@@ -142,40 +140,6 @@ def test_state_that_was_made_beside_is_not_made_again(kind: str, sql: str) -> No
     twins.rows(1)
     after = visited(twins)
     assert 8 * (after[0] - before[0]) < after[1] - before[1]
-    twins.check()
-
-
-def test_state_that_is_made_after_a_restart_is_not_made_by_the_next_step() -> None:
-    store = MemoryState()
-    twins = Twins(6, "BOTH")
-    twins.rows(140)
-    sql = "SELECT s.t, COUNT(*) AS n FROM s [RANGE 1 SECOND] JOIN d ON s.b = d.b GROUP BY s.t EMIT CHANGES"
-    twins.step(Register((Registration("q", sql),)))
-    twins.standing.append("q")
-    twins.rows(1)
-    twins.timed.save(store)
-    twins.timed, twins.plain = (Engine.restore(store, timer=Slow()) for _ in range(2))
-    looked: list[None] = []
-    twins.timed.hydrate(lambda: looked.append(None))
-    assert looked
-    before = visited(twins)
-    twins.rows(1)
-    after = visited(twins)
-    assert 8 * (after[0] - before[0]) < after[1] - before[1]
-    twins.check()
-
-
-def test_what_ends_the_making_of_state_after_a_restart_is_told() -> None:
-    twins = Twins(6)
-    twins.rows(140)
-    twins.step(Register((Registration("q", "SELECT b, COUNT(*) AS n FROM s GROUP BY b EMIT CHANGES"),)))
-
-    def stop() -> None:
-        raise KeyError("stopped")
-
-    with pytest.raises(KeyError, match="stopped"):
-        twins.timed.hydrate(stop)
-    twins.rows(1)
     twins.check()
 
 
