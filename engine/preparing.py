@@ -69,7 +69,7 @@ class Preparation(InSlices):
         """
         self.query_id = query_id
         self.beside: tuple[Nursery, ...] = ()
-        """State of operators, and whole answers, made apart. None: not yet, or there are none."""
+        """State of operators, and whole answers, made apart. Empty: not yet, or there are none."""
         self._coming = coming
         self._standing = standing
         self._parts = parts

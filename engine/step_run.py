@@ -46,6 +46,12 @@ class StepRun:
         changes = self.parts.approximations.put_on(self._told.changes)
         return replace(self._result, changes=changes, broken=self._told.broken)
 
+    @property
+    def _backfilled(self) -> SourceName:
+        """The source to which history comes."""
+        assert isinstance(self.step.body, Backfill)
+        return self.step.body.source
+
     # --- before -----------------------------------------------------------------------------------
 
     def begin(self) -> None:
@@ -58,11 +64,10 @@ class StepRun:
 
     def note_answers(self) -> None:
         """History comes to a source: how answers over it stand."""
-        body, parts = self.step.body, self.parts
-        assert isinstance(body, Backfill)
-        parts.source(body.source)
+        name, parts = self._backfilled, self.parts
+        parts.source(name)
         if parts.tells:
-            self._answers = parts.following.answers(body.source, parts.sets, parts.view())
+            self._answers = parts.following.answers(name, parts.sets, parts.view())
 
     def outdate(self) -> None:
         """What was seen, and what the store has, is no more as it was."""
@@ -116,10 +121,9 @@ class StepRun:
         """History came to a source: its rows have other ordinals, and all that is kept of them is made anew.
         O(retained rows) a step, which is why history comes in large ones.
         """
-        body, parts = self.step.body, self.parts
-        assert isinstance(body, Backfill)
+        parts = self.parts
         parts.sets.retain(None)
-        for query in parts.sets.renumbered(body.source):
+        for query in parts.sets.renumbered(self._backfilled):
             parts.queries[query.query_id] = query
 
     # --- what is told -----------------------------------------------------------------------------
@@ -132,9 +136,8 @@ class StepRun:
 
     def tell_history(self) -> None:
         """Followed queries: how their answers differ from those before the history came."""
-        body, parts = self.step.body, self.parts
-        assert isinstance(body, Backfill)
-        parts.following.tell_history(body.source, self._answers, parts.view(), self._told)
+        parts = self.parts
+        parts.following.tell_history(self._backfilled, self._answers, parts.view(), self._told)
 
     def tell_whole(self) -> None:
         """Whole answers of queries that began, and how those of queries that were resumed differ."""

@@ -6,25 +6,14 @@ import ast
 import re
 from collections.abc import Iterator
 from functools import lru_cache
-from pathlib import Path
 
-ROOT = Path(__file__).parent.parent
-PACKAGES = ("benchmarks", "broker", "engine", "spark_jobs", "storage", "topics", "tureen")
+from tests.source_modules import PACKAGES, ROOT, modules
+
 RIDDLE = re.compile(r"(Of |The same\b|None:)")
 REFERENCE = re.compile(r":(?:mod|class|func|meth|data|attr|exc):`~?([\w.]+)`")
 
 
-def modules() -> dict[str, Path]:
-    """Our modules by their dotted names."""
-    found = {}
-    for package in PACKAGES:
-        for path in sorted((ROOT / package).rglob("*.py")):
-            parts = path.relative_to(ROOT).with_suffix("").parts
-            found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
-    return found
-
-
-MODULES = modules()
+MODULES = modules(PACKAGES)
 
 
 @lru_cache(None)

@@ -7,7 +7,7 @@ from __future__ import annotations
 import grimp
 import pytest
 
-PACKAGES = ("benchmarks", "broker", "engine", "spark_jobs", "storage", "topics", "tureen")
+from tests.source_modules import PACKAGES
 
 BY_FLOOR = {"engine.algebra"}
 """Folders each of whose files stands on a floor of its own, which contracts of `pyproject.toml` name."""

@@ -10,12 +10,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
-PACKAGES = ("benchmarks", "broker", "engine", "spark_jobs", "storage", "topics", "tureen")
+from tests.source_modules import PACKAGES, modules
 
 MOST = {"module lines": 500, "function lines": 60, "parameters": 8, "attributes": 12, "methods": 30}
 
@@ -252,12 +250,10 @@ LARGER: dict[str, dict[str, int]] = {
 
 def sizes() -> Iterator[tuple[str, str, int]]:
     """Yields what is counted, the name of what it is counted of, and how much."""
-    for package in PACKAGES:
-        for path in sorted((ROOT / package).rglob("*.py")):
-            text = path.read_text(encoding="utf-8")
-            name = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
-            yield "module lines", name, text.count("\n")
-            yield from _within(name, ast.parse(text))
+    for name, path in modules(PACKAGES).items():
+        text = path.read_text(encoding="utf-8")
+        yield "module lines", name, text.count("\n")
+        yield from _within(name, ast.parse(text))
 
 
 def _within(name: str, parent: ast.AST) -> Iterator[tuple[str, str, int]]:

@@ -24,29 +24,6 @@ from topics.json_rows import json_values
 from topics.results import Destination, codes_of_rows
 
 
-def of_query(changes: Changes, place: int) -> Changes:
-    """The changes of one of the queries, by its place in ``query_ids``. O(columns)."""
-    return _cut(changes, place, int(changes.starts[place]), int(changes.starts[place + 1]))
-
-
-def piece(changes: Changes, start: int, stop: int) -> Changes:
-    """Some of the changes of one query. O(columns)."""
-    return _cut(changes, 0, start, stop)
-
-
-def _cut(changes: Changes, place: int, start: int, stop: int) -> Changes:
-    return replace(
-        changes,
-        query_ids=(changes.query_ids[place],),
-        starts=np.array([0, stop - start]),
-        table=changes.table.slice(start, stop - start),
-        weights=changes.weights[start:stop],
-        at_ms=changes.at_ms[start:stop],
-        now_ms=changes.now_ms[place : place + 1],
-        copies=None if changes.copies is None else changes.copies[start:stop],
-    )
-
-
 def in_order(changes: Changes, to: Destination) -> Changes:
     """The changes of one query, ordered."""
     n = len(changes)

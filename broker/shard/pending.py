@@ -20,7 +20,7 @@ from engine.model.changes import Changes
 from engine.model.defects import internal
 from engine.model.step import OutputWritten, Position, StepResult
 from topics.results import Destination
-from topics.results_order import border, in_order, of_query, piece
+from topics.results_order import border, in_order
 from tureen.errors import InternalError
 
 ORDERED_BESIDE_ROWS = 20_000
@@ -75,7 +75,8 @@ class Portion:
         while self.written >= self._before + len(self.changes[0]):
             self._before += len(self.changes.pop(0))
         start = self.written - self._before
-        return piece(self.changes[0], start, border(self.changes[0], self.to, start, rows))
+        changes = self.changes[0]
+        return changes.piece(start, border(changes, self.to, start, rows))
 
 
 def portions(
@@ -95,7 +96,7 @@ def portions(
                     continue
                 is_whole = changes.occasion != "step"
                 portion = found[query_id] = Portion(result.position, query_id, destination, [], is_whole)
-            portion.changes.append(of_query(changes, place))
+            portion.changes.append(changes.of_query(place))
             portion.rows += count
     return list(found.values())
 

@@ -8,7 +8,7 @@ changes none of them, only when they are seen.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -67,6 +67,26 @@ class Changes:
         """Changes of one query."""
         starts = np.array([0, len(weights)])
         return cls((query_id,), starts, table, weights, at_ms, np.array([now_ms]), occasion, copies)
+
+    def of_query(self, place: int) -> Changes:
+        """The changes of one of the queries, by its place in ``query_ids``. O(columns)."""
+        return self._cut(place, int(self.starts[place]), int(self.starts[place + 1]))
+
+    def piece(self, start: int, stop: int) -> Changes:
+        """Some of the changes of the first query. O(columns)."""
+        return self._cut(0, start, stop)
+
+    def _cut(self, place: int, start: int, stop: int) -> Changes:
+        return replace(
+            self,
+            query_ids=(self.query_ids[place],),
+            starts=np.array([0, stop - start]),
+            table=self.table.slice(start, stop - start),
+            weights=self.weights[start:stop],
+            at_ms=self.at_ms[start:stop],
+            now_ms=self.now_ms[place : place + 1],
+            copies=None if self.copies is None else self.copies[start:stop],
+        )
 
     def __len__(self) -> int:
         return int(self.table.num_rows)

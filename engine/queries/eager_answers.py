@@ -115,7 +115,7 @@ class EagerAnswers:
 
     def _plant(self, queries: Iterable[StandingQuery]) -> dict[str, StandingQuery]:
         """Partial results of these are kept from now on, where there is time; by id, as they stand now."""
-        sown: dict[str, StandingQuery] = {}
+        sown: list[StandingQuery] = []
         cheap: list[StandingQuery] = []
         planted: dict[str, StandingQuery] = {}
         for one in queries:
@@ -128,14 +128,14 @@ class EagerAnswers:
                 self._dear[one.query_id] = cost
                 if self._upkeep.affords(cost, rows):
                     self._upkeep.spend(cost, rows, lambda: self._sow([one]))  # noqa: B023
-                    sown[one.query_id] = one
+                    sown.append(one)
                 else:
                     planted[one.query_id] = self._put_off(one, self._dear.pop(one.query_id))
         if cheap:
             self._sow(cheap)
-        for query_id, one in (sown | {one.query_id: one for one in cheap}).items():
-            with self._defects.of(query_id):
-                planted[query_id] = replace(one, partials=self._trees.reader(query_id))
+        for one in (*sown, *cheap):
+            with self._defects.of(one.query_id):
+                planted[one.query_id] = replace(one, partials=self._trees.reader(one.query_id))
         return planted
 
     def _sow(self, queries: Sequence[StandingQuery]) -> None:

@@ -63,12 +63,10 @@ class Nurseries:
         stands = over.at_rest()
         if stands is None:
             return None
-        graph: Graph | None = self._empty(standing.set_key)
-        assert graph is not None
         operator, copies = subscriber.operator, subscriber.copies
-        graph.add(standing, way.query, operator, copies=copies, policy=way.policy, apart=True)
-        if not graph.may_be_apart:
-            graph = None
+        apart = self._empty(standing.set_key)
+        apart.add(standing, way.query, operator, copies=copies, policy=way.policy, apart=True)
+        graph = apart if apart.may_be_apart else None
         answer = None
         if subscriber.has_whole("snapshot"):
             telling = graph
@@ -196,7 +194,7 @@ class Nurseries:
             return
         for one in changes:
             for place in [place for place, name in enumerate(one.query_ids) if name in self._standing]:
-                self._standing[one.query_ids[place]].told(_of_query(one, place))
+                self._standing[one.query_ids[place]].told(one.of_query(place))
 
     def lose(self) -> None:
         """What is made is not true any more."""
@@ -209,15 +207,3 @@ class Nurseries:
             made = of.pop(query_id, None)
             if made is not None:
                 made.give_up()
-
-
-def _of_query(changes: Changes, place: int) -> Changes:
-    """The changes of one query, the one at this place. O(1)."""
-    first, end = int(changes.starts[place]), int(changes.starts[place + 1])
-    return Changes.of_one(
-        changes.query_ids[place],
-        changes.table.slice(first, end - first),
-        changes.weights[first:end],
-        changes.at_ms[first:end],
-        int(changes.now_ms[place]),
-    )

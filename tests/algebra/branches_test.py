@@ -11,11 +11,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from pathlib import Path
 
 from engine.algebra.operators import OPERATORS
+from tests.source_modules import modules
 
-ROOT = Path(__file__).parent.parent.parent
 PACKAGES = ("broker", "engine", "spark_jobs", "storage", "topics", "tureen")
 APART = ("engine.algebra", "engine.reference")
 STAGES = {operator.__name__ for operator in OPERATORS}
@@ -75,14 +74,6 @@ LEFT: dict[str, int] = {
 """How many there are, by module. A number here is lowered when the module's falls, and never raised."""
 
 
-def modules() -> Iterator[tuple[str, ast.Module]]:
-    for package in PACKAGES:
-        for path in sorted((ROOT / package).rglob("*.py")):
-            name = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
-            if not name.startswith(APART):
-                yield name, ast.parse(path.read_text(encoding="utf-8"))
-
-
 def stages_by_name(tree: ast.Module) -> set[str]:
     """The names by which a module knows classes of stages."""
     return {
@@ -118,7 +109,11 @@ def _names(node: ast.AST) -> Iterator[str]:
 
 def counted() -> dict[str, int]:
     """Modules with branches, and how many they have."""
-    found = {name: branches(tree) for name, tree in modules()}
+    found = {
+        name: branches(ast.parse(path.read_text(encoding="utf-8")))
+        for name, path in modules(PACKAGES).items()
+        if not name.startswith(APART)
+    }
     return {name: count for name, count in found.items() if count}
 
 

@@ -16,7 +16,7 @@ from engine.model.step import Position
 from topics.produce_loop import rows_of
 from topics.results import Destination, encode
 from topics.results_codec import JsonCodec
-from topics.results_order import border, in_order, of_query, piece
+from topics.results_order import border, in_order
 
 SCHEMA = pa.schema(
     [
@@ -74,7 +74,7 @@ def pieces(one: Changes, where: Destination, wanted: int) -> list[Changes]:
     while start < len(ordered):
         stop = border(ordered, where, start, wanted)
         assert stop > start
-        found.append(piece(ordered, start, stop))
+        found.append(ordered.piece(start, stop))
         start = stop
     return found
 
@@ -120,7 +120,7 @@ def test_the_changes_of_one_of_several(place: int) -> None:
         all_of.at_ms,
         np.array([7, 8, 9]),
     )
-    one = of_query(several, place)
+    one = several.of_query(place)
     assert (one.query_ids, one.now_ms.tolist()) == (("abc"[place],), [7 + place])
     assert one.at_ms.tolist() == [[0, 1], [], [2, 3, 4, 5]][place]
     assert one.starts.tolist() == [0, len(one)]
