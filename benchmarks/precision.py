@@ -28,12 +28,12 @@ import numpy as np
 
 from benchmarks.precision_runs import CASES, run_case
 from benchmarks.report import Figure, Report
+from engine.overload.precision.aggregated import Aggregated
 from engine.overload.precision.allocation import equal, proportional, solve
 from engine.overload.precision.loss import loss_of
 from engine.overload.precision.problem import Allocation, Entity, EntityId, PlannedQuery, Problem
 from engine.overload.precision.resources import MeasuredCurve
 from engine.overload.precision.shape import (
-    Aggregated,
     BaseInput,
     Deduplicated,
     Excepted,

@@ -32,7 +32,6 @@ LARGER: dict[str, dict[str, int]] = {
         "engine.language.grammar.scalar": 507,
         "engine.language.templates": 504,
         "engine.overload.precision.allocation": 565,
-        "engine.overload.precision.shape": 518,
         "engine.queries.source_set": 674,
         "engine.queries.subscriptions": 746,
         "engine.reference.evaluator": 554,

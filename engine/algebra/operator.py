@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 if TYPE_CHECKING:
     from engine.algebra.aggregate.stage import Aggregate
+    from engine.algebra.join.stage import Join
     from engine.algebra.project.stage import Output
     from engine.algebra.streamed.stage import Streamed
     from engine.language.query import Query
@@ -40,6 +41,11 @@ class Operator:
     @property
     def aggregate(self) -> Aggregate | None:
         """The stage, where it makes groups; None: it does not."""
+        return None
+
+    @property
+    def pairs(self) -> Join | None:
+        """The stage, where its rows are pairs of all rows that are partners; None: it gives others."""
         return None
 
     @property

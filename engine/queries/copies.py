@@ -14,7 +14,7 @@ from engine.algebra.distinct.stage import Distinct
 from engine.algebra.join.stage import Join
 from engine.algebra.semi_join.stage import SemiJoin
 from engine.algebra.set_operation.stage import SetOperation
-from engine.dataflow.cost.flows import compared_copies, of_query, values_above
+from engine.dataflow.cost.flows import compared_copies, joined_inputs, of_query, values_above
 from engine.dataflow.cost.statistics import Statistics
 from engine.language.query import Query
 from engine.model.source import SourceName
@@ -46,7 +46,8 @@ def copies_by(known: Callable[[], Statistics], tables: Container[SourceName]) ->
         below = of_query(replace(query, stages=query.stages[:place]), tables, known())
         if isinstance(stage, Aggregate | Distinct):
             values = max(1.0, values_above(stage, below, known()))
-            return Copies(below.rows / values, values=values)
+            inputs = joined_inputs(query, place, tables, known())
+            return Copies(below.rows / values, values=values, inputs=inputs)
         right = of_query(stage.inner, tables, known())
         return Copies(*compared_copies(stage, below, right, known()))
 

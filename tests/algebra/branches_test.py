@@ -50,7 +50,7 @@ LEFT: dict[str, int] = {
     "engine.operators.maintained.ranked_aggregates": 1,
     "engine.overload.less": 17,
     "engine.overload.precision.freedom": 24,
-    "engine.overload.precision.of_query": 10,
+    "engine.overload.precision.of_query": 9,
     "engine.overload.tolerated": 1,
     "engine.promising.join_members": 1,
     "engine.promising.selections": 1,

@@ -92,6 +92,13 @@ AGGREGATES = [
         ("n",),
     ),
     Case(
+        "count over an uneven join",
+        f"SELECT COUNT(*) AS n FROM s {W} a JOIN t {W} b ON a.z = b.z",
+        ("w", "w"),
+        0,
+        ("n",),
+    ),
+    Case(
         "count over in",
         f"SELECT COUNT(*) AS n FROM s {W} WHERE r IN (SELECT r FROM t {W})",
         ("w", "w"),

@@ -27,7 +27,8 @@ KEYS = 50
 GROUPS = 4
 """Values of g."""
 VALUES = 700
-"""Values of r, drawn at random: many have a row or two in a window, others none."""
+"""Values of r, drawn at random: many have a row or two in a window, others none. z goes by r, and some of its
+values come many times as often as others."""
 SPAN_MS = 40_000
 INSTANTS = tuple(range(2 * WINDOW_MS, SPAN_MS, WINDOW_MS // 2 + 177))
 MANY_INSTANTS = tuple(range(2 * WINDOW_MS, SPAN_MS, 277))
@@ -43,8 +44,8 @@ class World:
         self.until_ms = 1
         for name in "stu":
             self.engine.create(
-                f"CREATE STREAM {name} (k BIGINT, j BIGINT, g BIGINT, r BIGINT, v BIGINT, x DOUBLE, "
-                "id BIGINT, ts TIMESTAMP) "
+                f"CREATE STREAM {name} (k BIGINT, j BIGINT, g BIGINT, r BIGINT, z BIGINT, v BIGINT, "
+                "x DOUBLE, id BIGINT, ts TIMESTAMP) "
                 f"WITH (timestamp = 'ts') RETAIN {retain}"
             )
         self.engine.create("CREATE TABLE d (k BIGINT PRIMARY KEY, x DOUBLE)")
@@ -84,6 +85,10 @@ class World:
                 "id": first + np.arange(count),
                 "ts": pa.array(np.sort(stamps), pa.timestamp("ms")),
             }
+        )
+        r = table["r"].to_numpy()
+        table = table.add_column(
+            4, "z", pa.array((r / VALUES) ** 4 * KEYS, pa.float64()).cast(pa.int64(), safe=False)
         )
         schema = self.engine.catalogue[name].schema
         offsets = first + np.arange(count)

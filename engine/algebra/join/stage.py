@@ -52,6 +52,10 @@ class Join(Operator):
     latest: Latest | None = None
 
     @property
+    def pairs(self) -> Join | None:
+        return None if self.kind in ("semi", "anti") or self.latest is not None else self
+
+    @property
     def right_input(self) -> Query:
         return self.inner
 

@@ -76,6 +76,20 @@ class Flow:
         return replace(self, rate=rate, rows=rows, edge=edge)
 
 
+@dataclass(frozen=True, slots=True)
+class JoinedInput:
+    """What a group has of an input of the joins below it.
+
+    rows: of the input, in the mean; all of them where no key is one of its columns. grouped: whether one is.
+    summed: whether a value that is added is. unevenness: of :meth:`ValueSample.unevenness`, of its partners.
+    """
+
+    rows: float
+    grouped: bool = False
+    summed: bool = False
+    unevenness: float = 0.0
+
+
 def of_scan(scan: Scan, tables: Container[SourceName], known: Statistics) -> Flow:
     """What a leaf gives."""
     edge = PatternEdge.of_scan(scan, tables)
@@ -356,6 +370,50 @@ def values_above(stage: Aggregate | Distinct, below: Flow, known: Statistics) ->
     return (
         _distinct(below, _taken(below, [key.expression for key in stage.keys]), known) if stage.keys else 1.0
     )
+
+
+def joined_inputs(
+    query: Query, place: int, tables: Container[SourceName], known: Statistics
+) -> tuple[JoinedInput, ...]:
+    """What a group of the aggregate at a place has of the query's scan and of the inner query of each join,
+    in the order of the text; empty where other than joins that give pairs, and projections, is below it.
+    """
+    stage, before = query.stages[place].aggregate, query.stages[:place]
+    if stage is None or not any(each.pairs for each in before):
+        return ()
+    if any(each.pairs is None and each.outputs_of_rows is None for each in before):
+        return ()
+    flow = of_scan(query.scan, tables, known)
+    inputs, uneven = [flow], [0.0]
+    for each in before:
+        join = each.pairs
+        if join is None:
+            flow = above(each, flow, known)
+            continue
+        right = of_query(join.inner, tables, known)
+        of_left, of_right = _compared_by(join, flow, right)
+        one, other = _sample(flow, of_left, known), _sample(right, of_right, known)
+        if one is not None and other is not None:
+            more = one.unevenness(other)
+            uneven = [old + more * _has(left, of_left) for old, left in zip(uneven, inputs, strict=True)]
+        inputs.append(right)
+        uneven.append(0.0 if one is None or other is None else other.unevenness(one))
+        flow = of_two(join, flow, right, known)
+    keys = _taken(flow, [key.expression for key in stage.keys])
+    summed = [
+        origin for call in stage.calls if call.function == "SUM" for origin in _taken(flow, call.arguments)
+    ]
+    found = []
+    for at, one_input in enumerate(inputs):
+        mine = [key for key in keys if key is None or key in one_input.columns]
+        groups = _distinct(one_input, mine, known) if mine else 1.0
+        found.append(JoinedInput(one_input.rows / groups, bool(mine), _has(one_input, summed), uneven[at]))
+    return tuple(found)
+
+
+def _has(flow: Flow, origins: Sequence[Origin | None]) -> bool:
+    """Whether one of these columns may be of this input: a computed one may be of any."""
+    return any(origin is None or origin in flow.columns for origin in origins)
 
 
 def compared_copies(

@@ -39,6 +39,16 @@ class ValueSample:
         equal = sum(count * found.get(value, 0) for value, count in self.counts.items())
         return equal / (self.rows * other.rows)
 
+    def unevenness(self, other: ValueSample) -> float:
+        """By how much more the partners scatter that these rows find there than those of values drawn at
+        random: the variance of their number over the square of its mean, less what chance alone makes.
+        """
+        found = other.counts
+        each = [(count, found[value]) for value, count in self.counts.items() if value in found]
+        equal = sum(count * partners for count, partners in each)
+        pairs = sum(count * partners * (partners - 1) for count, partners in each)
+        return max(0.0, self.rows * pairs / equal**2 - 1.0) if equal else 0.0
+
     def shared_with(self, other: ValueSample) -> float:
         """The share of these rows whose value the other has too."""
         if not self.rows:

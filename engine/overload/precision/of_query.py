@@ -27,17 +27,17 @@ from engine.algebra.aggregate.stage import Aggregate, AggregateCall
 from engine.algebra.distinct.stage import Distinct
 from engine.algebra.join.stage import Join
 from engine.algebra.operators import Stage
-from engine.algebra.project.stage import Project
 from engine.algebra.semi_join.stage import SemiJoin
 from engine.algebra.set_operation.stage import SetOperation
+from engine.dataflow.cost.flows import JoinedInput
 from engine.language.query import Query, Scan
 from engine.model.expressions import And, columns_of
 from engine.model.source import MADE, SourceName
+from engine.overload.precision.aggregated import Aggregated, InputChance
 from engine.overload.precision.precision import FloatArray
 from engine.overload.precision.problem import Outcome
 from engine.overload.precision.resources import MeasuredCurve
 from engine.overload.precision.shape import (
-    Aggregated,
     BagCompared,
     BaseInput,
     Deduplicated,
@@ -62,13 +62,15 @@ RowsOf = Callable[[Query], Sequence[float]]
 class Copies:
     """What a stage compares or groups. left, right: rows of a value on either side, in the mean over those
     that there are. shared: the share of left rows whose value the right side has too. values: how many the
-    left side has.
+    left side has. inputs: of joins below an aggregate, in the order of the text; empty where none are or
+    they are not known.
     """
 
     left: float = 1.0
     right: float = 1.0
     shared: float = 1.0
     values: float | None = None
+    inputs: tuple[JoinedInput, ...] = ()
 
 
 CopiesOf = Callable[[Query, int], Copies | None]
@@ -250,12 +252,15 @@ class _Builder:
         found: list[LossNode] = [Sampled(scan, rate_slot)]
         self.operators.append((query.scan, found[0]))
         for place, stage in enumerate(query.stages):
-            found.append(self._above(query, place, found[-1], rows[place], rows[place + 1]))
+            found.append(self._above(query, place, found, rows[place], rows[place + 1]))
             self.operators.append((stage, found[-1]))
         return tuple(found)
 
-    def _above(self, query: Query, place: int, below: LossNode, rows: float, given: float) -> LossNode:
-        stage = query.stages[place]
+    def _above(
+        self, query: Query, place: int, steps: Sequence[LossNode], rows: float, given: float
+    ) -> LossNode:
+        """steps: what leaves the scan and each stage below."""
+        stage, below = query.stages[place], steps[-1]
         match stage:
             case Join(inner, kind):
                 if kind == "anti":
@@ -284,26 +289,32 @@ class _Builder:
                 return self._negated(stage, below, rows, given)
             case Distinct():
                 return Deduplicated(below, self._on_the_left(query, place, rows, given))
-            case Aggregate(keys, calls):
-                told = [call.function for call in calls if is_told(call)]
-                sums, means = any(one != "AVG" for one in told), "AVG" in told
-                groups = self._on_the_left(query, place, rows, given) if keys else ()
-                each = 1.0 / max(self._rows_of_group(query, place, rows, given) if keys else rows, 1.0)
-                of_values = each if "SUM" in told else 0.0
-                # Rows of a stream come evenly; some of them, or pairs, do so by chance.
-                all_ = not keys and _is_all(query.scan)
-                all_ = all_ and all(isinstance(one, Project) for one in query.stages[:place])
-                return Aggregated(
-                    below,
-                    each + of_values,
-                    groups,
-                    self._scaled,
-                    sums,
-                    each if means else 0.0,
-                    of_values + (0.0 if all_ else each),
-                )
+            case Aggregate():
+                return self._aggregated(query, place, stage, steps, (rows, given))
             case _:
                 return Selected(below)
+
+    def _aggregated(
+        self, query: Query, place: int, stage: Aggregate, steps: Sequence[LossNode], rows: tuple[float, float]
+    ) -> LossNode:
+        """rows: that come in, and groups that go out."""
+        known = self._copies_of(query, place)
+        told = [call.function for call in stage.calls if is_told(call)]
+        sums, means = any(one != "AVG" for one in told), "AVG" in told
+        keyed = bool(stage.keys)
+        groups = self._on_the_left(query, place, *rows) if keyed else ()
+        each = 1.0 / max(self._rows_of_group(query, place, *rows) if keyed else rows[0], 1.0)
+        mean_spread = each if means else 0.0
+        if known is not None and known.inputs:
+            # Pairs of the same row come and go with it, and besides by chance: those of values at random do.
+            pair = 1.0 / max(known.left, 1.0)
+            inputs = _chances(query, place, steps, known.inputs)
+            return Aggregated(steps[-1], pair, groups, self._scaled, sums, mean_spread, pair, inputs)
+        of_values = each if "SUM" in told else 0.0
+        # Rows of a stream come evenly; some of them do so by chance.
+        all_ = not keyed and _is_whole(query, place)
+        scatter = of_values + (0.0 if all_ else each)
+        return Aggregated(steps[-1], each + of_values, groups, self._scaled, sums, mean_spread, scatter)
 
     def _negated(
         self, stage: Join | SemiJoin | SetOperation, below: LossNode, rows: float, given: float
@@ -317,8 +328,8 @@ class _Builder:
         return copies_at_random(known.left if known is not None else rows / values if values > 0.0 else 1.0)
 
     def _rows_of_group(self, query: Query, place: int, rows: float, groups: float) -> float:
-        """In the mean. Pairs of a join are not independent of each other: what counts is the rows they are
-        made of, as EXPLAIN estimates a join.
+        """In the mean. Pairs are not independent of each other: they count as the rows they are made of, as
+        EXPLAIN estimates a join.
         """
         known = self._copies_of(query, place)
         return rows / max(1.0, groups if known is None or known.values is None else known.values)
@@ -326,6 +337,30 @@ class _Builder:
     def _on_the_right(self, query: Query, place: int) -> ValueCopies:
         known = self._copies_of(query, place)
         return copies_at_random(1.0 if known is None else known.right)
+
+
+def _chances(
+    query: Query, place: int, steps: Sequence[LossNode], inputs: Sequence[JoinedInput]
+) -> tuple[InputChance, ...]:
+    """How much each input of the joins below an aggregate scatters."""
+    joins = [stage.pairs for stage in query.stages[:place] if stage.pairs is not None]
+    # Conditions besides the keys take pairs by chance, and so of an input more of one row than of another.
+    whole = all(join.condition is None for join in joins)
+    nodes, even = [steps[0]], [whole and _is_all(query.scan)]
+    nodes += [step.right for step in steps if isinstance(step, JoinLoss)]
+    even += [whole and _is_whole(join.inner, len(join.inner.stages)) for join in joins]
+    found = []
+    for node, comes_evenly, one in zip(nodes, even, inputs, strict=True):
+        each = 1.0 / max(one.rows, 1.0)
+        own = one.unevenness + one.summed
+        by_chance = own + (0.0 if comes_evenly and not one.grouped else 1.0)
+        found.append(InputChance(node, each * (1.0 + own), each * by_chance))
+    return tuple(found)
+
+
+def _is_whole(query: Query, place: int) -> bool:
+    """Whether the stages below a place give each row of the scan's window."""
+    return _is_all(query.scan) and all(one.outputs_of_rows is not None for one in query.stages[:place])
 
 
 def _is_all(scan: Scan) -> bool:

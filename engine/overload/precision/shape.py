@@ -17,10 +17,6 @@ from engine.overload.precision import composition, resources
 from engine.overload.precision.precision import EXACT, FloatArray, Precision
 from engine.overload.precision.resources import MeasuredCurve
 
-INTERVAL = 1.959963984540054
-"""Half the width of the 95 % interval of a normal variable, in standard deviations."""
-
-
 Reads = Literal["answer", "changes"]
 """What a client reads of a query: its answer, by fetching it or by adding its changes up; or the rows alone
 that come to it or leave it."""
@@ -403,52 +399,6 @@ class Deduplicated:
             below, self.own.at(x), copies=self.copies, wrong_copies=self.wrong_copies
         )
         return _rows(found, x)
-
-
-@dataclass(frozen=True, slots=True)
-class Aggregated:
-    """GROUP BY, or one group. spread: the largest sum v^2 / (sum v)^2 of its sums, 1 / rows of COUNT.
-
-    Rows that samples keep give an unbiased value with a variance; others that are missing or wrong shift a
-    sum, and leave a mean what it is but for the variance of the rows that are left. The error is the sum of
-    the shift and of half the interval; of sums and means the larger one. scaled: COUNT and SUM are divided by
-    the share that samples keep; where they are not, what a sample drops is a shift too. groups: (rows, share
-    of the groups that have so many), of which a group is missed when all its rows are. sums: whether there
-    are any; mean_spread: as spread, of means, of v less its mean; 0: there are none. Of other calls nothing
-    tells how far off they are. scatter: as spread, by which a part of the rows that no sample chose differs
-    from an even part; 0 of COUNT where rows come evenly.
-    """
-
-    below: LossNode
-    spread: float
-    groups: tuple[tuple[int, float], ...] = ()
-    scaled: bool = True
-    sums: bool = True
-    mean_spread: float = 0.0
-    scatter: float = 0.0
-
-    def at(self, x: FloatArray) -> PrecisionFlow:
-        flow = self.below.at(x)
-        precision, points = flow.precision, x.shape[1]
-        one = np.ones(points)
-        kept = flow.sampled * one if self.scaled else one
-        given = (precision.found + precision.wrong_by_due) * one
-        present = np.where(kept > 0.0, given / np.maximum(kept, 1e-300), 0.0)
-        error = np.zeros(points)
-        told = self.sums or self.mean_spread > 0.0
-        if self.sums or not told:
-            # The share of rows that other losses than samples leave: ``present`` of those due.
-            left = np.clip(present, 0.0, 1.0)
-            variance = np.maximum(left, 1e-12) * resources.sum_variance(kept, self.spread)
-            variance = variance + left * (1.0 - left) * self.scatter
-            error = np.abs(present - 1.0) + INTERVAL * np.sqrt(variance)
-        if self.mean_spread:
-            share = np.clip(given if self.scaled else given * flow.sampled, 0.0, 1.0)
-            mean = INTERVAL * np.sqrt(resources.sum_variance(np.maximum(share, 1e-9), self.mean_spread))
-            error = np.maximum(error, mean + precision.fp)
-        missing = sum((share * precision.fn**count for count, share in self.groups), np.zeros(points))
-        found = Precision(np.zeros(points), np.broadcast_to(missing, (points,)))
-        return PrecisionFlow(found, one, error, told=told)
 
 
 def _rows(precision: Precision, x: FloatArray) -> PrecisionFlow:

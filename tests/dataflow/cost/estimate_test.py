@@ -7,10 +7,12 @@ from math import isclose, log2
 
 import pytest
 
+from engine.algebra.aggregate.stage import Aggregate
+from engine.dataflow.cost.flows import JoinedInput, joined_inputs
 from engine.dataflow.cost.statistics import ValueSample
 from engine.dataflow.cost.structures import KeptState
 from engine.dataflow.policy import TOLD, Policy
-from tests.changes.ways import bound
+from tests.changes.ways import TABLES, bound
 from tests.dataflow.cost.known import RATE, ROWS, cost, distinct, statistics, term
 
 UPA, DIRECT = Policy("upa"), Policy("direct")
@@ -140,3 +142,32 @@ def test_values_met_once_stand_for_others() -> None:
     assert distinct(10, rows=100).distinct(1_000) == 10
     assert distinct(10).distinct(3) == 3
     assert ValueSample(0, {}).distinct(5) == 0
+
+
+def test_partners_are_uneven_by_what_chance_does_not_make() -> None:
+    # Of 100 rows each, half find 40 partners and half 10: the mean is 25, the deviation 15.
+    left = ValueSample(100, {1: 50, 2: 50})
+    assert isclose(left.unevenness(ValueSample(50, {1: 40, 2: 10})), (40 * 39 + 10 * 9) / 2 / 25**2 - 1)
+    assert left.unevenness(ValueSample(50, {1: 25, 2: 25})) == 0
+    assert left.unevenness(ValueSample(50, {3: 50})) == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (
+            f"SELECT s.w, COUNT(*) AS n FROM s {WINDOW} JOIN u {WINDOW} ON s.k = u.n GROUP BY s.w",
+            [JoinedInput(100.0, grouped=True), JoinedInput(400.0)],
+        ),
+        (
+            f"SELECT SUM(s.v) AS n FROM s {WINDOW} JOIN u {WINDOW} ON s.k = u.n",
+            [JoinedInput(1_000.0, summed=True), JoinedInput(400.0)],
+        ),
+        (f"SELECT COUNT(*) AS n FROM s {WINDOW} WHERE k IN (SELECT n FROM u {WINDOW})", []),
+    ],
+)
+def test_groups_have_rows_of_the_inputs_of_joins(text: str, found: list[JoinedInput]) -> None:
+    known = statistics(samples={"s": distinct(10, rows=1_000), "u": distinct(10, rows=400)})
+    query = bound(text)
+    place = next(at for at, stage in enumerate(query.stages) if isinstance(stage, Aggregate))
+    assert list(joined_inputs(query, place, TABLES, known)) == found

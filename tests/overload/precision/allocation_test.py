@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.overload.precision.aggregated import Aggregated
 from engine.overload.precision.allocation import DEFAULT, equal, proportional, solve
 from engine.overload.precision.loss import loss_of
 from engine.overload.precision.part_solver import Effort
 from engine.overload.precision.problem import Entity, EntityId, PlannedQuery, Problem
 from engine.overload.precision.resources import MeasuredCurve
 from engine.overload.precision.shape import (
-    Aggregated,
     BaseInput,
     BloomDistinct,
     Deduplicated,

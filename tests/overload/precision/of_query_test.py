@@ -7,8 +7,10 @@ from collections.abc import Sequence
 
 import pytest
 
+from engine.dataflow.cost.flows import JoinedInput
 from engine.engine import Engine
 from engine.language.query import Query
+from engine.overload.precision.aggregated import INTERVAL
 from engine.overload.precision.of_query import Copies, approximate_steps, shape_of_query, shares_of
 from engine.overload.precision.problem import Outcome
 from tests.capacities import small_engine
@@ -157,3 +159,56 @@ def test_late_rows_are_missing(engine: Engine) -> None:
     shown = plan.as_dict()
     assert plans.columns(shown)[-3:] == plans.PRECISION_COLUMNS
     assert plans.rows(shown)[0][-3:] == ("0 %", "26.3 %", None)
+
+
+def error_over_a_join(engine: Engine, given: Sequence[str], sql: str, *inputs: JoinedInput) -> float:
+    """Where a group has 5,000 pairs. given: the windows of the two inputs."""
+    asked, less = (bound(engine, sql.format(*windows)) for windows in ([ASKED, ASKED], given))
+    copies = Copies(left=5_000.0, values=4.0, inputs=inputs)
+    found = approximate_steps(less, rows_of, asked=asked, copies_of=lambda query, place: copies)
+    assert found is not None
+    assert found[-1].error is not None
+    return found[-1].error
+
+
+PAIRS = "FROM s {} JOIN t {} ON s.k = t.k"
+
+
+def test_pairs_of_a_group_scatter_as_the_rows_of_the_input_that_it_is_of(engine: Engine) -> None:
+    sql = f"SELECT s.v, COUNT(*) AS n {PAIRS} GROUP BY s.v"
+    inputs = JoinedInput(250.0, grouped=True), JoinedInput(1_000.0)
+    pairs = INTERVAL**2 * 0.4 * 0.6 / 5_000
+    # The window of t is as even in one group as in another: what it lacks is a shift, and scatters none.
+    found = error_over_a_join(engine, [ASKED, GIVEN], sql, *inputs)
+    assert found == pytest.approx(0.6 + math.sqrt(pairs))
+    found = error_over_a_join(engine, [GIVEN, ASKED], sql, *inputs)
+    assert found == pytest.approx(0.6 + math.sqrt(pairs + INTERVAL**2 * 0.4 * 0.6 / 250))
+
+
+def test_sums_over_a_join_scatter_as_the_values_of_the_input_that_they_are_of(engine: Engine) -> None:
+    sql = f"SELECT SUM(s.v) AS n {PAIRS}"
+    inputs = JoinedInput(1_000.0, summed=True), JoinedInput(1_000.0)
+    ways = [error_over_a_join(engine, given, sql, *inputs) for given in ([ASKED, GIVEN], [GIVEN, ASKED])]
+    assert ways[0] < ways[1]
+
+
+def test_rows_with_unlike_numbers_of_partners_scatter(engine: Engine) -> None:
+    sql = f"SELECT COUNT(*) AS n {PAIRS}"
+    even, uneven = (
+        error_over_a_join(
+            engine, [GIVEN, ASKED], sql, JoinedInput(1_000.0, unevenness=by), JoinedInput(1_000.0)
+        )
+        for by in (0.0, 3.0)
+    )
+    own = INTERVAL**2 * 0.4 * 0.6
+    assert even == pytest.approx(0.6 + math.sqrt(own / 5_000))
+    assert uneven == pytest.approx(0.6 + math.sqrt(own / 5_000 + 3.0 * own / 1_000))
+
+
+def test_pairs_that_satisfy_a_condition_are_some_by_chance(engine: Engine) -> None:
+    inputs = JoinedInput(1_000.0), JoinedInput(1_000.0)
+    plain, filtered = (
+        error_over_a_join(engine, [GIVEN, ASKED], f"SELECT COUNT(*) AS n {PAIRS}{where}", *inputs)
+        for where in ("", " WHERE s.v > t.v")
+    )
+    assert plain < filtered
