@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -129,6 +130,19 @@ def _bounded(pairs: int, limits: Limits) -> None:
 # --- sessions -------------------------------------------------------------------------------------
 
 
+class Sessions(NamedTuple):
+    """Whole sessions and their rows.
+
+    timestamps: int64[n], ms, of the rows, ascending; of_row: int64[n], the session of each. starts, ends:
+    int64[sessions], ms.
+    """
+
+    timestamps: Int64Array
+    of_row: Int64Array
+    starts: Int64Array
+    ends: Int64Array
+
+
 def _sessions(
     scan: Scan, session: Session, window: TimeWindow, within: SourceInterval, changing: bool
 ) -> TemporalRelation:
@@ -138,8 +152,19 @@ def _sessions(
         if not _may_end(at, spans, session.gap_ms):
             return _none(scan, within)
     places = at.matching(scan.predicate, at.first_retained, at.end)
-    timestamps, stream = timestamps_at(places), rows_at(rows.schema, places)
-    of_row, starts, window_ends = _cut(session, stream, timestamps)
+    stream = rows_at(rows.schema, places)
+    return session_lives(stream, _cut(session, stream, timestamps_at(places)), window, within, changing)
+
+
+def session_lives(
+    stream: Relation, sessions: Sessions, window: TimeWindow, within: SourceInterval, changing: bool
+) -> TemporalRelation:
+    """The rows of sessions over a source that moves. Raises LimitExceeded.
+
+    stream: the rows of ``sessions``, with the columns of the source. changing: sessions that do not change
+    may be left out.
+    """
+    timestamps, of_row, starts, window_ends = sessions
     begins = within.time(begins_of(window, window_ends - 1))
     ends = within.time(ends_of(window, window_ends - 1))
     interval = within.interval
@@ -155,11 +180,11 @@ def _sessions(
     since, until = np.full(len(taken), NEVER), np.full(len(taken), FOREVER)
     if within.at_source.retained_to_ms is not None:
         taken, window_starts, since, until = _shortened(taken, of_row, timestamps, within)
-    sessions = of_row[taken]
-    first, last = np.maximum(begins[sessions], since), np.minimum(ends[sessions], until)
+    found = of_row[taken]
+    first, last = np.maximum(begins[found], since), np.minimum(ends[found], until)
     there = np.flatnonzero((first < last) & (first <= interval.until))
-    order = there[np.lexsort((taken[there], window_starts[there], window_ends[sessions[there]]))]
-    assigned = Assigned(stream, taken[order], window_starts[order], window_ends[sessions[order]], whole=True)
+    order = there[np.lexsort((taken[there], window_starts[there], window_ends[found[there]]))]
+    assigned = Assigned(stream, taken[order], window_starts[order], window_ends[found[order]], whole=True)
     return TemporalRelation(assigned.relation(), first[order], last[order])
 
 
@@ -173,14 +198,13 @@ def _may_end(at: ScanAt, spans: Iterable[Span], gap_ms: int) -> bool:
     return False
 
 
-def _cut(session: Session, stream: Relation, timestamps: Int64Array) -> tuple[Int64Array, ...]:
-    """The session of each row; the start and the end of each session."""
+def _cut(session: Session, stream: Relation, timestamps: Int64Array) -> Sessions:
     n = len(timestamps)
     columns, _ = stream.values_of(session.keys)
     codes, width = number(columns, n)
     of_row, starts, lasts = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
     count = kernels.sessions(codes, timestamps, width, session.gap_ms, of_row, starts, lasts)
-    return of_row, starts[:count], lasts[:count] + session.gap_ms
+    return Sessions(timestamps, of_row, starts[:count], lasts[:count] + session.gap_ms)
 
 
 def _shortened(

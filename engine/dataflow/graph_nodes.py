@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 from weakref import WeakKeyDictionary
 
 from engine.changes.streams import Streams
@@ -17,7 +18,8 @@ from engine.dataflow.operators.exits import ExitsNode
 from engine.dataflow.operators.flow import FlowNode
 from engine.dataflow.operators.held_scan import HeldScanNode, Holding
 from engine.dataflow.operators.rows import ConditionNode
-from engine.dataflow.operators.scan import Predicate, ScanNode
+from engine.dataflow.operators.scan import ScanNode
+from engine.dataflow.operators.session import SessionNode
 from engine.dataflow.operators.two_inputs import TwoInputs
 from engine.dataflow.operators.window_extreme import WindowExtremeNode
 from engine.dataflow.plan import (
@@ -32,9 +34,13 @@ from engine.dataflow.plan import (
     node_of,
     node_of_two,
 )
+from engine.language.query import Scan
 from engine.standing.query import StandingQuery
+from engine.windows.assignment import Session
+from engine.windows.clauses import TimeWindow
 
 Leaf = ScanNode | FlowNode
+AnyLeaf = TypeVar("AnyLeaf", bound=Leaf)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,38 +70,8 @@ class GraphNodes:
     def build(self, plan: Plan, standing: StandingQuery, since: int, own: str | None) -> Built:
         """The nodes of a plan, those that are not there made. own: whose alone they are; None: of all."""
         match plan:
-            case Shared(kind, scan, held=True):
-                held = self._held.of(scan.source)
-                key = key_of(plan) if own is None else (own, key_of(plan))
-                leaf = self._leaf(key, lambda: HeldScanNode(kind, held, self._settings))
-                assert isinstance(leaf, HeldScanNode)
-                slot = None
-                if scan.predicate is not None:
-                    slot = standing.slot_of(scan.source, scan.predicate)
-                holding = Holding(standing.query_id, scan.predicate, slot, since)
-                return Built((key,), leaf, leaf.column_of(holding))
-            case Shared(kind, scan, foretold, entries):
-                key, settings = key_of(plan) if own is None else (own, key_of(plan)), self._settings
-                leaf = self._leaf(
-                    key,
-                    lambda: (
-                        EntriesNode(kind, settings)
-                        if entries
-                        else ScanNode(kind, foretold=foretold, settings=settings)
-                    ),
-                )
-                assert isinstance(leaf, ScanNode)
-                predicate: Predicate = scan.predicate
-                if scan.predicate is not None:
-                    slot = standing.slot_of(scan.source, scan.predicate)
-                    predicate = scan.predicate if slot is None else slot
-                return Built((key,), leaf, leaf.column(predicate))
-            case Own(query):
-                key = key_of(plan) if own is None else (own, key_of(plan))
-                leaf = self._leaf(key, lambda: FlowNode(query, self._streams, self._settings))
-                assert isinstance(leaf, FlowNode)
-                leaf.readers[standing.query_id] = standing
-                return Built((key,), leaf, 0)
+            case Shared() | Own():
+                return self._build_leaf(plan, standing, since, own)
             case Step(_, constants, below, span_ms=span_ms):
                 under = self.build(below, standing, since, own)
                 key = key_of(plan, under.keys[-1])
@@ -128,10 +104,37 @@ class GraphNodes:
                 column = node.column(one.column, other.column, spans)
                 return Built((*one.keys, *other.keys, both), node, column)
 
-    def _leaf(self, key: Hashable, make: Callable[[], Leaf]) -> Leaf:
+    def _build_leaf(self, plan: Shared | Own, standing: StandingQuery, since: int, own: str | None) -> Built:
+        key, settings = key_of(plan) if own is None else (own, key_of(plan)), self._settings
+        match plan:
+            case Own(query):
+                leaf = self._leaf(key, FlowNode, lambda: FlowNode(query, self._streams, settings))
+                leaf.readers[standing.query_id] = standing
+                return Built((key,), leaf, 0)
+            case Shared(Scan(assignment=Session(), window=TimeWindow()) as kind):
+                sessions = self._leaf(key, SessionNode, lambda: SessionNode(kind, settings))
+                sessions.readers[standing.query_id] = standing
+                return Built((key,), sessions, sessions.column(None))
+        kind, scan = plan.kind, plan.scan
+        slot = None if scan.predicate is None else standing.slot_of(scan.source, scan.predicate)
+        if plan.held:
+            rows = self._held.of(scan.source)
+            held = self._leaf(key, HeldScanNode, lambda: HeldScanNode(kind, rows, settings))
+            holding = Holding(standing.query_id, scan.predicate, slot, since)
+            return Built((key,), held, held.column_of(holding))
+        scanned: ScanNode
+        if plan.entries:
+            scanned = self._leaf(key, EntriesNode, lambda: EntriesNode(kind, settings))
+        else:
+            make = lambda: ScanNode(kind, foretold=plan.foretold, settings=settings)  # noqa: E731
+            scanned = self._leaf(key, ScanNode, make)
+        return Built((key,), scanned, scanned.column(scan.predicate if slot is None else slot))
+
+    def _leaf(self, key: Hashable, of: type[AnyLeaf], make: Callable[[], AnyLeaf]) -> AnyLeaf:
         leaf = self.leaves.get(key)
         if leaf is None:
             leaf = self.leaves[key] = self.by_key[key] = make()
+        assert isinstance(leaf, of)
         return leaf
 
     def leave(self, query_id: str, keys: Sequence[Hashable]) -> set[Node]:
@@ -140,7 +143,7 @@ class GraphNodes:
         """
         for key in dict.fromkeys(reversed(keys)):
             leaf = self.leaves.get(key)
-            if isinstance(leaf, FlowNode):
+            if isinstance(leaf, FlowNode | SessionNode):
                 leaf.readers.pop(query_id, None)
             if not self.by_key[key].columns.count:
                 del self.by_key[key]

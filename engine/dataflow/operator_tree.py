@@ -25,7 +25,6 @@ from engine.language.render import render_scan, render_stage, render_window
 from engine.language.update_patterns import Pattern, PatternEdge, edge_above, edges_of
 from engine.model.approximation import Expected
 from engine.model.source import SourceName
-from engine.windows.assignment import Session
 from engine.windows.clauses import RowWindow
 
 
@@ -242,10 +241,8 @@ def _rescanned(scan: Scan, tables: Container[SourceName]) -> str | None:
     """Why the rows of a scan are found again at each step; None where those that move are found alone."""
     if scan.source in tables:
         return None
-    if isinstance(scan.assignment, Session):
-        return "SESSION: rows are put into windows again"
     if isinstance(scan.window, RowWindow) and scan.assignment is not None:
-        return "[ROWS n] after TUMBLE or HOP: rows are put into windows again"
+        return "[ROWS n] after a table function: rows are put into windows again"
     return None
 
 

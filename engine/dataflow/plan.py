@@ -49,15 +49,16 @@ from engine.language.update_patterns import edges_of
 from engine.model.expressions import Column, Expression, IsNull, Literal, Or, columns_of
 from engine.model.source import MADE, SourceName
 from engine.model.types import BOOLEAN, Kind
-from engine.windows.assignment import Hop
+from engine.windows.assignment import Session
 from engine.windows.clauses import UNBOUNDED, RowWindow, TimeWindow
 
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """A leaf that queries share: a scan without its predicate, which is a column of it. scan: the query's.
-    foretold: exits are told with the rows. entries: rows that enter are told alone, of windows of all sizes,
-    and the window of ``kind`` is UNBOUNDED. held: retention takes no row from it.
+    """A leaf that queries share: a scan without its predicate, which is a column of it; with it where windows
+    depend on it, as those of SESSION do. scan: the query's. foretold: exits are told with the rows. entries:
+    rows that enter are told alone, of windows of all sizes, and the window of ``kind`` is UNBOUNDED. held:
+    retention takes no row from it.
     """
 
     kind: Scan
@@ -285,18 +286,16 @@ def _first(query: Query, stages: int) -> Query:
     return replace(query, sql="", stages=query.stages[:stages], uses=(), operator=None, emit=None)
 
 
-def _is_shared(scan: Scan) -> bool:
-    """Whether the predicate of a scan of a stream has no influence on which rows its window holds."""
-    window = scan.window
-    if isinstance(window, TimeWindow):
-        return scan.assignment is None or isinstance(scan.assignment, Hop)
-    return scan.assignment is None and window.plain
+def _has_node(scan: Scan) -> bool:
+    """Whether the rows that a window of a stream holds are found by a node."""
+    return isinstance(scan.window, TimeWindow) or (scan.assignment is None and scan.window.plain)
 
 
 def _scan(query: Query, tables: Container[SourceName]) -> Plan:
     scan = query.scan
-    if query.source not in tables and _is_shared(scan):
-        return Shared(replace(scan, predicate=None), scan)
+    if query.source not in tables and _has_node(scan):
+        own = isinstance(scan.assignment, Session)
+        return Shared(scan if own else replace(scan, predicate=None), scan)
     if query.source not in tables and scan.assignment is None:
         assert isinstance(scan.window, RowWindow)
         return _latest(scan, scan.window)

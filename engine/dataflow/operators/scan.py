@@ -99,7 +99,7 @@ class ScanNode(Node):
         return bool((by_retention(moved.valid_to) & context.interval.among(moved.valid_to)).any())
 
     def read(self, context: EvaluationContext, ids: Int64Array) -> Relation:
-        return _stored(context.transition.by_source[self.kind.source].at.rows, ids[:, 0])
+        return stored_rows(context.transition.by_source[self.kind.source].at.rows, ids[:, 0])
 
     def _changed(self, turn: Turn) -> Delta:
         temporal = self.moved(turn.context)
@@ -160,7 +160,7 @@ class ScanNode(Node):
         ]
         seen = temporal.relation
         if asked.evaluated and self.kind.assignment is not None:
-            seen = _stored(rows, seen.stored_ordinals())  # conditions are of the source's columns
+            seen = stored_rows(rows, seen.stored_ordinals())  # conditions are of the source's columns
         for column, predicate in asked.evaluated:
             places = np.flatnonzero(truth(predicate, seen.columns, n)[0])
             found.append((places, np.full(len(places), column, np.int32)))
@@ -186,7 +186,7 @@ class ScanNode(Node):
         return np.stack([end.values, start.values, ordinals], axis=1)
 
 
-def _stored(rows: Rows, ordinals: Int64Array) -> Relation:
+def stored_rows(rows: Rows, ordinals: Int64Array) -> Relation:
     """Rows of the source, with the columns of the stream."""
     parts = [part for part, _, _ in rows.ranges(*_span_of(ordinals))]
     if len(parts) == 1:
