@@ -1,4 +1,4 @@
-"""Golden files: a statement beside what it is bound to, or why it is refused.
+"""Golden files: a statement beside what it is bound to, or why it is refused; a folder for each kind.
 
 ``TUREEN_UPDATE_GOLDEN=1 pytest tests/language/golden_test.py`` writes them anew; read the difference before
 it is kept.
@@ -20,7 +20,7 @@ FOLDER = Path(__file__).parent / "golden"
 UPDATE = os.environ.get("TUREEN_UPDATE_GOLDEN") == "1"
 
 
-@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.sql")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("*/*.sql")), ids=lambda path: path.stem)
 def test_golden(path: Path) -> None:
     sql = path.read_text(encoding="utf-8").removesuffix("\n")
     try:
@@ -37,6 +37,9 @@ def test_golden(path: Path) -> None:
 
 
 def test_every_golden_file_has_its_statement() -> None:
-    outcomes = [path for path in FOLDER.iterdir() if path.suffix in (".plan", ".error")]
-    assert {path.stem for path in outcomes} == {path.stem for path in FOLDER.glob("*.sql")}
-    assert len(outcomes) >= 60
+    outcomes = [path for path in FOLDER.glob("*/*") if path.suffix in (".plan", ".error")]
+    statements = list(FOLDER.glob("*/*.sql"))
+    assert {path.with_suffix("") for path in outcomes} == {path.with_suffix("") for path in statements}
+    assert len(outcomes) == len(statements) >= 60
+    assert len({path.stem for path in statements}) == len(statements)
+    assert not [path for path in FOLDER.iterdir() if not path.is_dir()]
