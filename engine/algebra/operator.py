@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Self
 
+from engine.model.expressions import columns_of
+
 if TYPE_CHECKING:
     from engine.algebra.aggregate.stage import Aggregate
     from engine.algebra.join.stage import Join
@@ -23,6 +25,12 @@ class Operator:
 
     joins: ClassVar[bool] = False
     """Whether it puts rows of two inputs side by side."""
+
+    groups: ClassVar[bool] = False
+    """Whether it makes one row of all that are equal in some columns."""
+
+    takes_order: ClassVar[bool] = False
+    """Whether it is one operator of a graph with an ORDER BY right below it."""
 
     @property
     def right_input(self) -> Query | None:
@@ -59,6 +67,33 @@ class Operator:
         times others behind them.
         """
         return None
+
+    @property
+    def compared(self) -> tuple[tuple[Expression, Expression], ...]:
+        """What partners are equal in, where it has two inputs: expressions over the columns of the relation,
+        each with one over those of the second input.
+        """
+        return ()
+
+    @property
+    def negates(self) -> bool:
+        """Whether rows of the second input take rows of the relation from what it gives."""
+        return False
+
+    @property
+    def goes_by_order(self) -> bool:
+        """Whether what it gives depends on the order of what it reads."""
+        return False
+
+    @property
+    def places_read(self) -> frozenset[int] | None:
+        """The places of the columns of the relation that it looks at; None: all of them."""
+        return frozenset(column.index for each in self.expressions() for column in columns_of(each))
+
+    @property
+    def one_zero(self) -> bool:
+        """Whether it gives 0.0 for -0.0 in all columns, as it is compared."""
+        return False
 
     @property
     def rows_read(self) -> int | None:

@@ -54,7 +54,8 @@ class Question(Generic[P, R]):
 
     def _own(self, operator: type[Operator]) -> Rule[P, R] | None:
         module = f"{folder_of(operator)}.{self.facet}"
-        return None if find_spec(module) is None else getattr(import_module(module), self.__name__, None)
+        rule = None if find_spec(module) is None else getattr(import_module(module), self.__name__, None)
+        return None if isinstance(rule, Question) else rule  # which another rule there asks
 
 
 def folder_of(operator: type[Operator]) -> str:

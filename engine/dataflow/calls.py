@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from engine.algebra.aggregate.stage import Aggregate, AggregateCall
+from engine.algebra.aggregate.stage import AggregateCall
 from engine.dataflow.distinct_sums import DistinctSums
 from engine.dataflow.extremes import Extremes
 from engine.dataflow.part import Part
@@ -35,12 +36,12 @@ class _Ends:
     greatest: list[int] = field(default_factory=list)
 
 
-def parts_of(stage: Aggregate, id_words: int, capacities: Capacities = USUAL) -> list[Part]:
-    """The parts of the calls of a stage that are no plain sums. id_words: how many the ids of rows have."""
+def parts_of(calls: Sequence[AggregateCall], id_words: int, capacities: Capacities = USUAL) -> list[Part]:
+    """The parts of the calls of groups that are no plain sums. id_words: how many the ids of rows have."""
     distinct: dict[tuple[Expression, Expression | None], list[int]] = {}
     extremes: dict[tuple[Expression, Expression | None, int], _Ends] = {}
     again: list[int] = []
-    for place, call in enumerate(stage.calls):
+    for place, call in enumerate(calls):
         statistic = call.aggregate.statistic
         if is_recomputed(call):
             again.append(place)
@@ -51,13 +52,12 @@ def parts_of(stage: Aggregate, id_words: int, capacities: Capacities = USUAL) ->
         elif call.distinct:
             distinct.setdefault((call.arguments[0], call.filter), []).append(place)
     found: list[Part] = [
-        DistinctSums(places, [stage.calls[place] for place in places], capacities)
-        for places in distinct.values()
+        DistinctSums(places, [calls[place] for place in places], capacities) for places in distinct.values()
     ]
     found += [
         Extremes(ends.least, ends.greatest, argument, condition, words, capacities)
         for (argument, condition, words), ends in extremes.items()
     ]
     if again:
-        found.append(Recomputed(again, [stage.calls[place] for place in again], id_words, capacities))
+        found.append(Recomputed(again, [calls[place] for place in again], id_words, capacities))
     return found

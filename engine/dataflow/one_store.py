@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from engine.algebra.aggregate.stage import Aggregate
-from engine.algebra.filter.stage import Filter
-from engine.algebra.project.stage import Project
 from engine.dataflow.calls import is_recomputed
+from engine.dataflow.operators.group import GroupSpec
+from engine.dataflow.operators.rows import FilterSpec, ProjectSpec
 from engine.dataflow.operators.window_extreme import is_extreme
 from engine.dataflow.plan import Combined, Exits, Joined, Plan, Shared, Step
 from engine.windows.clauses import NOW, UNBOUNDED, TimeWindow
@@ -21,14 +20,14 @@ from engine.windows.clauses import NOW, UNBOUNDED, TimeWindow
 def in_one_store(plan: Plan, *, has_ids: bool) -> Plan:
     """A plan that does the same. has_ids: somebody reads ids of its rows."""
     match plan:
-        case Step(Project() | Filter(), below=below):
+        case Step(ProjectSpec() | FilterSpec(), below=below):
             return replace(plan, below=in_one_store(below, has_ids=has_ids))
-        case Step(Aggregate((), (call,)), below=below) if is_extreme(call):
+        case Step(GroupSpec((), (call,), in_order=False), below=below) if is_extreme(call):
             entries = _entries(below)
             if entries is None:
                 return replace(plan, below=in_one_store(below, has_ids=False))
             return replace(plan, below=entries[0], span_ms=entries[1])
-        case Step(Aggregate(_, calls), below=below):
+        case Step(GroupSpec(_, calls, in_order=False), below=below):
             needs = any(is_recomputed(call) or call.aggregate.order_dependent for call in calls)
             return replace(plan, below=in_one_store(below, has_ids=needs))
         case Step(below=below) | Exits(below=below):
@@ -59,7 +58,7 @@ def _joined(plan: Joined) -> Plan | None:
 def _entries(plan: Plan) -> tuple[Plan, int] | None:
     """The rows that enter a window of a stream, and its size in ms."""
     match plan:
-        case Step(Project() | Filter(), below=below):
+        case Step(ProjectSpec() | FilterSpec(), below=below):
             under = _entries(below)
             return None if under is None else (replace(plan, below=under[0]), under[1])
         case Shared(kind):

@@ -5,20 +5,12 @@ Their update patterns follow the rules of :mod:`engine.language.update_patterns`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Hashable
+from collections.abc import Callable, Container, Hashable, Sequence
 from dataclasses import dataclass, replace
 
-from engine.algebra.aggregate.stage import Aggregate
-from engine.algebra.filter.stage import Filter
-from engine.algebra.join.stage import Join
-from engine.algebra.limit.stage import Limit
 from engine.algebra.operators import Stage
-from engine.algebra.row_number.stage import RowNumber
-from engine.algebra.semi_join.stage import SemiJoin
-from engine.algebra.set_operation.stage import SetOperation
-from engine.algebra.sort.stage import Sort
+from engine.algebra.rules import asked_of
 from engine.dataflow.operators.latest import LatestSpec
-from engine.dataflow.operators.ranked import RankedSpec
 from engine.dataflow.plan import Combined, Exits, Joined, Own, Plan, Shared, Step, key_of
 from engine.language.query import Scan
 from engine.language.render import render_scan, render_stage, render_window
@@ -183,7 +175,7 @@ class _Walk:
                 )
             case Step(below=below):
                 tree, edge, under = self.walk(below)
-                key, stages = key_of(plan, under), _stages(plan)
+                key, stages = key_of(plan, under), plan.stages
                 for each in stages:
                     edge = edge_above(each, edge, None)
                 word, details = _words(*stages)
@@ -200,11 +192,7 @@ class _Walk:
                 word, details = _words(stage)
                 if plan.spans is not None:
                     details = (*details, ONE_STORE)
-                if (
-                    one_edge.pattern is Pattern.STR
-                    and isinstance(stage, Join)
-                    and _is_of_table(stage, tables)
-                ):
+                if one_edge.pattern is Pattern.STR and stage.joins and _is_of_table(stage, tables):
                     details = (*details, KEPT_PAIRS)
                 for side, release in zip(("left", "right"), releases, strict=True):
                     details = (*details, *(f"a {side} row goes when {reason}" for reason in release.lines()))
@@ -246,40 +234,18 @@ def _rescanned(scan: Scan, tables: Container[SourceName]) -> str | None:
     return None
 
 
-def _is_of_table(stage: Join, tables: Container[SourceName]) -> bool:
+def _is_of_table(stage: Stage, tables: Container[SourceName]) -> bool:
     """Whether the right rows of a join are those of a table, or its versions."""
-    return stage.inner.source in tables
+    return stage.right_input is not None and stage.right_input.source in tables
 
 
-def _stages(step: Step) -> tuple[Stage, ...]:
-    """The stages of a query that a step stands for: one, or ORDER BY with LIMIT."""
-    shape, stage = step.shape, step.stage
-    assert not isinstance(stage, Scan)
-    if isinstance(shape, RankedSpec) and isinstance(stage, Limit) and shape.order:
-        return Sort(shape.order), stage
-    return (stage,)
+@asked_of("text")
+def operator_words(stage: Stage, lines: Sequence[str]) -> tuple[str, tuple[str, ...]]:
+    """What an operator is called, and the rest of what there is to say of it, but for an inner query. lines:
+    the text of its stages, of which this is the last.
+    """
+    return lines[0], tuple(lines[1:])
 
 
 def _words(*stages: Stage) -> tuple[str, tuple[str, ...]]:
-    """What the operator of some stages is called, and the rest of what there is to say of them, but for an
-    inner query.
-    """
-    lines = [line.strip() for stage in stages for line in render_stage(stage)]
-    match stages[-1]:
-        case Join() | SemiJoin():
-            kind, _, rest = lines[0].partition(" join")
-            rest = rest.lstrip(", ")
-            word = " ".join(each for each in kind.replace("as of", "asof").split() if each != "inner")
-            return f"{word} join".lstrip(), (rest,) if rest else ()
-        case SetOperation():
-            word, _, by = lines[0].partition(" on ")
-            return word, (f"on {by}",) if by else ()
-        case Aggregate():
-            return "group", tuple(lines[1:])
-        case Filter():
-            return "filter", (lines[0].removeprefix("filter "),)
-        case Limit() | RowNumber(count=int()):
-            return "top-k", tuple(lines)
-        case RowNumber():
-            return "number rows", (lines[0].removeprefix("number rows").lstrip(),)
-    return lines[0], tuple(lines[1:])
+    return operator_words(stages[-1], [line.strip() for stage in stages for line in render_stage(stage)])

@@ -9,16 +9,27 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from engine.algebra.aggregate.stage import Aggregate
-from engine.algebra.filter.stage import Filter
-from engine.algebra.project.stage import Project
 from engine.dataflow.one_store import in_one_store
+from engine.dataflow.operators.group import GroupSpec
 from engine.dataflow.operators.join import Matching
 from engine.dataflow.operators.latest import LatestSpec
 from engine.dataflow.operators.ranked import RankedSpec
+from engine.dataflow.operators.rows import FilterSpec, ProjectSpec
 from engine.dataflow.operators.set_operations import Compared, Union
 from engine.dataflow.operators.set_rows import LeftRows
-from engine.dataflow.plan import Combined, Exits, Joined, Keeping, Own, Plan, Shared, Step, distinct, with_ids
+from engine.dataflow.plan import (
+    Combined,
+    Exits,
+    Joined,
+    Keeping,
+    Own,
+    Plan,
+    Shared,
+    Step,
+    columns_given,
+    distinct,
+    with_ids,
+)
 from engine.dataflow.policy import TOLD, KeptEdge, Policy
 from engine.language.query import Scan
 from engine.windows.clauses import TimeWindow
@@ -75,10 +86,10 @@ class _Physical:
                 return replace(plan, foretold=True), _Foretold(span, in_order=True, kept=False)
             case Own() | Exits():
                 return plan, None
-            case Step(Project() | Filter(), below=below):
+            case Step(ProjectSpec() | FilterSpec(), below=below):
                 made, foretold = self._made(below)
                 return replace(plan, below=made), foretold
-            case Step(Aggregate(_, ()), below=below):
+            case Step(GroupSpec(calls=(), in_order=False), below=below):
                 return self._distinct(plan, below)
             case Step(below=below):
                 return replace(plan, below=self.told(below)), None
@@ -134,7 +145,9 @@ class _Physical:
         stage, shape = plan.stage, plan.shape
         if isinstance(shape, LeftRows) and shape.whole:
             return None  # somebody above goes by the order of rows
-        sides = [each if stage.all else distinct(each, stage) for each in (plan.left, plan.right)]
+        sides = [plan.left, plan.right]
+        if not stage.all:
+            sides = [distinct(each, columns_given(stage.inner)) for each in sides]
         (left, one), (right, other) = map(self._made, sides)
         if one is None or (other is None and stage.kind == "intersect"):
             return None
@@ -160,7 +173,7 @@ def _values_stay(plan: Plan) -> bool:
     match plan:
         case Shared() | Step(LatestSpec()):
             return True
-        case Step(Project() | Filter() | RankedSpec(numbered=False), below=below) | Exits(below):
+        case Step(ProjectSpec() | FilterSpec() | RankedSpec(numbered=False), below=below) | Exits(below):
             return _values_stay(below)
         case Joined(Matching(kind="semi" | "anti"), left) | Combined(LeftRows(), left):
             return _values_stay(left)
@@ -174,7 +187,7 @@ def _telling(plan: Plan) -> Plan | None:
     no such DISTINCT.
     """
     match plan:
-        case Step(Project() | Filter(), below=below):
+        case Step(ProjectSpec() | FilterSpec(), below=below):
             under = _telling(below)
             return None if under is None else replace(plan, below=under)
         case Step(keeping=Keeping() as keeping):

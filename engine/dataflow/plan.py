@@ -8,34 +8,29 @@ from __future__ import annotations
 
 from collections.abc import Container, Hashable, Sequence
 from dataclasses import dataclass, replace
-from itertools import zip_longest
 
-from engine.algebra.aggregate.stage import Aggregate
 from engine.algebra.distinct.stage import Distinct
 from engine.algebra.filter.stage import Filter
-from engine.algebra.join.stage import Join, JoinKind
-from engine.algebra.limit.stage import Limit
+from engine.algebra.join.stage import Join
 from engine.algebra.operators import Stage
-from engine.algebra.project.stage import Output, Project
-from engine.algebra.row_number.stage import RowNumber
+from engine.algebra.project.stage import Output
+from engine.algebra.rules import asked_of
 from engine.algebra.semi_join.stage import SemiJoin
 from engine.algebra.set_operation.stage import SetOperation
 from engine.algebra.sort.stage import Sort
-from engine.algebra.streamed.stage import Streamed
-from engine.dataflow.calls import is_recomputed
 from engine.dataflow.node import Node
 from engine.dataflow.operators.asof import AsOfNode
 from engine.dataflow.operators.distinct import DistinctNode
 from engine.dataflow.operators.duplicates import DuplicatesNode
 from engine.dataflow.operators.foretold_sets import ForetoldExceptNode, ForetoldIntersectNode
-from engine.dataflow.operators.group import GroupNode, InOrder
-from engine.dataflow.operators.join import NOT_FORETOLD, RIGHT, InnerJoinNode, Kept, Matching
+from engine.dataflow.operators.group import GroupNode, GroupSpec
+from engine.dataflow.operators.join import NOT_FORETOLD, InnerJoinNode, Kept, Matching
 from engine.dataflow.operators.latest import LatestNode, LatestSpec
 from engine.dataflow.operators.match import MatchNode
 from engine.dataflow.operators.ranked import RankedNode, RankedSpec
 from engine.dataflow.operators.releasing_group import ReleasingGroupNode
 from engine.dataflow.operators.releasing_join import ReleasingJoinNode
-from engine.dataflow.operators.rows import ConditionNode, FilterNode, ProjectNode
+from engine.dataflow.operators.rows import ConditionNode, FilterNode, FilterSpec, ProjectNode, ProjectSpec
 from engine.dataflow.operators.set_operations import Compared, CopiesNode, Union, UnionNode
 from engine.dataflow.operators.set_rows import LeftRows, LeftRowsNode
 from engine.dataflow.operators.two_inputs import TwoInputs
@@ -45,10 +40,8 @@ from engine.dataflow.parameters import Constants, parameterised
 from engine.dataflow.policy import KeptEdge
 from engine.dataflow.releases.release import NONE, Final, Releases
 from engine.language.query import Query, Scan
-from engine.language.update_patterns import edges_of
-from engine.model.expressions import Column, Expression, IsNull, Literal, Or, columns_of
+from engine.model.expressions import Column, columns_of
 from engine.model.source import MADE, SourceName
-from engine.model.types import BOOLEAN, Kind
 from engine.windows.assignment import Session
 from engine.windows.clauses import UNBOUNDED, RowWindow, TimeWindow
 
@@ -95,13 +88,23 @@ class Step:
     the window, in which columns differ. final: when groups get no row any more.
     """
 
-    shape: Stage | RankedSpec | InOrder | LatestSpec
+    shape: ProjectSpec | FilterSpec | GroupSpec | RankedSpec | LatestSpec
     constants: Constants
     below: Plan
     stage: Stage | Scan
     keeping: Keeping | None = None
     span_ms: int | None = None
     final: Final | None = None
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """Those of a query that it stands for: one, or ORDER BY with LIMIT; none, where it is of a scan."""
+        if isinstance(self.stage, Scan):
+            return ()
+        shape = self.shape
+        if isinstance(shape, RankedSpec) and shape.order and not shape.numbered:
+            return Sort(shape.order), self.stage
+        return (self.stage,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,23 +177,22 @@ def shape_of(plan: Plan) -> Hashable:
     return key_of(plan)
 
 
+@asked_of("node", each=True)
+def plan_over(
+    stage: Stage, below: Plan, query: Query, place: int, tables: Container[SourceName]
+) -> Plan | str:
+    """A stage over a plan, or why it has no operator. query: whose stage it is; place: where in it. tables:
+    which sources are.
+    """
+    raise AssertionError(stage)
+
+
 def plan_of(query: Query, tables: Container[SourceName]) -> Plan:
     """tables: which sources are."""
     plan = _scan(query, tables)
-    for place, (stage, following) in enumerate(zip_longest(query.stages, query.stages[1:])):
-        if isinstance(stage, Sort) and isinstance(following, Limit):
-            continue  # one operator with what follows
-        if isinstance(stage, Join):
-            above = _joined(stage, plan, query.stages[place + 1 :], tables)
-        elif isinstance(stage, SemiJoin):
-            above = _among(stage, plan, query.stages[place + 1 :], tables)
-        elif isinstance(stage, SetOperation):
-            above = _combined(stage, plan, query, place, tables)
-        elif isinstance(stage, Streamed):
-            above = "a window over a subquery: its changes are those of what it gave at earlier instants"
-        else:
-            above = _above(stage, plan, query.stages, place)
-        plan = Own(_first(query, place + 1), above) if isinstance(above, str) else above
+    for place, stage in enumerate(query.stages):
+        above = plan_over(stage, plan, query, place, tables)
+        plan = Own(first(query, place + 1), above) if isinstance(above, str) else above
     return plan
 
 
@@ -201,7 +203,7 @@ def whole_plan_of(query: Query, tables: Container[SourceName]) -> Plan:
     plan = plan_of(query, tables)
     identified = with_ids(plan)
     if identified is None:
-        return Own(_first(query, len(query.stages)), f"RSTREAM: {_NO_IDS}, by {_reason_of(plan)}")
+        return Own(first(query, len(query.stages)), f"RSTREAM: {NO_IDS}, by {reason_of(plan)}")
     return identified
 
 
@@ -214,41 +216,34 @@ def scans_of(query: Query, tables: Container[SourceName]) -> list[Plan]:
 def is_selection(query: Query) -> bool:
     """Whether a query over a stream gives columns of the rows of a plain window of time, and does no more."""
     scan = query.scan
-    return (
-        len(query.stages) == 1
-        and isinstance(query.stages[0], Project)
-        and scan.assignment is None
-        and isinstance(scan.window, TimeWindow)
-    )
+    return query.outputs is not None and scan.assignment is None and isinstance(scan.window, TimeWindow)
 
 
 def node_of(step: Step, below: Node) -> Node:
     """The operator of a step, over another."""
     match step.shape:
-        case Project(outputs):
+        case ProjectSpec(outputs):
             return ProjectNode(below, outputs)
-        case Filter(predicate) if step.constants:
+        case FilterSpec(predicate) if step.constants:
             return ConditionNode(below, predicate, [literal.type for literal in step.constants])
-        case Filter(predicate):
+        case FilterSpec(predicate):
             return FilterNode(below, predicate)
-        case Aggregate(keys) if step.keeping is not None:
+        case GroupSpec(keys) if step.keeping is not None:
             expressions, keeping = [key.expression for key in keys], step.keeping
             if keeping.latest and keeping.edge is not None:
                 return DistinctNode(below, expressions, keeping.edge, foretold=keeping.foretold)
             return DuplicatesNode(below, expressions, keeping.edge, foretold=keeping.foretold)
-        case Aggregate() as stage if step.span_ms is not None:
-            return WindowExtremeNode(below, stage)
-        case Aggregate() as stage if step.final is not None:
-            return ReleasingGroupNode(below, stage, step.final)
-        case Aggregate() as stage:
-            return GroupNode(below, stage)
-        case InOrder(stage):
-            return GroupNode(below, stage, in_order=True)
+        case GroupSpec(calls=calls) if step.span_ms is not None:
+            (call,) = calls
+            return WindowExtremeNode(below, call)
+        case GroupSpec() as groups if step.final is not None:
+            return ReleasingGroupNode(below, groups, step.final)
+        case GroupSpec() as groups:
+            return GroupNode(below, groups)
         case LatestSpec() as latest:
             return LatestNode(below, latest)
         case RankedSpec() as ranked:
             return RankedNode(below, ranked)
-    raise AssertionError(step.shape)
 
 
 def node_of_two(plan: Joined | Combined, left: Node, right: Node) -> TwoInputs:
@@ -282,7 +277,8 @@ def _join_of(joined: Joined, left: Node, right: Node) -> TwoInputs:
     return MatchNode(left, right, matching)
 
 
-def _first(query: Query, stages: int) -> Query:
+def first(query: Query, stages: int) -> Query:
+    """The relation that so many stages of a query give."""
     return replace(query, sql="", stages=query.stages[:stages], uses=(), operator=None, emit=None)
 
 
@@ -299,7 +295,7 @@ def _scan(query: Query, tables: Container[SourceName]) -> Plan:
     if query.source not in tables and scan.assignment is None:
         assert isinstance(scan.window, RowWindow)
         return _latest(scan, scan.window)
-    return Own(_first(query, 0))
+    return Own(first(query, 0))
 
 
 def _latest(scan: Scan, window: RowWindow) -> Plan:
@@ -312,91 +308,49 @@ def _latest(scan: Scan, window: RowWindow) -> Plan:
     asked = tuple(sorted({c.index for c in columns_of(scan.predicate) if c.name in made}))
     plan = Step(LatestSpec(window.rows, window.keys, asked), (), shared, scan)
     predicate, constants = parameterised(scan.predicate)
-    return Step(Filter(predicate), constants, plan, Filter(scan.predicate))
+    return Step(FilterSpec(predicate), constants, plan, Filter(scan.predicate))
 
 
-def _above(stage: Stage, below: Plan, stages: Sequence[Stage], place: int) -> Plan | str:
-    """A stage over a plan, or why it has no operator. stages: those of the query."""
-    match stage:
-        case Project():
-            return Step(stage, (), below, stage)
-        case Filter(predicate):
-            shape, constants = parameterised(predicate)
-            return Step(Filter(shape), constants, below, stage)
-        case Sort():
-            return _NO_ORDER if any(map(_goes_by_order, stages[place + 1 :])) else below
-        case Aggregate(keys, calls):
-            if any(call.aggregate.order_dependent for call in calls):
-                in_order = _in_order(below)
-                return _NO_ORDER if in_order is None else Step(stage, (), in_order, stage)
-            if not any(map(is_recomputed, calls)):
-                return Step(stage, (), below, stage)
-            identified = with_ids(below)
-            if identified is None:
-                return f"GROUP BY: {_NO_IDS}, by {_reason_of(below)}"
-            return Step(stage, (), identified, stage)
-        case Distinct():
-            keys = _columns_of(stages[:place])
-            return Step(Aggregate(keys, ()), (), below, stage)
-        case Limit(0):
-            return Step(Filter(Literal(False, BOOLEAN)), (), below, stage)
-        case Limit(count, offset):
-            sort = stages[place - 1] if place else None
-            order = sort.keys if isinstance(sort, Sort) else ()
-            most, read = None if count is None else offset + count, _read_by(stages[place + 1 :])
-            return _ranked(RankedSpec((), order, offset, most, False, read), below, stage)
-        case RowNumber(by, order, count):
-            return _ranked(RankedSpec(by, order, 0, count, True, _read_by(stages[place + 1 :])), below, stage)
-    raise AssertionError(stage)
+NO_ORDER = "LIMIT, ROW_NUMBER, FIRST and LAST: it is not known which of equal rows comes first"
+NO_IDS = "rows that are recomputed have no ids"
 
 
-_NO_ORDER = "LIMIT, ROW_NUMBER, FIRST and LAST: it is not known which of equal rows comes first"
-_NO_IDS = "rows that are recomputed have no ids"
-
-
-def _goes_by_order(stage: Stage) -> bool:
-    """Whether what a stage gives depends on the order of what is below it."""
-    if isinstance(stage, Aggregate):
-        return any(call.aggregate.order_dependent for call in stage.calls)
-    return isinstance(stage, Limit | RowNumber)
-
-
-def _ranked(shape: RankedSpec, below: Plan, stage: Stage) -> Plan | str:
+def ranked(shape: RankedSpec, below: Plan, stage: Stage) -> Plan | str:
     """The first rows of a plan, or why it has no operator."""
     expressions = [*shape.keys, *(key.expression for key in shape.order)]
     key = _unique(below)
     if key is not None and key <= {each.index for each in expressions if isinstance(each, Column)}:
         return Step(shape, (), below, stage)
-    in_order = _in_order(below)
-    return _NO_ORDER if in_order is None else Step(shape, (), in_order, stage)
+    ordered = in_order(below)
+    return NO_ORDER if ordered is None else Step(shape, (), ordered, stage)
 
 
-def _in_order(plan: Plan) -> Plan | None:
+def in_order(plan: Plan) -> Plan | None:
     """Returns the plan with ids of rows that have the order of the relation; None where rows have none."""
     match plan:
         case Own() | Shared():
             return with_ids(plan)
         case Step(LatestSpec()):
             return plan
-        case Step(Project() | Filter(), below=below):
-            under = _in_order(below)
+        case Step(ProjectSpec() | FilterSpec(), below=below):
+            under = in_order(below)
             return None if under is None else replace(plan, below=under)
-        case Step(Aggregate() as stage, below=below) if stage.keys:
-            under = _in_order(below)
-            return None if under is None else replace(plan, shape=InOrder(stage), below=under)
-        case Step(RankedSpec() as shape, below=below) if _in_order(below) is not None:
+        case Step(GroupSpec() as groups, below=below) if groups.keys:
+            under = in_order(below)
+            return None if under is None else replace(plan, shape=replace(groups, in_order=True), below=under)
+        case Step(RankedSpec() as shape, below=below) if in_order(below) is not None:
             return plan if shape.numbered or not shape.order else None
         case Joined(matching, left, right):
-            one = _in_order(left)
-            other = right if matching.kind in ("semi", "anti") else _in_order(right)
+            one = in_order(left)
+            other = right if matching.kind in ("semi", "anti") else in_order(right)
             return None if one is None or other is None else replace(plan, left=one, right=other)
         case Combined(Union(merged), left, right):
-            one, other = _in_order(left), _in_order(right)
+            one, other = in_order(left), in_order(right)
             return None if merged or one is None or other is None else replace(plan, left=one, right=other)
         case Combined(LeftRows()):
             return plan
         case Combined(Compared() as compared, left):
-            under = _in_order(left)
+            under = in_order(left)
             return None if under is None else replace(plan, shape=LeftRows(compared, True, None), left=under)
     return None
 
@@ -404,11 +358,11 @@ def _in_order(plan: Plan) -> Plan | None:
 def _unique(plan: Plan) -> frozenset[int] | None:
     """Columns in which no two rows are equal that are there at one instant; None: none are known."""
     match plan:
-        case Step(Aggregate(keys) | InOrder(Aggregate(keys))):
+        case Step(GroupSpec(keys)):
             return frozenset(range(len(keys)))
-        case Step(Filter() | RankedSpec(), below=below):
+        case Step(FilterSpec() | RankedSpec(), below=below):
             return _unique(below)
-        case Step(Project(outputs), below=below):
+        case Step(ProjectSpec(outputs), below=below):
             key = _unique(below)
             expressions = [output.expression for output in outputs]
             places = {each.index: place for place, each in enumerate(expressions) if isinstance(each, Column)}
@@ -419,79 +373,9 @@ def _unique(plan: Plan) -> frozenset[int] | None:
     return None
 
 
-def _joined(stage: Join, left: Plan, following: Sequence[Stage], tables: Container[SourceName]) -> Plan | str:
-    """A join over a plan, or why it has no operator. following: the stages above it."""
-    inner = plan_of(stage.inner, tables)
-    one, other = with_ids(left), with_ids(inner)
-    if one is None or other is None:
-        return f"JOIN: {_NO_IDS}, by {_reason_of(left) or _reason_of(inner)}"
-    matching = Matching(stage.kind, stage.keys, stage.condition, _read_by(following), stage.latest)
-    if stage.latest is None:
-        return Joined(matching, one, other, stage)
-    if stage.kind not in ("inner", "left"):
-        return "ASOF JOIN that keeps right rows: a partner is known when all left rows are"
-    compared = stage.latest.outer.type, stage.latest.inner.type
-    if compared[0] != compared[1] or compared[0].kind in (Kind.STRING, Kind.ARRAY, Kind.NULL):
-        return "ASOF JOIN by strings: they have no order that stays"
-    in_order = _in_order(other)
-    return _NO_ORDER if in_order is None else Joined(matching, one, in_order, stage)
-
-
-def _combined(
-    stage: SetOperation, left: Plan, query: Query, place: int, tables: Container[SourceName]
-) -> Plan | str:
-    """A set operation over a plan, or why it has no operator. place: of the stage."""
-    inner = plan_of(stage.inner, tables)
-    if stage.kind == "union":
-        edge, other = edges_of(_first(query, place), tables)[-1], edges_of(stage.inner, tables)[-1]
-        merged = edge.merges is not None and other.merges is not None
-        return Combined(Union(merged), left, inner, stage)
-    compared = Compared.of(stage)
-    if stage.on is None:
-        return Combined(compared, left, inner, stage)
-    in_order = _in_order(left)
-    if in_order is None:
-        return "EXCEPT ALL ON: it is not known which of equal rows came first"
-    return Combined(LeftRows(compared, False, _read_by(query.stages[place + 1 :])), in_order, inner, stage)
-
-
-def _among(
-    stage: SemiJoin, left: Plan, following: Sequence[Stage], tables: Container[SourceName]
-) -> Plan | str:
-    """IN or EXISTS over a plan, or why it has no operator. following: the stages above it."""
-    one, inner = with_ids(left), plan_of(stage.inner, tables)
-    columns = _columns_of(stage.inner.stages)
-    if one is None:
-        return f"IN and EXISTS: {_NO_IDS}, by {_reason_of(left)}"
-    kind: JoinKind = "anti" if stage.negated else "semi"
-    read = _read_by(following)
-    if not stage.keys:
-        return Joined(Matching(kind, (), None, read), one, _distinct(inner, Literal(True, BOOLEAN)), stage)
-    keys = tuple((key, column.expression) for key, column in zip(stage.keys, columns, strict=True))
-    values = Step(Aggregate(columns, ()), (), inner, Distinct())
-    found = Joined(Matching(kind, keys, None, read), one, values, replace(stage, null_aware=False))
-    if not (stage.negated and stage.null_aware):
-        return found
-    key, column = keys[0]
-    if not isinstance(key, Column):
-        return "NOT IN of an expression: an error counts as NULL"  # but not to IsNull
-    found = replace(
-        found, matching=replace(found.matching, read=None if read is None else read | {key.index})
-    )
-    unknown = Or((IsNull(key), Column(RIGHT, "", BOOLEAN)))
-    nulls = _distinct(inner, IsNull(column))
-    return Joined(Matching(kind, (), unknown, read), found, nulls, replace(stage, keys=()))
-
-
-def distinct(below: Plan, stage: SetOperation) -> Plan:
-    """The rows of a plan, each once. stage: whose columns are of the same types."""
-    return Step(Aggregate(_columns_of(stage.inner.stages), ()), (), below, Distinct())
-
-
-def _distinct(below: Plan, expression: Expression) -> Plan:
-    """The values of an expression, each once."""
-    stages = (Project((Output("", expression),)),)
-    return Step(Aggregate(_columns_of(stages), ()), (), Step(stages[0], (), below, stages[0]), Distinct())
+def distinct(below: Plan, columns: tuple[Output, ...]) -> Plan:
+    """The rows of a plan, each once. columns: its own."""
+    return Step(GroupSpec(columns), (), below, Distinct())
 
 
 def with_ids(plan: Plan) -> Plan | None:
@@ -501,7 +385,7 @@ def with_ids(plan: Plan) -> Plan | None:
             return None
         case Own(query):
             return Shared(query.scan, replace(query.scan, predicate=None))
-        case Step(Project() | Filter(), below=below):
+        case Step(ProjectSpec() | FilterSpec(), below=below):
             under = with_ids(below)
             return None if under is None else replace(plan, below=under)
         case Combined(Union(), left, right):
@@ -510,65 +394,32 @@ def with_ids(plan: Plan) -> Plan | None:
     return plan
 
 
-def _reason_of(plan: Plan) -> str | None:
+def reason_of(plan: Plan) -> str | None:
     """Why rows of a plan have no ids."""
     match plan:
         case Own(_, reason):
             return reason
-        case Step(Project() | Filter(), below=below):
-            return _reason_of(below)
+        case Step(ProjectSpec() | FilterSpec(), below=below):
+            return reason_of(below)
         case Combined(Union(), left, right):
-            return _reason_of(left) or _reason_of(right)
+            return reason_of(left) or reason_of(right)
     return None
 
 
-def _read_by(stages: Sequence[Stage]) -> frozenset[int] | None:
+def read_by(stages: Sequence[Stage]) -> frozenset[int] | None:
     """The places of the columns of a relation that stages over it read; None: all of them."""
-    read: set[int] = set()
+    read: frozenset[int] = frozenset()
     for stage in stages:
-        match stage:
-            case Project(outputs):
-                expressions = [output.expression for output in outputs]
-            case Aggregate(keys, calls):
-                expressions = [key.expression for key in keys]
-                expressions += [argument for call in calls for argument in call.arguments]
-                expressions += [call.filter for call in calls if call.filter is not None]
-            case Filter(predicate):
-                expressions = [predicate]
-            case Sort(order):
-                expressions = [key.expression for key in order]
-            case Limit():
-                expressions = []
-            case RowNumber(keys, order):
-                expressions = [*keys, *(key.expression for key in order)]
-            case SemiJoin(keys):
-                expressions = list(keys)
-            case Join():
-                expressions = [key for key, _ in stage.keys]
-                expressions += [] if stage.condition is None else [stage.condition]
-                expressions += [] if stage.latest is None else [stage.latest.outer]
-            case SetOperation(kind="union"):
-                expressions = []
-            case SetOperation(on=tuple() as on):
-                read.update(place for place, _ in on)
-                expressions = []
-            case Distinct() | SetOperation() | Streamed():
-                return None
-        read.update(column.index for expression in expressions for column in columns_of(expression))
-        if isinstance(stage, Project | Aggregate):
-            return frozenset(read)
+        if stage.places_read is None:
+            return None
+        read |= stage.places_read
+        if stage.computed is not None:
+            return read
     return None
 
 
-def _columns_of(stages: Sequence[Stage]) -> tuple[Output, ...]:
-    """The columns that the last of some stages gives."""
-    for stage in reversed(stages):
-        match stage:
-            case Project(outputs):
-                given = [(output.name, output.type) for output in outputs]
-            case Aggregate(keys, calls):
-                given = [(key.name, key.type) for key in keys] + [(call.name, call.type) for call in calls]
-            case _:
-                continue
-        return tuple(Output(name, Column(place, name, type_)) for place, (name, type_) in enumerate(given))
-    raise AssertionError("a stage below DISTINCT gives columns")
+def columns_given(query: Query) -> tuple[Output, ...]:
+    """The columns that a query gives, each as it is."""
+    return tuple(
+        Output(name, Column(place, name, type_)) for place, (name, type_) in enumerate(query.columns)
+    )

@@ -12,10 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from engine.algebra.aggregate.stage import Aggregate
-from engine.algebra.filter.stage import Filter
-from engine.algebra.project.stage import Project
+from engine.dataflow.operators.group import GroupSpec
 from engine.dataflow.operators.join import Matching
+from engine.dataflow.operators.rows import FilterSpec, ProjectSpec
 from engine.dataflow.plan import Joined, Plan, Shared, Step
 from engine.dataflow.releases.release import Awaited, Below, ClosedKeys, Final, Release
 from engine.model.changes import Operator
@@ -74,19 +73,19 @@ class _Maker:
         match plan:
             case Shared():
                 return self._scanned(plan)
-            case Step(Filter(), below=below):
+            case Step(FilterSpec(), below=below):
                 under = self.made(below)
                 return None if under is None else replace(under, plan=replace(plan, below=under.plan))
-            case Step(Project(outputs), below=below):
+            case Step(ProjectSpec(outputs), below=below):
                 under = self.made(below)
                 if under is None:
                     return None
                 origins = [_origin(output.expression, under) for output in outputs]
                 return replace(under, plan=replace(plan, below=under.plan), origins=origins)
-            case Step(Aggregate() as stage, below=below):
+            case Step(GroupSpec(in_order=False) as groups, below=below):
                 under = self.made(below)
                 is_scan = under is not None and under.is_scan and not under.is_grouped
-                return self._grouped(plan, stage, under) if under is not None and is_scan else None
+                return self._grouped(plan, groups, under) if under is not None and is_scan else None
             case Joined(Matching(kind="inner", latest=None)):
                 left, right = self.made(plan.left), self.made(plan.right)
                 if left is None or right is None or left.is_grouped or right.is_grouped:
@@ -94,8 +93,8 @@ class _Maker:
                 return self._joined(plan, left, right)
         return None
 
-    def _grouped(self, plan: Step, stage: Aggregate, under: _Made) -> _Made | None:
-        keys = [_origin(key.expression, under) for key in stage.keys]
+    def _grouped(self, plan: Step, groups: GroupSpec, under: _Made) -> _Made | None:
+        keys = [_origin(key.expression, under) for key in groups.keys]
         ((scan, stream),) = under.scans.items()
         names = _names(under, keys, scan)
         overs = [
@@ -110,7 +109,7 @@ class _Maker:
             return None
         final = Final(stream.name, over, over_keys, below)
         made = replace(plan, below=under.plan, final=final)
-        origins = [None] * (len(stage.keys) + len(stage.calls))
+        origins = [None] * (len(groups.keys) + len(groups.calls))
         return replace(under, plan=made, origins=origins, is_grouped=True)
 
     def _scanned(self, plan: Shared) -> _Made | None:

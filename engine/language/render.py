@@ -136,6 +136,14 @@ def render_inner(query: Query) -> list[str]:
     return ["  " + line for line in render_query(query).split("\n")]
 
 
+def join_words(lines: Sequence[str]) -> tuple[str, tuple[str, ...]]:
+    """What the operator of a join is called, and by what it joins. lines: the text of the join."""
+    kind, _, rest = lines[0].partition(" join")
+    rest = rest.lstrip(", ")
+    word = " ".join(each for each in kind.replace("as of", "asof").split() if each != "inner")
+    return f"{word} join".lstrip(), (rest,) if rest else ()
+
+
 @dataclass(frozen=True, slots=True)
 class ShownColumn(Column):
     """A column of a join's inner query, and how it is shown."""

@@ -9,12 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Mapping
 from dataclasses import replace
 
-from engine.algebra.aggregate.stage import Aggregate
-from engine.algebra.distinct.stage import Distinct
-from engine.algebra.join.stage import Join
-from engine.algebra.semi_join.stage import SemiJoin
-from engine.algebra.set_operation.stage import SetOperation
-from engine.dataflow.cost.flows import compared_copies, joined_inputs, of_query, values_above
+from engine.dataflow.cost.flows import compared_copies, joined_inputs, of_query, own_values
 from engine.dataflow.cost.statistics import Statistics
 from engine.language.query import Query
 from engine.model.source import SourceName
@@ -41,14 +36,14 @@ def copies_by(known: Callable[[], Statistics], tables: Container[SourceName]) ->
 
     def copies_of(query: Query, place: int) -> Copies | None:
         stage = query.stages[place]
-        if not isinstance(stage, Aggregate | Distinct | Join | SemiJoin | SetOperation):
+        if stage.right_input is None and not stage.groups:
             return None
         below = of_query(replace(query, stages=query.stages[:place]), tables, known())
-        if isinstance(stage, Aggregate | Distinct):
-            values = max(1.0, values_above(stage, below, known()))
+        if stage.right_input is None:
+            values = max(1.0, own_values(stage, below, None, known()))
             inputs = joined_inputs(query, place, tables, known())
             return Copies(below.rows / values, values=values, inputs=inputs)
-        right = of_query(stage.inner, tables, known())
+        right = of_query(stage.right_input, tables, known())
         return Copies(*compared_copies(stage, below, right, known()))
 
     return copies_of

@@ -27,7 +27,6 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from engine.algebra.project.stage import Project
 from engine.changes.operator import operator_over
 from engine.changes.output import output_of
 from engine.changes.transition import NEVER, SourceTransition, Transition
@@ -90,11 +89,10 @@ def stateless(query: Query, streams: Mapping[SourceName, Stream]) -> bool:
 def _has_timestamp(query: Query, stream: Stream) -> bool:
     """Whether rows of a selection have their timestamps: then one that comes equals none that leaves."""
     (project,) = query.stages
-    if stream.timestamp_column is None or not isinstance(project, Project):
+    if stream.timestamp_column is None:
         return False
     place = stream.schema.index(stream.timestamp_column)
-    given = (output.expression for output in project.outputs)
-    return any(isinstance(one, Column) and one.index == place for one in given)
+    return any(isinstance(one, Column) and one.index == place for one in project.expressions())
 
 
 # --- queries --------------------------------------------------------------------------------------

@@ -22,21 +22,6 @@ STAGES = {operator.__name__ for operator in OPERATORS}
 LEFT: dict[str, int] = {
     "engine.changes.result_key": 11,
     "engine.changes.streams": 2,
-    "engine.dataflow.cost.estimate": 6,
-    "engine.dataflow.cost.flows": 15,
-    "engine.dataflow.one_store": 6,
-    "engine.dataflow.operator_tree": 10,
-    "engine.dataflow.operators.flow": 1,
-    "engine.dataflow.physical": 7,
-    "engine.dataflow.plan": 54,
-    "engine.dataflow.release_plan": 3,
-    "engine.dataflow.rewrites.distinct_below_join": 3,
-    "engine.dataflow.rewrites.drop_distinct": 5,
-    "engine.dataflow.rewrites.merge_unions": 2,
-    "engine.dataflow.rewrites.negation_down": 2,
-    "engine.dataflow.rewrites.negation_up": 3,
-    "engine.dataflow.rewrites.rule": 8,
-    "engine.dataflow.rewrites.selection_down": 3,
     "engine.joins.shape": 2,
     "engine.language.bind.commands": 7,
     "engine.language.bind.emit": 3,
@@ -56,7 +41,6 @@ LEFT: dict[str, int] = {
     "engine.promising.selections": 1,
     "engine.queries.approximations": 4,
     "engine.queries.candidates": 6,
-    "engine.queries.copies": 7,
     "engine.queries.estimated_rows": 10,
     "engine.queries.explain": 4,
     "engine.queries.matching": 1,
@@ -68,8 +52,6 @@ LEFT: dict[str, int] = {
     "engine.views.measured": 1,
     "engine.views.row_counts": 1,
     "engine.views.view": 2,
-    "spark_jobs.scale_out.selections": 1,
-    "spark_jobs.scale_out.shards.placement": 11,
 }
 """How many there are, by module. A number here is lowered when the module's falls, and never raised."""
 

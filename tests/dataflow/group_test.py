@@ -13,7 +13,7 @@ from engine.algebra.aggregate.stage import Aggregate, AggregateCall
 from engine.algebra.project.stage import Output
 from engine.changes.temporal_relation import TemporalRelation
 from engine.dataflow.delta import Delta
-from engine.dataflow.operators.group import GroupNode
+from engine.dataflow.operators.group import GroupNode, GroupSpec
 from engine.dataflow.turn import Turn
 from engine.model.types import BIGINT, BOOLEAN, DOUBLE, INTEGER, STRING, TIMESTAMP
 from engine.operators.aggregate import aggregate
@@ -89,7 +89,7 @@ def test_rows_of_every_column_at_every_instant(keys: tuple[int, ...], data: Any,
     node = GivenNode(below.temporal, [sorted(each) for each in owners], range(len(owners)))
     stage = Aggregate(tuple(Output(f"k{n}", column(n, TYPES[n])) for n in keys), tuple(calls))
     in_order = bool(keys) and data.draw(st.booleans())
-    group = GroupNode(node, stage, in_order=in_order)
+    group = GroupNode(node, GroupSpec(stage.keys, stage.calls, in_order))
     first = max(0, below.interval.since)
     cuts = sorted(data.draw(st.sets(st.integers(first, below.interval.until), max_size=3)))
     wanted: set[int] = set()
@@ -149,7 +149,7 @@ def test_digits_are_carried_before_they_overflow(monkeypatch: pytest.MonkeyPatch
     below = given_rows([DOUBLE], [(value,) for value in values], temporal, Interval(0, 420))
     stage = Aggregate((), (call_of("SUM", DOUBLE), call_of("VAR_POP", DOUBLE)))
     node = GivenNode(below.temporal, [[0]] * 600)
-    group = GroupNode(node, stage)
+    group = GroupNode(node, GroupSpec(stage.keys, stage.calls))
     group.want(0)
     for context, interval in transitions(below.interval, [7, 60, 100, 180, 350]):
         group.begin(context)

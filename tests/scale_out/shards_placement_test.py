@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from engine.changes.parts import why_not_in_parts
 from engine.engine import Engine
 from engine.language.query import Query
 from engine.model.source import SourceName, Stream
 from spark_jobs.scale_out.shards.layout import Layout, check_key
-from spark_jobs.scale_out.shards.placement import place, why_not_in_parts
+from spark_jobs.scale_out.shards.placement import place
 from tests.capacities import small_engine
 from tureen.errors import NotSupported, SettingsError
 
@@ -180,14 +181,14 @@ def bound(engine: Engine, sql: str) -> Query:
 @pytest.mark.parametrize("sql", IN_PARTS)
 def test_each_shard_answers_for_its_keys(engine: Engine, sql: str) -> None:
     query = bound(engine, sql)
-    assert why_not_in_parts(query, streams_of(engine), LAYOUT) is None
+    assert why_not_in_parts(query, streams_of(engine), KEYS) is None
     assert place(query, streams_of(engine), LAYOUT) == "parts"
 
 
 @pytest.mark.parametrize(("sql", "reason"), NEEDS_ALL.items())
 def test_all_rows_are_needed_in_one_place(engine: Engine, sql: str, reason: str) -> None:
     query = bound(engine, sql)
-    found = why_not_in_parts(query, streams_of(engine), LAYOUT)
+    found = why_not_in_parts(query, streams_of(engine), KEYS)
     assert found is not None
     assert reason in found
     cut_only = [name for name in query.sources if name in KEYS]

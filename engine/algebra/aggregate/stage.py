@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from engine.algebra.operator import Operator
 from engine.algebra.project.stage import Output
@@ -44,6 +45,8 @@ class Aggregate(Operator):
     NULLs of a key are one group, NaNs too; a key that is an error counts as NULL, and is counted.
     """
 
+    groups: ClassVar[bool] = True
+
     keys: tuple[Output, ...]
     calls: tuple[AggregateCall, ...]
 
@@ -55,6 +58,14 @@ class Aggregate(Operator):
     def computed(self) -> tuple[tuple[str, Type], ...]:
         keys = tuple((key.name, key.type) for key in self.keys)
         return keys + tuple((call.name, call.type) for call in self.calls)
+
+    @property
+    def goes_by_order(self) -> bool:
+        return any(call.aggregate.order_dependent for call in self.calls)
+
+    @property
+    def one_zero(self) -> bool:
+        return not self.calls
 
     def expressions(self) -> tuple[Expression, ...]:
         keys = tuple(key.expression for key in self.keys)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from engine.algebra.aggregate.stage import Aggregate, AggregateCall
 from engine.language.render import render_expression, render_name, render_output
 
@@ -9,6 +11,10 @@ from engine.language.render import render_expression, render_name, render_output
 def render_stage(stage: Aggregate) -> list[str]:
     keys = [f"  by {render_output(key)}" for key in stage.keys]
     return ["aggregate", *keys, *(f"  {_call(call)}" for call in stage.calls)]
+
+
+def operator_words(stage: Aggregate, lines: Sequence[str]) -> tuple[str, tuple[str, ...]]:
+    return "group", tuple(lines[1:])
 
 
 def _call(call: AggregateCall) -> str:

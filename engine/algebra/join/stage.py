@@ -62,6 +62,18 @@ class Join(Operator):
     def with_right_input(self, query: Query) -> Join:
         return replace(self, inner=query)
 
+    @property
+    def compared(self) -> tuple[tuple[Expression, Expression], ...]:
+        return self.keys
+
+    @property
+    def negates(self) -> bool:
+        return self.kind == "anti"
+
+    @property
+    def goes_by_order(self) -> bool:
+        return self.latest is not None
+
     def expressions(self) -> tuple[Expression, ...]:
         left = [key for key, _ in self.keys]
         left += [] if self.condition is None else [self.condition]

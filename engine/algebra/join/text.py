@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from engine.algebra.join.stage import Join
 from engine.language.render import (
     ShownColumn,
     inner_name,
+    join_words,
     render_expression,
     render_inner,
     render_name,
@@ -17,6 +20,10 @@ from engine.model.expressions import Column, Expression
 
 def render_stage(stage: Join) -> list[str]:
     return [_join(stage), *render_inner(stage.inner)]
+
+
+def operator_words(stage: Join, lines: Sequence[str]) -> tuple[str, tuple[str, ...]]:
+    return join_words(lines)
 
 
 def _join(join: Join) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from engine.algebra.operator import Operator
 
@@ -11,8 +12,14 @@ from engine.algebra.operator import Operator
 class Limit(Operator):
     """At most ``count`` rows (None: all) after the first ``offset``."""
 
+    takes_order: ClassVar[bool] = True
+
     count: int | None
     offset: int = 0
+
+    @property
+    def goes_by_order(self) -> bool:
+        return True
 
     @property
     def rows_read(self) -> int | None:

@@ -22,5 +22,9 @@ class RowNumber(Operator):
     order: tuple[SortKey, ...]
     count: int | None = None
 
+    @property
+    def goes_by_order(self) -> bool:
+        return True
+
     def expressions(self) -> tuple[Expression, ...]:
         return (*self.keys, *(key.expression for key in self.order))

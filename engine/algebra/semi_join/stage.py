@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from engine.algebra.operator import Operator
-from engine.model.expressions import Expression
+from engine.model.expressions import Column, Expression
 
 if TYPE_CHECKING:
     from engine.language.query import Query
@@ -33,6 +33,15 @@ class SemiJoin(Operator):
 
     def with_right_input(self, query: Query) -> SemiJoin:
         return replace(self, inner=query)
+
+    @property
+    def compared(self) -> tuple[tuple[Expression, Expression], ...]:
+        columns = self.inner.columns
+        return tuple((key, Column(place, *columns[place])) for place, key in enumerate(self.keys))
+
+    @property
+    def negates(self) -> bool:
+        return self.negated
 
     def expressions(self) -> tuple[Expression, ...]:
         return self.keys

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from engine.algebra.set_operation.stage import SetOperation
 from engine.language.update_patterns import Merging, Pattern, PatternEdge
-from engine.model.expressions import Column, Expression
 
 
 def edge_above(stage: SetOperation, below: PatternEdge, inner: PatternEdge | None) -> PatternEdge:
     assert inner is not None
     if stage.kind == "union":
         return _united(below, inner)
-    return below.meeting("semi" if stage.kind == "intersect" else "anti", _compared(stage), inner)
+    return below.meeting("semi" if stage.kind == "intersect" else "anti", stage.compared, inner)
 
 
 def _united(below: PatternEdge, inner: PatternEdge) -> PatternEdge:
@@ -30,11 +27,3 @@ def _united(below: PatternEdge, inner: PatternEdge) -> PatternEdge:
     in_time = merges is not None and merges.end is not None and below.in_time and inner.in_time
     windows = below.windows.common(inner.windows)
     return PatternEdge(pattern, windows, None, in_time, below.span_with(inner), merges)
-
-
-def _compared(stage: SetOperation) -> Iterable[tuple[Expression, Expression]]:
-    """Pairs of columns in which rows of both inputs are compared."""
-    given = [Column(place, name, type_) for place, (name, type_) in enumerate(stage.inner.columns)]
-    if stage.on is None:
-        return zip(given, given, strict=True)
-    return [(Column(place, "", given[other].type), given[other]) for place, other in stage.on]

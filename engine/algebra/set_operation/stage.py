@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from engine.algebra.operator import Operator
+from engine.model.expressions import Column, Expression
 
 if TYPE_CHECKING:
     from engine.language.query import Query
@@ -39,3 +40,28 @@ class SetOperation(Operator):
 
     def with_right_input(self, query: Query) -> SetOperation:
         return replace(self, inner=query)
+
+    @property
+    def compared(self) -> tuple[tuple[Expression, Expression], ...]:
+        given = [Column(place, name, type_) for place, (name, type_) in enumerate(self.inner.columns)]
+        if self.on is None:
+            return tuple(zip(given, given, strict=True))
+        return tuple((Column(place, "", given[other].type), given[other]) for place, other in self.on)
+
+    @property
+    def negates(self) -> bool:
+        return self.kind == "except"
+
+    @property
+    def goes_by_order(self) -> bool:
+        return self.on is not None
+
+    @property
+    def places_read(self) -> frozenset[int] | None:
+        if self.kind == "union":
+            return frozenset()
+        return None if self.on is None else frozenset(place for place, _ in self.on)
+
+    @property
+    def one_zero(self) -> bool:
+        return self.kind != "union" and self.on is None

@@ -36,6 +36,10 @@ class Streamed(Operator):
         return self
 
     @property
+    def places_read(self) -> None:
+        return None
+
+    @property
     def reach_ms(self) -> int | None:
         """How long before NOW the stages below are looked at, None: from the first row on."""
         reach_ms = None if isinstance(self.window, RowWindow) else self.window.reach_ms

@@ -18,21 +18,16 @@ from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from math import log2
 
-from engine.algebra.aggregate.stage import Aggregate
-from engine.algebra.filter.stage import Filter
-from engine.algebra.limit.stage import Limit
 from engine.algebra.operators import Stage
-from engine.algebra.project.stage import Project
-from engine.algebra.semi_join.stage import SemiJoin
-from engine.algebra.set_operation.stage import SetOperation
-from engine.algebra.sort.stage import Sort
 from engine.dataflow.buffers.settings import StateSettings
 from engine.dataflow.cost import flows, structures
-from engine.dataflow.cost.flows import Flow, TwoInputs
+from engine.dataflow.cost.flows import Flow
 from engine.dataflow.cost.statistics import Statistics
 from engine.dataflow.cost.structures import KeptState, Term
+from engine.dataflow.operators.group import GroupSpec
 from engine.dataflow.operators.latest import LatestSpec
 from engine.dataflow.operators.ranked import RankedSpec
+from engine.dataflow.operators.rows import FilterSpec, ProjectSpec
 from engine.dataflow.operators.set_operations import Compared, Union
 from engine.dataflow.plan import Combined, Exits, Joined, Keeping, Own, Plan, Shared, Step
 from engine.dataflow.policy import KeptEdge
@@ -160,20 +155,16 @@ class _Costs:
         return PlanCost(flow, (term,), (KeptState("output", "hashed", flow.rows),), (below,))
 
     def _step(self, plan: Step, below: PlanCost) -> PlanCost:
-        assert not isinstance(plan.stage, Scan)
-        stages: tuple[Stage, ...] = (plan.stage,)
-        if isinstance(plan.shape, RankedSpec) and isinstance(plan.stage, Limit) and plan.shape.order:
-            stages = Sort(plan.shape.order), plan.stage
         flow = below.flow
-        for stage in stages:
-            flow = flows.above(stage, flow, self.known)
+        for stage in plan.stages:
+            flow = flows.above(stage, flow, None, self.known)
         match plan.shape:
-            case Project() | Filter():
+            case ProjectSpec() | FilterSpec():
                 touched = (self._touch(below.flow, below.foretold),)
                 return PlanCost(flow, touched, (), (below,), below.foretold)
             case RankedSpec():
                 return self._ranked(flow, below)
-            case Aggregate(calls=()):
+            case GroupSpec(calls=(), in_order=False):
                 return self._distinct(flow, below, plan.keeping)
         if plan.span_ms is not None:
             return self._extreme(flow, below)
@@ -220,7 +211,7 @@ class _Costs:
 
     def _combined(self, plan: Combined, left: PlanCost, right: PlanCost) -> PlanCost:
         stage, edges = plan.stage, plan.kept
-        flow = flows.of_two(stage, left.flow, right.flow, self.known)
+        flow = flows.above(stage, left.flow, right.flow, self.known)
         if isinstance(plan.shape, Union):
             foretold = left.foretold and right.foretold
             touched = self._touch(left.flow, foretold), self._touch(right.flow, foretold)
@@ -231,7 +222,7 @@ class _Costs:
             state: tuple[KeptState, ...] = (KeptState("counts", "groups", 2 * values),)
         else:
             state = self._both(left, right, edges, eager=True)
-        if stage.kind == "except":
+        if stage.negates:
             return self._negation(stage, flow, left, right, state, edges, tells=plan.tells)
         one, other = _moved(left.flow, left.foretold), _moved(right.flow, right.foretold)
         listed = one * right.flow.rows + other * left.flow.rows
@@ -255,11 +246,11 @@ class _Costs:
                     )
 
     def _two(
-        self, stage: TwoInputs, left: PlanCost, right: PlanCost, kept: tuple[KeptEdge | None, KeptEdge | None]
+        self, stage: Stage, left: PlanCost, right: PlanCost, kept: tuple[KeptEdge | None, KeptEdge | None]
     ) -> PlanCost:
-        flow = flows.of_two(stage, left.flow, right.flow, self.known)
+        flow = flows.above(stage, left.flow, right.flow, self.known)
         state = self._both(left, right, kept, eager=False)
-        if _is_negation(stage):
+        if stage.negates:
             return self._negation(stage, flow, left, right, state, kept, tells=True)
         foretold = any(kept)
         one, other = _moved(left.flow, left.foretold), _moved(right.flow, right.foretold)
@@ -271,9 +262,9 @@ class _Costs:
             found += structures.terms(held, side.flow, edge, self.units, values, self.settings, eager=False)
         return PlanCost(flow, tuple(found), state, (left, right), foretold)
 
-    def _by_windows(self, stage: TwoInputs, left: PlanCost, right: PlanCost) -> PlanCost:
+    def _by_windows(self, stage: Stage, left: PlanCost, right: PlanCost) -> PlanCost:
         """Rows that leave look for their partners without being told."""
-        flow = flows.of_two(stage, left.flow, right.flow, self.known)
+        flow = flows.above(stage, left.flow, right.flow, self.known)
         units, sides = self.units, (left.flow, right.flow)
         rate, leaving = sum(each.rate for each in sides), sum(each.leaving for each in sides)
         one, other = left.flow, right.flow
@@ -298,7 +289,7 @@ class _Costs:
 
     def _negation(
         self,
-        stage: TwoInputs,
+        stage: Stage,
         flow: Flow,
         left: PlanCost,
         right: PlanCost,
@@ -337,12 +328,3 @@ class _Costs:
 def _moved(flow: Flow, foretold: bool) -> float:
     """Rows a second that an operator above an edge gets: where exits are told each row twice."""
     return flow.rate + flow.leaving * (flow.premature if foretold else 1.0)
-
-
-def _is_negation(stage: TwoInputs) -> bool:
-    match stage:
-        case SetOperation(kind):
-            return kind == "except"
-        case SemiJoin(negated=negated):
-            return negated
-    return stage.kind == "anti"

@@ -7,20 +7,12 @@ number of rows over the rate at which they come says (Little).
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from math import erf, exp, inf, pi, sqrt
+from math import exp, inf
 
-from engine.algebra.aggregate.stage import Aggregate
-from engine.algebra.distinct.stage import Distinct
-from engine.algebra.filter.stage import Filter
-from engine.algebra.join.stage import Join
-from engine.algebra.limit.stage import Limit
 from engine.algebra.operators import Stage
-from engine.algebra.project.stage import Output, Project
-from engine.algebra.row_number.stage import RowNumber
-from engine.algebra.semi_join.stage import SemiJoin
-from engine.algebra.set_operation.stage import SetOperation
+from engine.algebra.rules import asked_of
 from engine.dataflow.cost.statistics import Statistics, ValueSample
 from engine.language.query import Query, Scan
 from engine.language.update_patterns import Pattern, PatternEdge, edge_above
@@ -32,8 +24,6 @@ from engine.windows.clauses import RowWindow, TimeWindow
 FILTERED, OWN_VALUES, MATCHED, TOPPED = 1 / 3, 0.5, 0.5, 0.1
 """Shares: of rows that a filter lets through; of values among rows; of left rows that have an equal on the
 right; of rows that are the first of a ROW_NUMBER."""
-
-TwoInputs = Join | SemiJoin | SetOperation
 
 Origin = tuple[Scan, int]
 """A column of a scan."""
@@ -114,68 +104,61 @@ def _span_ms(scan: Scan, edge: PatternEdge, rows: float, rate: float) -> float:
     return inf
 
 
+@asked_of("cost")
+def flow_above(stage: Stage, edge: PatternEdge, below: Flow, inner: Flow | None, known: Statistics) -> Flow:
+    """What a stage gives, but for its steps. edge: its update pattern; inner: what its second input gives, if
+    it has one.
+    """
+    return replace(below, edge=edge)
+
+
+@asked_of("cost")
+def own_values(stage: Stage, below: Flow, inner: Flow | None, known: Statistics) -> float:
+    """How many values the state of a stage goes by: those that it compares, or gives a row for."""
+    mine = [one for one, _ in stage.compared]
+    return values_of(below, origins_of(below, mine), known) if mine else 1.0
+
+
+def above(stage: Stage, below: Flow, inner: Flow | None, known: Statistics) -> Flow:
+    """What a stage gives. inner: what its second input gives; None: it has one input."""
+    edge = edge_above(stage, below.edge, None if inner is None else inner.edge)
+    steps = below.steps_per_s + (0.0 if inner is None else inner.steps_per_s)
+    return replace(flow_above(stage, edge, below, inner, known), steps_per_s=steps)
+
+
 def of_query(query: Query, tables: Container[SourceName], known: Statistics) -> Flow:
     """What some stages give over their scan."""
-    flow = of_scan(query.scan, tables, known)
-    for stage in query.stages:
-        if isinstance(stage, TwoInputs):
-            flow = of_two(stage, flow, of_query(stage.inner, tables, known), known)
-        else:
-            flow = above(stage, flow, known)
-    return flow
+    *_, top = _edges(query, tables, known)
+    return top
 
 
 def most_rows(query: Query, tables: Container[SourceName], known: Statistics) -> float:
     """How many rows are there at most on an edge of it."""
+    return max(flow.rows for flow in _edges(query, tables, known))
+
+
+def _edges(query: Query, tables: Container[SourceName], known: Statistics) -> Iterator[Flow]:
+    """What passes its edges, and those of inner queries; the last is its top one."""
     flow = of_scan(query.scan, tables, known)
-    most = flow.rows
+    yield flow
     for stage in query.stages:
-        if isinstance(stage, TwoInputs):
-            most = max(most, most_rows(stage.inner, tables, known))
-            flow = of_two(stage, flow, of_query(stage.inner, tables, known), known)
-        else:
-            flow = above(stage, flow, known)
-        most = max(most, flow.rows)
-    return most
+        inner = None
+        if stage.right_input is not None:
+            for inner in _edges(stage.right_input, tables, known):
+                yield inner
+        flow = above(stage, flow, inner, known)
+        yield flow
 
 
-def above(stage: Stage, below: Flow, known: Statistics) -> Flow:
-    """What a stage of one input gives."""
-    edge = edge_above(stage, below.edge, None)
-    match stage:
-        case Project(outputs):
-            return replace(below, edge=edge, columns=_taken(below, [each.expression for each in outputs]))
-        case Filter():
-            return below.scaled(FILTERED, edge)
-        case Distinct():
-            return _values(below, edge, values_of(below, range(len(below.columns)), known))
-        case Aggregate(keys, calls):
-            return _groups(below, edge, keys, len(calls), known)
-        case RowNumber(count=count):
-            numbered = below if count is None else below.scaled(TOPPED, edge)
-            return replace(numbered, edge=edge, columns=(*below.columns, None), premature=_early(edge))
-        case Limit(count):
-            share = 1.0 if count is None or not below.rows else min(1.0, count / below.rows)
-            return replace(below.scaled(share, edge), premature=_early(edge))
-    return replace(below, edge=edge)
+# --- what several operators do --------------------------------------------------------------------
 
 
-def _early(edge: PatternEdge) -> float:
+def pushed_out(edge: PatternEdge) -> float:
     """Returns the share of rows that leave before a foretold exit, because other rows push them out."""
     return 1.0 if edge.pattern is Pattern.STR else 0.0
 
 
-def _taken(below: Flow, expressions: Sequence[Expression]) -> tuple[Origin | None, ...]:
-    return tuple(_origin(below, expression) for expression in expressions)
-
-
-def _origin(below: Flow, expression: Expression) -> Origin | None:
-    if isinstance(expression, Column) and expression.index < len(below.columns):
-        return below.columns[expression.index]
-    return None
-
-
-def _values(below: Flow, edge: PatternEdge, values: float) -> Flow:
+def one_each(below: Flow, edge: PatternEdge, values: float) -> Flow:
     """A row for each value: it enters where none was there, or takes the place of one that goes."""
     if not values:
         return replace(below, rate=0.0, rows=0.0, edge=edge)
@@ -185,132 +168,15 @@ def _values(below: Flow, edge: PatternEdge, values: float) -> Flow:
     return replace(below, rate=rate, rows=values, edge=edge, is_plain=False)
 
 
-def _groups(below: Flow, edge: PatternEdge, keys: Sequence[Output], calls: int, known: Statistics) -> Flow:
-    """A row for each group, which another takes the place of with each row that comes or goes."""
-    expressions = [key.expression for key in keys]
-    columns = _taken(below, expressions)
-    groups = _distinct(below, columns, known) if keys else 1.0
-    if not calls:
-        return replace(_values(below, edge, groups), columns=columns)
-    rate = below.rate + below.leaving
-    return Flow(rate, groups, edge, (*columns, *[None] * calls), inf, 0.0, below.steps_per_s)
-
-
-# --- two inputs -----------------------------------------------------------------------------------
-
-
-def of_two(stage: TwoInputs, left: Flow, right: Flow, known: Statistics) -> Flow:
-    """What a stage of two inputs gives."""
-    steps = left.steps_per_s + right.steps_per_s
-    if isinstance(stage, SetOperation):
-        return replace(_combined(stage, left, right, known), steps_per_s=steps)
-    edge = edge_above(stage, left.edge, right.edge)
-    if isinstance(stage, SemiJoin) or stage.kind in ("semi", "anti"):
-        shared = shared_values(stage, left, right, known)
-        negated = stage.negated if isinstance(stage, SemiJoin) else stage.kind == "anti"
-        kept = left.scaled(1 - shared if negated else shared, edge)
-        if negated and isinstance(stage, SemiJoin):
-            of_left = _taken(left, stage.keys)
-            mine, others = (
-                _sample(left, of_left, known),
-                _sample(right, right.columns[: len(stage.keys)], known),
-            )
-            if mine is not None and others is not None:
-                kept = replace(kept, left=(of_left, mine.outside(others)))
-        early = _premature(left, right, shared) if negated else max(left.premature, right.premature)
-        return replace(kept, steps_per_s=steps, premature=early)
-    columns = (*left.columns, *right.columns)
-    if stage.latest is not None:
-        early = _early(edge)
-        return replace(left, edge=edge, columns=columns, steps_per_s=steps, premature=early, is_plain=False)
-    one, other = _partners(stage, left, right, known)
-    rate, rows = left.rate * one + right.rate * other, left.rows * one
-    if stage.kind in ("left", "full"):
-        rate, rows = max(rate, left.rate), max(rows, left.rows)
-    if stage.kind in ("right", "full"):
-        rate, rows = max(rate, right.rate), max(rows, right.rows)
-    early = left.leaving * left.premature * one + right.leaving * right.premature * other
-    share = _early(edge) if stage.kind != "inner" else min(1.0, early / rate) if rate else 0.0
-    return Flow(rate, rows, edge, columns, min(left.span_ms, right.span_ms), share, steps)
-
-
-def _partners(stage: Join, left: Flow, right: Flow, known: Statistics) -> tuple[float, float]:
-    """How many partners a left row finds, and a right one."""
-    share = 1.0 if stage.condition is None else FILTERED
-    if stage.keys:
-        one = _sample(left, _taken(left, [key for key, _ in stage.keys]), known)
-        other = _sample(right, _taken(right, [key for _, key in stage.keys]), known)
-        plain = left.is_plain and right.is_plain
-        met = None if one is None or other is None or not plain else one.partners(other)
-        share *= met if met is not None else 1 / join_values(stage, left, right, known)
-    return share * right.rows, share * left.rows
-
-
-def join_values(stage: Join, left: Flow, right: Flow, known: Statistics) -> float:
-    """In how many values the rows of a join's inputs may differ: rows of one are equal to one in so many."""
-    if not stage.keys:
-        return 1.0
-    one = _distinct(left, _taken(left, [key for key, _ in stage.keys]), known)
-    other = _distinct(right, _taken(right, [key for _, key in stage.keys]), known)
-    return max(1.0, one, other)
-
-
-def _combined(stage: SetOperation, left: Flow, right: Flow, known: Statistics) -> Flow:
-    edge = edge_above(stage, left.edge, right.edge)
-    span, early = max(left.span_ms, right.span_ms), max(left.premature, right.premature)
-    if stage.kind == "union":
-        columns = tuple(
-            one if one == other else None for one, other in zip(left.columns, right.columns, strict=False)
-        )
-        rate, rows = left.rate + right.rate, left.rows + right.rows
-        return Flow(rate, rows, edge, columns, span, early, 0.0)
-    shared, values = shared_values(stage, left, right, known), compared_values(stage, left, known)
-    if not stage.all:
-        share = shared if stage.kind == "intersect" else 1 - shared
-        once = _values(left, edge, values).scaled(share, edge)
-    else:
-        rest = _rest(stage, left, right, known)
-        rows = left.rows - rest if stage.kind == "intersect" else rest
-        once = left.scaled(rows / left.rows if left.rows else 0.0, edge)
-    if stage.kind == "intersect":
-        return replace(once, span_ms=min(left.span_ms, right.span_ms), premature=early)
-    of_left = _compared(stage, left, 0)
-    one, other = _sample(left, of_left, known), _sample(right, _compared(stage, right, 1), known)
-    if one is not None and other is not None and stage.all:
-        once = replace(once, left=(tuple(of_left), one.without(other)))
-    refilled = right.leaving * shared * (once.rows / left.rows if left.rows else 0.0)
-    return replace(once, rate=once.rate + refilled, premature=_premature(left, right, shared))
-
-
-def _rest(stage: SetOperation, left: Flow, right: Flow, known: Statistics) -> float:
-    """How many left rows a bag difference leaves: exactly where all rows were looked at."""
-    of_left = _sample(left, _compared(stage, left, 0), known)
-    of_right = _sample(right, _compared(stage, right, 1), known)
-    if of_left is not None and of_right is not None and left.is_plain and right.is_plain:
-        whole = of_left.rows >= left.rows and of_right.rows >= right.rows
-        if whole:
-            return left.rows * of_left.surplus(of_right)
+def with_partner(stage: Stage, edge: PatternEdge, left: Flow, right: Flow, known: Statistics) -> Flow:
+    """The left rows that have a partner; of a negation those that have none."""
     shared = shared_values(stage, left, right, known)
-    values = max(1.0, compared_values(stage, left, known) * shared)
-    shared_rows = left.rows * shared
-    return min(
-        left.rows, _surplus(shared_rows, min(right.rows, shared_rows), values) + left.rows - shared_rows
-    )
+    if stage.negates:
+        return replace(left.scaled(1 - shared, edge), premature=taken_early(left, right, shared))
+    return replace(left.scaled(shared, edge), premature=max(left.premature, right.premature))
 
 
-def _surplus(left: float, right: float, values: float) -> float:
-    """By how much, over all values, there are more left rows than right ones, of so many of each spread over
-    the values at random: the mean of a normal variable where it is positive.
-    """
-    mean, deviation = (left - right) / values, sqrt((left + right) / values)
-    if not deviation:
-        return 0.0
-    at = mean / deviation
-    below = (1 + erf(at / sqrt(2))) / 2
-    return values * (mean * below + deviation * exp(-at * at / 2) / sqrt(2 * pi))
-
-
-def _premature(left: Flow, right: Flow, shared: float) -> float:
+def taken_early(left: Flow, right: Flow, shared: float) -> float:
     """Returns which share of the rows that a negation gives leaves early. Right rows take some of them away,
     none where no value is shared; the left input's own share is the least.
 
@@ -325,7 +191,18 @@ def _premature(left: Flow, right: Flow, shared: float) -> float:
 # --- values ---------------------------------------------------------------------------------------
 
 
-def _sample(flow: Flow, origins: Sequence[Origin | None], known: Statistics) -> ValueSample | None:
+def origins_of(below: Flow, expressions: Iterable[Expression]) -> tuple[Origin | None, ...]:
+    """Where the columns that are computed so are from."""
+    return tuple(_origin(below, expression) for expression in expressions)
+
+
+def _origin(below: Flow, expression: Expression) -> Origin | None:
+    if isinstance(expression, Column) and expression.index < len(below.columns):
+        return below.columns[expression.index]
+    return None
+
+
+def sample_of(flow: Flow, origins: Sequence[Origin | None], known: Statistics) -> ValueSample | None:
     """Returns a sample of the values of these columns; None where they are not columns of one scan, or not
     known.
     """
@@ -337,39 +214,12 @@ def _sample(flow: Flow, origins: Sequence[Origin | None], known: Statistics) -> 
     return known.sample(found[0][0], tuple(place for _, place in found))
 
 
-def _distinct(flow: Flow, origins: Sequence[Origin | None], known: Statistics) -> float:
-    sample = _sample(flow, origins, known)
+def values_of(flow: Flow, origins: Sequence[Origin | None], known: Statistics) -> float:
+    """How many values of some columns there are at a time."""
+    sample = sample_of(flow, origins, known)
     if sample is None:
         return max(1.0, flow.rows * OWN_VALUES)
     return max(1.0, sample.distinct(flow.rows))
-
-
-def values_of(flow: Flow, places: Sequence[int], known: Statistics) -> float:
-    """How many values of some columns there are at a time."""
-    return _distinct(flow, [flow.columns[at] if at < len(flow.columns) else None for at in places], known)
-
-
-def compared_values(stage: SetOperation, left: Flow, known: Statistics) -> float:
-    """How many values a set operation compares, of the left input."""
-    return values_of(left, [place for place, _ in _on(stage)], known)
-
-
-def own_values(stage: TwoInputs, left: Flow, right: Flow, known: Statistics) -> float:
-    """How many values the state of a stage's inputs goes by."""
-    if isinstance(stage, SetOperation):
-        return compared_values(stage, left, known)
-    if isinstance(stage, SemiJoin):
-        return _distinct(left, _taken(left, stage.keys), known) if stage.keys else 1.0
-    return join_values(stage, left, right, known)
-
-
-def values_above(stage: Aggregate | Distinct, below: Flow, known: Statistics) -> float:
-    """How many values a stage of one input gives a row for."""
-    if isinstance(stage, Distinct):
-        return values_of(below, range(len(below.columns)), known)
-    return (
-        _distinct(below, _taken(below, [key.expression for key in stage.keys]), known) if stage.keys else 1.0
-    )
 
 
 def joined_inputs(
@@ -388,25 +238,28 @@ def joined_inputs(
     for each in before:
         join = each.pairs
         if join is None:
-            flow = above(each, flow, known)
+            flow = above(each, flow, None, known)
             continue
         right = of_query(join.inner, tables, known)
-        of_left, of_right = _compared_by(join, flow, right)
-        one, other = _sample(flow, of_left, known), _sample(right, of_right, known)
+        of_left, _ = compared_by(join, flow, right)
+        one, other = compared_samples(join, flow, right, known)
         if one is not None and other is not None:
             more = one.unevenness(other)
             uneven = [old + more * _has(left, of_left) for old, left in zip(uneven, inputs, strict=True)]
         inputs.append(right)
         uneven.append(0.0 if one is None or other is None else other.unevenness(one))
-        flow = of_two(join, flow, right, known)
-    keys = _taken(flow, [key.expression for key in stage.keys])
+        flow = above(join, flow, right, known)
+    keys = origins_of(flow, [key.expression for key in stage.keys])
     summed = [
-        origin for call in stage.calls if call.function == "SUM" for origin in _taken(flow, call.arguments)
+        origin
+        for call in stage.calls
+        if call.function == "SUM"
+        for origin in origins_of(flow, call.arguments)
     ]
     found = []
     for at, one_input in enumerate(inputs):
         mine = [key for key in keys if key is None or key in one_input.columns]
-        groups = _distinct(one_input, mine, known) if mine else 1.0
+        groups = values_of(one_input, mine, known) if mine else 1.0
         found.append(JoinedInput(one_input.rows / groups, bool(mine), _has(one_input, summed), uneven[at]))
     return tuple(found)
 
@@ -416,42 +269,32 @@ def _has(flow: Flow, origins: Sequence[Origin | None]) -> bool:
     return any(origin is None or origin in flow.columns for origin in origins)
 
 
-def compared_copies(
-    stage: TwoInputs, left: Flow, right: Flow, known: Statistics
-) -> tuple[float, float, float]:
+def compared_copies(stage: Stage, left: Flow, right: Flow, known: Statistics) -> tuple[float, float, float]:
     """Returns the copies of the values that a stage compares: the mean number of rows of a value on the left,
     that on the right, and the share of left rows whose value the right side has too.
     """
-    of_left, of_right = _compared_by(stage, left, right)
-    mine, others = _distinct(left, of_left, known), _distinct(right, of_right, known)
+    of_left, of_right = compared_by(stage, left, right)
+    mine, others = values_of(left, of_left, known), values_of(right, of_right, known)
     return left.rows / mine, right.rows / others, shared_values(stage, left, right, known)
 
 
-def shared_values(stage: TwoInputs, left: Flow, right: Flow, known: Statistics) -> float:
+def shared_values(stage: Stage, left: Flow, right: Flow, known: Statistics) -> float:
     """The share of left values that the right input has too."""
-    of_left, of_right = _compared_by(stage, left, right)
-    one, other = _sample(left, of_left, known), _sample(right, of_right, known)
-    return MATCHED if one is None or other is None else one.shared_with(other)
+    mine, others = compared_samples(stage, left, right, known)
+    return MATCHED if mine is None or others is None else mine.shared_with(others)
 
 
-def _compared_by(
-    stage: TwoInputs, left: Flow, right: Flow
-) -> tuple[Sequence[Origin | None], Sequence[Origin | None]]:
+def compared_samples(
+    stage: Stage, left: Flow, right: Flow, known: Statistics
+) -> tuple[ValueSample | None, ValueSample | None]:
+    """Samples of the values of the two inputs that a stage compares."""
+    of_left, of_right = compared_by(stage, left, right)
+    return sample_of(left, of_left, known), sample_of(right, of_right, known)
+
+
+def compared_by(
+    stage: Stage, left: Flow, right: Flow
+) -> tuple[tuple[Origin | None, ...], tuple[Origin | None, ...]]:
     """The columns of the two inputs that a stage compares."""
-    if isinstance(stage, SetOperation):
-        return _compared(stage, left, 0), _compared(stage, right, 1)
-    if isinstance(stage, SemiJoin):
-        return _taken(left, stage.keys), right.columns[: len(stage.keys)]
-    return _taken(left, [key for key, _ in stage.keys]), _taken(right, [key for _, key in stage.keys])
-
-
-def _compared(stage: SetOperation, flow: Flow, side: int) -> list[Origin | None]:
-    """The columns of an input that a set operation compares. side: 0, the left one, or 1."""
-    places = [pair[side] for pair in _on(stage)]
-    return [flow.columns[at] if at < len(flow.columns) else None for at in places]
-
-
-def _on(stage: SetOperation) -> Sequence[tuple[int, int]]:
-    if stage.on is not None:
-        return stage.on
-    return [(place, place) for place in range(len(stage.inner.columns))]
+    mine = origins_of(left, (one for one, _ in stage.compared))
+    return mine, origins_of(right, (other for _, other in stage.compared))

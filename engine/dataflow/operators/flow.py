@@ -13,7 +13,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from engine.algebra.streamed.stage import Streamed
 from engine.changes.context import EvaluationContext
 from engine.changes.instants import Evaluations
 from engine.changes.marks import seen_by
@@ -75,8 +74,8 @@ class FlowNode(Node):
     def _flow_over(self, context: EvaluationContext) -> Input:
         if not self._query.stages:
             return context.scan_history(self._query.scan)
-        last = self._query.stages[-1]
-        if isinstance(last, Streamed) and is_settled(self._query, context, self._streams):
+        last = self._query.stages[-1].stream
+        if last is not None and is_settled(self._query, context, self._streams):
             log = self._log
             if log is not None and log.until_ms != context.transition.since_ms:
                 log = None

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.algebra.aggregate.stage import Aggregate
+from engine.algebra.aggregate.stage import AggregateCall
+from engine.algebra.project.stage import Output
 from engine.changes.context import EvaluationContext
 from engine.changes.equality import array_codes, equal_values
 from engine.changes.temporal_relation import TemporalRelation
@@ -33,10 +34,14 @@ from engine.operators.relation import Relation
 
 
 @dataclass(frozen=True, slots=True)
-class InOrder:
-    """Groups with ids that have the order of the relation."""
+class GroupSpec:
+    """A row for each value of the keys, with the calls of its group; DISTINCT has none. in_order: with ids
+    that have the order of the relation.
+    """
 
-    stage: Aggregate
+    keys: tuple[Output, ...]
+    calls: tuple[AggregateCall, ...] = ()
+    in_order: bool = False
 
 
 class GroupNode(KeepsColumns, UnaryNode):
@@ -44,23 +49,22 @@ class GroupNode(KeepsColumns, UnaryNode):
     groups in order, which have keys, that of the first row of the group, and the column.
     """
 
-    def __init__(self, below: Node, stage: Aggregate, *, in_order: bool = False) -> None:
+    def __init__(self, below: Node, groups: GroupSpec) -> None:
         super().__init__(below)
-        self._keys = stage.keys
-        self._stage = stage
-        self.ordered = in_order
-        self.id_words = below.id_words + 1 if in_order else 1
-        if not in_order:
-            self.telling = frozenset(range(len(stage.keys) + len(stage.calls)))
+        self._keys, self._calls = groups.keys, groups.calls
+        self.ordered = groups.in_order
+        self.id_words = below.id_words + 1 if groups.in_order else 1
+        if not groups.in_order:
+            self.telling = frozenset(range(len(groups.keys) + len(groups.calls)))
         self.forget()
 
     def forget(self) -> None:
         capacities = self.settings.capacities
-        self._parts = parts_of(self._stage, self.below.id_words, capacities)
+        self._parts = parts_of(self._calls, self.below.id_words, capacities)
         self._first = Extremes([0], [], None, None, self.below.id_words, capacities) if self.ordered else None
         others = {place for part in self._parts for place in part.calls}
-        self._summed = [place for place in range(len(self._stage.calls)) if place not in others]
-        self._totals = Totals([self._stage.calls[place] for place in self._summed])
+        self._summed = [place for place in range(len(self._calls)) if place not in others]
+        self._totals = Totals([self._calls[place] for place in self._summed])
         self._cells = CellStates([key.type for key in self._keys], self._totals.width, capacities)
         self._forget_columns()
 

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.algebra.aggregate.stage import Aggregate
 from engine.changes.context import EvaluationContext
 from engine.dataflow.arrangements.keys import Keys
 from engine.dataflow.delta import Delta
 from engine.dataflow.node import Node
-from engine.dataflow.operators.group import GroupNode
+from engine.dataflow.operators.group import GroupNode, GroupSpec
 from engine.dataflow.releases.reading import Frontier, KeysOver
 from engine.dataflow.releases.release import Final
 from engine.model.attributes import Attribute
@@ -24,11 +23,11 @@ from engine.model.source import SourceName
 class ReleasingGroupNode(GroupNode):
     """Over a scan that holds its rows. released: how many groups were let go of."""
 
-    def __init__(self, below: Node, stage: Aggregate, final: Final) -> None:
+    def __init__(self, below: Node, groups: GroupSpec, final: Final) -> None:
         assert below.id_words == 1
         self._final = final
         self.released = 0
-        super().__init__(below, stage)
+        super().__init__(below, groups)
 
     def forget(self) -> None:
         super().forget()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -19,6 +20,20 @@ from engine.model.expressions import Column, Expression
 from engine.model.types import Type
 from engine.operators.projected import projected
 from engine.operators.relation import Relation
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectSpec:
+    """Columns computed from those of a row."""
+
+    outputs: tuple[Output, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FilterSpec:
+    """Rows where a condition is TRUE."""
+
+    predicate: Expression
 
 
 class ProjectNode(UnaryNode):

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from engine.algebra.aggregate.stage import Aggregate, AggregateCall
+from engine.algebra.aggregate.stage import AggregateCall
 from engine.changes.context import EvaluationContext
 from engine.changes.temporal_relation import TemporalRelation
 from engine.changes.transition import FOREVER, NEVER
@@ -44,9 +44,9 @@ class WindowExtremeNode(Node):
     telling = frozenset((0,))
     _until = NEVER
 
-    def __init__(self, below: Node, stage: Aggregate) -> None:
+    def __init__(self, below: Node, call: AggregateCall) -> None:
         super().__init__(below)
-        (self._call,) = stage.calls
+        self._call = call
         self.below = below
         self._leaf = leaf_of(below)
         self._least = self._call.aggregate.statistic is Statistic.LEAST

@@ -10,13 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from engine.algebra.aggregate.stage import Aggregate
-from engine.algebra.distinct.stage import Distinct
-from engine.algebra.join.stage import Join
-from engine.algebra.limit.stage import Limit
 from engine.algebra.operators import Stage
-from engine.algebra.row_number.stage import RowNumber
-from engine.algebra.set_operation.stage import SetOperation
+from engine.algebra.rules import asked_of
 from engine.changes.result_key import told_by
 from engine.language.query import Query
 from engine.language.rules.tree import transform
@@ -38,7 +33,7 @@ class Rule:
     """
 
     name: str
-    apply: Callable[[Query, int, Sources], Stages | None]
+    apply: Callable[[Stage, Query, int, Sources], Stages | None]
     keeps_order: bool = True
 
 
@@ -48,29 +43,15 @@ def applied(rule: Rule, query: Query, sources: Sources, *, by_order: bool = Fals
     by_order: somebody above goes by the order of its rows.
     """
     for place, stage in enumerate(query.stages):
-        above = by_order or any(map(_goes_by_order, query.stages[place + 1 :]))
+        above = by_order or any(each.goes_by_order for each in query.stages[place + 1 :])
         if rule.keeps_order or not above:
-            stages = rule.apply(query, place, sources)
+            stages = rule.apply(stage, query, place, sources)
             if stages is not None:
                 yield replace(query, stages=stages)
         if stage.right_input is not None:
-            for inner in applied(rule, stage.right_input, sources, by_order=above or _goes_by_order(stage)):
+            for inner in applied(rule, stage.right_input, sources, by_order=above or stage.goes_by_order):
                 around = query.stages[:place], query.stages[place + 1 :]
                 yield replace(query, stages=(*around[0], stage.with_right_input(inner), *around[1]))
-
-
-def _goes_by_order(stage: Stage) -> bool:
-    """Whether what a stage gives depends on the order of what is below it."""
-    match stage:
-        case Limit() | RowNumber():
-            return True
-        case Aggregate(calls=calls):
-            return any(call.aggregate.order_dependent for call in calls)
-        case Join(latest=latest):
-            return latest is not None
-        case SetOperation(on=on):
-            return on is not None
-    return False
 
 
 def width_of(query: Query, place: int, sources: Sources) -> int:
@@ -88,18 +69,22 @@ def is_distinct(query: Query, columns: Iterable[Column], sources: Sources) -> bo
     if not any(key <= places for key in keys):
         return False
     last = query.stages[-1] if query.stages else None
-    if len(places) == width and _gives_plain_zeros(last):
+    if len(places) == width and last is not None and last.one_zero:
         return True
     return all(column.type.kind not in (Kind.DOUBLE, Kind.ARRAY) for column in given)
 
 
-def _gives_plain_zeros(stage: Stage | None) -> bool:
-    match stage:
-        case Distinct() | Aggregate(calls=()):
-            return True
-        case SetOperation(kind, on=on):
-            return kind != "union" and on is None
+@asked_of("rewrites")
+def makes_distinct(stage: Stage, query: Query, place: int) -> bool:
+    """Whether equal rows that a stage gets are given once: it is a DISTINCT, or a union, with only unions
+    between it and one. place: of the stage.
+    """
     return False
+
+
+def is_made_distinct(query: Query, place: int) -> bool:
+    """Whether equal rows that the stage at a place gives are given once above it."""
+    return place + 1 < len(query.stages) and makes_distinct(query.stages[place + 1], query, place + 1)
 
 
 def up_to(query: Query, place: int) -> Query:

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from engine.model.source import Stream
-from engine.model.types import Type
 from tureen.errors import NotSupported, SettingsError
 
 SHARDS_MAX = 4_096
@@ -75,10 +74,3 @@ def check_key(stream: Stream, layout: Layout) -> None:
             hint=f"take a column of its primary key ({', '.join(stream.key)}), or none: then every shard has "
             "the table whole",
         )
-
-
-def key_type(stream: Stream, layout: Layout) -> Type:
-    """The type of its key, which it has."""
-    place = stream.schema.index(layout.keys[stream.name])
-    assert place is not None
-    return stream.schema.fields[place].type

@@ -1,14 +1,4 @@
-"""A selection over a set operation  ->  over both inputs; over IN, EXISTS and their negations  ->  below.
-
-    select(A UNION ALL B)           ->  select(A) UNION ALL select(B)
-    select(A EXCEPT ALL ON (k) B)   ->  select(A) EXCEPT ALL ON (k) select(B)      select reads k alone
-    select(A WHERE k NOT IN (B))    ->  select(A) WHERE k NOT IN (B)
-
-Below a bag difference a selection on other columns would change which rows are counted: with two left rows of
-a value, one of which satisfies it, and one right row, the difference is the younger, and it may be either. It
-goes into both inputs there, since it takes all rows of a value or none. A union evaluates it on the same rows
-as before, so it may err; of the others it may not.
-"""
+"""Rules at a condition."""
 
 from __future__ import annotations
 
@@ -21,10 +11,8 @@ from engine.dataflow.rewrites.rule import Sources, Stages, moved, none_errs, rea
 from engine.language.query import Query
 
 
-def selection_down(query: Query, place: int, sources: Sources) -> Stages | None:
-    """The rule, at a filter."""
-    stage = query.stages[place]
-    if not isinstance(stage, Filter) or not place:
+def selection_down(stage: Filter, query: Query, place: int, sources: Sources) -> Stages | None:
+    if not place:
         return None
     below = query.stages[place - 1]
     before, behind = query.stages[: place - 1], query.stages[place + 1 :]

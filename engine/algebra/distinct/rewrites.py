@@ -1,16 +1,4 @@
-"""DISTINCT of a join  ->  a join of distinct rows, and DISTINCT above it only where it is still needed.
-
-    DISTINCT(a, b of A join B on k)  ->  DISTINCT(a, b of DISTINCT(a, k of A) join DISTINCT(b, k of B))
-
-a and b also hold what the join's condition reads. The upper one goes where the columns that are given tell
-those that are not: all of (a, k) and (b, k) then, a column of the join's key by its equal on the other side.
-
-Order: pairs are in the order of their left rows, then of their right ones. The first pair of a value is, on
-both ways, one of the first left row of (a, k) and the first right row of (b, k).
-
-It crosses neither a bag difference, of whose equal rows some stay, nor an ASOF join or one with the versions
-of a table, where equal rows of different instants have different partners.
-"""
+"""Rules at a DISTINCT."""
 
 from __future__ import annotations
 
@@ -24,6 +12,7 @@ from engine.dataflow.rewrites.rule import (
     Sources,
     Stages,
     is_distinct,
+    is_made_distinct,
     moved,
     none_errs,
     up_to,
@@ -33,10 +22,21 @@ from engine.language.query import Query
 from engine.model.expressions import Column, columns_of
 
 
-def distinct_below_join(query: Query, place: int, sources: Sources) -> Stages | None:
-    """The rule, at a DISTINCT over columns of an inner join."""
-    match query.stages[max(0, place - 2) : place + 1]:
-        case (Join(kind="inner", latest=None) as join, Project(outputs), Distinct()):
+def drop_distinct(stage: Distinct, query: Query, place: int, sources: Sources) -> Stages | None:
+    below = up_to(query, place)
+    columns = [Column(at, name, type_) for at, (name, type_) in enumerate(below.columns)]
+    if is_distinct(below, columns, sources) or is_made_distinct(query, place):
+        return *query.stages[:place], *query.stages[place + 1 :]
+    return None
+
+
+def makes_distinct(stage: Distinct, query: Query, place: int) -> bool:
+    return True
+
+
+def distinct_below_join(stage: Distinct, query: Query, place: int, sources: Sources) -> Stages | None:
+    match query.stages[max(0, place - 2) : place]:
+        case (Join(kind="inner", latest=None) as join, Project(outputs)):
             given = [output.expression for output in outputs]
         case _:
             return None
