@@ -1,8 +1,11 @@
 """Folders know one another in one direction alone: of two folders that stand side by side, at any depth, only
-one imports the other. The layers of `pyproject.toml` say which one.
+one imports the other. The layers of `pyproject.toml` say which one. Tests do not know one another at all.
 """
 
 from __future__ import annotations
+
+import re
+from pathlib import Path
 
 import grimp
 import pytest
@@ -40,3 +43,11 @@ def mutual(package: str) -> set[tuple[str, str]]:
 @pytest.mark.parametrize("package", PACKAGES)
 def test_no_two_folders_import_each_other(package: str) -> None:
     assert mutual(package) == set()
+
+
+def test_no_test_imports_another() -> None:
+    """What several need stands beside them, in a module without tests."""
+    imports = re.compile(r"^\s*(?:from|import) tests\.\S*_test\b", re.MULTILINE)
+    files = sorted(Path(__file__).parent.rglob("*.py"))
+    assert len(files) > 400
+    assert not [path.name for path in files if imports.search(path.read_text(encoding="utf-8"))]

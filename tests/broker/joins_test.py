@@ -11,7 +11,7 @@ from broker.base.placement import shard_of
 from engine.model.step import BEGINNING
 from tests.broker.conftest import stream_sql
 from tests.broker.running import SHARDS, Broker
-from tests.broker.tables_test import put
+from tests.broker.tables import put
 from tests.kafka import wait_until
 from topics.journal import RecordsNamed, read_steps
 from tureen.protocol import query_id

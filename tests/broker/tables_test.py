@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import click.testing
 import orjson
@@ -21,18 +19,10 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 
 from broker.commands.topic import topic
 from tests.broker.running import Broker
+from tests.broker.tables import put
 from tests.kafka import wait_until
 from topics.admin import TopicPolicy
 from tureen.protocol import query_id
-
-
-def put(one: Broker, topic: str, rows: Mapping[str, Any]) -> None:
-    """One record a key; None deletes, bytes go as they are."""
-    values = [
-        value if value is None or isinstance(value, bytes) else orjson.dumps(value) for value in rows.values()
-    ]
-    one.producer.send_many(topic, values, [key.encode() for key in rows])
-    one.producer.flush()
 
 
 def table_sql(name: str) -> str:

@@ -14,23 +14,18 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 import tureen
+from tests.client.cli import tureen_
 from tests.client.conftest import Broker
 from tests.kafka import wait_until
-from tureen.cli import main
 from tureen.console import show_table
 
 COMMANDS = {
     "completion", "demo", "doctor", "down", "explain", "match", "pause", "queries", "register", "resume",
     "serve", "snapshot", "sources", "sql", "status", "unregister", "up", "watch",
 }  # fmt: skip
-
-
-def tureen_(*args: str, broker: Broker | None = None, stdin: str | None = None) -> Result:
-    environment = {} if broker is None else broker.environment
-    return CliRunner().invoke(main, list(args), input=stdin, env=environment, catch_exceptions=False)
 
 
 def test_help_lists_every_command_with_a_line() -> None:

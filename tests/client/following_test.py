@@ -18,7 +18,7 @@ from collections.abc import Callable
 import pytest
 
 import tureen
-from tests.client.cli_test import tureen_
+from tests.client.cli import tureen_
 from tests.client.conftest import Broker
 from tests.kafka import wait_until
 from tureen.changes import ChangesEvent, EndEvent, Event, ProgressEvent, SnapshotEvent

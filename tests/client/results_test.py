@@ -10,59 +10,18 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient
-from confluent_kafka.cimpl import NewTopic
 
+from tests.client.results import PARTITIONS, Writer, key
 from tests.kafka import wait_until
 from tureen.errors import KafkaUnavailable, NotSupported, TopicMissing
 from tureen.results import ResultFold, ResultTopic
 
-PARTITIONS = 3
 OWN = zlib.crc32(b"q") % PARTITIONS
-
-
-class Writer:
-    """Transactions on a service's result topics."""
-
-    def __init__(self, kafka: str, service_id: str) -> None:
-        self.settings = {"bootstrap.servers": kafka}
-        self.service_id = service_id
-        self.producer = Producer({**self.settings, "transactional.id": service_id, "linger.ms": 1})
-        self.producer.init_transactions(60)
-
-    def topic(self, name: str) -> str:
-        topic = f"{self.service_id}.{name}"
-        admin = AdminClient(self.settings)
-        (done,) = admin.create_topics([NewTopic(topic, PARTITIONS)]).values()
-        done.result(60)
-        return topic
-
-    def write(self, topic: str, records: list[tuple[Any, Any]], *, partition: int | None = None) -> None:
-        """Records (key, value) in the transaction that is open."""
-        for place, (key, value) in enumerate(records):
-            self.producer.produce(
-                topic,
-                None if value is None else json.dumps(value),
-                json.dumps(key),
-                partition=place % PARTITIONS if partition is None else partition,
-                headers={"tureen-position": b"1-7", "tureen-at-ms": b"1000"},
-            )
-        self.producer.flush(60)
-
-    def commit(self, topic: str, records: list[tuple[Any, Any]], *, partition: int | None = None) -> None:
-        self.producer.begin_transaction()
-        self.write(topic, records, partition=partition)
-        self.producer.commit_transaction(60)
 
 
 @pytest.fixture
 def writer(kafka: str, service_id: str) -> Iterator[Writer]:
     return Writer(kafka, service_id)
-
-
-def key(city: str, query: str = "q") -> dict[str, Any]:
-    return {"query": query, "key": {"city": city}}
 
 
 def row(city: str, n: int) -> dict[str, Any]:

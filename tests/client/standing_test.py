@@ -7,7 +7,7 @@ import json
 import pytest
 
 import tureen
-from tests.client.cli_test import tureen_
+from tests.client.cli import tureen_
 from tests.client.conftest import Broker
 from tests.kafka import wait_until
 from tureen.errors import NotSupported, OptionRefused, QueryPaused, SyntaxRefused, UnknownQuery

@@ -15,7 +15,7 @@ import tureen
 from engine.model.step import Registration
 from spark_jobs.scale_out.registry import RegistryEntry, as_record
 from tests.client.conftest import Broker
-from tests.client.results_test import Writer
+from tests.client.results import Writer
 from tureen.changes import ChangesEvent, EndEvent, Event, SnapshotEvent
 from tureen.cli import main
 from tureen.errors import KafkaUnavailable, NotSupported, UnknownQuery, UnknownSource

@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from engine.algebra.aggregate.stage import Aggregate, AggregateCall
 from engine.algebra.project.stage import Output
 from engine.changes.temporal_relation import TemporalRelation
-from engine.dataflow.delta import Delta
 from engine.dataflow.operators.group import GroupNode, GroupSpec
 from engine.dataflow.turn import Turn
 from engine.model.types import BIGINT, BOOLEAN, DOUBLE, INTEGER, STRING, TIMESTAMP
 from engine.operators.aggregate import aggregate
 from tests.changes.given import Given, inputs
 from tests.dataflow.given_node import GivenNode, transitions
-from tests.operators.aggregate_test import call_of, column
+from tests.dataflow.group import folded, of_column
+from tests.operators.aggregate import call_of, column
 from tests.operators.relations import PRICE, exactly, rows_of
 
 TYPES = (BIGINT, BOOLEAN, STRING, INTEGER, PRICE, DOUBLE, TIMESTAMP)
@@ -64,19 +64,6 @@ COLUMNS = 3
 def expected(stage: Aggregate, rows: TemporalRelation, instant: int) -> list[Any]:
     relation, _ = aggregate(stage, rows.relation.take(rows.at(instant)))
     return sorted(exactly(rows_of(relation)), key=repr)
-
-
-def of_column(delta: Delta, column: int) -> TemporalRelation:
-    return delta.temporal.take(delta.rows()[delta.owners == column])
-
-
-def folded(before: list[Any], told: TemporalRelation, instant: int) -> list[Any]:
-    """The rows of an instant from those of the one before it and what is told."""
-    found = list(before)
-    for row in exactly(rows_of(told.relation.take(np.flatnonzero(told.valid_to == instant)))):
-        found.remove(row)
-    found += exactly(rows_of(told.relation.take(np.flatnonzero(told.valid_from == instant))))
-    return sorted(found, key=repr)
 
 
 @pytest.mark.parametrize("keys", KEYS)

@@ -12,7 +12,7 @@ from engine.changes.context import EvaluationContext
 from engine.dataflow.graph import Graph
 from tests.capacities import small
 from tests.changes.ways import FEW, LIMITS, TABLES, Answers, bound, random_transition, seeds, standing
-from tests.dataflow.graph_test import JOINS, QUERIES, SETS
+from tests.dataflow.graph import JOINS, QUERIES, SETS
 
 STAYING = (
     "SELECT k, v FROM s WHERE v > 0",

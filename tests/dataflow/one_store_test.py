@@ -18,7 +18,7 @@ from engine.model.source import SourceName
 from tests.capacities import small
 from tests.changes.ways import LIMITS, TABLES, bound, seeds, standing
 from tests.dataflow.courses import cut, whole_course, with_retention
-from tests.dataflow.strategies_test import Followed
+from tests.dataflow.strategies import Followed
 
 PAIRED = "FROM s [RANGE {} MILLISECONDS] JOIN u [RANGE {} MILLISECONDS] ON s.k = u.k"
 EXTREME = "SELECT {} AS m FROM s [RANGE {{}} MILLISECONDS] WHERE w <> 'a' OR v > {{}}"

@@ -22,8 +22,8 @@ from engine.operators.row_number import row_number
 from engine.operators.sort import sort
 from tests.changes.given import Given, inputs
 from tests.dataflow.given_node import GivenNode, transitions
-from tests.dataflow.group_test import folded, of_column
-from tests.operators.aggregate_test import column
+from tests.dataflow.group import folded, of_column
+from tests.operators.aggregate import column
 from tests.operators.relations import PRICE, exactly, rows_of
 
 TYPES = (BIGINT, STRING, DOUBLE, PRICE)

@@ -19,7 +19,7 @@ from engine.model.types import STRING
 from tests.capacities import small
 from tests.changes.ways import FEW, LIMITS, TABLES, bound, seeds, standing, told_of
 from tests.dataflow.courses import whole_course, with_retention
-from tests.dataflow.graph_test import OPERATORS, bag
+from tests.dataflow.graph import OPERATORS, bag
 
 SESSIONS = (
     "SELECT k, v, window_start, window_end FROM SESSION(s, INTERVAL '2' MILLISECOND)",

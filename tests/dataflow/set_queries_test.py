@@ -39,7 +39,9 @@ from tests.changes.ways import (
     standing,
     told_of,
 )
-from tests.dataflow.graph_test import OPERATORS, POLICIES, bag, cut
+from tests.dataflow.courses import cut
+from tests.dataflow.graph import OPERATORS, bag
+from tests.dataflow.policies import POLICIES
 
 LEFT = (
     "SELECT k, v FROM s [RANGE 5 MILLISECONDS]",

@@ -17,8 +17,8 @@ from engine.reference.rows import Row
 from engine.views.recompute import History, needed_from
 from engine.views.view import View
 from tests.differential.agreement import EngineSubject, exact_rows, plain_rows
-from tests.differential.backfill_test import long_retained, whole
-from tests.differential.engine_test import any_statement
+from tests.differential.backfill import long_retained, whole
+from tests.differential.engine import any_statement
 from tests.differential.histories import Archive, begun_late
 from tests.sql_joins import joining
 from tests.sql_selects import statement as any_select

@@ -32,7 +32,7 @@ from engine.model.step import (
 from engine.reference import Reference
 from tests.differential.agreement import EngineSubject, assert_same_answers, cut, numbered
 from tests.memory_state import MemoryState
-from tests.queries.subscriptions_test import folded, spelled
+from tests.queries.subscriptions import folded, spelled
 from tests.strategies import batch_of
 
 SOME = settings(max_examples=max(15, settings.default.max_examples // 4), deadline=None)

@@ -7,12 +7,13 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.model.step import CreateSource, Records, Register, Registration, Step
+from engine.model.step import Register, Registration, Step
 from engine.model.types import TIMESTAMP_MS_MIN
 from engine.reference import Reference
 from tests.differential.agreement import EngineSubject, assert_same_answers, exact_rows, told
-from tests.differential.changes_test import Sums
-from tests.differential.engine_test import any_statement
+from tests.differential.backfill import long_retained, whole
+from tests.differential.changes import Sums
+from tests.differential.engine import any_statement
 from tests.differential.histories import Archive, begun_late, renumbered
 from tests.differential.telling import (
     Followers,
@@ -112,18 +113,6 @@ def tell(steps: list[Step], data: st.DataObject) -> None:
             assert told(result) == told(expected)
             assert_same_telling(mine, of_reference(reference))
             sums.add(engine.subject, mine)
-
-
-def long_retained(step: Step) -> Step:
-    body = step.body
-    if isinstance(body, CreateSource):
-        return replace(step, body=replace(body, stream=replace(body.stream, retain_ms=10**9)))
-    return step
-
-
-def whole(step: Step) -> Step:
-    body = step.body
-    return replace(step, body=replace(body, whole_from_ms=None)) if isinstance(body, Records) else step
 
 
 @FEW

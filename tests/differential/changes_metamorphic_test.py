@@ -19,7 +19,7 @@ from engine.model.limits import Limits
 from engine.model.step import Register, Registration, Step, Unregister
 from tests.capacities import small_engine, small_restored
 from tests.differential.agreement import EngineSubject, cut, exact_rows, numbered, with_registrations
-from tests.differential.engine_test import any_statement
+from tests.differential.engine import any_statement
 from tests.differential.telling import (
     Followers,
     PendingOutput,

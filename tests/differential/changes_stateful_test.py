@@ -8,7 +8,7 @@ from hypothesis import settings
 
 from engine.model.step import Body, Position, Step
 from tests.differential.agreement import told
-from tests.differential.stateful_test import EngineMachine
+from tests.differential.stateful import EngineMachine
 from tests.differential.telling import Followers, assert_same_telling, follow_all, of_reference
 
 OPERATORS = ("{}", "{} EMIT CHANGES", "ISTREAM({})", "{} EMIT CHANGES WITH (format = 'diff')", "RSTREAM({})")

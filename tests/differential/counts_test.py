@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from engine.views.view import View
 from tests.engine.feed import Feed
-from tests.sources.backfill_test import history, maintained
+from tests.sources.backfill import history, maintained
 from tureen.errors import UnknownQuery
 
 FEW = settings(max_examples=max(20, settings.default.max_examples))

@@ -15,15 +15,7 @@ from hypothesis import strategies as st
 from engine.model.source import Stream
 from engine.model.step import Step
 from tests.differential.agreement import EngineSubject, numbered, plain_rows
-from tests.differential.duckdb_selects_test import (
-    ENDS,
-    ROWS,
-    Row,
-    TwinSelects,
-    assert_same_bag,
-    nothing,
-    numbers,
-)
+from tests.differential.duckdb_selects import ENDS, ROWS, Row, TwinSelects, assert_same_bag, nothing, numbers
 from tests.strategies import OPTIONS, journeys, tame_nullable
 
 FEW = settings(max_examples=max(10, settings.default.max_examples // 2))

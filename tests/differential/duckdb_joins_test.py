@@ -18,8 +18,8 @@ from engine.language.query import Query
 from engine.model.source import Schema, Stream
 from engine.model.step import Step
 from tests.differential.agreement import EngineSubject, plain_rows
-from tests.differential.duckdb_selects_test import FIRST_PLACE, assert_same_bag, close
-from tests.differential.duckdb_test import Twins, in_duckdb
+from tests.differential.duckdb import Twins, in_duckdb
+from tests.differential.duckdb_selects import FIRST_PLACE, assert_same_bag, close
 from tests.sql_joins import Inputs, Joins
 from tests.sql_selects import Item
 from tests.sql_strategies import Writer

@@ -7,7 +7,6 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.model.source import Stream
 from engine.model.step import CreateSource, Heartbeat, Records, Register, Step
 from engine.reference import Reference
 from tests.differential.agreement import (
@@ -19,16 +18,10 @@ from tests.differential.agreement import (
     numbered,
     told,
 )
+from tests.differential.engine import any_statement
 from tests.memory_state import MemoryState
 from tests.sql_selects import statement as any_select
-from tests.sql_strategies import statement as selection
 from tests.strategies import journeys, scripts
-
-
-def any_statement(draw: st.DrawFn, stream: Stream) -> str:
-    """A plain selection, as most standing queries are, or anything else that is served."""
-    return draw(st.sampled_from([selection, any_select]))(draw, stream)
-
 
 LEG_STEPS = 4
 BACKS = st.lists(st.sampled_from([-1, 0, 1, 7, 30, 90]), max_size=2)

@@ -24,7 +24,7 @@ from engine.model.types import BIGINT
 from engine.reference import Reference
 from engine.reference.samples import sample_key, seeded_key
 from tests.differential.agreement import EngineSubject, assert_same_answers, cut, numbered, told
-from tests.differential.changes_test import agree
+from tests.differential.changes import agree
 from tests.memory_state import MemoryState
 from tests.sql_selects import Selects
 from tests.strategies import journeys, scripts

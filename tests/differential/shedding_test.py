@@ -20,8 +20,8 @@ from engine.model.types import Kind, Type
 from engine.reference import Reference
 from tests.capacities import small_engine
 from tests.differential.agreement import EngineSubject, assert_same_answers, cut, numbered, outcome, told
-from tests.differential.changes_test import agree
-from tests.differential.engine_test import any_statement
+from tests.differential.changes import agree
+from tests.differential.engine import any_statement
 from tests.memory_state import MemoryState
 from tests.sql_joins import joining
 from tests.strategies import journeys, scripts

@@ -13,8 +13,8 @@ from engine.model.step import Records, Register, Registration, Step
 from engine.reference import Reference
 from tests.capacities import small_engine
 from tests.differential.agreement import EngineSubject, assert_same_answers, told
-from tests.differential.changes_test import Sums
-from tests.differential.changes_test import agree as agree_on_changes
+from tests.differential.changes import Sums
+from tests.differential.changes import agree as agree_on_changes
 from tests.differential.telling import Followers, as_streams
 from tests.memory_state import MemoryState
 from tests.sql_streams import streaming

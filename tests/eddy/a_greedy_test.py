@@ -26,8 +26,8 @@ from engine.eddy.fusing import FUSING
 from engine.eddy.policies import RoutingPolicy, Visit
 from engine.eddy.profiling import FlightSample
 from tests.eddy.matched import Matched, rows
-from tests.eddy.policies_test import Stop
-from tests.engine.query_stem_test import CREATE, predicate, table
+from tests.eddy.policies import Stop
+from tests.engine.query_stem import CREATE, predicate, table
 
 COSTS = st.sampled_from([1.0, 1.05, 2.0, 7.0])
 

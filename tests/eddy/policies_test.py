@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import pytest
 
 from engine.eddy.choices import POLICIES
 from engine.eddy.policies import FixedOrder, Random, RoutingPolicy, Tickets, Visit
-
-
-@dataclass(frozen=True)
-class Stop:
-    name: str
-    queries: int = 1
+from tests.eddy.policies import Stop
 
 
 class Stream:

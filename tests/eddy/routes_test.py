@@ -14,7 +14,7 @@ from engine.eddy.policies import FixedOrder
 from engine.language.functions import FunctionCatalogue
 from engine.language.user_functions import user_function
 from tests.eddy.matched import Matched, rows
-from tests.engine.query_stem_test import CREATE, predicate, table
+from tests.engine.query_stem import CREATE, predicate, table
 
 PLAN = [
     "a > 3",

@@ -11,7 +11,7 @@ from engine.model.allotment import NOTHING_LESS, Allotment, ScanAllotment
 from engine.model.limits import Limits
 from engine.model.step import Allocate, Register, Registration, StepResult
 from tests.engine.feed import Feed, ticks
-from tests.queries.subscriptions_test import SLIDING, folded, register, spelled, step
+from tests.queries.subscriptions import SLIDING, folded, register, spelled, step
 from tureen.errors import AllotmentRefused, LimitExceeded, UnknownQuery
 
 WIDE = SLIDING.replace("5 MILL", "500 MILL")

@@ -14,7 +14,7 @@ from engine.model.step import Alter, Registration, StepResult
 from tests.capacities import small_restored
 from tests.engine.feed import Feed, ticks
 from tests.memory_state import MemoryState
-from tests.queries.subscriptions_test import COUNTS, SLIDING, folded, register, spelled, step
+from tests.queries.subscriptions import COUNTS, SLIDING, folded, register, spelled, step
 from tureen.errors import LimitExceeded, UnknownColumn, UnknownQuery
 
 PLAIN = "SELECT k, v FROM s [RANGE 5 MILLISECONDS]"

@@ -21,7 +21,7 @@ from engine.queries import registrations
 from engine.queries.planner import Planner
 from engine.queries.strategist import Strategist
 from tests.engine.faulty import VICTIM
-from tests.engine.isolation_test import Driven
+from tests.engine.isolation import Driven
 from tests.memory_state import MemoryState
 from tests.queries.preferring import SELECTION, World, preferring
 from tureen.errors import InternalError

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from engine.model.step import Alter, Body, Register, Registration, Unregister
 from engine.preparing import Preparation
-from tests.engine.first_answers_test import EMITS, QUERIES, TABLES, Calls, twins_of
+from tests.engine.first_answers import EMITS, QUERIES, TABLES, Calls, twins_of
 from tests.engine.prepared_twins import make_small
 
 

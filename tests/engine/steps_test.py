@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-import pyarrow as pa
 import pytest
 
-from engine.engine import Engine
-from engine.model.batch import Batch
 from engine.model.limits import Limits
 from engine.model.source import SourceName
 from engine.model.step import (
@@ -21,6 +17,7 @@ from engine.model.step import (
     Unregister,
 )
 from tests.capacities import small_engine
+from tests.engine.steps import CREATE, engine_with, rows, values
 from tureen.errors import (
     HandleInUse,
     LimitExceeded,
@@ -31,33 +28,6 @@ from tureen.errors import (
     UnknownColumn,
     UnknownSource,
 )
-
-CREATE = "CREATE STREAM s (v INTEGER, ts TIMESTAMP) WITH (timestamp = 'ts', idle_timeout = '1 second')"
-
-
-def engine_with(*sqls: str, limits: Limits | None = None) -> Engine:
-    engine = small_engine(limits)
-    engine.create(CREATE)
-    for i, sql in enumerate(sqls):
-        engine.register(f"q{i}", sql)
-    return engine
-
-
-def rows(engine: Engine, first_offset: int, *pairs: tuple[int, int], partition: int = 0) -> Batch:
-    values, stamps = zip(*pairs, strict=True) if pairs else ((), ())
-    table = pa.table({"v": pa.array(values, pa.int32()), "ts": pa.array(stamps, pa.timestamp("ms"))})
-    n = len(pairs)
-    return Batch.from_arrow(
-        engine.catalogue["s"].schema,
-        table,
-        np.full(n, partition),
-        np.arange(first_offset, first_offset + n),
-        stamps,
-    )
-
-
-def values(engine: Engine, query_id: str = "q0") -> list[int]:
-    return engine.view().snapshot(query_id).table.column("v").to_pylist()
 
 
 def test_steps_must_follow_each_other():

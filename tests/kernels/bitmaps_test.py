@@ -7,15 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.kernels import bitmaps, streaming
+from tests.kernels.bitmaps import ALL, seeds, words
 from tests.strategies import examples
-
-ALL = 2**64 - 1
-seeds = st.integers(0, 2**32 - 1)
-
-
-def words(rng: np.random.Generator, *shape: int, density: float = 0.5) -> np.ndarray:
-    bits = rng.random((*shape, 64)) < density
-    return np.packbits(bits, axis=-1, bitorder="little").view(np.uint64).reshape(shape)
 
 
 @given(seeds, st.integers(0, 6), st.integers(1, 3), st.integers(0, 40), st.integers(1, 50), st.booleans())

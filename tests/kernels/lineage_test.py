@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.kernels import lineage
-from tests.kernels.bitmaps_test import ALL, seeds, words
+from tests.kernels.bitmaps import ALL, seeds, words
 from tests.strategies import examples
 
 FEW = settings(max_examples=examples(25))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.language.evaluate_test import ERROR, value
+from tests.language.evaluate import ERROR, value
 
 PAGE = Path(__file__).parents[2] / "docs" / "compatibility.md"
 

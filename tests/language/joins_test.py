@@ -16,7 +16,7 @@ from engine.model.source import Stream
 from engine.model.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, STRING, TIMESTAMP, decimal
 from engine.windows.clauses import NOW, UNBOUNDED, Instant, RowWindow, TimeWindow
 from tests.language.fixtures import CATALOGUE, stream_of
-from tests.language.meaning_test import meaning
+from tests.language.meaning import meaning
 from tureen.errors import LimitExceeded, TureenError
 
 FLIGHTS = 9

@@ -14,7 +14,7 @@ from engine.language.statements import parse
 from engine.language.user_functions import user_function
 from engine.model.limits import Limits
 from tests.language.fixtures import stream_of
-from tests.language.reference_page_test import EXAMPLES, STREAMS, SUMMARIES
+from tests.language.reference_page import EXAMPLES, STREAMS, SUMMARIES
 
 LISTED = language(BUILT_IN)
 FUNCTIONS = {name for one in LISTED["functions"] for name in (one["name"], *one["aliases"])}

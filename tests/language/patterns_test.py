@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.language.evaluate_test import ERROR, value, values
+from tests.language.evaluate import ERROR, value, values
 
 URL = "https://www.nexmark.com/rswp/ygi/_gwv/item.htm?query=1&channel_id=163053568"
 

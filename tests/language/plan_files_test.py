@@ -32,7 +32,7 @@ SCHEMA = jsonschema.Draft202012Validator(schema())
 def queries() -> dict[str, Query]:
     """All golden texts that are queries."""
     found = {}
-    for path in sorted(GOLDEN.glob("*.sql")):
+    for path in sorted(GOLDEN.glob("*/*.sql")):
         try:
             query = bind(path.read_text(encoding="utf-8").removesuffix("\n"))
         except TureenError:

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import os
-import re
-from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from engine.language.aggregates import AGGREGATE_ALIASES, AGGREGATES
 from engine.language.bind.summaries import DEPTH_MAX, RATE_MAX
 from engine.language.functions import ALIASES, FUNCTIONS
-from engine.language.query import CreateFromQuery, CreateStream, CreateSummary, Query
+from engine.language.query import CreateStream, CreateSummary, Query
 from engine.language.statements import parse
 from engine.model.limits import Limits
-from engine.model.source import Derived, SourceName, Stream
+from engine.model.source import Derived, Stream
 from engine.model.summary import SummaryDefinition, SummarySettings
-from tests.language.fixtures import stream_of
+from tests.language.reference_page import EXAMPLES, PAGE, STREAMS, SUMMARIES, examples
 from tureen.errors import TureenError
 
-PAGE = Path(__file__).parents[2] / "docs" / "sql.md"
 PROMISING = PAGE.with_name("promising-tuples.md")
 
 
@@ -65,44 +61,6 @@ def test_the_tables_are_the_catalogues(what: str) -> None:
 def test_other_names_are_on_the_page() -> None:
     page = PAGE.read_text(encoding="utf-8")
     assert all(f"`{alias}`" in page for alias in ALIASES)
-
-
-def catalogue() -> dict[str, Stream | Derived]:
-    """Streams, and the tables and views that the page's examples make."""
-    found: dict[str, Stream | Derived] = {}
-    for name, columns, options in (
-        (
-            "flights",
-            "carrier STRING, dest STRING, tail STRING, delay DOUBLE, departed TIMESTAMP NOT NULL",
-            "timestamp = 'departed'",
-        ),
-        ("weather", "airport STRING, wind DOUBLE, measured TIMESTAMP NOT NULL", "timestamp = 'measured'"),
-        ("ticks", "price DOUBLE", "topic = 't'"),
-    ):
-        found[name] = replace(stream_of(columns, options)["t"], name=SourceName(name))
-    for sql in EXAMPLES:
-        if re.match(r"CREATE (TABLE|STREAM) [^(]*\(", sql) and " AS" not in sql.split("(")[0]:
-            table = parse(sql, found, Limits())
-            assert isinstance(table, CreateStream)
-            found.setdefault(table.stream.name, table.stream)
-        if re.match(r"CREATE .*(VIEW|STREAM \w+ AS)", sql):
-            statement = parse(sql, found, Limits())
-            assert isinstance(statement, CreateFromQuery)
-            found[statement.derived.name] = statement.derived
-    return found
-
-
-def examples(page: Path) -> list[str]:
-    return re.findall(r"```sql\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
-
-
-EXAMPLES = examples(PAGE)
-STREAMS = catalogue()
-SUMMARIES = {
-    made.definition.name: made.definition
-    for sql in EXAMPLES
-    if sql.startswith("CREATE SUMMARY") and isinstance(made := parse(sql, STREAMS, Limits()), CreateSummary)
-}
 
 
 @pytest.mark.parametrize("sql", EXAMPLES)

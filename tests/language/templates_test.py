@@ -16,7 +16,7 @@ from engine.language.templates import FixedQuery, Template, Templates
 from engine.model.limits import Limits
 from engine.model.source import Derived, SourceName
 from tests.language import fixtures
-from tests.language.fuzz_test import WORDS
+from tests.language.fuzz import WORDS
 from tureen.errors import TureenError
 
 LATE = Derived(SourceName("late"), "SELECT * FROM flights WHERE delay > 5 AND flight = 7", False)

@@ -15,11 +15,11 @@ from engine.model.summary import SummaryDefinition, SummarySettings
 from spark_jobs.scale_out.shards.layout import Layout
 from tests.capacities import small_engine
 from tests.differential.agreement import plain_rows
-from tests.engine.preferences_test import ALL, JOIN, PREFERRED, Feed
+from tests.engine.preferences import ALL, JOIN, PREFERRED, Feed
 from tests.large.course import SOURCES, Course
 from tests.large.families import FAMILIES
-from tests.scale_out.shards_same_answers_test import agree_on
-from tests.summaries.summary_test import Rows, check
+from tests.scale_out.shards_same_answers import agree_on
+from tests.summaries.summary import Rows, check
 
 pytestmark = pytest.mark.slow
 

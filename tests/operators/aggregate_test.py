@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 from engine.algebra.aggregate.stage import Aggregate, AggregateCall
 from engine.algebra.project.stage import Output
 from engine.model import expressions as ex
-from engine.model.types import BIGINT, BOOLEAN, DOUBLE, INTEGER, STRING, Kind, Type, decimal
+from engine.model.types import BIGINT, BOOLEAN, DOUBLE, INTEGER, STRING, Kind, Type
 from engine.operators.aggregate import FUNCTIONS, aggregate
 from engine.operators.aggregates import arrays
 from engine.reference.aggregates import aggregate as plain
 from engine.reference.rows import Placed
 from engine.reference.values import identity, one_zero
+from tests.operators.aggregate import SPREADS, call_of, column
 from tests.operators.relations import PRICE, TYPES, exactly, relation, rows_of, tables
 
-SPREADS = ("VAR_SAMP", "VAR_POP", "STDDEV_SAMP", "STDDEV_POP")
 NUMERIC = [type_ for type_ in TYPES if type_.is_numeric]
 FITTING: dict[str, list[Type]] = {
     "SUM": NUMERIC,
@@ -37,32 +37,6 @@ FITTING: dict[str, list[Type]] = {
     "ARRAY_AGG": list(TYPES),
     "APPROX_COUNT_DISTINCT": list(TYPES),
 }
-
-
-def result_type(function: str, argument: Type) -> Type:
-    match function:
-        case "COUNT" | "APPROX_COUNT_DISTINCT":
-            return BIGINT
-        case "SUM" if argument.is_integer:
-            return BIGINT
-        case "SUM" if argument.kind is Kind.DECIMAL:
-            return decimal(18, argument.scale)
-        case "AVG":
-            return DOUBLE
-        case "ARRAY_AGG":
-            return Type(Kind.ARRAY, element=argument)
-    return DOUBLE if function in SPREADS else argument
-
-
-def column(place: int, type_: Type) -> ex.Column:
-    return ex.Column(place, f"c{place}", type_)
-
-
-def call_of(function: str, argument: Type, place: int = 0, **options: Any) -> AggregateCall:
-    name = f"{function}_{place}"
-    return AggregateCall(
-        name, function, (column(place, argument),), result_type(function, argument), **options
-    )
 
 
 def expected(stage: Aggregate, rows: list[Placed]) -> tuple[list[tuple[Any, ...]], int]:

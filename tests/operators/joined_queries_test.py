@@ -33,7 +33,7 @@ from engine.reference.expressions import evaluate as value_of
 from engine.reference.stages import answer
 from engine.windows.clauses import UNBOUNDED, RowWindow
 from tests.capacities import small_engine
-from tests.operators.pipeline_test import table_rows
+from tests.operators.pipeline import table_rows
 from tests.operators.relations import exactly, rows_of, tables
 from tests.operators.stored import TYPES, parts, reference, scan_at
 from tests.strategies import batch_of

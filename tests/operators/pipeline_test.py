@@ -19,13 +19,13 @@ from engine.algebra.semi_join.stage import SemiJoin
 from engine.algebra.sort.stage import Sort, SortKey
 from engine.language.query import Query, Scan
 from engine.model import expressions as ex
-from engine.model.batch import Column
 from engine.model.limits import Limits
 from engine.model.types import BIGINT, DOUBLE, INTEGER, TIMESTAMP, Type
 from engine.operators.pipeline import evaluate
 from engine.reference.stages import answer
 from engine.windows.clauses import UNBOUNDED, RowWindow
-from tests.operators.relations import exactly, python, tables
+from tests.operators.pipeline import table_rows
+from tests.operators.relations import exactly, tables
 from tests.operators.stored import NAME, TYPES, parts, reference, scan_at
 from tests.time_windows import range_window
 from tureen.errors import LimitExceeded
@@ -144,14 +144,6 @@ def test_the_reference_agrees(data, query, cuts, maintenance):
     assert result.table.column_names == [name for name, _ in query.columns]
     assert exactly(table_rows(query, result.table)) == exactly(expected)
     assert (result.errors, result.complete_from_ms) == (errors, complete_from)
-
-
-def table_rows(query: Query, table: Any) -> list[tuple[Any, ...]]:
-    columns = [
-        python(Column.from_arrow(type_, table.column(place)))
-        for place, (_, type_) in enumerate(query.columns)
-    ]
-    return list(zip(*columns, strict=True)) if table.num_rows else []
 
 
 ROWS = [(place % 3, place, 0.5 * place, "ab"[place % 2], None) for place in range(20)]

@@ -8,11 +8,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from tests.broker.running import READY_S, Broker
 from tests.kafka import wait_until
 from tests.page.browsing import PHONE, WIDE, Troubles, assert_accessible, assert_fits, new_page
+from tests.page.frame import NO_CONNECTION, banner, is_live
 
 VIEWS = {
     "Overview": "/#/",
@@ -22,19 +23,7 @@ VIEWS = {
     "Changes": "/#/changes",
     "Statements": "/#/statements",
 }
-NO_CONNECTION = (
-    r"ERR_CONNECTION_REFUSED|ERR_INCOMPLETE_CHUNKED|ERR_CONNECTION_RESET|ERR_EMPTY_RESPONSE|status of 50[23]"
-)
 TOKENS = {"HTTP_TOKEN": "the-first-token-of-this-broker", "HTTP_READ_TOKEN": "the-token-that-only-reads"}
-
-
-def is_live(page: Page) -> None:
-    expect(page.get_by_role("banner").get_by_role("status")).to_have_text("live")
-
-
-def banner(page: Page) -> Locator:
-    """What the frame says of the connection; what a view asked for in vain, it says besides."""
-    return page.locator(".banner[role=alert]")
 
 
 def heading(page: Page) -> str:

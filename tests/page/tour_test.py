@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page, expect
 from tests.broker.running import Broker
 from tests.kafka import wait_until
 from tests.page.browsing import Troubles, assert_accessible, assert_fits, new_page
-from tests.page.frame_test import NO_CONNECTION, is_live
+from tests.page.frame import NO_CONNECTION, is_live
 from tests.page.scene import Scene, scene
 from tureen.protocol import query_id
 

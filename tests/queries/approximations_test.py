@@ -13,7 +13,7 @@ from engine.standing.query import StandingQuery
 from tests.capacities import small_restored
 from tests.engine.feed import Feed, ticks
 from tests.memory_state import MemoryState
-from tests.queries.subscriptions_test import COUNTS, SLIDING, register, step
+from tests.queries.subscriptions import COUNTS, SLIDING, register, step
 
 SAMPLE = Approximation("sample", "s", "declared", 10.0, "percent", 100.0, expected=Expected(fn=0.9))
 SHED = Approximation("shed", "s", "dynamic", 7.0, "rows", None, Position(1, 4), contiguous=True)

@@ -21,7 +21,7 @@ from engine.overload.sampled_aggregates import (
     widest_error,
 )
 from tests.engine.feed import Feed
-from tests.queries.subscriptions_test import register, step
+from tests.queries.subscriptions import register, step
 
 ROWS = 1_200
 RUNS = 1_000

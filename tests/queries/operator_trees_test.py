@@ -15,12 +15,12 @@ import pytest
 from engine.engine import Engine
 from engine.model.step import Register, Registration
 from tests.capacities import small_engine
+from tests.queries.operator_trees import COLUMNS
 from tests.strategies import batch_of
 from tureen import plans
 
 FOLDER = Path(__file__).parent / "operator_trees"
 UPDATE = os.environ.get("TUREEN_UPDATE_GOLDEN") == "1"
-COLUMNS = "(k STRING, v BIGINT, ts TIMESTAMP NOT NULL) WITH (timestamp = 'ts')"
 GROUPED = "SELECT k, COUNT(*) AS n FROM s [RANGE 10 SECONDS] WHERE v > {} GROUP BY k HAVING COUNT(*) > {}"
 
 

@@ -16,7 +16,7 @@ from engine.standing.query import INACTIVE_WEIGHT
 from tests.capacities import small_restored
 from tests.engine.feed import Feed, ticks
 from tests.memory_state import MemoryState
-from tests.queries.subscriptions_test import COUNTS, SLIDING, folded, register, spelled, step
+from tests.queries.subscriptions import COUNTS, SLIDING, folded, register, spelled, step
 from tureen.errors import LimitExceeded, OptionRefused, QueryPaused
 
 TEXTS = (

@@ -29,7 +29,7 @@ from engine.model.step import (
 )
 from engine.reference import Reference
 from tests.capacities import small_engine, small_restored
-from tests.engine.steps_test import CREATE, engine_with, rows, values
+from tests.engine.steps import CREATE, engine_with, rows, values
 from tests.memory_state import MemoryState
 from tureen.errors import HandleInUse, ParametersRefused, StoreFull, TypeMismatch
 

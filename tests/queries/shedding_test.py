@@ -5,31 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.language.query import CreateStream
-from engine.language.statements import parse
 from engine.model.allotment import Allotment, ScanAllotment
 from engine.model.batch import Batch, Column
-from engine.model.limits import Limits
 from engine.model.shed import LEVEL_MAX, Shed
 from engine.model.source import Stream
-from engine.model.step import Allocate, CreateSource, Heartbeat, Records, Register, Registration
+from engine.model.step import Allocate, Heartbeat, Records, Register, Registration
 from tests.differential.agreement import EngineSubject
 from tests.memory_state import MemoryState
+from tests.queries.shedding import subject_of
 from tureen.errors import AllotmentRefused
 
 N = 100
 HOUR_MS = 3_600_000
-
-
-SQL = "CREATE STREAM s (v BIGINT, at TIMESTAMP) WITH (timestamp = 'at')"
-
-
-def subject_of() -> EngineSubject:
-    subject = EngineSubject()
-    statement = parse(SQL, {}, Limits())
-    assert isinstance(statement, CreateStream)
-    subject.apply(subject.next_step(0, CreateSource(statement.stream, SQL)))
-    return subject
 
 
 def bring(subject: EngineSubject, first: int, shed: Shed | None = None, count: int = N) -> None:

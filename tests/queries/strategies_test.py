@@ -19,7 +19,7 @@ from engine.engine import Engine
 from engine.model.maintenance import Costs, UnitCosts
 from engine.model.step import Register, Registration
 from tests.capacities import small_engine
-from tests.queries.operator_trees_test import COLUMNS
+from tests.queries.operator_trees import COLUMNS
 from tests.strategies import batch_of
 from tureen import plans
 

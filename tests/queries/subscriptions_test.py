@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.model.changes import Changes
 from engine.model.limits import Limits
 from engine.model.source import SourceName
-from engine.model.step import Position, Register, Registration, Step, StepResult
+from engine.model.step import Register, Registration
 from tests.capacities import small_engine, small_restored
-from tests.engine.feed import Feed, Row, plain, ticks
+from tests.engine.feed import Feed, Row, ticks
 from tests.memory_state import MemoryState
+from tests.queries.subscriptions import COUNTS, SLIDING, Told, _rows, folded, register, rows, spelled
 from tests.strategies import batch_of
 from tureen.errors import InstantOutOfRange, LimitExceeded, UnknownQuery
 
-Told = tuple[str, str, int, int, tuple[Any, ...]]
-"""query id, occasion, weight, instant, row."""
-
-SLIDING = "SELECT k, v FROM s [RANGE 5 MILLISECONDS] EMIT CHANGES WITH (format = 'diff')"
-COUNTS = "SELECT k, COUNT(*) AS n FROM s [RANGE 5 MILLISECONDS] GROUP BY k EMIT CHANGES"
 SELECTIONS = (
     "SELECT k, v FROM s [RANGE 7 MILLISECONDS] WHERE v > {}",
     "SELECT v FROM s [RANGE 3 MILLISECONDS SLIDE 5 MILLISECONDS] WHERE v <= {} OR k = 'a'",
@@ -34,53 +29,6 @@ SELECTIONS = (
     "SELECT DSTREAM(k, v) FROM s [RANGE 2 MILLISECONDS] WHERE v > {}",
     "SELECT ISTREAM(k) FROM s [RANGE 2 MILLISECONDS] WHERE v > {}",
 )
-
-
-def spelled(results: Iterable[StepResult]) -> Iterator[Told]:
-    """Every change that these steps told."""
-    for result in results:
-        for changes in result.changes:
-            yield from _rows(changes)
-
-
-def _rows(changes: Changes) -> Iterator[Told]:
-    rows = list(zip(*(plain(column) for column in changes.table.columns), strict=True))
-    bounds = changes.starts.tolist()
-    assert len(changes.query_ids) == len(bounds) - 1 == len(changes.now_ms)
-    assert bounds[0] == 0
-    assert bounds[-1] == len(rows) == len(changes.weights) == len(changes.at_ms)
-    for place, query_id in enumerate(changes.query_ids):
-        for row in range(bounds[place], bounds[place + 1]):
-            yield (
-                query_id,
-                changes.occasion,
-                int(changes.weights[row]),
-                int(changes.at_ms[row]),
-                rows[row],
-            )
-
-
-def folded(told: Iterable[Told], query_id: str) -> Counter[tuple[Any, ...]]:
-    """What is left of all changes of a query."""
-    left: Counter[tuple[Any, ...]] = Counter()
-    for whose, _, weight, _, row in told:
-        if whose == query_id:
-            left[row] += weight
-    return Counter({row: count for row, count in left.items() if count})
-
-
-def step(feed: Feed, body: Any) -> StepResult:
-    """Apply a body as the next step."""
-    last = feed.engine.position
-    feed.engine.enqueue(Step(Position(last.epoch, last.sequence + 1), feed.clock_ms, body))
-    feed.told += feed.engine.run()
-    return feed.told[-1]
-
-
-def register(feed: Feed, query_id: str, sql: str, **options: str) -> StepResult:
-    result = step(feed, Register((Registration(query_id, sql, options=options),)))
-    assert not result.failed
-    return result
 
 
 def test_the_answer_as_it_stands_and_then_what_changes_in_it() -> None:
@@ -225,11 +173,6 @@ def test_rows_that_another_stream_held_back_are_told_when_they_go() -> None:
         (1, 100, (2,)),
     ]
     assert [told[2:] for told in step("t", 0, 100, 101)] == [(-1, 100, (2,)), (1, 100, (1,))]
-
-
-rows = st.lists(
-    st.tuples(st.integers(0, 4), st.sampled_from(["a", "b", None]), st.integers(0, 5)), max_size=12
-)
 
 
 @given(data=st.data(), batches=st.lists(rows, min_size=1, max_size=5), mode=st.sampled_from(["lazy", "none"]))

@@ -15,7 +15,7 @@ from engine.model.summary import SummaryDefinition, SummarySettings
 from engine.queries.summaries import NamedSummary
 from engine.summaries.summary import Summary
 from tests.capacities import small_engine, small_restored
-from tests.engine.steps_test import CREATE, rows
+from tests.engine.steps import CREATE, rows
 from tests.memory_state import MemoryState
 from tureen.errors import (
     NotSupported,

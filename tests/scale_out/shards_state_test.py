@@ -15,7 +15,7 @@ from spark_jobs.scale_out.shards.entries import StoredEntry, decode_entries, enc
 from spark_jobs.scale_out.shards.layout import Layout
 from spark_jobs.scale_out.shards.state import open_shards
 from tests.scale_out.sharded import Round, Sharded, net_of
-from tests.scale_out.shards_keyed_test import KEYS, QUERIES, history
+from tests.scale_out.shards_keyed import KEYS, QUERIES, history
 
 LAYOUT = Layout(2, KEYS)
 

@@ -14,44 +14,24 @@ from engine.engine import Engine
 from engine.model.batch import Batch
 from engine.model.limits import Limits
 from engine.model.source import SourceName
-from engine.model.step import Backfill, Position, Register, Registration, Step, StepResult
+from engine.model.step import Backfill, Position, Step, StepResult
 from engine.model.types import TIMESTAMP_MS_MIN
 from engine.stems.data_stem import RAISED
 from engine.views.recompute import History
 from tests.capacities import small_engine, small_restored
-from tests.engine.feed import TIMED, Feed, Row, plain, ticks
+from tests.engine.feed import TIMED, Feed, plain, ticks
 from tests.memory_state import MemoryState
+from tests.sources.backfill import history, maintained
 from tureen.errors import BackfillRefused, InstantOutOfRange, LimitExceeded, UnknownSource
 
 S = SourceName("s")
 LONG = "SELECT v FROM s [RANGE 500 MILLISECONDS]"
 
 
-def history(engine: Engine, *rows: Row, first_offset: int = 0) -> Batch:
-    stamps = [row[0] for row in rows]
-    table = pa.table(
-        {
-            "k": pa.array([row[1] for row in rows], pa.string()),
-            "v": pa.array([row[2] for row in rows], pa.float64()),
-            "ts": pa.array(stamps, pa.timestamp("ms")),
-        }
-    )
-    offsets = np.arange(first_offset, first_offset + len(rows))
-    schema = engine.catalogue["s"].schema
-    return Batch.from_arrow(schema, table, np.zeros(len(rows)), offsets, stamps)
-
-
 def step(engine: Engine, batch: Batch, from_ms: int, until_ms: int) -> StepResult:
     engine.enqueue(Step(Position(0, engine.position.sequence + 1), 0, Backfill(S, batch, from_ms, until_ms)))
     (result,) = engine.run()
     return result
-
-
-def maintained(engine: Engine, query_id: str, sql: str, mode: str) -> None:
-    body = Register((Registration(query_id, sql, options={"maintenance": mode}),))
-    engine.enqueue(Step(Position(0, engine.position.sequence + 1), 0, body))
-    (result,) = engine.run()
-    assert not result.failed
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from engine.model.source import SourceName
 from engine.sources.monitor import CYCLE_ROWS, STRETCH_ROWS
 from tests.capacities import small_engine
 from tests.engine.feed import Feed
-from tests.sources.references_test import Fed
+from tests.sources.references import Fed
 from tureen.errors import AttributeRefused
 
 

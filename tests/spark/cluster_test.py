@@ -14,9 +14,9 @@ import pytest
 
 from tests.kafka import wait_until
 from tests.spark.archive.cases import places
-from tests.spark.archive.job_test import Kafka
+from tests.spark.archive.job import Kafka
 from tests.spark.cluster_nodes import Cluster, cluster
-from tests.spark.job_test import messages_of
+from tests.spark.job import messages_of
 from topics.admin import Policies, service_topics
 from tureen.protocol import query_id
 

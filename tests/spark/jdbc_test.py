@@ -24,7 +24,7 @@ from spark_jobs.sources.remembered import Remembered
 from spark_jobs.sources.settings import SourcesSettings
 from spark_jobs.sources.stream import run_streaming
 from spark_jobs.streaming import StreamReport
-from tests.spark.job_test import messages_of, orders, rows_of
+from tests.spark.job import messages_of, orders, rows_of
 from tureen.errors import SettingsError
 
 STARTED = datetime(2025, 1, 1, tzinfo=UTC)

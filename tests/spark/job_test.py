@@ -4,34 +4,22 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Mapping
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 from pyspark.sql import SparkSession
 
 from spark_jobs.errors import InputMismatch, InputMissing, InputUnreadable, PathNotWritable, RowsRefused
-from spark_jobs.sources.declaring import declared_stream
 from spark_jobs.sources.job import SourcesReport, run
 from spark_jobs.sources.settings import SourcesSettings
-from tests.kafka import free_ports, wait_until
+from tests.kafka import free_ports
+from tests.spark.job import STARTED, messages_of, orders, rows_of
 from topics.admin import Admin
-from topics.codec import decode
 from tureen.errors import KafkaUnavailable, SyntaxRefused
 from tureen.protocol import TopicNames
-
-STARTED = datetime(2025, 1, 1, tzinfo=UTC)
-COLUMNS = "id BIGINT NOT NULL, city STRING, price DECIMAL(9, 2), paid BOOLEAN, day DATE, at TIMESTAMP"
-
-
-def orders(service_id: str, **options: str) -> str:
-    settings = {"topic": f"{service_id}-orders", "timestamp": "at"} | options
-    listed = ", ".join(f"{name} = '{value}'" for name, value in settings.items())
-    return f"CREATE STREAM orders ({COLUMNS}) WITH ({listed})"
 
 
 def settings_of(kafka: str, service_id: str, inputs: Path | str, **others: Any) -> SourcesSettings:
@@ -43,56 +31,6 @@ def settings_of(kafka: str, service_id: str, inputs: Path | str, **others: Any) 
         "service_id": service_id,
     }
     return SourcesSettings(**given | others)
-
-
-def messages_of(kafka: str, topic: str) -> list[Message]:
-    """Every committed record of a topic, by partition and offset."""
-    consumer = Consumer(
-        {
-            "bootstrap.servers": kafka,
-            "group.id": "none",
-            "enable.auto.commit": False,
-            "enable.partition.eof": True,
-            "fetch.wait.max.ms": 10,  # the end of a partition is told by a fetch that found nothing
-        }
-    )
-    try:
-        ends = Admin({"bootstrap.servers": kafka}).end_offsets(topic)
-        consumer.assign([TopicPartition(topic, partition, 0) for partition in ends])
-        found: list[Message] = []
-        ended: set[int | None] = set()
-
-        def complete() -> bool:
-            for message in consumer.consume(1_000, 0.02):
-                error = message.error()
-                if error is None:
-                    found.append(message)
-                else:
-                    assert error.code() == KafkaError._PARTITION_EOF, error
-                    ended.add(message.partition())
-            return ended == set(ends)
-
-        wait_until(complete, what=f"the ends of {topic}")
-        return sorted(found, key=lambda m: (m.partition(), m.offset()))
-    finally:
-        consumer.close()
-
-
-def rows_of(kafka: str, sql: str) -> list[Mapping[str, Any]]:
-    """The stream's rows as the broker decodes them, in the order of the topic."""
-    stream = declared_stream(sql).stream
-    messages = messages_of(kafka, stream.topic)
-    decoded = decode(
-        stream,
-        [message.value() for message in messages],
-        [message.partition() for message in messages],
-        [message.offset() for message in messages],
-        [message.timestamp()[1] for message in messages],
-    )
-    assert not decoded.bad
-    columns = [column.to_arrow().to_pylist() for column in decoded.batch.columns]
-    names = [field.name for field in stream.schema]
-    return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
 def test_csv_to_a_topic_and_back(spark: SparkSession, kafka: str, service_id: str, tmp_path: Path) -> None:

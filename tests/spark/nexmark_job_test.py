@@ -17,7 +17,7 @@ from spark_jobs.nexmark.streams import statements
 from spark_jobs.running import Stop
 from spark_jobs.settings import StreamSettings
 from spark_jobs.sources.pacing import Warp
-from tests.spark.job_test import messages_of, rows_of
+from tests.spark.job import messages_of, rows_of
 from tureen.errors import SettingsError
 from tureen.protocol import TopicNames
 

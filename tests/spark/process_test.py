@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.kafka import wait_until
-from tests.spark.job_test import messages_of
+from tests.spark.job import messages_of
 
 START_S = 240
 

@@ -17,7 +17,7 @@ from spark_jobs.settings import StreamSettings
 from spark_jobs.sources.settings import SourcesSettings
 from spark_jobs.sources.stream import ASIDE, run_streaming
 from spark_jobs.streaming import StreamReport
-from tests.spark.job_test import messages_of
+from tests.spark.job import messages_of
 from tureen.errors import SettingsError
 from tureen.protocol import TopicNames
 

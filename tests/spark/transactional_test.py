@@ -9,7 +9,7 @@ import pytest
 
 from spark_jobs import transactional
 from spark_jobs.transactional import answer, close_writers, next_batch, outcome, write_once
-from tests.spark.job_test import messages_of
+from tests.spark.job import messages_of
 from topics.admin import Admin
 from topics.producer import Transaction, TransactionAborted
 from tureen.errors import KafkaUnavailable, TopicMissing, TureenError

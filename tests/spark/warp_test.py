@@ -19,7 +19,7 @@ from spark_jobs.sources.pacing import Warp
 from spark_jobs.sources.replay import ROWS_A_PIECE, Turn, in_turn
 from spark_jobs.sources.settings import SourcesSettings
 from spark_jobs.sources.warp_options import Instant
-from tests.spark.job_test import STARTED, messages_of, rows_of
+from tests.spark.job import STARTED, messages_of, rows_of
 from tureen.errors import SettingsError
 
 HOUR_MS = 3_600_000

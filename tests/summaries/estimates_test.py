@@ -19,7 +19,7 @@ from engine.summaries.growing_zone import CHANGES_MAX, CHANGES_MIN
 from engine.summaries.row_buckets import RowBuckets
 from engine.summaries.state import SummaryState
 from engine.summaries.summary import Summary
-from tests.summaries.summary_test import same
+from tests.summaries.summary import same
 
 YEAR_MS = 365 * 86_400_000
 Ints = npt.NDArray[np.int64]

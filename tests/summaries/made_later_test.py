@@ -16,7 +16,7 @@ from engine.model.limits import DEFAULT_LIMITS
 from engine.model.types import BIGINT
 from engine.sources.summarising import PIECE
 from engine.summaries.summary import Summary
-from tests.summaries.summary_test import Rows, rows
+from tests.summaries.summary import Rows, rows
 from tureen.errors import LimitExceeded
 
 STREAM = "CREATE STREAM s (x BIGINT, ts TIMESTAMP) WITH (timestamp = 'ts') RETAIN 1000 DAYS"

@@ -3,42 +3,15 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 
 import pytest
 
 from tests.kafka import Node, await_ended, wait_until
+from tests.topics.consumer import START, read_until, settings, values_of, write
 from topics.admin import Admin
 from topics.consumer import BatchConsumer, OffsetLost, Polled
-from topics.producer import BatchProducer, TransactionalProducer
+from topics.producer import TransactionalProducer
 from tureen.errors import KafkaUnavailable, TopicMissing
-
-START = {0: -1}
-
-
-def settings(bootstrap: str) -> dict[str, str]:
-    return {"bootstrap.servers": bootstrap}
-
-
-def write(bootstrap: str, topic: str, values: list[bytes], partition: int = 0) -> None:
-    producer = BatchProducer(settings(bootstrap))
-    producer.send_many(topic, values, partitions=[partition] * len(values))
-    producer.close()
-
-
-def read_until(consumer: BatchConsumer, done: Callable[[list[Polled]], object]) -> list[Polled]:
-    polled: list[Polled] = []
-
-    def more() -> object:
-        polled.extend(consumer.poll(8192, 0.05))
-        return done(polled)
-
-    wait_until(more)
-    return polled
-
-
-def values_of(polled: list[Polled]) -> list[bytes | None]:
-    return [value for one in polled for value in one.values]
 
 
 def test_every_record_once_over_partitions_and_topics(kafka: str, service_id: str) -> None:

@@ -38,7 +38,7 @@ from engine.model.step import (
 from engine.model.summary import SummaryDefinition, SummarySettings
 from engine.model.types import INTEGER, STRING, TIMESTAMP, decimal
 from tests.kafka import wait_until
-from tests.topics.consumer_test import settings
+from tests.topics.consumer import settings
 from topics.admin import Admin
 from topics.codec import decode
 from topics.consumer import BatchConsumer, OffsetLost, Range

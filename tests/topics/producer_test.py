@@ -11,7 +11,7 @@ from confluent_kafka import Producer
 
 from tests.broker.running import read_all
 from tests.kafka import Node, await_ended, free_ports, wait_until
-from tests.topics.consumer_test import START, read_until, settings, values_of
+from tests.topics.consumer import START, read_until, settings, values_of
 from topics import produce_loop
 from topics.admin import Admin, TopicPolicy
 from topics.consumer import BatchConsumer, Polled

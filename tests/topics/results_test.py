@@ -7,15 +7,13 @@ import json
 import math
 from collections import Counter
 from dataclasses import replace
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from decimal import Decimal
-from typing import Any, Literal
+from typing import Any
 from unittest.mock import patch
 
-import numpy as np
 import pyarrow as pa
 import pytest
-from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 from confluent_kafka.schema_registry.avro import AvroDeserializer
 from confluent_kafka.schema_registry.json_schema import JSONDeserializer
 from confluent_kafka.serialization import MessageField, SerializationContext
@@ -23,78 +21,31 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.model.approximation import Approximation
-from engine.model.changes import Changes, Occasion, Operator
-from engine.model.step import Position
-from topics.produce_loop import rows_of
+from engine.model.changes import Changes, Operator
+from tests.topics.results import (
+    AT,
+    COLUMNS,
+    FULL,
+    INSTANT,
+    KEYED,
+    NULLS,
+    WIDE,
+    Change,
+    Row,
+    changes,
+    headers,
+    pairs,
+    registered,
+    to,
+    written,
+)
 from topics.results import Destination, Encoding, Format, Records, RowsTooLarge, encode, part, partition_of
-from topics.results_codec import AvroCodec, Codec, JsonCodec
+from topics.results_codec import JsonCodec
 from topics.results_schema import ResultSchemas
-
-Row = tuple[Any, ...]
-Change = tuple[str, int, int, Row]
-"""A change: query, weight, instant, row."""
-
-COLUMNS = pa.schema([("k", pa.int64()), ("v", pa.string())])
-AT = Position(3, 77)
-
-
-def changes(
-    given: list[Change], columns: pa.Schema = COLUMNS, occasion: Occasion = "step", copies: bool = False
-) -> Changes:
-    """In the order given, which is by query."""
-    names = list(dict.fromkeys(one[0] for one in given))
-    counts = Counter(one[0] for one in given)
-    table = pa.table(
-        [pa.array([row[i] for *_, row in given], field.type) for i, field in enumerate(columns)],
-        schema=columns,
-    )
-    there: Counter[Any] = Counter()
-    numbers = []
-    for query, weight, _, row in given:
-        there[query, repr(row)] += weight
-        numbers.append(there[query, repr(row)] + (weight < 0))
-    return Changes(
-        tuple(names),
-        np.cumsum([0, *(counts[name] for name in names)]),
-        table,
-        np.array([one[1] for one in given], np.int8),
-        np.array([one[2] for one in given], np.int64),
-        np.zeros(len(names), np.int64),
-        occasion,
-        np.array(numbers, np.int32) if copies else None,
-    )
-
-
-def to(form: Format, *, key: tuple[int, ...] | None, operator: Operator = "changes") -> Destination:
-    return Destination("t.results.x", form == "upsert", False, form, "json", operator, key)
-
-
-def written(one: Changes, where: Destination, codec: Codec | None = None) -> Records:
-    return encode(one, where, AT, codec or JsonCodec(), numbered={}, partitions=4, bytes_max=1 << 20)
-
-
-def pairs(records: Records) -> list[tuple[bytes, bytes | None]]:
-    return list(zip(records.keys.to_pylist(), records.values.to_pylist(), strict=True))
-
-
-def headers(records: Records) -> list[dict[str, bytes | None]]:
-    anywhere = np.zeros(len(records), np.int32)
-    every = rows_of(records.values, records.keys, anywhere, records.headers, 0, len(records))
-    return [dict(own) for *_, own in every]
 
 
 def plain(records: Records) -> list[tuple[Any, Any]]:
     return [(json.loads(key), None if value is None else json.loads(value)) for key, value in pairs(records)]
-
-
-KEYED: list[Change] = [
-    ("a", 1, 5, (1, "x")),
-    ("a", -1, 6, (1, "x")),
-    ("a", 1, 6, (1, "y")),
-    ("a", -1, 7, (1, "y")),
-    ("b", -1, 6, (1, "x")),
-    ("b", 1, 7, (1, "y")),
-]
 
 
 def test_log_of_rows_that_came_has_no_record_for_those_that_an_altered_text_leaves_out() -> None:
@@ -375,49 +326,6 @@ def test_an_instant_in_no_year_of_four_digits_is_written_as_among_many() -> None
 
 
 # --- with a registry ------------------------------------------------------------------------------
-
-WIDE = pa.schema(
-    [
-        ("b", pa.bool_()),
-        ("i", pa.int32()),
-        ("l", pa.int64()),
-        ("d", pa.float64()),
-        ("m", pa.decimal128(9, 2)),
-        ("s", pa.string()),
-        ("day", pa.date32()),
-        ("ts", pa.timestamp("ms")),
-        ("some", pa.list_(pa.timestamp("ms"))),
-        ("COUNT(*)", pa.int64()),
-        ("COUNT_*_", pa.int64()),
-    ]
-)
-INSTANT = datetime(2013, 1, 31, 9, 15, tzinfo=UTC)
-FULL: Row = (
-    True,
-    -(2**31),
-    2**63 - 1,
-    0.1,
-    Decimal("-12.30"),
-    'Zoë "\\\n',
-    date(2013, 1, 31),
-    INSTANT.replace(tzinfo=None),
-    [INSTANT.replace(tzinfo=None), None],
-    1,
-    2,
-)
-NULLS: Row = (None,) * len(WIDE)
-
-
-def registered(form: Format, encoding: Encoding, key: tuple[int, ...] | None) -> tuple[Any, Codec]:
-    client = SchemaRegistryClient.new_client({"url": "mock://here"})
-    schemas = ResultSchemas("t.results.x", WIDE, key, form)
-    kind: Literal["AVRO", "JSON"] = "AVRO" if encoding == "avro" else "JSON"
-    key_text, value_text = schemas.texts(encoding)
-    key_id = client.register_schema("t.results.x-key", Schema(key_text, kind))
-    value_id = client.register_schema("t.results.x-value", Schema(value_text, kind))
-    if encoding == "avro":
-        return client, AvroCodec(schemas, key_id, value_id)
-    return client, JsonCodec(key_id, value_id)
 
 
 def read(client: Any, encoding: Encoding, data: bytes | None, field: str) -> Any:

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.kafka import Node, wait_until
-from tests.topics.consumer_test import write
+from tests.topics.consumer import write
 from topics.admin import Admin
 from topics.channels import Route
 from topics.consumer import BatchConsumer, OffsetLost

@@ -13,7 +13,7 @@ from engine.overload.precision.allocation import solve
 from engine.overload.precision.problem import Allocation
 from engine.queries.allocating import EngineProblem
 from tests.engine.feed import Feed, ticks
-from tests.queries.subscriptions_test import register, step
+from tests.queries.subscriptions import register, step
 
 JOIN = "SELECT a.k, b.v FROM s [RANGE {}] a JOIN s [RANGE {}] b ON a.k = b.k"
 WIDE = "SELECT k, v FROM s [RANGE 1000 MILLISECONDS DOWN TO 100 MILLISECONDS]"

@@ -16,7 +16,7 @@ from broker.shard.beginnings import Beginnings, first_whole_ms
 from engine.model.step import Heartbeat
 from storage.archive.coverage import AFTER_A_GAP, STEPS_BACK_MS
 from tests.archived import Archived
-from tests.broker.archive.seam_test import BASE_MS, LATENESS_MS, WIDE, Kept, Log, S, archived, registered, sql
+from tests.broker.archive.seam import BASE_MS, LATENESS_MS, WIDE, Kept, Log, S, archived, registered, sql
 from topics.consumer import Polled
 from tureen.errors import InstantOutOfRange, KafkaUnavailable
 

@@ -11,7 +11,7 @@ from engine.engine import Engine
 from engine.model.source import SourceName, Stream
 from engine.model.step import Records
 from tests.archived import Archived
-from tests.broker.archive.seam_test import BASE_MS, Log, archived, fed, registered, sql
+from tests.broker.archive.seam import BASE_MS, Log, archived, fed, registered, sql
 from tests.strategies import batch_of, examples
 from tureen.errors import HistoryUnavailable, InstantOutOfRange, LimitExceeded, NotArchived
 

@@ -15,7 +15,7 @@ from broker.http.bodies import LINES_MAX
 from broker.http.matching import RECORDS_MAX
 from broker.http.writes import ANSWERS_BYTES_MAX
 from tests.broker.conftest import stream_sql
-from tests.broker.http.in_flight_test import BULK, MIB, NDJSON, connected, metric
+from tests.broker.http.in_flight import BULK, MIB, NDJSON, connected, metric
 from tests.broker.running import Broker
 from tests.kafka import wait_until
 

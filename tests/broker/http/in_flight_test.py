@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import re
 import socket
 import time
 from collections.abc import Iterator
@@ -17,15 +16,13 @@ from hypothesis import strategies as st
 from broker.base import settings
 from broker.http.bodies import _Cutter
 from tests.broker.conftest import stream_sql
+from tests.broker.http.in_flight import BULK, MIB, NDJSON, connected, metric
 from tests.broker.running import Broker, broker
 from tests.kafka import wait_until
 from tureen.errors import LimitExceeded, SettingsError
 from tureen.protocol import new_handle, query_id
 
-MIB = 1024 * 1024
 CONNECTIONS = 120
-NDJSON = {"Content-Type": "application/x-ndjson"}
-BULK = "POST /queries HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-ndjson\r\n"
 
 
 @pytest.fixture(scope="module")
@@ -46,10 +43,6 @@ def strict(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bro
         yield one
 
 
-def connected(one: Broker, stack: ExitStack) -> socket.socket:
-    return stack.enter_context(socket.create_connection(("127.0.0.1", one.port), timeout=30))
-
-
 def reply_of(caller: socket.socket) -> tuple[int, dict[str, str], bytes]:
     """Status, headers and body of what the broker answered before it closed the connection, or status 0."""
     caller.settimeout(30)
@@ -62,12 +55,6 @@ def reply_of(caller: socket.socket) -> tuple[int, dict[str, str], bytes]:
     head, _, body = data.partition(b"\r\n\r\n")
     status, *lines = head.decode().split("\r\n")
     return int(status.split()[1]), dict(line.lower().split(": ", 1) for line in lines), body
-
-
-def metric(one: Broker, name: str) -> float:
-    found = re.search(rf"^{re.escape(name)} (\S+)$", one.http.get("/metrics").text, re.MULTILINE)
-    assert found is not None, name
-    return float(found[1])
 
 
 def refused(one: Broker, reason: str) -> float:

@@ -26,7 +26,7 @@ from engine.model.types import (
     array,
     decimal,
 )
-from tests.topics.json_rows_test import VALUES, plain
+from tests.topics.json_rows import VALUES, plain
 
 TYPES: dict[str, Type] = {
     "ok": BOOLEAN,

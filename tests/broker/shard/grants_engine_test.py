@@ -14,7 +14,7 @@ from engine.engine import Engine
 from engine.model.limits import Limits
 from engine.model.source import SourceName
 from engine.model.step import Heartbeat
-from tests.engine.preferences_test import JOIN, PREFERRED, SELECTED, Feed
+from tests.engine.preferences import JOIN, PREFERRED, SELECTED, Feed
 
 REST_MS = 250
 UNIT_NS = 3_000

@@ -12,7 +12,7 @@ from engine.model.shed import LEVEL_MAX, Shed
 from engine.model.source import SourceName
 from engine.model.step import Records
 from engine.overload.shed_order import ShedOrder
-from tests.queries.shedding_test import subject_of
+from tests.queries.shedding import subject_of
 
 S = SourceName("s")
 RESERVE = 100_000

@@ -17,7 +17,7 @@ from engine.dataflow.rewrites import RULES, alternatives
 from engine.dataflow.rewrites.rule import Rule, applied
 from engine.language.query import Query
 from tests.changes.ways import FEW, STREAMS, bound, random_transition, seeds, told_of
-from tests.dataflow.graph_test import bag
+from tests.dataflow.graph import bag
 from tests.dataflow.rewrites.small_plans import BASES, KEYED, OPERATORS, base, closed, small_plans, snapshots
 
 NAMES = [rule.name for rule in RULES]

@@ -20,7 +20,7 @@ FOLDER = Path(__file__).parents[2] / "language" / "golden"
 
 def _selects() -> list[Path]:
     found = []
-    for path in sorted(FOLDER.glob("*.sql")):
+    for path in sorted(FOLDER.glob("*/*.sql")):
         try:
             statement = parse(path.read_text(encoding="utf-8"), CATALOGUE, Limits())
         except TureenError:

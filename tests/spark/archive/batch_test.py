@@ -40,9 +40,9 @@ from tests.spark.archive.cases import (
     read,
 )
 from tests.strategies import examples
-from tests.topics.codec_test import TYPES
-from tests.topics.codec_test import _records as values
-from tests.topics.results_test import COLUMNS, KEYED, changes, pairs, to, written
+from tests.topics.codec import TYPES
+from tests.topics.codec import _records as values
+from tests.topics.results import COLUMNS, KEYED, changes, pairs, to, written
 from topics.codec import decode
 from topics.keyed import decode_table
 from topics.registry import RegistrySettings

@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import polars
 import pytest
-from confluent_kafka import Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
-from engine.language.query import CreateStream
-from engine.language.statements import parse
-from engine.model.limits import Limits
-from engine.model.source import Stream
 from spark_jobs.archive.job import run
 from spark_jobs.archive.settings import ArchiveSettings
 from spark_jobs.errors import CheckpointMismatch, RecordsLost, TopicReplaced
@@ -27,72 +20,9 @@ from spark_jobs.settings import StreamSettings
 from spark_jobs.streaming import StreamReport
 from storage.archive.coverage import COMPLETE
 from tests.spark.archive.cases import archived, places, quarantined, read
-from topics.admin import Admin, Policies, service_topics
+from tests.spark.archive.job import COLUMNS, DAY_MS, Kafka, Sent, orders
 from tureen.errors import SettingsError, TopicMissing, UnknownSource
-from tureen.protocol import HEADER_HEARTBEAT, TopicNames
-
-DAY_MS = 86_400_000
-Sent = tuple[str, int, Any, Any]
-"""Topic, partition, key, value as JSON (bytes as they are, None as null)."""
-
-
-class Kafka:
-    """Topics of one service."""
-
-    def __init__(self, bootstrap: str, service_id: str) -> None:
-        self.settings = {"bootstrap.servers": bootstrap}
-        self.service_id = service_id
-        self.names = TopicNames(service_id)
-        self.admin = Admin(self.settings)
-        wanted = service_topics(self.names, Policies())
-        self.admin.ensure(policy for policy in wanted if policy.name == self.names.sources)
-        self._client = AdminClient(self.settings)
-
-    def declare(self, name: str, columns: str, options: str = "timestamp = 'at'") -> Stream:
-        sql = f"CREATE STREAM {name} ({columns}) WITH (topic = '{self.service_id}-{name}', {options})"
-        statement = parse(sql, {}, Limits())
-        assert isinstance(statement, CreateStream)
-        self.send([(self.names.sources, 0, name.encode(), {"sql": sql})])
-        return statement.stream
-
-    def make(self, topic: str, partitions: int = 1) -> str:
-        self._client.create_topics([NewTopic(topic, partitions)])[topic].result()
-        return topic
-
-    def send(
-        self,
-        records: Iterable[Sent],
-        *,
-        abort: bool = False,
-        transaction: str | None = None,
-        heartbeat: str | None = None,
-    ) -> None:
-        """heartbeat: what the header says, of records that are to be heartbeats."""
-        headers = None if heartbeat is None else {HEADER_HEARTBEAT: heartbeat}
-        transactional = (
-            {} if transaction is None else {"transactional.id": f"{self.service_id}-{transaction}"}
-        )
-        producer = Producer(self.settings | transactional)
-        if transaction is not None:
-            producer.init_transactions(30)
-            producer.begin_transaction()
-        for topic, partition, key, value in records:
-            producer.produce(topic, _bytes(value), _bytes(key), partition, headers=headers)
-        assert producer.flush(30) == 0
-        if transaction is not None:
-            (producer.abort_transaction if abort else producer.commit_transaction)(30)
-
-    def forget(self, topic: str, before: int) -> None:
-        self._client.delete_records([TopicPartition(topic, 0, before)])[TopicPartition(topic, 0)].result()
-
-
-def _bytes(value: Any) -> bytes | None:
-    return value if value is None or isinstance(value, bytes) else json.dumps(value).encode()
-
-
-@pytest.fixture
-def service(kafka: str, service_id: str) -> Kafka:
-    return Kafka(kafka, service_id)
+from tureen.protocol import HEADER_HEARTBEAT
 
 
 def archive(
@@ -103,13 +33,6 @@ def archive(
     stream = StreamSettings(str(root / name), once=True, accept_gap=accept_gap)
     settings = ArchiveSettings(str(root / "archive"), service.settings, stream, service.service_id, **given)
     return run(spark, settings, Stop())
-
-
-def orders(stream: Stream, ids: Sequence[int], partition: int = 0) -> list[Sent]:
-    return [(stream.topic, partition, None, {"id": n, "city": "bern", "at": n * DAY_MS}) for n in ids]
-
-
-COLUMNS = "id BIGINT, city STRING, at TIMESTAMP"
 
 
 def test_runs_one_after_another(spark: SparkSession, service: Kafka, tmp_path: Path) -> None:

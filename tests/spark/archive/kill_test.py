@@ -12,7 +12,7 @@ import pytest
 
 from tests.kafka import wait_until
 from tests.spark.archive.cases import places, quarantined
-from tests.spark.archive.job_test import COLUMNS, Kafka, orders
+from tests.spark.archive.job import COLUMNS, Kafka, orders
 
 RECORDS = 120
 AT_ONCE = 20

@@ -11,7 +11,7 @@ import pytest
 from engine.model.changes import Operator
 from spark_jobs.archive.results import avro_id, result_rows
 from spark_jobs.archive.rows import RAW_KEY, RAW_VALUE, REASON
-from tests.topics.results_test import (
+from tests.topics.results import (
     FULL,
     KEYED,
     NULLS,
