@@ -313,8 +313,8 @@ def is_settled(query: Query, context: EvaluationContext, streams: Streams) -> bo
     """Whether the last stage of a query makes a stream whose elements are the same whichever instant of the
     interval they are looked at: NOW goes on, and retention takes nothing that they are made of.
     """
-    stage, transition = query.stages[-1], context.transition
-    if not isinstance(stage, Streamed) or transition.instant_ms is not None or transition.floor_ms != NEVER:
+    stage, transition = query.stages[-1].stream, context.transition
+    if stage is None or transition.instant_ms is not None or transition.floor_ms != NEVER:
         return False
     if any(not at_source.moves for at_source in transition.by_source.values()):
         return False
@@ -428,8 +428,8 @@ def instants_of(query: Query, context: EvaluationContext) -> Int64Array:
     for place, stage in enumerate(query.stages):
         if stage.right_input is not None:
             found.append(instants_of(stage.right_input, context))
-        elif isinstance(stage, Streamed):
-            found += _turns(replace(query, stages=query.stages[:place]), stage, context)
+        elif stage.stream is not None:
+            found += _turns(replace(query, stages=query.stages[:place]), stage.stream, context)
     return np.unique(np.concatenate(found))
 
 

@@ -192,7 +192,7 @@ class _Walk:
                 word, details = _words(stage)
                 if plan.spans is not None:
                     details = (*details, ONE_STORE)
-                if one_edge.pattern is Pattern.STR and stage.joins and _is_of_table(stage, tables):
+                if one_edge.pattern is Pattern.STR and stage.join and _is_of_table(stage, tables):
                     details = (*details, KEPT_PAIRS)
                 for side, release in zip(("left", "right"), releases, strict=True):
                     details = (*details, *(f"a {side} row goes when {reason}" for reason in release.lines()))

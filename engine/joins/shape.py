@@ -20,7 +20,6 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
 from engine.algebra.join.stage import Join
-from engine.algebra.project.stage import Project
 from engine.language.query import Query
 from engine.language.render import render_expression
 from engine.model import expressions as ex
@@ -78,9 +77,8 @@ def shape_of(query: Query, widths: Mapping[SourceName, int]) -> Shape | None:
     owners = [_Owner(0, place) for place in range(widths[query.scan.source])]
     inputs, edges = [query.scan.source], list[JoinEdge]()
     for stage in leading_joins(query)[: INPUTS_MAX - 1]:
-        (project,) = stage.inner.stages
-        assert isinstance(project, Project)
-        columns = [o.expression for o in project.outputs if isinstance(o.expression, ex.Column)]
+        assert stage.inner.outputs is not None
+        columns = [o.expression for o in stage.inner.outputs if isinstance(o.expression, ex.Column)]
         inner = [_Owner(len(inputs), column.index, column.name) for column in columns]
         found = _edges(stage, owners, inner)
         if found is None:
@@ -93,8 +91,8 @@ def shape_of(query: Query, widths: Mapping[SourceName, int]) -> Shape | None:
 
 def windows_of(query: Query, shape: Shape) -> tuple[Window, ...]:
     """The window of each input of the shape, which is the query's or one that begins as it does."""
-    joins = query.stages[: len(shape.inputs) - 1]
-    return (query.scan.window, *(stage.inner.scan.window for stage in joins if isinstance(stage, Join)))
+    joins = leading_joins(query)[: len(shape.inputs) - 1]
+    return (query.scan.window, *(join.inner.scan.window for join in joins))
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from engine.algebra.aggregate.stage import Aggregate
 from engine.algebra.operators import Stage
 from engine.algebra.project.stage import Output
 from engine.algebra.streamed.stage import Streamed, StreamOperator
@@ -146,6 +147,16 @@ class Query:
     def outputs(self) -> tuple[Output, ...] | None:
         """Its columns, where it does nothing but compute columns of each row of its scan; else None."""
         return self.stages[0].outputs_of_rows if len(self.stages) == 1 else None
+
+    @property
+    def selects(self) -> bool:
+        """Whether what it makes of a row of its scan depends on that row alone."""
+        return all(stage.is_row_by_row for stage in self.stages)
+
+    @property
+    def aggregates(self) -> tuple[Aggregate, ...]:
+        """Those of its own stages that make groups, from the scan up."""
+        return tuple(stage.aggregate for stage in self.stages if stage.aggregate is not None)
 
     def scans(self) -> Iterator[Scan]:
         """Its own scan, then those of inner queries."""

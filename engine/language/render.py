@@ -157,7 +157,7 @@ def inner_name(inner: Query) -> str:
 
     Columns in the join's condition are called ``source.column`` where they are inner's.
     """
-    return "joined" if any(stage.joins for stage in inner.stages) else inner.source
+    return "joined" if any(stage.join for stage in inner.stages) else inner.source
 
 
 def render_output(output: Output) -> str:

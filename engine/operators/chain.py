@@ -13,7 +13,6 @@ from typing import Protocol
 import numpy as np
 
 from engine.algebra.join.stage import Join
-from engine.algebra.project.stage import Project
 from engine.language.evaluate import truth
 from engine.language.query import Query
 from engine.model import expressions as ex
@@ -43,22 +42,22 @@ def leading_joins(query: Query) -> tuple[Join, ...]:
     """
     found: list[Join] = []
     for stage in query.stages:
-        if not isinstance(stage, Join) or stage.latest is not None or not stage.keys:
+        join = stage.join
+        if join is None or join.latest is not None or not join.keys:
             break
-        if (found and stage.kind != "inner") or not _is_bare(stage.inner):
+        if (found and join.kind != "inner") or not _is_bare(join.inner):
             break
-        found.append(stage)
-        if stage.kind != "inner" or can_err(stage.condition):
+        found.append(join)
+        if join.kind != "inner" or can_err(join.condition):
             break
     return tuple(found)
 
 
 def _is_bare(inner: Query) -> bool:
     """Whether a query gives rows of its source as they are."""
-    if inner.scan.assignment is not None or inner.scan.history or len(inner.stages) != 1:
+    if inner.scan.assignment is not None or inner.scan.history or inner.outputs is None:
         return False
-    (stage,) = inner.stages
-    return isinstance(stage, Project) and all(isinstance(o.expression, ex.Column) for o in stage.outputs)
+    return all(isinstance(output.expression, ex.Column) for output in inner.outputs)
 
 
 def combined(

@@ -17,7 +17,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from engine.algebra.aggregate.stage import Aggregate
 from engine.algebra.operators import Stage
 from engine.language.query import Query, Scan
 from engine.model.expressions import And, Column, Compare, Expression, Literal, conjunction
@@ -46,7 +45,7 @@ def tolerated(query: Query, streams: Streams, tolerance: Tolerance) -> tuple[int
 
 def _share(query: Query, tolerance: Tolerance) -> float | None:
     allowed = [tolerance.max_fn]
-    if any(isinstance(stage, Aggregate) for stage in query.stages):
+    if query.aggregates:
         allowed.append(tolerance.max_error)
     return min((min(1.0, one) for one in allowed if one is not None), default=None)
 

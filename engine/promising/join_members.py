@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from engine.algebra.join.stage import Join
 from engine.joins.bounds import Reach
 from engine.joins.shape import Shape, shape_of, windows_of
 from engine.language.query import Query
@@ -25,9 +24,8 @@ def join_key(query: Query, widths: Mapping[SourceName, int]) -> GroupKey:
     """
     assert query.preference is not None
     shape = shape_of(query, widths)
-    first = query.stages[0]
-    kind = first.kind if isinstance(first, Join) else None
-    if shape is None or kind != "inner" or len(tuple(query.scans())) != 2:
+    first = query.stages[0].join
+    if shape is None or first is None or first.kind != "inner" or len(tuple(query.scans())) != 2:
         hint = "join two streams by equal columns: FROM a, b WHERE a.k = b.k"
         raise NotSupported("a preference is for a join of two streams", hint=hint)
     (edge,) = shape.edges

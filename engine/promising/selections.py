@@ -23,7 +23,6 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from engine.algebra.aggregate.stage import Aggregate
 from engine.kernels import selections
 from engine.language.query import Query
 from engine.model.batch import Column, Int32Array, Int64Array
@@ -67,8 +66,8 @@ class SelectionState:
 
 def counts_or_sums(query: Query) -> bool:
     """Whether its first stage has aggregates that rows which are left can complete."""
-    first = query.stages[0]
-    return isinstance(first, Aggregate) and any(
+    first = query.stages[0].aggregate
+    return first is not None and any(
         call.function in ("COUNT", "SUM") and not call.distinct for call in first.calls
     )
 

@@ -13,9 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from engine.algebra.aggregate.stage import Aggregate, AggregateCall
-from engine.algebra.filter.stage import Filter
-from engine.algebra.project.stage import Project
+from engine.algebra.aggregate.stage import AggregateCall
 from engine.language.query import Query, streams_of
 from engine.language.render import render_stage
 from engine.model.approximation import Approximation, Expected
@@ -69,9 +67,8 @@ def _of_the_sample(query: Query) -> tuple[str, ...]:
     """Aggregates that are what they are over the rows that the text samples: all but means."""
     return tuple(
         call.name
-        for stage in query.stages
-        if isinstance(stage, Aggregate)
-        for call in stage.calls
+        for aggregate in query.aggregates
+        for call in aggregate.calls
         if call.function != "AVG" or call.distinct
     )
 
@@ -100,8 +97,8 @@ _SKETCHES = {
 def _calls(query: Query) -> Iterator[AggregateCall]:
     """Yields the aggregate calls of a query and of the queries within it."""
     for stage in query.stages:
-        if isinstance(stage, Aggregate):
-            yield from stage.calls
+        if stage.aggregate is not None:
+            yield from stage.aggregate.calls
         elif stage.right_input is not None:
             yield from _calls(stage.right_input)
 
@@ -140,8 +137,7 @@ def allotments(standing: StandingQuery) -> Iterator[Approximation]:
 
 def is_row_by_row(query: Query) -> bool:
     """Whether the answer has each row that is due exactly where it has the row of the stream."""
-    counts = isinstance(query.scan.window, RowWindow)
-    return not counts and all(isinstance(stage, Filter | Project) for stage in query.stages)
+    return query.selects and not isinstance(query.scan.window, RowWindow)
 
 
 def tags_of(standing: StandingQuery, tellers: Iterable[Teller]) -> Tags:

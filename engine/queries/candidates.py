@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from engine.algebra.aggregate.stage import Aggregate
-from engine.algebra.distinct.stage import Distinct
-from engine.algebra.filter.stage import Filter
-from engine.algebra.join.stage import Join
-from engine.algebra.project.stage import Output, Project
-from engine.algebra.semi_join.stage import SemiJoin
+from engine.algebra.project.stage import Output
 from engine.joins.shape import shape_of
 from engine.language.query import Query
 from engine.language.templates import Meaning
@@ -36,21 +31,15 @@ def candidates_of(query: Query, streams: Mapping[str, Stream]) -> Iterator[Candi
                 yield from _of(shape.inputs[place], keys)
     outputs: tuple[Output, ...] | None = None
     for stage in query.stages:
-        match stage:
-            case Filter():
-                continue
-            case Project(outputs=found) if outputs is None:
-                outputs = found
-            case Aggregate(keys=groups) if outputs is None:
-                yield from _of(query.source, [key.expression for key in groups])
-                return
-            case Distinct() if outputs is not None:
-                yield from _of(query.source, [output.expression for output in outputs])
-                return
-            case SemiJoin() | Join():
-                return
-            case _:
-                return
+        if stage.condition_of_rows is not None:
+            continue
+        if outputs is None and stage.outputs_of_rows is not None:
+            outputs = stage.outputs_of_rows
+            continue
+        grouped = outputs if stage.aggregate is None else stage.aggregate.keys if outputs is None else None
+        if stage.groups and grouped is not None:
+            yield from _of(query.source, [output.expression for output in grouped])
+        return
 
 
 def pairs_of(query: Query, streams: Mapping[str, Stream]) -> Iterator[Pair]:

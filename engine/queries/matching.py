@@ -23,7 +23,6 @@ from itertools import islice
 
 import numpy as np
 
-from engine.algebra.set_operation.stage import SetOperation
 from engine.kernels import pairs
 from engine.language.query import Query, Scan
 from engine.language.rules import rewrite
@@ -64,8 +63,8 @@ class Matches:
 def _asked_of_rows(query: Query, stored: int) -> Expression | None:
     """What satisfies a query; None: any row. stored: how many columns its stream stores."""
     sides = [_of_contents(query.scan, stored)]
-    unions = (stage for stage in query.stages if isinstance(stage, SetOperation) and stage.kind == "union")
-    sides += [_asked_of_rows(stage.inner, stored) for stage in unions]
+    united = [stage.united for stage in query.stages if stage.united is not None]
+    sides += [_asked_of_rows(inner, stored) for inner in united]
     asked = [side for side in sides if side is not None]
     if len(asked) < len(sides):
         return None

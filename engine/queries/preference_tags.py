@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sized
 from functools import cached_property
 
-from engine.algebra.aggregate.stage import Aggregate
 from engine.language.query import Query
 from engine.model.approximation import Approximation, Expected, Unfinished
 from engine.promising.group import GroupCounts, GroupKey, Member, PromisingGroup, expected_precision
@@ -76,7 +75,7 @@ class GroupTags:
 
 def _names(query: Query) -> tuple[str, ...]:
     """Returns the names of the aggregate columns of a query, which its tag may name."""
-    return tuple(call.name for stage in query.stages if isinstance(stage, Aggregate) for call in stage.calls)
+    return tuple(call.name for aggregate in query.aggregates for call in aggregate.calls)
 
 
 def tag_on_demand(key: GroupKey, units: int) -> Approximation:

@@ -6,8 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 
-from engine.algebra.aggregate.stage import Aggregate
-from engine.algebra.distinct.stage import Distinct
 from engine.model.source import SourceName
 from engine.standing.query import StandingQuery
 from engine.windows.clauses import UNBOUNDED
@@ -24,8 +22,7 @@ def relying(standing: Iterable[StandingQuery], source: SourceName) -> Iterator[S
             query = one.query
             scans = [scan for scan in query.scans() if scan.source == source]
             is_more = len(list(query.scans())) > 1 or any(
-                isinstance(stage, Distinct) or (isinstance(stage, Aggregate) and stage.keys)
-                for stage in query.stages
+                stage.groups and (stage.aggregate is None or stage.aggregate.keys) for stage in query.stages
             )
             is_whole = any(scan.window == UNBOUNDED and scan.assignment is None for scan in scans)
             relies = known[id(one.meaning)] = is_more and is_whole

@@ -47,8 +47,8 @@ def completed_calls(query: Query, column: int, *, by_values: bool) -> tuple[int,
 
     column: the summarised attribute. by_values: whether strata are values of it.
     """
-    stage = query.stages[0]
-    if not isinstance(stage, Aggregate):
+    stage = query.stages[0].aggregate
+    if stage is None:
         return ()
     if stage.keys and not (by_values and _is_by(stage, column)):
         return ()
@@ -81,19 +81,16 @@ def unscaled_calls(query: Query) -> tuple[str, ...]:
     completed: tuple[int, ...] = ()
     if len(query.preference.priorities) == 1:
         column = query.preference.priorities[0].column
-        first = query.stages[0]
-        keyed = isinstance(first, Aggregate) and bool(first.keys)
-        by_values = keyed and names_values(query, column)
-        completed = completed_calls(query, column, by_values=by_values)
-    for stage in query.stages:
-        if isinstance(stage, Aggregate):
-            whole = set(completed) if stage is query.stages[0] else set()
-            return tuple(
-                call.name
-                for place, call in enumerate(stage.calls)
-                if place not in whole and (call.function not in REPRESENTED or call.distinct)
-            )
-    return ()
+        completed = completed_calls(query, column, by_values=names_values(query, column))
+    if not query.aggregates:
+        return ()
+    first = query.aggregates[0]
+    whole = set(completed) if first is query.stages[0] else set()
+    return tuple(
+        call.name
+        for place, call in enumerate(first.calls)
+        if place not in whole and (call.function not in REPRESENTED or call.distinct)
+    )
 
 
 def visited_part(visited: pa.Table, completed: pa.Table) -> Visited:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from engine.algebra.project.stage import Project
+from engine.algebra.project.stage import Output
 from engine.dataflow.graph import STREAMS
 from engine.language.query import Query, Scan
 from engine.model.answer import AnswerColumns
@@ -122,8 +122,8 @@ class _Bringing:
                 (w.complete_from_ms for w in windows if w.complete_from_ms is not None), default=None
             )
             return KeptAnswer(before.evaluated.with_completeness(complete_from_ms), windows, before.ordinals)
-        if len(query.stages) == 1 and isinstance(query.stages[0], Project):
-            return self._slide(query.stages[0], at[query.source], before, windows[0])
+        if query.outputs is not None:
+            return self._slide(query.outputs, at[query.source], before, windows[0])
         return self._anew(windows)
 
     def _anew(self, windows: tuple[WindowRange, ...] = (), closed: Closed | None = None) -> RefreshWork:
@@ -159,7 +159,7 @@ class _Bringing:
         return KeptAnswer(before.evaluated.with_completeness(complete_from_ms), closed=closed)
 
     def _slide(
-        self, stage: Project, at: ScanAt, before: KeptAnswer | None, window: WindowRange
+        self, outputs: Sequence[Output], at: ScanAt, before: KeptAnswer | None, window: WindowRange
     ) -> RefreshWork:
         start, kept = window.start, _stays(at, before, window)
         if kept is not None:
@@ -174,7 +174,7 @@ class _Bringing:
             total = sum(len(each) for each in found)
             if total > self.limits.snapshot_rows_max:
                 raise LimitExceeded("snapshot_rows_max", self.limits.snapshot_rows_max, total)
-            rows, errors = project(stage.outputs, at.rows.schema, places)
+            rows, errors = project(outputs, at.rows.schema, places)
             came = rows.table
             if kept is not None:
                 came = pa.concat_tables([kept[0], came])

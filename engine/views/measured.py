@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from engine.algebra.aggregate.stage import Aggregate
 from engine.model.approximation import Approximation
 from engine.model.limits import Limits
 from engine.model.source import SourceName
@@ -33,8 +32,8 @@ def with_measured_error(
     Cost: the query once more. Raises LimitExceeded as the query does.
     """
     table = evaluate(measured.query, at, rows_max, limits).table
-    aggregate = measured.query.stages[-1]
-    assert isinstance(aggregate, Aggregate)
+    aggregate = measured.query.stages[-1].aggregate
+    assert aggregate is not None
     columns = [
         column.cast(pa.float64()).fill_null(0.0).to_numpy() for column in table.columns[len(aggregate.keys) :]
     ]

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from engine.algebra.aggregate.stage import Aggregate
 from engine.language.query import Query, Scan
 from engine.model.answer import AnswerColumns
 from engine.model.batch import Column
@@ -95,5 +94,5 @@ class RowCounts:
 
 
 def _is_count(query: Query) -> bool:
-    stage = query.stages[0]
-    return len(query.stages) == 1 and isinstance(stage, Aggregate) and counts_rows(stage, query.scan)
+    stage = query.stages[0].aggregate
+    return len(query.stages) == 1 and stage is not None and counts_rows(stage, query.scan)

@@ -12,8 +12,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from engine.algebra.filter.stage import Filter
-from engine.algebra.project.stage import Project
 from engine.changes.operator import operator_over
 from engine.changes.output import ChangesOutput, output_of
 from engine.changes.transition import NEVER, SourceTransition, Transition
@@ -368,9 +366,9 @@ class View:
             for name, source in over.sources.items()
         }
         at = query.at(sources_at(told, since_ms))
-        scan, stages = query.query.scan, query.query.stages
+        scan = query.query.scan
         gone_ms = at[scan.source].gone_before_ms
-        selects = all(isinstance(stage, Project | Filter) for stage in stages)
+        selects = query.query.selects
         if operator == "istream" and selects and scan.window == UNBOUNDED and scan.assignment is None:
             return gone_ms is None or gone_ms <= since_ms + 1
         return can_answer(query.query, at, self.limits, STREAMS)

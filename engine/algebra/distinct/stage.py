@@ -13,6 +13,7 @@ class Distinct(Operator):
     """Equal rows once, the first of them; NULL equals NULL here, NaN equals NaN."""
 
     groups: ClassVar[bool] = True
+    replaces_missing: ClassVar[bool] = True
 
     @property
     def one_zero(self) -> bool:

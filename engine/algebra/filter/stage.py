@@ -14,5 +14,9 @@ class Filter(Operator):
 
     predicate: Expression
 
+    @property
+    def condition_of_rows(self) -> Expression:
+        return self.predicate
+
     def expressions(self) -> tuple[Expression, ...]:
         return (self.predicate,)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from engine.algebra.operator import Operator
+from engine.language.column_names import with_inner
 from engine.model.expressions import Expression
+from engine.model.types import Type
 
 if TYPE_CHECKING:
     from engine.language.query import Query
@@ -43,7 +46,9 @@ class Join(Operator):
     a partner. Rows are not numbered (:mod:`engine.operators.relation`) where numbers are combined.
     """
 
-    joins: ClassVar[bool] = True
+    seeks_partners: ClassVar[bool] = True
+    widens: ClassVar[bool] = True
+    unordered: ClassVar[tuple[str, ...]] = ("keys",)
 
     inner: Query
     kind: JoinKind
@@ -54,6 +59,17 @@ class Join(Operator):
     @property
     def pairs(self) -> Join | None:
         return None if self.kind in ("semi", "anti") or self.latest is not None else self
+
+    @property
+    def join(self) -> Join:
+        return self
+
+    @property
+    def goes_by_order(self) -> bool:
+        return self.latest is not None
+
+    def columns_above(self, below: Sequence[tuple[str, Type]]) -> Sequence[tuple[str, Type]]:
+        return below if self.kind in ("semi", "anti") else with_inner(below, self.inner.columns)
 
     @property
     def right_input(self) -> Query:
@@ -69,10 +85,6 @@ class Join(Operator):
     @property
     def negates(self) -> bool:
         return self.kind == "anti"
-
-    @property
-    def goes_by_order(self) -> bool:
-        return self.latest is not None
 
     def expressions(self) -> tuple[Expression, ...]:
         left = [key for key, _ in self.keys]

@@ -12,6 +12,7 @@ from engine.algebra.operator import Operator
 class Limit(Operator):
     """At most ``count`` rows (None: all) after the first ``offset``."""
 
+    replaces_missing: ClassVar[bool] = True
     takes_order: ClassVar[bool] = True
 
     count: int | None

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from engine.algebra.operator import Operator
 from engine.algebra.sort.stage import SortKey
 from engine.model.expressions import Expression
+from engine.model.types import BIGINT, Type
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +21,9 @@ class RowNumber(Operator):
     only rows up to this number stay, the top of each; None: all.
     """
 
+    replaces_missing: ClassVar[bool] = True
+    widens: ClassVar[bool] = True
+
     keys: tuple[Expression, ...]
     order: tuple[SortKey, ...]
     count: int | None = None
@@ -25,6 +31,12 @@ class RowNumber(Operator):
     @property
     def goes_by_order(self) -> bool:
         return True
+
+    def columns_above(self, below: Sequence[tuple[str, Type]]) -> Sequence[tuple[str, Type]]:
+        return *below, ("row_number", BIGINT)
+
+    def up_to_number(self, count: int) -> RowNumber | None:
+        return replace(self, count=count) if self.count is None else None
 
     def expressions(self) -> tuple[Expression, ...]:
         return (*self.keys, *(key.expression for key in self.order))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from engine.algebra.operator import Operator
 from engine.model.expressions import Column, Expression
@@ -21,6 +21,8 @@ class SemiJoin(Operator):
     then. Otherwise as EXISTS does: NULL equals nothing. Keys have the types of inner's columns. No keys:
     whether inner has rows; its one column then means nothing.
     """
+
+    seeks_partners: ClassVar[bool] = True
 
     keys: tuple[Expression, ...]
     inner: Query

@@ -35,6 +35,14 @@ class SetOperation(Operator):
     on: tuple[tuple[int, int], ...] | None = None
 
     @property
+    def united(self) -> Query | None:
+        return self.inner if self.kind == "union" else None
+
+    @property
+    def goes_by_order(self) -> bool:
+        return self.on is not None
+
+    @property
     def right_input(self) -> Query:
         return self.inner
 
@@ -51,10 +59,6 @@ class SetOperation(Operator):
     @property
     def negates(self) -> bool:
         return self.kind == "except"
-
-    @property
-    def goes_by_order(self) -> bool:
-        return self.on is not None
 
     @property
     def places_read(self) -> frozenset[int] | None:

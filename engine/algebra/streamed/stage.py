@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 from engine.algebra.operator import Operator
 from engine.model.sample import Sample
@@ -26,6 +26,8 @@ class Streamed(Operator):
     window: over the elements, which have the columns of the relation. sample: which of them there are at all,
     by keys that are made of their values and instant (:mod:`engine.changes.element_keys`).
     """
+
+    replaces_missing: ClassVar[bool] = True
 
     operator: StreamOperator
     window: Window

@@ -4,11 +4,6 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from engine.algebra.aggregate.stage import Aggregate
-from engine.algebra.filter.stage import Filter
-from engine.algebra.project.stage import Project
-from engine.algebra.set_operation.stage import SetOperation
-from engine.algebra.streamed.stage import Streamed
 from engine.language.bind.environment import Environment
 from engine.language.bind.select import bind_select, whole_query, with_behind
 from engine.language.bind.sources import as_stream, named, uses_of, with_operator
@@ -61,29 +56,25 @@ def _only_comes(query: Query, env: Environment) -> bool:
     last = query.last_stream
     if last is not None:
         stage, *behind = query.stages[last:]
-        assert isinstance(stage, Streamed)
-        return stage.window == UNBOUNDED and all(isinstance(each, Filter | Project) for each in behind)
+        assert stage.stream is not None
+        return stage.stream.window == UNBOUNDED and all(each.is_row_by_row for each in behind)
     scan, stream = query.scan, env.catalogue.get(query.source)
     assert isinstance(stream, Stream)
     if scan.window != UNBOUNDED or stream.is_table:
         return False
     window_end = len(stream.schema) + 1
     for stage in query.stages:
-        match stage:
-            case Filter():
-                continue
-            case Project():
-                pass
-            case Aggregate(keys) if scan.assignment is not None:
-                if not any(
-                    isinstance(key.expression, Column) and key.expression.index == window_end for key in keys
-                ):
-                    return False
-            case SetOperation("union", inner):
-                if not _only_comes(inner, env):
-                    return False
-            case _:
-                return False
+        if stage.condition_of_rows is not None:
+            continue
+        if stage.aggregate is not None and scan.assignment is not None:
+            keys = [key.expression for key in stage.aggregate.keys]
+            comes = any(isinstance(key, Column) and key.index == window_end for key in keys)
+        elif stage.united is not None:
+            comes = _only_comes(stage.united, env)
+        else:
+            comes = stage.outputs_of_rows is not None
+        if not comes:
+            return False
         window_end = -1  # what comes after would have to keep it, which a plan does not tell
     return True
 

@@ -8,9 +8,6 @@ from typing import cast, get_args
 
 from sqlglot import exp
 
-from engine.algebra.join.stage import Join
-from engine.algebra.semi_join.stage import SemiJoin
-from engine.algebra.set_operation.stage import SetOperation
 from engine.algebra.streamed.stage import StreamOperator
 from engine.language import known_options
 from engine.language.bind.environment import Environment
@@ -130,8 +127,8 @@ def _within_windows(query: Query) -> str:
     """What to write so that every window is answered on its own."""
     if any(isinstance(scan.window, RowWindow) for scan in query.scans()):
         return "leave the window of rows out"
-    if any(isinstance(stage, Join | SemiJoin) for stage in query.stages):
+    if any(stage.seeks_partners for stage in query.stages):
         return "join by window_end too, and write it in GROUP BY, DISTINCT and PARTITION BY"
-    if any(isinstance(stage, SetOperation) for stage in query.stages):
+    if any(stage.right_input for stage in query.stages):
         return "select window_end on both sides, over windows that hold all that closed, or as many of them"
     return "write window_end in GROUP BY, DISTINCT and PARTITION BY"

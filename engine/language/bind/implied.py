@@ -19,11 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from engine.algebra.filter.stage import Filter
 from engine.algebra.join.stage import Join
-from engine.algebra.project.stage import Project
-from engine.algebra.semi_join.stage import SemiJoin
-from engine.algebra.set_operation.stage import SetOperation
 from engine.language.query import Query, Scan
 from engine.language.rules import rewrite
 from engine.model.expressions import And, Column, Compare, Expression, In, Literal, conjunction
@@ -48,17 +44,15 @@ def with_implied(query: Query, streams: Mapping[str, object]) -> Query:
     equal, width = _of_predicate(query.scan.predicate), _width(query.scan, streams)
     is_over_scans = True  # columns are those of scans, one behind the other
     for place, stage in enumerate(stages):
-        if isinstance(stage, Join):
-            inner = stage.inner
-            if is_over_scans and stage.kind in _TO_RIGHT:
-                inner = _narrowed(inner, stage, equal, streams)
-            if stage.kind not in ("semi", "anti"):
+        inner, join = stage.right_input, stage.join
+        if inner is not None:
+            if join is not None and is_over_scans and join.kind in _TO_RIGHT:
+                inner = _narrowed(inner, join, equal, streams)
+            if join is not None and join.kind not in ("semi", "anti"):
                 equal |= {width + at: condition for at, condition in _of_columns(inner).items()}
                 width += len(inner.columns)
-            stages[place] = replace(stage, inner=with_implied(inner, streams))
-        elif isinstance(stage, SemiJoin | SetOperation):
-            stages[place] = replace(stage, inner=with_implied(stage.inner, streams))
-        elif not isinstance(stage, Filter):
+            stages[place] = stage.with_right_input(with_implied(inner, streams))
+        elif stage.condition_of_rows is None:
             is_over_scans = False
     return replace(query, stages=tuple(stages))
 
@@ -80,12 +74,13 @@ def _to_left(query: Query, streams: Mapping[str, object]) -> Query:
     own = _of_predicate(query.scan.predicate)
     width = _width(query.scan, streams)
     for stage in query.stages:
-        if isinstance(stage, Filter | SemiJoin):
-            continue
-        if not isinstance(stage, Join):
+        join = stage.join
+        if join is None:
+            if stage.condition_of_rows is not None or stage.seeks_partners:
+                continue
             break
-        known = _of_columns(stage.inner) if stage.kind in _TO_LEFT else {}
-        for left, right in stage.keys:
+        known = _of_columns(join.inner) if join.kind in _TO_LEFT else {}
+        for left, right in join.keys:
             if (
                 isinstance(left, Column)
                 and isinstance(right, Column)
@@ -97,7 +92,7 @@ def _to_left(query: Query, streams: Mapping[str, object]) -> Query:
                 asked = _asked(query, left, known[right.index], streams)
                 if asked is not query:
                     return asked
-        if stage.kind not in _TO_RIGHT:
+        if join.kind not in _TO_RIGHT:
             break
     return query
 
@@ -153,9 +148,9 @@ def _of_columns(inner: Query) -> Equal:
 def _scan_columns(inner: Query) -> dict[int, Column]:
     """The columns of a query that are its scan's, where it only selects."""
     *filters, last = inner.stages
-    if not isinstance(last, Project) or not all(isinstance(stage, Filter) for stage in filters):
+    if last.outputs_of_rows is None or any(stage.condition_of_rows is None for stage in filters):
         return {}
-    given = [output.expression for output in last.outputs]
+    given = [output.expression for output in last.outputs_of_rows]
     return {place: column for place, column in enumerate(given) if isinstance(column, Column)}
 
 

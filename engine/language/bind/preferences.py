@@ -16,7 +16,6 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from engine.algebra.join.stage import Join
 from engine.language.bind.environment import Environment
 from engine.language.bind.preferred import (
     check_changes,
@@ -148,7 +147,7 @@ def with_preference(query: Query, tree: exp.Expr, env: Environment) -> Query:
 
 def _windowed(query: Query, window: TimeWindow) -> Query:
     stages = tuple(
-        replace(stage, inner=_windowed(stage.inner, window)) if isinstance(stage, Join) else stage
+        stage if stage.right_input is None else stage.with_right_input(_windowed(stage.right_input, window))
         for stage in query.stages
     )
     return replace(query, scan=replace(query.scan, window=window), stages=stages)

@@ -9,20 +9,19 @@ still go into them (:mod:`engine.language.bind.placing`); the next stage makes s
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from engine.algebra.aggregate.stage import Aggregate
 from engine.algebra.distinct.stage import Distinct
 from engine.algebra.filter.stage import Filter
-from engine.algebra.join.stage import Join, JoinKind
+from engine.algebra.join.stage import JoinKind
 from engine.algebra.operators import Stage
 from engine.algebra.project.stage import Output, Project
-from engine.algebra.row_number.stage import RowNumber
 from engine.algebra.semi_join.stage import SemiJoin
 from engine.algebra.set_operation.stage import SetOperation
 from engine.algebra.streamed.stage import Streamed, StreamOperator
 from engine.language.bind.joined import BoundJoin
+from engine.language.column_names import another, with_inner
 from engine.language.preference import Preference
 from engine.language.query import Query, Scan, has_streams
 from engine.language.rules import rewrite
@@ -31,7 +30,7 @@ from engine.language.sampling import kept
 from engine.model.expressions import Column, Compare, Expression, Literal, columns_of, conjunction
 from engine.model.sample import Sample
 from engine.model.source import SourceName, Stream
-from engine.model.types import BIGINT, BOOLEAN, TIMESTAMP, Type
+from engine.model.types import BOOLEAN, TIMESTAMP, Type
 from engine.windows.assignment import WINDOW_COLUMNS, Assignment, Hop
 from engine.windows.clauses import UNBOUNDED, RowWindow, TimeWindow, Window
 
@@ -115,7 +114,7 @@ class BoundRelation:
         taken = {column.name for column in given}
         own: list[Column] = []
         for column in inner.given() if is_flat else inner.columns:
-            name = _another(column.name, taken)
+            name = another(column.name, taken)
             taken.add(name)
             own.append(Column(len(given) + len(own), name, column.type))
 
@@ -125,7 +124,7 @@ class BoundRelation:
         columns = [*left.columns]
         names = {output.name for output in columns}
         for place, output in enumerate(inner.columns):
-            name = _another(output.name, names)
+            name = another(output.name, names)
             names.add(name)
             columns.append(Output(name, transform(output.expression, moved) if is_flat else own[place]))
         join = BoundJoin(inner, tuple(wanted), kind, len(given), sql, is_flat)
@@ -139,42 +138,28 @@ class BoundRelation:
 
     def with_column(self, name: str, expression: Expression) -> BoundRelation:
         """With one more column, called like this or nearly."""
-        column = Output(_another(name, {output.name for output in self.columns}), expression)
+        column = Output(another(name, {output.name for output in self.columns}), expression)
         return replace(self, columns=(*self.columns, column))
 
     @property
     def inputs(self) -> int:
         """How many scans its joins read."""
-        count = 1 + sum(join.inner.inputs for join in self.joins)
-        for stage in self.stages:
-            if isinstance(stage, Join):
-                count += inputs_of(stage.inner)
-        return count
+        return _inputs(self.stages) + sum(join.inner.inputs for join in self.joins)
 
     def given(self) -> tuple[Column, ...]:
         """The columns that the last stage, or the last join behind it, gives."""
-        found = [(field.name, field.type) for field in self.stream.schema]
+        found: list[tuple[str, Type]] = [(field.name, field.type) for field in self.stream.schema]
         if self.assignment is not None:
             found += [(name, TIMESTAMP) for name in WINDOW_COLUMNS]
         if self.history:
-            found.append((_another("deleted", {name for name, _ in found}), BOOLEAN))
+            found.append((another("deleted", {name for name, _ in found}), BOOLEAN))
+        given: Sequence[tuple[str, Type]] = found
         for stage in self.stages:
-            match stage:
-                case RowNumber():
-                    found.append(("row_number", BIGINT))
-                case Project(outputs):
-                    found = [(output.name, output.type) for output in outputs]
-                case Aggregate(keys, calls):
-                    found = [(key.name, key.type) for key in keys]
-                    found += [(call.name, call.type) for call in calls]
-                case Join(inner, kind) if kind not in ("semi", "anti"):
-                    found = _with_inner(found, inner.columns)
-                case _:
-                    pass
+            given = stage.columns_above(given)
         for join in self.joins:
             if join.gives:
-                found = _with_inner(found, join.columns())
-        return tuple(Column(place, name, type_) for place, (name, type_) in enumerate(found))
+                given = with_inner(given, join.columns())
+        return tuple(Column(place, name, type_) for place, (name, type_) in enumerate(given))
 
     @property
     def width(self) -> int:
@@ -196,21 +181,15 @@ class BoundRelation:
         """Whether the columns are what the last stage gives, under their names."""
         if self.joins:
             return False
-        for stage in reversed(self.stages):
-            match stage:
-                case RowNumber() | Join():
-                    return False
-                case Project(outputs):
-                    names = [output.name for output in outputs]
-                case Aggregate(keys, calls):
-                    names = [*(key.name for key in keys), *(call.name for call in calls)]
-                case _:
-                    continue
-            return names == [output.name for output in self.columns] and all(
-                isinstance(output.expression, Column) and output.expression.index == place
-                for place, output in enumerate(self.columns)
-            )
-        return False
+        naming = (stage for stage in reversed(self.stages) if stage.widens or stage.computed is not None)
+        last = next(naming, None)
+        if last is None or last.computed is None:
+            return False
+        names = [name for name, _ in last.computed]
+        return names == [output.name for output in self.columns] and all(
+            isinstance(output.expression, Column) and output.expression.index == place
+            for place, output in enumerate(self.columns)
+        )
 
     def distinct(self) -> BoundRelation:
         """Without equal rows."""
@@ -233,9 +212,9 @@ class BoundRelation:
         """
         for place in range(len(self.stages) - 1, -1, -1):
             stage = self.stages[place]
-            if isinstance(stage, Streamed):
-                return place if stage.window == UNBOUNDED and not self.joins else None
-            if not isinstance(stage, Filter):
+            if stage.stream is not None:
+                return place if stage.stream.window == UNBOUNDED and not self.joins else None
+            if stage.condition_of_rows is None:
                 return None
         return None
 
@@ -252,32 +231,30 @@ class BoundRelation:
 
     def stream_sampled(self, sample: Sample) -> BoundRelation:
         """With a sample of the elements of its open stream."""
-        place = self.open_stream
-        assert place is not None
-        stage = self.stages[place]
-        assert isinstance(stage, Streamed)
-        stages = (*self.stages[:place], replace(stage, sample=sample), *self.stages[place + 1 :])
-        return replace(self, stages=stages)
+        before, stream, behind = self._at_open_stream()
+        return replace(self, stages=(*before, replace(stream, sample=sample), *behind))
 
     @property
     def stream_sample(self) -> Sample | None:
         """The sample of its open stream."""
-        stage = None if self.open_stream is None else self.stages[self.open_stream]
-        return stage.sample if isinstance(stage, Streamed) else None
+        return None if self.open_stream is None else self._at_open_stream()[1].sample
 
     def stream_windowed(self, window: Window) -> BoundRelation:
         """With a window over its open stream. Conditions behind it come before rows are counted."""
+        before, stream, behind = self._at_open_stream()
+        if isinstance(window, RowWindow) and behind:
+            parts = [each.condition_of_rows for each in behind if each.condition_of_rows is not None]
+            parts += [] if window.filter is None else [window.filter]
+            window, behind = replace(window, filter=rewrite(conjunction(parts))), ()
+        return replace(self, stages=(*before, replace(stream, window=window), *behind))
+
+    def _at_open_stream(self) -> tuple[Sequence[Stage], Streamed, Sequence[Stage]]:
+        """The stages before its open stream, that which makes it, and the conditions behind."""
         place = self.open_stream
         assert place is not None
-        stage = self.stages[place]
-        assert isinstance(stage, Streamed)
-        behind = [each for each in self.stages[place + 1 :] if isinstance(each, Filter)]
-        if isinstance(window, RowWindow) and behind:
-            parts = [each.predicate for each in behind]
-            parts += [] if window.filter is None else [window.filter]
-            window, behind = replace(window, filter=rewrite(conjunction(parts))), []
-        stages = (*self.stages[:place], replace(stage, window=window), *behind)
-        return replace(self, stages=stages)
+        stream = self.stages[place].stream
+        assert stream is not None
+        return self.stages[:place], stream, self.stages[place + 1 :]
 
     @property
     def is_many_one(self) -> bool:
@@ -329,8 +306,7 @@ class BoundRelation:
 
     def _topped(self, condition: Expression) -> tuple[BoundRelation, list[Expression]] | None:
         """``n <= 3`` over a ROW_NUMBER() that comes last: the first of each, and what is left of it."""
-        last = self.stages[-1] if self.stages else None
-        if not isinstance(last, RowNumber) or last.count is not None:
+        if not self.stages:
             return None
         match rewrite(condition):
             case Compare(op, Column(index=index), Literal() as literal) if (
@@ -344,8 +320,11 @@ class BoundRelation:
         count = value - 1 if op == "<" else value
         if count < 1:
             return None
-        top = replace(self, stages=(*self.stages[:-1], replace(last, count=count)))
-        return top, [condition] if op == "=" and count > 1 else []
+        top = self.stages[-1].up_to_number(count)
+        if top is None:
+            return None
+        relation = replace(self, stages=(*self.stages[:-1], top))
+        return relation, [condition] if op == "=" and count > 1 else []
 
     def query(self, sql: str, uses: tuple[SourceName, ...] = ()) -> Query:
         """The whole of it."""
@@ -363,31 +342,10 @@ class BoundRelation:
         return Query(sql, scan, relation.stages, uses, preference=relation.preference)
 
 
-def _with_inner(
-    left: Sequence[tuple[str, Type]], inner: Sequence[tuple[str, Type]]
-) -> list[tuple[str, Type]]:
-    """The columns of a join: names that come twice get a number."""
-    found = list(left)
-    taken = {name for name, _ in found}
-    for name, type_ in inner:
-        other = _another(name, taken)
-        taken.add(other)
-        found.append((other, type_))
-    return found
-
-
-def _another(name: str, taken: Collection[str]) -> str:
-    """The name, with a number where it is taken."""
-    other, count = name, 1
-    while other in taken:
-        count += 1
-        other = f"{name}_{count}"
-    return other
-
-
-def inputs_of(query: Query) -> int:
-    """How many scans the joins of a query read."""
-    return 1 + sum(inputs_of(stage.inner) for stage in query.stages if isinstance(stage, Join))
+def _inputs(stages: Iterable[Stage]) -> int:
+    """How many scans the joins among these read, and the one below."""
+    joins = (stage.join for stage in stages if stage.join is not None)
+    return 1 + sum(_inputs(join.inner.stages) for join in joins)
 
 
 def base(stream: Stream) -> BoundRelation:

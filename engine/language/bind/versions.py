@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from engine.algebra.aggregate.stage import Aggregate
 from engine.algebra.join.stage import Latest
 from engine.language.bind.environment import Environment
 from engine.language.bind.joined import BoundJoin
@@ -179,7 +178,7 @@ def _refuse_what_has_no_instant(left: BoundRelation, table: str, place: Place) -
             continue
         if part.assignment is not None and not part.stages:
             what, then = "a table function", "GROUP BY DATE_TRUNC(...)"
-        elif any(isinstance(stage, Aggregate) for stage in part.stages):
+        elif any(stage.aggregate for stage in part.stages):
             what, then = "groups", "group"
         else:
             what, then = "a subquery that does more than select", "do the rest"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from engine.algebra.aggregate.stage import Aggregate, AggregateCall
+from engine.algebra.aggregate.stage import AggregateCall
 from engine.language.aggregates import Statistic
 from engine.language.evaluate import evaluate, truth
 from engine.language.evaluation.arithmetic import as_double
@@ -45,8 +45,8 @@ def measures_of(query: Query) -> tuple[Measure, ...] | None:
     It can where the first stage is an aggregate without keys over a range of ordinals, and every call is of
     those whose results over parts of the rows can be put together.
     """
-    stage = query.stages[0]
-    if not isinstance(stage, Aggregate) or stage.keys or not is_range(query.scan):
+    stage = query.stages[0].aggregate
+    if stage is None or stage.keys or not is_range(query.scan):
         return None
     if query.last_stream is not None:
         return None

@@ -230,6 +230,6 @@ def _enter(banks: Sequence[Bank], columns: Mapping[int, bitmaps.Words], rows: Ba
 
 def _stage_of(query: Query) -> Aggregate:
     """The aggregate that its answer is made by."""
-    stage = query.stages[0]
-    assert isinstance(stage, Aggregate)
+    stage = query.stages[0].aggregate
+    assert stage is not None
     return stage
