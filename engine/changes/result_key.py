@@ -19,18 +19,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from engine.algebra.aggregate.stage import Aggregate
-from engine.algebra.distinct.stage import Distinct
-from engine.algebra.filter.stage import Filter
-from engine.algebra.join.stage import Join
-from engine.algebra.limit.stage import Limit
 from engine.algebra.operators import Stage
-from engine.algebra.project.stage import Project
-from engine.algebra.row_number.stage import RowNumber
-from engine.algebra.semi_join.stage import SemiJoin
-from engine.algebra.set_operation.stage import SetOperation
-from engine.algebra.sort.stage import Sort
-from engine.algebra.streamed.stage import Streamed
+from engine.algebra.rules import asked_of
 from engine.language.query import Query, Scan
 from engine.model.expressions import And, Cast, Column, Compare, Expression, Literal
 from engine.model.source import SourceName, Stream
@@ -63,7 +53,7 @@ def told_by(query: Query, sources: Mapping[SourceName, Stream]) -> tuple[int, tu
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class KnownColumns:
     """What is known of the columns of a relation, ``width`` many.
 
     keys: sets of places, the best first. constant: places that are equal in all rows. filled: places that are
@@ -75,23 +65,23 @@ class _Known:
     constant: Places = frozenset()
     filled: Places = frozenset()
 
-    def with_keys(self, *more: Iterable[int]) -> _Known:
+    def with_keys(self, *more: Iterable[int]) -> KnownColumns:
         """With these keys too."""
         if not (more or self.keys):
             return self
         wanted = {frozenset(key) - self.constant for key in (*self.keys, *more)}
         least = [key for key in wanted if not any(other < key for other in wanted)]
         least.sort(key=lambda key: (len(key), sorted(key)))
-        return _Known(self.width, tuple(least[:KEYS_MAX]), self.constant, self.filled)
+        return KnownColumns(self.width, tuple(least[:KEYS_MAX]), self.constant, self.filled)
 
-    def with_constants(self, places: Iterable[int]) -> _Known:
+    def with_constants(self, places: Iterable[int]) -> KnownColumns:
         """With these equal in all rows."""
         constant = self.constant.union(places)
         if constant == self.constant:
             return self
-        return _Known(self.width, self.keys, constant, self.filled).with_keys()
+        return KnownColumns(self.width, self.keys, constant, self.filled).with_keys()
 
-    def seen_as(self, expressions: Sequence[Expression]) -> _Known:
+    def seen_as(self, expressions: Sequence[Expression]) -> KnownColumns:
         """Returns what is known of columns that are computed from these by the expressions."""
         at: dict[int, int] = {}
         constant, filled = set(), set()
@@ -105,124 +95,54 @@ class _Known:
             elif isinstance(expression, Literal):
                 constant.add(place)
         keys = [[at[place] for place in key] for key in self.keys if key <= at.keys()]
-        known = _Known(len(expressions), (), frozenset(constant), frozenset(filled))
+        known = KnownColumns(len(expressions), (), frozenset(constant), frozenset(filled))
         return known.with_keys(*keys)
 
+    def moved(self, by: int) -> KnownColumns:
+        """Returns what is known of these columns when they stand ``by`` places further right."""
 
-def _of_query(query: Query, sources: Mapping[SourceName, Stream]) -> _Known:
+        def along(places: Places) -> Places:
+            return frozenset(place + by for place in places)
+
+        keys = tuple(along(key) for key in self.keys)
+        return KnownColumns(self.width + by, keys, along(self.constant), along(self.filled))
+
+    def tells(self, expressions: Sequence[Expression]) -> bool:
+        """Whether at most one row has given values of these."""
+        columns = [_widened(expression) for expression in expressions]
+        equal = {column.index for column in columns if isinstance(column, Column)}
+        return any(key <= equal for key in self.keys)
+
+
+def _of_query(query: Query, sources: Mapping[SourceName, Stream]) -> KnownColumns:
     known = _of_scan(query.scan, sources[query.scan.source])
     for stage in query.stages:
-        known = _above(stage, known, sources)
+        inner = None if stage.right_input is None else _of_query(stage.right_input, sources)
+        known = known_above(stage, known, inner)
     return known
 
 
-def _of_scan(scan: Scan, stream: Stream) -> _Known:
+def _of_scan(scan: Scan, stream: Stream) -> KnownColumns:
     """A table has a row for each key; a history has versions."""
     schema, window = stream.schema, scan.window
     width = len(schema) + (len(WINDOW_COLUMNS) if scan.assignment is not None else int(scan.history))
     filled = {place for place, field in enumerate(schema) if not field.nullable}
-    known = _Known(width, filled=frozenset(filled | set(range(len(schema), width))))
+    known = KnownColumns(width, filled=frozenset(filled | set(range(len(schema), width))))
     if stream.is_table and not scan.history:
         known = known.with_keys([place for place, field in enumerate(schema) if field.name in stream.key])
     if isinstance(window, RowWindow) and window.rows == 1:
-        places = _plain(window.keys)
+        places = plain_places(window.keys)
         if places is not None:
             known = known.with_keys(places)
-    return known.with_constants(_held(scan.predicate))
+    return known.with_constants(constants_of(scan.predicate))
 
 
-def _above(stage: Stage, known: _Known, sources: Mapping[SourceName, Stream]) -> _Known:
-    """What is known above a stage."""
-    match stage:
-        case Project(outputs):
-            return known.seen_as([output.expression for output in outputs])
-        case Aggregate(keys, calls):
-            return _of_groups([key.expression for key in keys], len(calls), known)
-        case Filter(predicate):
-            return known.with_constants(_held(predicate))
-        case Distinct():
-            return known.with_keys(range(known.width))
-        case Limit(count):
-            return known if count is None or count > 1 else known.with_keys(())
-        case RowNumber(keys, _, count):
-            numbered = _Known(
-                known.width + 1, known.keys, known.constant, known.filled | {known.width}
-            ).with_constants([known.width] if count == 1 else [])
-            places = _plain(keys)
-            return numbered if places is None else numbered.with_keys([*places, known.width])
-        case Join():
-            return _of_join(stage, known, _of_query(stage.inner, sources))
-        case SetOperation():
-            return _of_set_operation(stage, known, _of_query(stage.inner, sources))
-        case Sort() | SemiJoin():
-            return known
-        case Streamed():  # a row may come again
-            return _Known(known.width, (), known.constant, known.filled)
-
-
-def _of_groups(keys: Sequence[Expression], calls: int, known: _Known) -> _Known:
-    """One row for each value of the keys; so what told rows apart before, among the keys, still does."""
-    seen = known.seen_as(keys)
-    return _Known(len(keys) + calls, seen.keys, seen.constant, seen.filled).with_keys(range(len(keys)))
-
-
-def _of_join(join: Join, left: _Known, inner: _Known) -> _Known:
-    """A pair is told by what tells its parts; one part is enough where it has one partner at most."""
-    if join.kind in ("semi", "anti"):
-        return left
-    given_left, given_inner = join.kind not in ("right", "full"), join.kind not in ("left", "full")
-    moved = _moved(inner, left.width)
-    known = _Known(
-        left.width + inner.width,
-        (),
-        # NULLs stand for the columns of a side that gives no partner.
-        (left.constant if given_left else frozenset()) | (moved.constant if given_inner else frozenset()),
-        (left.filled if given_left else frozenset()) | (moved.filled if given_inner else frozenset()),
-    )
-    keys = [one | other for one in left.keys for other in moved.keys]
-    if join.kind == "full":  # (NULL, b) without a partner may be (a, NULL) without one unless one cannot be
-        filled = left.filled | moved.filled
-        return known.with_keys(*(key for key in keys if key & filled))
-    if join.kind != "right" and (join.latest is not None or _told(inner, [key for _, key in join.keys])):
-        keys += left.keys
-    if join.kind != "left" and join.latest is None and _told(left, [key for key, _ in join.keys]):
-        keys += moved.keys
-    return known.with_keys(*keys)
-
-
-def _of_set_operation(stage: SetOperation, left: _Known, inner: _Known) -> _Known:
-    """Returns what is known of the columns that a set operation gives.
-
-    UNION ALL keeps what is known of both sides and has no key: a row of one side may equal a row of the
-    other. EXCEPT and INTERSECT give some of the left rows, and INTERSECT rows that are right rows too.
-    Without ALL no row is given twice, so all columns together are a key.
+@asked_of("key")
+def known_above(stage: Stage, left: KnownColumns, inner: KnownColumns | None) -> KnownColumns:
+    """What is known of the columns of a stage. left: of those of the relation; inner: of those of its second
+    input, None where it has one.
     """
-    match stage.kind:
-        case "union":
-            return _Known(left.width, filled=left.filled & inner.filled)
-        case "intersect":
-            constant, filled = left.constant | inner.constant, left.filled | inner.filled
-            known = _Known(left.width, (), constant, filled).with_keys(*left.keys, *inner.keys)
-        case "except":
-            known = left
-    return known if stage.all else known.with_keys(range(left.width))
-
-
-def _moved(known: _Known, by: int) -> _Known:
-    """Returns what is known of these columns when they stand ``by`` places further right."""
-
-    def along(places: Places) -> Places:
-        return frozenset(place + by for place in places)
-
-    keys = tuple(along(key) for key in known.keys)
-    return _Known(known.width + by, keys, along(known.constant), along(known.filled))
-
-
-def _told(known: _Known, expressions: Sequence[Expression]) -> bool:
-    """Whether at most one row has given values of these."""
-    columns = [_widened(expression) for expression in expressions]
-    equal = {column.index for column in columns if isinstance(column, Column)}
-    return any(key <= equal for key in known.keys)
+    return left
 
 
 def _widened(expression: Expression) -> Expression:
@@ -233,18 +153,18 @@ def _widened(expression: Expression) -> Expression:
     return expression
 
 
-def _plain(expressions: Sequence[Expression]) -> list[int] | None:
+def plain_places(expressions: Sequence[Expression]) -> list[int] | None:
     """The columns that these are, None where one is computed."""
     places = [expression.index for expression in expressions if isinstance(expression, Column)]
     return places if len(places) == len(expressions) else None
 
 
-def _held(predicate: Expression | None) -> Iterable[int]:
+def constants_of(predicate: Expression | None) -> Iterable[int]:
     """Columns that equal a constant wherever this is TRUE."""
     match predicate:
         case And(operands):
             for operand in operands:
-                yield from _held(operand)
+                yield from constants_of(operand)
         case Compare("=", Column(index=index, type=type_), Literal() as literal) if (
             type_ == literal.type or DOUBLE not in (type_, literal.type)  # which would compare them rounded
         ):

@@ -20,7 +20,6 @@ APART = ("engine.algebra", "engine.reference")
 STAGES = {operator.__name__ for operator in OPERATORS}
 
 LEFT: dict[str, int] = {
-    "engine.changes.result_key": 11,
     "engine.language.bind.preferred": 18,
     "engine.overload.less": 17,
     "engine.overload.precision.freedom": 24,
