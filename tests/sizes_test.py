@@ -77,7 +77,6 @@ LARGER: dict[str, dict[str, int]] = {
         "engine.persistence.restore": 63,
         "engine.queries.entities.report": 125,
         "engine.queries.explain.explain": 73,
-        "engine.queries.plan_files._Writer._stage": 63,
         "engine.reference.evaluator.Reference.apply": 66,
         "engine.reference.expressions.evaluate": 76,
         "spark_jobs.running.run_job": 61,

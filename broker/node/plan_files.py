@@ -12,9 +12,9 @@ from typing import Any
 from broker.base import options as query_options
 from broker.base.entries import QueryEntry
 from broker.node.directory import Directory
+from engine.language.plan_files import NoPlan, bare, commuted, plan_of
 from engine.language.query import Query
 from engine.language.render import render_query
-from engine.queries.plan_files import NoPlan, bare, commuted, plan_of
 from topics.wording import Values
 from tureen.errors import NotSupported, PlanRefused, QueryError, TureenError
 from tureen.plan_files.schema import VERSION

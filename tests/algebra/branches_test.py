@@ -20,13 +20,11 @@ APART = ("engine.algebra", "engine.reference")
 STAGES = {operator.__name__ for operator in OPERATORS}
 
 LEFT: dict[str, int] = {
-    "engine.language.bind.preferred": 18,
     "engine.overload.less": 17,
     "engine.overload.precision.freedom": 24,
     "engine.overload.precision.of_query": 9,
     "engine.queries.estimated_rows": 10,
     "engine.queries.explain": 4,
-    "engine.queries.plan_files": 12,
 }
 """How many there are, by module. A number here is lowered when the module's falls, and never raised."""
 

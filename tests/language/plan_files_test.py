@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.language.plan_files import NoPlan, bare, commuted, plan_of
 from engine.language.query import Query
 from engine.model.source import SourceName, Stream
-from engine.queries.plan_files import NoPlan, bare, commuted, plan_of
 from tests.language.fixtures import CATALOGUE, bind
 from tureen.errors import PlanRefused, QueryError, TureenError
 from tureen.plan_files.check import check

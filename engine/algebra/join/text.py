@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from engine.algebra.join.stage import Join
+from engine.language.bind.outputs import unique
+from engine.language.bind.preferred import DECIDED_BY_OTHERS
+from engine.language.plan_files import NoPlan, PlanWriter, namer
 from engine.language.render import (
     ShownColumn,
     inner_name,
@@ -15,6 +19,7 @@ from engine.language.render import (
     render_names,
 )
 from engine.language.rules.tree import transform
+from engine.language.sql_text import expression_sql
 from engine.model.expressions import Column, Expression
 
 
@@ -24,6 +29,44 @@ def render_stage(stage: Join) -> list[str]:
 
 def operator_words(stage: Join, lines: Sequence[str]) -> tuple[str, tuple[str, ...]]:
     return join_words(lines)
+
+
+def keyword(stage: Join) -> str:
+    return "a join"
+
+
+def why_not_preferred(stage: Join) -> str | None:
+    return None if stage.inner.outputs is not None else DECIDED_BY_OTHERS
+
+
+def plan_node(stage: Join, below: str, columns: list[str], writer: PlanWriter) -> tuple[str, list[str]]:
+    right, right_columns = writer.query(stage.inner)
+    left_name, right_name = namer(columns, "l"), namer(right_columns, "r")
+
+    def either(place: int) -> str:
+        return left_name(place) if place < len(columns) else right_name(place - len(columns))
+
+    parts = [
+        f"({expression_sql(left, left_name)} = {expression_sql(inner, right_name)})"
+        for left, inner in stage.keys
+    ]
+    kind: str = stage.kind
+    if stage.latest is not None:
+        if kind not in ("inner", "left"):
+            raise NoPlan("the latest of several rows")
+        kind = "asof" if kind == "inner" else "asof left"
+        op = ">" if stage.latest.strict else ">="
+        outer, inner = stage.latest.outer, stage.latest.inner
+        parts.append(f"({expression_sql(outer, left_name)} {op} {expression_sql(inner, right_name)})")
+    if stage.condition is not None:
+        parts.append(expression_sql(stage.condition, either))
+    if not parts and kind == "inner":
+        kind = "cross"
+    node: dict[str, Any] = {"op": "join", "left": below, "right": right, "kind": kind}
+    if kind != "cross":
+        node["on"] = " AND ".join(parts) or "TRUE"
+    gives = kind not in ("semi", "anti")
+    return writer.add("join", node), unique([*columns, *right_columns]) if gives else columns
 
 
 def _join(join: Join) -> str:

@@ -12,18 +12,8 @@ from typing import Protocol
 
 from sqlglot import exp
 
-from engine.algebra.aggregate.stage import Aggregate
-from engine.algebra.distinct.stage import Distinct
-from engine.algebra.filter.stage import Filter
-from engine.algebra.join.stage import Join
-from engine.algebra.limit.stage import Limit
 from engine.algebra.operators import Stage
-from engine.algebra.project.stage import Project
-from engine.algebra.row_number.stage import RowNumber
-from engine.algebra.semi_join.stage import SemiJoin
-from engine.algebra.set_operation.stage import SetOperation
-from engine.algebra.sort.stage import Sort
-from engine.algebra.streamed.stage import Streamed
+from engine.algebra.rules import asked_of
 from engine.language.bind.environment import Environment
 from engine.language.bind.relation import BoundRelation
 from engine.language.grammar import nodes
@@ -75,8 +65,8 @@ def check_relation(relation: BoundRelation, place: Place) -> None:
     relations = [relation, *(join.inner for join in relation.joins)]
     for each in relations:
         if each.stages or (each is not relation and each.joins):
-            telling = [stage for stage in each.stages if not isinstance(stage, Project)]
-            what = _stage_name(telling[0]) if telling else "a join"
+            telling = [stage for stage in each.stages if stage.outputs_of_rows is None]
+            what = keyword(telling[0]) if telling else "a join"
             raise place.refuse(
                 NotSupported,
                 f"a subquery or view with {what} {WITH} is not supported",
@@ -158,45 +148,44 @@ def check_query(query: Query, preference: Preference, tree: exp.Expr, env: Envir
     """Raise NotSupported for stages that would make of what was found what is not in the exact answer."""
     place = env.text.of_node(tree.args["preference"])
     for stage in query.stages:
-        match stage:
-            case Project() | Aggregate() | Distinct() | Sort():
-                continue
-            case Join(inner, keys=keys) if _only_selects(inner):
-                if not keys:
-                    raise place.refuse(
-                        NotSupported,
-                        f"a join without an equality {WITH} is not supported",
-                        hint="join the streams by equal columns: WHERE a.key = b.key",
-                    )
-            case Filter():
-                having = tree.args.get("having")
-                raise (place if having is None else env.text.of_node(having)).refuse(
-                    NotSupported,
-                    f"HAVING {WITH} is not supported: aggregates of what was found are estimates",
-                    hint=f"leave HAVING out, {_OR}",
-                )
-            case _:
-                why = "rows that were not found would decide what it gives"
-                if isinstance(stage, SemiJoin) and not stage.negated:
-                    why = "nothing says which rows of the inner query are wanted first"
-                raise place.refuse(
-                    NotSupported,
-                    f"{_stage_name(stage)} {WITH} is not supported: {why}",
-                    hint=f"leave it out, {_OR}",
-                )
+        why = why_not_preferred(stage)
+        if why is not None:
+            having = tree.args.get("having")
+            is_having = stage.condition_of_rows is not None
+            raise (env.text.of_node(having) if is_having and having is not None else place).refuse(
+                NotSupported,
+                f"{'HAVING' if is_having else keyword(stage)} {WITH} is not supported: {why}",
+                hint=f"leave {'HAVING' if is_having else 'it'} out, {_OR}",
+            )
+        if stage.join is not None and not stage.join.keys:
+            raise place.refuse(
+                NotSupported,
+                f"a join without an equality {WITH} is not supported",
+                hint="join the streams by equal columns: WHERE a.key = b.key",
+            )
     _check_keys(query, preference, place, env)
 
 
-def _only_selects(inner: Query) -> bool:
-    """Whether the inner query of a join gives columns of its scan as they are."""
-    return len(inner.stages) == 1 and isinstance(inner.stages[0], Project)
+DECIDED_BY_OTHERS = "rows that were not found would decide what it gives"
+
+
+@asked_of("text")
+def why_not_preferred(stage: Stage) -> str | None:
+    """Why a query with a preference has no such stage; None: it may have."""
+    return None
+
+
+@asked_of("text")
+def keyword(stage: Stage) -> str:
+    """What a text has for a stage."""
+    return "other stages"
 
 
 def _check_keys(query: Query, preference: Preference, place: Place, env: Environment) -> None:
     """Raise NotSupported where a join is not of two streams by equal columns, those of the summaries among
     them: an estimate of a value is how many partners a row with it has.
     """
-    joins = [stage for stage in query.stages if isinstance(stage, Join)]
+    joins = [stage.join for stage in query.stages if stage.join is not None]
     if not joins:
         return
     if len(joins) >= SOURCES_MAX:
@@ -264,26 +253,3 @@ def check_options(given: dict[str, float], place: Place) -> None:
             f"{', '.join(given)} beside WITH PREFERENCE: it gives what there is time for",
             hint="leave one of them out; weight may stand beside it",
         )
-
-
-def _stage_name(stage: Stage) -> str:
-    """What a text has for a stage."""
-    match stage:
-        case Aggregate():
-            return "GROUP BY"
-        case Distinct():
-            return "DISTINCT"
-        case Limit():
-            return "LIMIT"
-        case RowNumber():
-            return "ROW_NUMBER()"
-        case SemiJoin(negated=negated):
-            return "NOT IN or NOT EXISTS" if negated else "IN or EXISTS (SELECT ...)"
-        case SetOperation(kind):
-            return kind.upper()
-        case Streamed(operator):
-            return operator.upper()
-        case Join():
-            return "a join"
-        case _:
-            return "other stages"
