@@ -17,14 +17,9 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from engine.algebra.aggregate.stage import Aggregate, AggregateCall
-from engine.algebra.distinct.stage import Distinct
-from engine.algebra.join.stage import Join
-from engine.algebra.limit.stage import Limit
 from engine.algebra.operators import Stage
 from engine.algebra.project.stage import Output, Project
-from engine.algebra.row_number.stage import RowNumber
-from engine.algebra.semi_join.stage import SemiJoin
-from engine.algebra.set_operation.stage import SetOperation
+from engine.algebra.rules import asked_of
 from engine.language.query import Query, Scan
 from engine.language.sampling import kept
 from engine.model.allotment import Allotment, ScanAllotment
@@ -102,13 +97,12 @@ def measured_as_declared(query: Query) -> SampledAggregates | None:
 
 
 def _sums_over(less: Query, share: float) -> SampledAggregates | None:
-    place = next((n for n, stage in enumerate(less.stages) if isinstance(stage, Aggregate)), None)
-    if place is None:
+    if not less.aggregates or isinstance(less.scan.window, RowWindow):
         return None
-    if isinstance(less.scan.window, RowWindow) or any(map(_is_untold, less.stages[:place])):
+    aggregate = less.aggregates[0]
+    place = less.stages.index(aggregate)
+    if any(map(_is_untold, less.stages[:place])):
         return None
-    aggregate = less.stages[place]
-    assert isinstance(aggregate, Aggregate)
     calls = [call for call in aggregate.calls if call.function in SCALED and not call.distinct]
     if not calls:
         return None
@@ -119,9 +113,15 @@ def _sums_over(less: Query, share: float) -> SampledAggregates | None:
 
 def _is_untold(stage: Stage) -> bool:
     """Whether what comes out of a stage is no sample of what came out of it without one below."""
-    if isinstance(stage, Join):
-        return stage.kind not in ("inner", "left", "semi", "anti") or stage.latest is not None
-    return isinstance(stage, Distinct | Limit | RowNumber | SetOperation)
+    return stage.goes_by_order or share_above(stage, 0.5, 1.0) is None
+
+
+@asked_of("flow")
+def share_above(stage: Stage, share: float, other: float) -> float | None:
+    """Which share of the rows that a stage gives is kept; None: it is not known. share, other: the shares
+    that are kept of its left and right input.
+    """
+    return None if stage.replaces_missing and share != 1.0 else share
 
 
 def _sums(number: int, call: AggregateCall) -> Iterator[AggregateCall]:
@@ -151,19 +151,17 @@ class _Builder:
             share = float(given.percent / percent_asked(query.scan))
         stages: list[Stage] = []
         for stage in query.stages:
-            if isinstance(stage, Join | SemiJoin | SetOperation):
-                inner, other = self.query(stage.inner)
-                stages.append(replace(stage, inner=inner))
-                share = _together(stage, share, other)
-            elif isinstance(stage, Aggregate):
+            other: float | None = 1.0
+            if stage.right_input is None:
                 stages.append(stage)
-                if share != 1.0:
-                    stages += self._scaled(stage, share)
+            else:
+                inner, other = self.query(stage.right_input)
+                stages.append(stage.with_right_input(inner))
+            if stage.aggregate is not None:
+                stages += [] if share == 1.0 else self._scaled(stage.aggregate, share)
                 share = 1.0
             else:
-                stages.append(stage)
-                if isinstance(stage, Distinct | Limit | RowNumber) and share != 1.0:
-                    share = None
+                share = None if share is None or other is None else share_above(stage, share, other)
         return replace(query, scan=scan, stages=tuple(stages)), share
 
     def _scaled(self, aggregate: Aggregate, share: float | None) -> list[Stage]:
@@ -193,22 +191,6 @@ def _divided(column: Column, share: float) -> Expression:
     value = column if column.type == DOUBLE else Cast(column, DOUBLE)
     divided = Arithmetic("*", value, Literal(1.0 / share, DOUBLE), DOUBLE)
     return divided if column.type == DOUBLE else Cast(divided, column.type)
-
-
-def _together(
-    stage: Join | SemiJoin | SetOperation, share: float | None, other: float | None
-) -> float | None:
-    """Returns which share of the rows that a stage gives is kept; None: it is not known. share, other: the
-    shares that are kept of its left and right input.
-    """
-    if share is None or other is None:
-        return None
-    if isinstance(stage, SetOperation):
-        return share if share == other and (stage.kind == "union" or share == 1.0) else None
-    if isinstance(stage, Join) and stage.kind == "inner" and stage.latest is None:
-        return share * other
-    keeps_left = isinstance(stage, SemiJoin) or stage.kind in ("inner", "left", "semi", "anti")
-    return share if other == 1.0 and (keeps_left or share == 1.0) else None
 
 
 def _scan(scan: Scan, stream: Stream, given: ScanAllotment) -> Scan:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from engine.dataflow.cost.estimated_rows import estimated_rows
 from engine.language.cutting import cut
 from engine.language.parameters import text_of
 from engine.language.query import Query
@@ -21,7 +22,6 @@ from engine.overload.precision.of_queries import QueriesProblem, Reader, Store, 
 from engine.overload.precision.problem import Allocation
 from engine.overload.room import Room, allotment_of, rooms_of
 from engine.queries.copies import copies_in
-from engine.queries.estimated_rows import estimated_rows
 from engine.queries.footprint import held_by
 from engine.queries.statistics import statistics_of
 from engine.sources.source import Source

@@ -11,11 +11,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Protocol
 
-from engine.algebra.aggregate.stage import Aggregate
-from engine.algebra.filter.stage import Filter
-from engine.algebra.project.stage import Project
 from engine.changes.operator import operator_over, operator_rule
 from engine.changes.result_key import result_key
+from engine.dataflow.cost.estimated_rows import estimated_rows, ordinals
 from engine.dataflow.graph import STREAMS
 from engine.dataflow.operator_tree import ExpectedOf, OperatorTree
 from engine.dataflow.plan import Plan as DataflowPlan
@@ -38,7 +36,6 @@ from engine.operators.relation import Relation
 from engine.operators.scan import ScanAt
 from engine.overload.precision.of_query import approximate_steps
 from engine.promising.found import FoundPairs
-from engine.queries.estimated_rows import estimated_rows, ordinals
 from engine.queries.plan_inputs import PlanInputs
 from engine.queries.plan_preference import PlanPreference
 from engine.stems.factors import Factors, factors
@@ -267,8 +264,8 @@ def _places(asked: Query, less: Query) -> Iterator[int]:
     place = 0
     left = len(less.stages) - len(asked.stages)
     for before, stage in zip((None, *less.stages), less.stages, strict=False):
-        scales = left > 0 and isinstance(before, Aggregate) and isinstance(stage, Project)
-        if scales:
+        follows = before is not None and before.aggregate is not None
+        if left > 0 and follows and stage.outputs_of_rows is not None:
             left -= 1
         else:
             place += 1
@@ -282,8 +279,7 @@ def _is_as_from_now(query: Query, streams: Mapping[SourceName, Stream]) -> bool:
     scan = query.scan
     if operator_over(query, streams) != "istream" or streams[scan.source].is_table:
         return False
-    selects = all(isinstance(stage, Filter | Project) for stage in query.stages)
-    return selects and scan.window == UNBOUNDED and scan.assignment is None
+    return query.selects and scan.window == UNBOUNDED and scan.assignment is None
 
 
 def _lines(query: Query) -> Iterable[tuple[str, ...]]:

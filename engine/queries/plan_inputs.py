@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from engine.algebra.operators import Stage
+from engine.dataflow.cost.estimated_rows import estimated_rows
 from engine.dataflow.operator_tree import ExpectedOf
 from engine.eddy.statistics import ModuleStatistics
 from engine.language.query import Query, Scan
@@ -29,7 +30,6 @@ from engine.overload.precision.of_query import (
 )
 from engine.overload.proposals.proposal import Proposal
 from engine.overload.proposals.sources_in_text import Catalogue
-from engine.queries.estimated_rows import estimated_rows
 from engine.queries.plan_preference import PlanPreference
 from engine.queries.planner import Planner, Setting
 from engine.queries.proposing import proposals_for

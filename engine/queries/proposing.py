@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from engine.dataflow.cost.estimated_rows import estimated_rows
 from engine.language.query import Query
 from engine.model.limits import Limits
 from engine.model.source import SourceName
@@ -12,7 +13,6 @@ from engine.operators.scan import ScanAt
 from engine.overload.proposals.proposal import Proposal
 from engine.overload.proposals.propose import propose
 from engine.overload.proposals.sources_in_text import Catalogue
-from engine.queries.estimated_rows import estimated_rows
 from engine.sources.source_view import SourceView
 
 ROW_BYTES = 64.0

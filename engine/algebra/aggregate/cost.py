@@ -6,6 +6,7 @@ from dataclasses import replace
 from math import inf
 
 from engine.algebra.aggregate.stage import Aggregate
+from engine.dataflow.cost.estimated_rows import GROUPED
 from engine.dataflow.cost.flows import Flow, Origin, one_each, origins_of, values_of
 from engine.dataflow.cost.statistics import Statistics
 from engine.language.update_patterns import PatternEdge
@@ -25,6 +26,10 @@ def flow_above(
 
 def own_values(stage: Aggregate, below: Flow, inner: Flow | None, known: Statistics) -> float:
     return values_of(below, _keys(stage, below), known) if stage.keys else 1.0
+
+
+def rows_above(stage: Aggregate, rows: float, others: float) -> float:
+    return rows * GROUPED if stage.keys else 1
 
 
 def _keys(stage: Aggregate, below: Flow) -> tuple[Origin | None, ...]:

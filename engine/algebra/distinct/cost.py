@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from engine.algebra.distinct.stage import Distinct
+from engine.dataflow.cost.estimated_rows import KEPT_ONCE
 from engine.dataflow.cost.flows import Flow, one_each, values_of
 from engine.dataflow.cost.statistics import Statistics
 from engine.language.update_patterns import PatternEdge
@@ -16,3 +17,7 @@ def flow_above(
 
 def own_values(stage: Distinct, below: Flow, inner: Flow | None, known: Statistics) -> float:
     return values_of(below, below.columns, known)
+
+
+def rows_above(stage: Distinct, rows: float, others: float) -> float:
+    return rows * KEPT_ONCE

@@ -10,3 +10,7 @@ from engine.language.update_patterns import PatternEdge
 
 def flow_above(stage: Filter, edge: PatternEdge, below: Flow, inner: Flow | None, known: Statistics) -> Flow:
     return below.scaled(FILTERED, edge)
+
+
+def rows_above(stage: Filter, rows: float, others: float) -> float:
+    return rows * FILTERED

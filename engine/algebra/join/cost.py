@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from engine.algebra.join.stage import Join
+from engine.dataflow.cost.estimated_rows import JOINED
 from engine.dataflow.cost.flows import (
     FILTERED,
     Flow,
@@ -43,6 +44,15 @@ def own_values(stage: Join, below: Flow, inner: Flow | None, known: Statistics) 
         return 1.0
     mine, others = compared_by(stage, below, inner)
     return max(values_of(below, mine, known), values_of(inner, others, known))
+
+
+def rows_above(stage: Join, rows: float, others: float) -> float:
+    if stage.kind in ("semi", "anti"):
+        return rows * JOINED
+    found = max(rows, others) if stage.keys else rows * others * FILTERED
+    left = rows if stage.kind in ("left", "full") else 0.0
+    right = others if stage.kind in ("right", "full") else 0.0
+    return max(found, left, right)
 
 
 def _partners(stage: Join, left: Flow, right: Flow, known: Statistics) -> tuple[float, float]:

@@ -15,3 +15,7 @@ def flow_above(
 ) -> Flow:
     numbered = below if stage.count is None else below.scaled(TOPPED, edge)
     return replace(numbered, edge=edge, columns=(*below.columns, None), premature=pushed_out(edge))
+
+
+def rows_above(stage: RowNumber, rows: float, others: float) -> float:
+    return rows if stage.count is None else rows * TOPPED

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from engine.algebra.semi_join.stage import SemiJoin
+from engine.dataflow.cost.estimated_rows import JOINED
 from engine.dataflow.cost.flows import Flow, compared_by, compared_samples, with_partner
 from engine.dataflow.cost.statistics import Statistics
 from engine.language.update_patterns import PatternEdge
@@ -20,3 +21,7 @@ def flow_above(
         return kept
     compared, _ = compared_by(stage, below, inner)
     return replace(kept, left=(compared, mine.outside(others)))
+
+
+def rows_above(stage: SemiJoin, rows: float, others: float) -> float:
+    return rows * JOINED

@@ -6,6 +6,7 @@ from dataclasses import replace
 from math import erf, exp, pi, sqrt
 
 from engine.algebra.set_operation.stage import SetOperation
+from engine.dataflow.cost.estimated_rows import JOINED
 from engine.dataflow.cost.flows import (
     Flow,
     compared_by,
@@ -41,6 +42,12 @@ def flow_above(
         once = replace(once, left=(compared_by(stage, below, inner)[0], mine.without(others)))
     refilled = inner.leaving * shared * (once.rows / below.rows if below.rows else 0.0)
     return replace(once, rate=once.rate + refilled, premature=taken_early(below, inner, shared))
+
+
+def rows_above(stage: SetOperation, rows: float, others: float) -> float:
+    if stage.kind == "union":
+        return rows + others
+    return min(rows, others) * JOINED if stage.kind == "intersect" else max(rows - others, rows * JOINED)
 
 
 def _united(edge: PatternEdge, left: Flow, right: Flow) -> Flow:

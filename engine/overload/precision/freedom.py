@@ -16,20 +16,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from engine.algebra.aggregate.stage import Aggregate
-from engine.algebra.distinct.stage import Distinct
-from engine.algebra.filter.stage import Filter
-from engine.algebra.join.stage import Join
-from engine.algebra.limit.stage import Limit
 from engine.algebra.operators import Stage
-from engine.algebra.project.stage import Project
-from engine.algebra.row_number.stage import RowNumber
-from engine.algebra.semi_join.stage import SemiJoin
-from engine.algebra.set_operation.stage import SetOperation
-from engine.algebra.sort.stage import Sort
-from engine.algebra.streamed.stage import Streamed
+from engine.algebra.rules import asked_of
 from engine.language.query import Query, Scan
-from engine.model.expressions import Column
 from engine.model.source import SourceName, Stream
 from engine.model.tolerance import Tolerance
 from engine.overload.precision.of_query import is_told, rate_of
@@ -50,15 +39,17 @@ class Freedom:
 
 
 @dataclass(frozen=True, slots=True)
-class _Above:
-    """grows: a missing row may bring others; paired: rows are compared with others; counted: aggregates of
-    which some are not told from a sample.
+class Above:
+    """What stands above a relation. grows: a missing row may bring others; paired: rows are compared with
+    others; counted: aggregates of which some are not told from a sample; promised: as of :func:`freedoms`;
+    grouped: an aggregate of the same query.
     """
 
     grows: bool = False
     paired: bool = False
     counted: bool = False
     promised: bool = False
+    grouped: bool = False
 
 
 def freedoms(
@@ -68,12 +59,11 @@ def freedoms(
     that the query reads. promised: a scan is free only where the bounds of the tolerance are known to hold;
     by how much MAX is off is not known. O(stages).
     """
-    calls = [call for stage in query.stages if isinstance(stage, Aggregate) for call in stage.calls]
-    aggregates = any(isinstance(stage, Aggregate) for stage in query.stages)
-    floor = FLOOR if (tolerance.max_error if aggregates else tolerance.max_fn) else None
+    calls = [call for aggregate in query.aggregates for call in aggregate.calls]
+    floor = FLOOR if (tolerance.max_error if query.aggregates else tolerance.max_fn) else None
     if promised and not all(map(is_told, calls)) and (tolerance.max_error or 1.0) < 1.0:
         floor = None
-    found = _scans(query, streams, _Above(promised=promised))
+    found = _scans(query, streams, Above(promised=promised))
     return tuple(_of_scan(scan, streams[scan.source], floor, above) for scan, above in found)
 
 
@@ -88,79 +78,37 @@ def losable(query: Query, streams: Mapping[SourceName, Stream]) -> tuple[bool, .
 
 
 def _scans(
-    query: Query, streams: Mapping[SourceName, Stream], above: _Above | None = None
-) -> Iterator[tuple[Scan, _Above]]:
+    query: Query, streams: Mapping[SourceName, Stream], above: Above | None = None
+) -> Iterator[tuple[Scan, Above]]:
     """Scans with what stands above them."""
-    above = above or _Above()
-    inside = above
-    counted = False
+    inside = replace(above or Above(), grouped=False)
     # From the answer down: what is met has the rest below it.
-    inner: list[tuple[Query, _Above]] = []
+    inner: list[tuple[Query, Above]] = []
     for place in range(len(query.stages) - 1, -1, -1):
         stage = query.stages[place]
-        match stage:
-            case Distinct() | Limit() | RowNumber() | Streamed():
-                inside = replace(inside, grows=True)
-            case Filter():
-                below = query.stages[:place]
-                inside = replace(inside, grows=inside.grows or any(isinstance(s, Aggregate) for s in below))
-            case Aggregate(calls=calls):
-                told = all(map(is_told, calls))
-                inside = replace(inside, counted=inside.counted or counted or not told)
-                counted = True
-            case Join() | SemiJoin() | SetOperation():
-                inner.append((stage.inner, _inner(stage, inside)))
-                inside = _outer(stage, inside, streams)
-            case Project() | Sort():
-                pass
+        if stage.right_input is not None:
+            inner.append((stage.right_input, above_right(stage, inside)))
+        on_groups = stage.condition_of_rows is not None and any(s.aggregate for s in query.stages[:place])
+        grows = inside.grows or stage.replaces_missing or on_groups
+        inside = above_left(stage, replace(inside, grows=grows), streams)
     yield query.scan, inside
     for each, around in reversed(inner):
         yield from _scans(each, streams, around)
 
 
-def _inner(stage: Stage, above: _Above) -> _Above:
-    """What stands above the right side."""
-    match stage:
-        case Join(kind=kind):
-            untold = above.promised and stage.latest is not None
-            grows = above.grows or untold or kind in ("left", "full", "anti")
-            return replace(above, paired=True, grows=grows)
-        case SemiJoin(negated=negated):
-            return replace(above, paired=True, grows=above.grows or negated)
-        case SetOperation("union"):
-            return above
-        case SetOperation(kind, all=all_):
-            return replace(above, paired=True, grows=above.grows or not all_ or kind == "except")
+@asked_of("flow")
+def above_left(stage: Stage, above: Above, streams: Mapping[SourceName, Stream]) -> Above:
+    """What stands above the relation of a stage."""
     return above
 
 
-def _outer(stage: Stage, above: _Above, streams: Mapping[SourceName, Stream]) -> _Above:
-    """What stands above the left side."""
-    match stage:
-        case Join(kind=kind):
-            many_one = kind in ("inner", "left") and _is_by_key(stage, streams)
-            grows = above.grows or kind in ("right", "full")
-            return replace(above, grows=grows, paired=above.paired or not many_one)
-        case SemiJoin():
-            return replace(above, paired=True)
-        case SetOperation("union"):
-            return above
-        case SetOperation(all=all_):
-            return replace(above, paired=True, grows=above.grows or not all_)
+@asked_of("flow")
+def above_right(stage: Stage, above: Above) -> Above:
+    """What stands above the second input of a stage."""
     return above
 
 
-def _is_by_key(join: Join, streams: Mapping[SourceName, Stream]) -> bool:
-    """Whether a left row has one partner at most: in a table, by all of its key."""
-    table = streams[join.inner.source]
-    plain = all(isinstance(stage, Project | Filter) for stage in join.inner.stages)
-    if not table.is_table or not plain or join.latest is not None:
-        return False
-    names = {one.name for _, one in join.keys if isinstance(one, Column)}
-    return set(table.key) <= names
-
-
-def _of_scan(scan: Scan, stream: Stream, floor: float | None, above: _Above) -> Freedom:
+def _of_scan(scan: Scan, stream: Stream, floor: float | None, above: Above) -> Freedom:
     if stream.is_table or above.grows or scan.assignment is not None or scan.history:
         return Freedom()
     window = scan.window

@@ -23,33 +23,24 @@ from typing import Literal
 
 import numpy as np
 
-from engine.algebra.aggregate.stage import Aggregate, AggregateCall
-from engine.algebra.distinct.stage import Distinct
-from engine.algebra.join.stage import Join
+from engine.algebra.aggregate.stage import AggregateCall
 from engine.algebra.operators import Stage
-from engine.algebra.semi_join.stage import SemiJoin
-from engine.algebra.set_operation.stage import SetOperation
+from engine.algebra.rules import asked_of
 from engine.dataflow.cost.flows import JoinedInput
 from engine.language.query import Query, Scan
 from engine.model.expressions import And, columns_of
 from engine.model.source import MADE, SourceName
-from engine.overload.precision.aggregated import Aggregated, InputChance
 from engine.overload.precision.precision import FloatArray
 from engine.overload.precision.problem import Outcome
 from engine.overload.precision.resources import MeasuredCurve
 from engine.overload.precision.shape import (
-    BagCompared,
     BaseInput,
-    Deduplicated,
     Excepted,
-    JoinLoss,
     LossNode,
     PlanShape,
     Reads,
     Sampled,
     Selected,
-    SemiJoinLoss,
-    United,
     WindowCut,
 )
 from engine.windows.clauses import RowWindow, Window
@@ -211,6 +202,75 @@ def length_ms(window: Window) -> int | None:
     return max(0, end_ms - window.begin.ms)
 
 
+@dataclass(frozen=True, slots=True)
+class StageInputs:
+    """What a stage gets of its inputs, and what leaves it."""
+
+    query: Query
+    place: int
+    """Where it stands in the query."""
+    steps: Sequence[LossNode]
+    """What leaves the scan and each stage below."""
+    rows: float
+    """From below."""
+    given: float
+    """Rows that leave the stage."""
+    copies_of: CopiesOf
+    scaled: bool
+    """As of :func:`shape_of_query`."""
+    second: tuple[LossNode, float] | None = None
+    """What its second input gives, and how many rows; None: it has one."""
+
+    @property
+    def below(self) -> LossNode:
+        """What it gets from below."""
+        return self.steps[-1]
+
+    @property
+    def right(self) -> LossNode:
+        """What its second input gives."""
+        assert self.second is not None
+        return self.second[0]
+
+    @property
+    def copies(self) -> Copies | None:
+        """What it compares or groups; None: that is not known."""
+        return self.copies_of(self.query, self.place)
+
+    @property
+    def left_copies(self) -> ValueCopies:
+        """How many copies the values of rows have that are grouped or made distinct."""
+        known, values = self.copies, self.given
+        return copies_at_random(
+            known.left if known is not None else self.rows / values if values > 0.0 else 1.0
+        )
+
+    @property
+    def right_copies(self) -> ValueCopies:
+        """How many copies the values on the right have that rows are compared with."""
+        known = self.copies
+        return copies_at_random(1.0 if known is None else known.right)
+
+    @property
+    def rows_of_group(self) -> float:
+        """In the mean. Pairs are not independent of each other: they count as the rows they are made of, as
+        EXPLAIN estimates a join.
+        """
+        known = self.copies
+        return self.rows / max(1.0, self.given if known is None or known.values is None else known.values)
+
+    def negated(self) -> Excepted:
+        """What is left of the rows below without those that the second input has."""
+        overlap = min(1.0, max(0.0, 1.0 - self.given / self.rows)) if self.rows > 0.0 else 0.0
+        return Excepted(self.below, self.right, overlap)
+
+
+@asked_of("flow")
+def loss(stage: Stage, inputs: StageInputs) -> LossNode:
+    """What a stage gives of what its inputs lose."""
+    return Selected(inputs.below)
+
+
 class _Builder:
     def __init__(
         self,
@@ -241,6 +301,11 @@ class _Builder:
         return len(self.knobs) - 1, kept
 
     def steps(self, query: Query) -> tuple[LossNode, ...]:
+        """What leaves the scan, then what leaves each stage."""
+        return self._steps(query)[0]
+
+    def _steps(self, query: Query) -> tuple[tuple[LossNode, ...], float]:
+        """As :meth:`steps`, and how many rows leave the last one."""
         rows = list(self._rows_of(query))
         number = self._scans
         self._scans += 1
@@ -252,123 +317,26 @@ class _Builder:
         found: list[LossNode] = [Sampled(scan, rate_slot)]
         self.operators.append((query.scan, found[0]))
         for place, stage in enumerate(query.stages):
-            found.append(self._above(query, place, found, rows[place], rows[place + 1]))
+            second = None
+            if stage.right_input is not None:
+                right, right_rows = self._steps(stage.right_input)
+                second = right[-1], right_rows
+            given, copies_of, scaled = rows[place + 1], self._copies_of, self._scaled
+            inputs = StageInputs(query, place, tuple(found), rows[place], given, copies_of, scaled, second)
+            found.append(loss(stage, inputs))
             self.operators.append((stage, found[-1]))
-        return tuple(found)
-
-    def _above(
-        self, query: Query, place: int, steps: Sequence[LossNode], rows: float, given: float
-    ) -> LossNode:
-        """steps: what leaves the scan and each stage below."""
-        stage, below = query.stages[place], steps[-1]
-        match stage:
-            case Join(inner, kind):
-                if kind == "anti":
-                    return self._negated(stage, below, rows, given)
-                right = self.steps(inner)[-1]
-                if kind == "semi":
-                    return SemiJoinLoss(below, right, self._on_the_right(query, place))
-                return JoinLoss(below, right)
-            case SemiJoin(inner=inner, negated=False):
-                return SemiJoinLoss(below, self.steps(inner)[-1], self._on_the_right(query, place))
-            case SemiJoin():
-                return self._negated(stage, below, rows, given)
-            case SetOperation("union", inner):
-                right_rows = self._rows_of(inner)[-1]
-                return United((below, self.steps(inner)[-1]), (max(rows, 1e-9), max(right_rows, 1e-9)))
-            case SetOperation(kind, inner, all=True) if (found := self._copies_of(query, place)) is not None:
-                assert kind != "union"
-                right = self.steps(inner)[-1]
-                mine, others = rate_at_random(found.left), rate_at_random(found.right)
-                # The right side lacks those of its possible values that no row happens to have.
-                shared = min(1.0, found.shared / -math.expm1(-others))
-                return BagCompared(kind, below, right, mine, others, shared)
-            case SetOperation("intersect", inner):
-                return JoinLoss(below, self.steps(inner)[-1])
-            case SetOperation():
-                return self._negated(stage, below, rows, given)
-            case Distinct():
-                return Deduplicated(below, self._on_the_left(query, place, rows, given))
-            case Aggregate():
-                return self._aggregated(query, place, stage, steps, (rows, given))
-            case _:
-                return Selected(below)
-
-    def _aggregated(
-        self, query: Query, place: int, stage: Aggregate, steps: Sequence[LossNode], rows: tuple[float, float]
-    ) -> LossNode:
-        """rows: that come in, and groups that go out."""
-        known = self._copies_of(query, place)
-        told = [call.function for call in stage.calls if is_told(call)]
-        sums, means = any(one != "AVG" for one in told), "AVG" in told
-        keyed = bool(stage.keys)
-        groups = self._on_the_left(query, place, *rows) if keyed else ()
-        each = 1.0 / max(self._rows_of_group(query, place, *rows) if keyed else rows[0], 1.0)
-        mean_spread = each if means else 0.0
-        if known is not None and known.inputs:
-            # Pairs of the same row come and go with it, and besides by chance: those of values at random do.
-            pair = 1.0 / max(known.left, 1.0)
-            inputs = _chances(query, place, steps, known.inputs)
-            return Aggregated(steps[-1], pair, groups, self._scaled, sums, mean_spread, pair, inputs)
-        of_values = each if "SUM" in told else 0.0
-        # Rows of a stream come evenly; some of them do so by chance.
-        all_ = not keyed and _is_whole(query, place)
-        scatter = of_values + (0.0 if all_ else each)
-        return Aggregated(steps[-1], each + of_values, groups, self._scaled, sums, mean_spread, scatter)
-
-    def _negated(
-        self, stage: Join | SemiJoin | SetOperation, below: LossNode, rows: float, given: float
-    ) -> LossNode:
-        overlap = min(1.0, max(0.0, 1.0 - given / rows)) if rows > 0.0 else 0.0
-        return Excepted(below, self.steps(stage.inner)[-1], overlap)
-
-    def _on_the_left(self, query: Query, place: int, rows: float, values: float) -> ValueCopies:
-        """Returns how many copies the values of rows have that are grouped or made distinct."""
-        known = self._copies_of(query, place)
-        return copies_at_random(known.left if known is not None else rows / values if values > 0.0 else 1.0)
-
-    def _rows_of_group(self, query: Query, place: int, rows: float, groups: float) -> float:
-        """In the mean. Pairs are not independent of each other: they count as the rows they are made of, as
-        EXPLAIN estimates a join.
-        """
-        known = self._copies_of(query, place)
-        return rows / max(1.0, groups if known is None or known.values is None else known.values)
-
-    def _on_the_right(self, query: Query, place: int) -> ValueCopies:
-        known = self._copies_of(query, place)
-        return copies_at_random(1.0 if known is None else known.right)
+        return tuple(found), rows[-1]
 
 
-def _chances(
-    query: Query, place: int, steps: Sequence[LossNode], inputs: Sequence[JoinedInput]
-) -> tuple[InputChance, ...]:
-    """How much each input of the joins below an aggregate scatters."""
-    joins = [stage.pairs for stage in query.stages[:place] if stage.pairs is not None]
-    # Conditions besides the keys take pairs by chance, and so of an input more of one row than of another.
-    whole = all(join.condition is None for join in joins)
-    nodes, even = [steps[0]], [whole and _is_all(query.scan)]
-    nodes += [step.right for step in steps if isinstance(step, JoinLoss)]
-    even += [whole and _is_whole(join.inner, len(join.inner.stages)) for join in joins]
-    found = []
-    for node, comes_evenly, one in zip(nodes, even, inputs, strict=True):
-        each = 1.0 / max(one.rows, 1.0)
-        own = one.unevenness + one.summed
-        by_chance = own + (0.0 if comes_evenly and not one.grouped else 1.0)
-        found.append(InputChance(node, each * (1.0 + own), each * by_chance))
-    return tuple(found)
-
-
-def _is_whole(query: Query, place: int) -> bool:
-    """Whether the stages below a place give each row of the scan's window."""
-    return _is_all(query.scan) and all(one.outputs_of_rows is not None for one in query.stages[:place])
-
-
-def _is_all(scan: Scan) -> bool:
-    """Whether it gives each row of its window but for those that were shed, or that no sample keeps."""
-    predicate = scan.predicate
+def gives_all_rows(query: Query, place: int) -> bool:
+    """Whether the stages below a place give each row of the scan's window but for those that were shed, or
+    that no sample keeps.
+    """
+    predicate = query.scan.predicate
     parts = predicate.operands if isinstance(predicate, And) else (predicate,)
     made = {column.name for column in MADE}
-    return all(part is None or made.issuperset(one.name for one in columns_of(part)) for part in parts)
+    is_all = all(part is None or made.issuperset(one.name for one in columns_of(part)) for part in parts)
+    return is_all and all(stage.outputs_of_rows is not None for stage in query.stages[:place])
 
 
 ValueCopies = tuple[tuple[int, float], ...]
