@@ -187,7 +187,7 @@ class Selects:
                 other = f"({other} {self.pick(*self.set_operations)} {self.side_over(first, types)})"
             text = f"{text} {self.pick(*self.set_operations)} {other}"
         order = f" ORDER BY {self.pick('1', 'x0 DESC')}" if self.chance(4) else ""
-        limit = f" {self.limit()}" if self.chance(5) else ""
+        limit = f" {self.limit(order)}" if self.chance(5) else ""
         return f"{text}{order}{limit}".strip()
 
     def side_over(self, item: Item, types: Sequence[Type]) -> str:
@@ -296,7 +296,7 @@ class Selects:
         head = ", ".join("*" if text == "*" else f"{text} AS o{n}" for n, text in enumerate(outputs))
         head = f"DISTINCT {head}" if form == "distinct" else head
         order = self.order(outputs) if self.chance(3) else ""
-        limit = self.limit() if self.chance(4) else ""
+        limit = self.limit(order) if self.chance(4) else ""
         alias = "" if item.joined else "AS outside"
         parts = ["SELECT", head, "FROM", item.text, alias, where, tail, item.at_end, order, limit]
         return " ".join(part for part in parts if part)
@@ -401,8 +401,12 @@ class Selects:
         ]
         return f"ORDER BY {', '.join(keys)}"
 
-    def limit(self) -> str:
+    def limit(self, order: str) -> str:
+        """Behind an ORDER BY also with ties."""
         count = self.draw(st.sampled_from([0, 1, 2, 5]))
+        if order and self.chance(2):
+            offset = self.pick("", "", f"OFFSET {self.draw(st.integers(0, 3))} ROWS ")
+            return f"{offset}FETCH FIRST {count} ROWS WITH TIES"
         return f"LIMIT {count}{self.pick('', f' OFFSET {self.draw(st.integers(0, 3))}')}"
 
 

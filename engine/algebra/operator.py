@@ -40,6 +40,9 @@ class Operator:
     unordered: ClassVar[tuple[str, ...]] = ()
     """Names of its fields, tuples, whose order means nothing."""
 
+    sorts: ClassVar[bool] = False
+    """Whether it gives rows in an order of its own."""
+
     takes_order: ClassVar[bool] = False
     """Whether it is one operator of a graph with an ORDER BY right below it."""
 

@@ -16,6 +16,7 @@ from engine.algebra.semi_join.stage import SemiJoin
 from engine.algebra.set_operation.stage import SetOperation
 from engine.algebra.sort.stage import Sort
 from engine.algebra.streamed.stage import Streamed
+from engine.algebra.with_ties.stage import WithTies
 
 Stage = (
     Project
@@ -24,6 +25,7 @@ Stage = (
     | Distinct
     | Sort
     | Limit
+    | WithTies
     | RowNumber
     | SemiJoin
     | Join

@@ -9,7 +9,7 @@ changes are its changes. That is followed up from the scans on, of each relation
     stage                                in parts, if
     scan of a stream, TUMBLE, HOP        always; windows go by NOW, which is one and the same everywhere
     SESSION, [PARTITION BY ... ROWS n]   the key is among what rows are partitioned by
-    [ROWS n], LIMIT                      never: the n rows are those of all shards
+    [ROWS n], LIMIT, FETCH FIRST         never: the n rows are those of all shards
     conditions, columns                  always
     GROUP BY, DISTINCT, ROW_NUMBER       the key is among the columns
     join, IN, EXISTS                     both sides are in parts, and equal in their keys; or one side is

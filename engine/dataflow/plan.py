@@ -11,11 +11,9 @@ from dataclasses import dataclass, replace
 
 from engine.algebra.distinct.stage import Distinct
 from engine.algebra.filter.stage import Filter
-from engine.algebra.join.stage import Join
 from engine.algebra.operators import Stage
 from engine.algebra.project.stage import Output
 from engine.algebra.rules import asked_of
-from engine.algebra.semi_join.stage import SemiJoin
 from engine.algebra.set_operation.stage import SetOperation
 from engine.algebra.sort.stage import Sort
 from engine.dataflow.node import Node
@@ -109,15 +107,15 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """A join of two plans. stage: of the query; of a NOT IN, which takes two joins, what this one does. kept:
-    how the rows of foretold inputs are kept. spans: of inputs that tell entries alone, the sizes of their
-    windows, in which columns differ. releases: what lets rows go before they leave.
+    """A join of two plans. stage: what it is of a query; of a NOT IN, which takes two joins, what this one
+    does. kept: how the rows of foretold inputs are kept. spans: of inputs that tell entries alone, the sizes
+    of their windows, in which columns differ. releases: what lets rows go before they leave.
     """
 
     matching: Matching
     left: Plan
     right: Plan
-    stage: Join | SemiJoin
+    stage: Stage
     kept: Kept = NOT_FORETOLD
     spans: Spans | None = None
     releases: Releases = NONE
@@ -340,6 +338,8 @@ def in_order(plan: Plan) -> Plan | None:
             return None if under is None else replace(plan, shape=replace(groups, in_order=True), below=under)
         case Step(RankedSpec() as shape, below=below) if in_order(below) is not None:
             return plan if shape.numbered or not shape.order else None
+        case Joined(stage=stage) if stage.sorts:
+            return None
         case Joined(matching, left, right):
             one = in_order(left)
             other = right if matching.kind in ("semi", "anti") else in_order(right)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from engine.algebra.sort.stage import Sort, SortKey
+from engine.algebra.sort.stage import SortKey
 from engine.model.batch import Column, Int64Array
 from engine.operators.keys import order_keys
 from engine.operators.relation import Relation
@@ -17,20 +17,28 @@ from engine.operators.relation import Relation
 INT64 = np.iinfo(np.int64)
 
 
-def sort(stage: Sort, relation: Relation, wanted: int | None = None) -> tuple[Relation, int]:
-    """The rows in order, the first ``wanted`` of them; and how many values of keys were errors."""
-    keys, errors = relation.values_of(key.expression for key in stage.keys)
+def sort(
+    by: Sequence[SortKey], relation: Relation, wanted: int | None = None, *, ties: bool = False
+) -> tuple[Relation, int]:
+    """The rows in order, the first ``wanted`` of them; and how many values of keys were errors. ties: with
+    those that are equal to the last of these, of which there is one at least.
+    """
+    keys, errors = relation.values_of(key.expression for key in by)
     rows = None
     if wanted is not None and wanted < len(relation):
-        rows = _candidates(stage.keys[0], keys[0], wanted)
+        rows = _candidates(by[0], keys[0], wanted)
         keys = [key.take(rows) for key in keys]
-    arrays = [array for key, column in zip(stage.keys, keys, strict=True) for array in _arrays(key, column)]
+    arrays = [array for key, column in zip(by, keys, strict=True) for array in _arrays(key, column)]
     if len(arrays) == 1:
         order = np.argsort(arrays[0], kind="stable")
     else:
         order = np.lexsort(arrays[::-1])
     if wanted is not None:
-        order = order[:wanted]
+        first, others = order[:wanted], order[wanted:]
+        if ties and len(others):
+            tied = [array[others] == array[first[-1]] for array in arrays]
+            first = order[: wanted + int(np.logical_and.reduce(tied).sum())]
+        order = first
     return relation.take(order if rows is None else rows[order]), errors
 
 

@@ -19,6 +19,7 @@ from engine.algebra.semi_join.stage import SemiJoin
 from engine.algebra.set_operation.stage import SetOperation
 from engine.algebra.sort.stage import Sort, SortKey
 from engine.algebra.streamed.stage import Streamed
+from engine.algebra.with_ties.stage import WithTies
 from engine.language.query import Query
 from engine.model.expressions import Expression, Value
 from engine.reference.aggregates import aggregate
@@ -74,7 +75,7 @@ def _placed(query: Query, at: At) -> tuple[list[Placed], int, int | None, bool]:
                 in_time = in_time and stage.kind != "union"
         else:
             rows, met = _stage(stage, rows)
-        in_time = in_time and not isinstance(stage, Join | Aggregate | Sort)
+        in_time = in_time and not isinstance(stage, Join | Aggregate | Sort | WithTies)
         errors += met
         width = _width_after(stage, width)
         assert all(len(row.values) == width for row in rows)
@@ -122,6 +123,8 @@ def _stage(stage: Stage, rows: list[Placed]) -> tuple[list[Placed], int]:
             return _distinct(rows), 0
         case Sort(keys):
             return _sort(keys, rows)
+        case WithTies():
+            return _with_ties(stage, rows)
         case RowNumber():
             return _row_number(stage, rows)
         case Limit(count, offset):
@@ -182,6 +185,16 @@ def _sort(keys: tuple[SortKey, ...], rows: Sequence[Placed]) -> tuple[list[Place
         return _compare(keys, one[0], other[0])
 
     return [row for _, row in sorted(keyed, key=cmp_to_key(compare))], errors
+
+
+def _with_ties(stage: WithTies, rows: Sequence[Placed]) -> tuple[list[Placed], int]:
+    placed, errors = _sort(stage.keys, rows)
+    stop = stage.offset + stage.count
+    if stage.count and stop < len(placed):
+        keys = [values_of([key.expression for key in stage.keys], row.values)[0] for row in placed]
+        while stop < len(placed) and _compare(stage.keys, keys[stop], keys[stop - 1]) == 0:
+            stop += 1
+    return placed[stage.offset : stop], errors
 
 
 def _compare(keys: tuple[SortKey, ...], one: Values, other: Values) -> int:

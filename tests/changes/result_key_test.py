@@ -85,6 +85,7 @@ def key_of(sql: str) -> str | None:
         ("SELECT DISTINCT delay, carrier FROM " + LAST, "carrier"),
         ("SELECT dest FROM flights ORDER BY delay LIMIT 1", ""),
         ("SELECT flight, model FROM planes ORDER BY seats LIMIT 3", "flight"),
+        ("SELECT flight, model FROM planes ORDER BY seats FETCH FIRST ROW WITH TIES", "flight"),
         (f"SELECT dest, r FROM {RANKS}", "dest, r"),
         (f"SELECT dest, delay FROM {RANKS} WHERE r = 1", "dest"),
         (f"SELECT dest, delay, r FROM {RANKS} WHERE r <= 3", "dest, r"),

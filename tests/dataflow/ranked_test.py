@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from engine.algebra.limit.stage import Limit
 from engine.algebra.row_number.stage import RowNumber
-from engine.algebra.sort.stage import Sort, SortKey
+from engine.algebra.sort.stage import SortKey
 from engine.changes.temporal_relation import TemporalRelation
 from engine.dataflow.arrangements import ordered_runs, sort_words, string_labels
 from engine.dataflow.operators.ranked import RankedNode, RankedSpec
@@ -36,7 +36,7 @@ def expected(stage: RankedSpec, rows: TemporalRelation, instant: int) -> list[An
         relation, _ = row_number(RowNumber(stage.keys, stage.order, stage.most), relation)
     else:
         if stage.order:
-            relation, _ = sort(Sort(stage.order), relation)
+            relation, _ = sort(stage.order, relation)
         count = None if stage.most is None else stage.most - stage.offset
         relation = limit(Limit(count, stage.offset), relation)
     return sorted(exactly(rows_of(relation)), key=repr)

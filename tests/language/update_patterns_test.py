@@ -105,6 +105,7 @@ def test_a_column_that_only_bears_the_name_is_no_window() -> None:
         ("FROM flights ORDER BY delay", "MON"),
         ("FROM flights ORDER BY delay LIMIT 5", "STR"),
         (f"FROM flights {HOUR} ORDER BY delay LIMIT 5", "STR"),
+        (f"FROM flights {HOUR} ORDER BY ts FETCH FIRST 5 ROWS WITH TIES", "STR"),
     ],
 )
 def test_the_first_rows(clauses: str, pattern: str) -> None:

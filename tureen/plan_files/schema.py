@@ -95,6 +95,12 @@ OPERATORS: Mapping[str, Mapping[str, Field]] = {
         "count": Field("count", "at most so many rows"),
         "offset": Field("count", "after so many"),
     },
+    "with_ties": {
+        "input": _INPUT,
+        "by": Field("expressions", "what ORDER BY has: n DESC NULLS LAST", required=True),
+        "count": Field("count", "so many rows, and those that equal the last in all of by", required=True),
+        "offset": Field("count", "after so many"),
+    },
     "row_number": {
         "input": _INPUT,
         "partition": Field("expressions", "rows that are equal in these are numbered together"),

@@ -171,6 +171,15 @@ class _Writer:
                     if field in node:
                         self._say(f" {word} ")
                         self._put(str(node[field]), f"{path}.{field}")
+            case "with_ties":
+                self._say(f"SELECT * FROM {below['input']} ORDER BY ")
+                self._list(node["by"], f"{path}.by")
+                if "offset" in node:
+                    self._say(" OFFSET ")
+                    self._put(str(node["offset"]), f"{path}.offset")
+                self._say(" FETCH FIRST ")
+                self._put(str(node["count"]), f"{path}.count")
+                self._say(" ROWS WITH TIES")
             case "row_number":
                 self._row_number(node, below["input"], path)
             case "join":

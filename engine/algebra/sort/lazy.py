@@ -16,4 +16,4 @@ if TYPE_CHECKING:
 def evaluated(
     stage: Sort, relation: Relation, run: StageRun, following: Operator | None
 ) -> tuple[Relation, int]:
-    return sort(stage, relation, None if following is None else following.rows_read)
+    return sort(stage.keys, relation, None if following is None else following.rows_read)

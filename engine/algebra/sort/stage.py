@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from engine.algebra.operator import Operator
 from engine.model.expressions import Expression
@@ -22,6 +23,8 @@ class SortKey:
 @dataclass(frozen=True, slots=True)
 class Sort(Operator):
     """Stable."""
+
+    sorts: ClassVar[bool] = True
 
     keys: tuple[SortKey, ...]
 

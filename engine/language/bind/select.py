@@ -20,6 +20,7 @@ from engine.algebra.limit.stage import Limit
 from engine.algebra.project.stage import Output
 from engine.algebra.row_number.stage import RowNumber
 from engine.algebra.sort.stage import Sort, SortKey
+from engine.algebra.with_ties.stage import WithTies
 from engine.language.bind.allowed import with_allowed
 from engine.language.bind.conditions import (
     BoundSubquery,
@@ -349,11 +350,15 @@ class _Select:
                         NotSupported, "an ARRAY cannot be compared by DISTINCT", hint="leave DISTINCT out"
                     )
             self.relation = self.relation.distinct()
-        if order:
-            self.relation = self.relation.then(Sort(_rewritten([key for key, _ in order], ())))
-        limit, offset = tree.args.get("limit"), tree.args.get("offset")
+        limit, offset = tree.args.get("limit"), tree.args.get("offset") or 0
+        keys = _rewritten([key for key, _ in order], ())
+        if tree.args.get("ties") and limit is not None:
+            self.relation = self.relation.then(WithTies(keys, limit, offset))
+            return
+        if keys:
+            self.relation = self.relation.then(Sort(keys))
         if limit is not None or offset:
-            self.relation = self.relation.then(Limit(limit, offset or 0))
+            self.relation = self.relation.then(Limit(limit, offset))
 
     def _distinct_key(self, key: SortKey, item: exp.Expr, outputs: Sequence[Expression]) -> SortKey:
         for place, output in enumerate(outputs):

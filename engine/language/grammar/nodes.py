@@ -192,6 +192,7 @@ class SelectQuery(exp.Expression):
         "order": False,
         "limit": False,
         "offset": False,
+        "ties": False,
         "operator": False,
         "preference": False,
         "allowed": False,

@@ -1,4 +1,4 @@
-"""``ORDER BY x DESC NULLS LAST, ...`` and ``LIMIT n OFFSET m``, also as ``FETCH FIRST n ROWS ONLY``."""
+"""``ORDER BY x DESC NULLS LAST``, ``LIMIT n OFFSET m``, and ``FETCH FIRST n ROWS ONLY`` or ``WITH TIES``."""
 
 from __future__ import annotations
 
@@ -42,20 +42,26 @@ def _item(cursor: Cursor, expression: Expressions) -> nodes.OrderItem:
     return cursor.node(item, token, key)
 
 
-def parse_limits(cursor: Cursor) -> tuple[int | None, int | None]:
-    """LIMIT and OFFSET in either order, or FETCH FIRST: (limit, offset), None where the text says none."""
+def parse_limits(cursor: Cursor, *, ordered: bool) -> tuple[int | None, int | None, bool]:
+    """LIMIT and OFFSET in either order, or FETCH FIRST: (limit, offset, whether with ties), None where the
+    text says none. ordered: there is an ORDER BY.
+    """
     counts: dict[str, int | None] = {}
+    ties = False
     while cursor.word in ("LIMIT", "FETCH", "OFFSET"):
         what = "OFFSET" if cursor.word == "OFFSET" else "LIMIT"
         if what in counts:
             raise cursor.refuse(SyntaxRefused, f"{cursor.word} is given twice", hint="leave one of them out")
+        is_fetch = cursor.word == "FETCH"
         counts[what] = _PARTS[cursor.word](cursor)
+        if is_fetch:
+            ties = _with_ties(cursor, ordered=ordered)
         if cursor.at(TokenType.COMMA):
             raise cursor.not_supported("LIMIT m, n is not supported", "write LIMIT n OFFSET m")
     limit, offset = counts.get("LIMIT"), counts.get("OFFSET")
     if limit is not None and limit + (offset or 0) >= _ROWS_MAX:
         limit = None  # no answer has so many rows
-    return limit, offset
+    return limit, offset, ties
 
 
 def _offset(cursor: Cursor) -> int:
@@ -83,7 +89,7 @@ def _limit(cursor: Cursor) -> int | None:
 
 
 def _fetch(cursor: Cursor) -> int:
-    """``FETCH FIRST n ROWS ONLY``."""
+    """``FETCH FIRST n ROWS``."""
     cursor.advance()
     if cursor.word not in ("FIRST", "NEXT"):
         raise cursor.expected("FIRST", "write FETCH FIRST 10 ROWS ONLY, or LIMIT 10")
@@ -92,10 +98,23 @@ def _fetch(cursor: Cursor) -> int:
     if cursor.word not in ("ROW", "ROWS"):
         raise cursor.expected("ROWS", "write FETCH FIRST 10 ROWS ONLY, or LIMIT 10")
     cursor.advance()
-    if cursor.word == "WITH":
-        raise cursor.not_supported("FETCH ... WITH TIES is not supported", "write FETCH FIRST 10 ROWS ONLY")
-    cursor.expect_word("ONLY", "write FETCH FIRST 10 ROWS ONLY, or LIMIT 10")
     return count
+
+
+def _with_ties(cursor: Cursor, *, ordered: bool) -> bool:
+    """``ONLY`` or ``WITH TIES``, behind the rows of FETCH."""
+    if cursor.word != "WITH":
+        cursor.expect_word("ONLY", "write FETCH FIRST 10 ROWS ONLY, or LIMIT 10")
+        return False
+    if not ordered:
+        raise cursor.refuse(
+            SyntaxRefused,
+            "WITH TIES needs an ORDER BY: rows tie that are equal in its keys",
+            hint="write ORDER BY and the columns before FETCH, or FETCH FIRST 10 ROWS ONLY",
+        )
+    cursor.advance()
+    cursor.expect_word("TIES", "write FETCH FIRST 10 ROWS WITH TIES")
+    return True
 
 
 def _count(cursor: Cursor) -> int:

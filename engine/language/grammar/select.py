@@ -86,10 +86,12 @@ def _query(cursor: Cursor) -> nodes.SelectQuery:
     else:
         query = _all_of(cursor, token, sets)
     order = parse_order(cursor, parse_expression) if cursor.word == "ORDER" else []
-    limit, offset = parse_limits(cursor)
+    limit, offset, ties = parse_limits(cursor, ordered=bool(order))
     refuse_early_order(cursor)
     refuse_clause(cursor)
-    for name, value in (("tables", tables), ("order", order), ("limit", limit), ("offset", offset)):
+    query.set("tables", tables)
+    query.set("order", order)
+    for name, value in (("limit", limit), ("offset", offset), ("ties", ties)):
         query.set(name, value)
     return cursor.node(query, tables[0] if tables else token, query, *tables, *order)
 

@@ -117,6 +117,12 @@ def test_a_list_is_scanned_at_each_look_for_exits() -> None:
     assert cost(JOIN, UPA).entries < seldom.entries
 
 
+def test_of_the_rows_that_tie_with_the_last_half_are_behind_it() -> None:
+    known = statistics(samples={"s": distinct(10, rows=1_000)})
+    found = cost("SELECT k FROM s ORDER BY k FETCH FIRST 5 ROWS WITH TIES", known=known)
+    assert found.flow.rows == pytest.approx(5 + 100 / 2)
+
+
 def test_costs_are_pure() -> None:
     for text in (JOIN, DISTINCT, GROUPED, NEGATION):
         assert cost(text, UPA) == cost(text, UPA)

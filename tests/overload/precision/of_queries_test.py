@@ -68,6 +68,7 @@ def problem(
         ("SELECT v FROM s", [Freedom(None, FLOOR)]),
         (f"SELECT DISTINCT v FROM s {HOUR}", [Freedom()]),
         (f"SELECT v FROM s {HOUR} ORDER BY v LIMIT 3", [Freedom()]),
+        (f"SELECT v FROM s {HOUR} ORDER BY v FETCH FIRST 3 ROWS WITH TIES", [Freedom()]),
         (f"SELECT s.v FROM s {HOUR} JOIN t {HOUR} ON s.k = t.k", [Freedom(FLOOR), Freedom(FLOOR)]),
         (f"SELECT s.v FROM s {HOUR} LEFT JOIN t {HOUR} ON s.k = t.k", [Freedom(FLOOR), Freedom()]),
         (f"SELECT s.v FROM s {HOUR} JOIN d ON s.k = d.k", [Freedom(FLOOR, FLOOR), Freedom()]),

@@ -1,0 +1,1 @@
+"""FETCH FIRST n ROWS WITH TIES."""

@@ -1,0 +1,1 @@
+SELECT carrier FROM flights ORDER BY carrier FETCH FIRST 3 ROWS WITH TIE
