@@ -84,7 +84,7 @@ class Embedding(ABC):
     def backfill(self, source: str, batch: Batch, complete_from_ms: int) -> StepResult:
         """Make and apply the step that brings these rows back. Raises its refusal."""
         name = SourceName(source)
-        return self._now(Backfill(name, batch, complete_from_ms, self._source(name).seam_ms or 0), 0)
+        return self._now(Backfill(name, batch, complete_from_ms, self._source(name).boundary_ms or 0), 0)
 
     def _now(self, body: Body, clock_ms: int) -> StepResult:
         last = self._enqueued

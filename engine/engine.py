@@ -373,7 +373,7 @@ class Engine(Embedding, Inspection, Persistence):
         sources that read it). Raises StepOutOfOrder.
         """
         of = self._parts.source(source)
-        return wanted(of.seam_ms, of.rows.rows(), self._sets.holds(of.stream.name))
+        return wanted(of.boundary_ms, of.rows.rows(), self._sets.holds(of.stream.name))
 
     def needed(self, source: str) -> tuple[int, int] | None:
         """What retention and standing queries need of a stream's rows: (those from this instant on, and so

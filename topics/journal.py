@@ -109,10 +109,10 @@ class RecordsNamed:
 class HistoryNamed:
     """A step that brought rows back from the archive, without them: what was read, and what it gave.
 
-    from_ms, until_ms: the rows at from_ms <= instant < until_ms. The latter is the seam, or was when they
-    were read: then the step has what the stream held between as well. below: of each partition those with
-    lower offsets, which are all that the archive had; what came into it later is not part of the step. rows,
-    digest: how many, and :func:`digest_of` them.
+    from_ms, until_ms: the rows at from_ms <= instant < until_ms. The latter is the history boundary, or was
+    when they were read: then the step has what the stream held between as well. below: of each partition
+    those with lower offsets, which are all that the archive had; what came into it later is not part of the
+    step. rows, digest: how many, and :func:`digest_of` them.
     """
 
     source: SourceName

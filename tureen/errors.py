@@ -332,14 +332,14 @@ class HeartbeatRefused(TureenError):
 class BackfillRefused(TureenError):
     """Rows from before what a stream retains that do not go before it.
 
-    ``seam_ms``: in ms since 1970, they have to end just before it; None where the source takes none.
+    ``boundary_ms``: in ms since 1970, they have to end just before it; None where the source takes none.
     """
 
     code = "backfill_refused"
 
-    def __init__(self, source: str, reason: str, seam_ms: int | None, **facts: Any) -> None:
+    def __init__(self, source: str, reason: str, boundary_ms: int | None, **facts: Any) -> None:
         self.source = source
-        self.seam_ms = seam_ms
+        self.boundary_ms = boundary_ms
         super().__init__(f"{source} refuses this history: {reason}", **facts)
 
 

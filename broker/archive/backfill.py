@@ -5,8 +5,8 @@ latest first, a piece at a time; the shard's thread makes a step of each piece b
 answer is given from what is there at any time, says from when on it is complete, and reaches back further
 with each step. At most one piece of a stream is read ahead.
 
-A piece is for one seam, which is looked at again when its step is made: a piece that does not fit any more,
-since retention went on meanwhile, is read again.
+A piece is for one history boundary, which is looked at again when its step is made: a piece that does not fit
+any more, since retention went on meanwhile, is read again.
 
 What keeps a stream from its history is its ``state``:
 
@@ -14,7 +14,7 @@ What keeps a stream from its history is its ``state``:
 |---|---|
 | complete | nothing is wanted, or all that was is there |
 | reading | pieces are on their way |
-| archive_behind | the archive has yet to get rows from before the seam (``behind``: of these partitions) |
+| archive_behind | the archive lacks rows from before the history boundary (``behind``: of these partitions) |
 | archive_begins | the archive has nothing older |
 | not_archived | the archive has no table of the stream |
 | rows_limit | ``backfill_rows_max`` rows of the stream are in memory |
@@ -33,9 +33,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from broker.archive.catalogue import ArchiveCatalogue
 from broker.archive.chunks import ArchiveChunk, Backward
-from broker.archive.seam import Seam, held_offsets, passed_offsets
-from broker.archive.shelf import Shelf
+from broker.archive.history_boundary import HistoryBoundary, held_offsets, passed_offsets
 from broker.base import logs
 from broker.base.settings import Settings
 from engine.engine import Engine
@@ -65,7 +65,7 @@ log = logs.get()
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """Pieces that come one after another, as long as the seam moves with them."""
+    """Pieces that come one after another, as long as the history boundary moves with them."""
 
     archived: ArchivedStream
     below: Mapping[int, int]
@@ -106,11 +106,13 @@ class _History:
 class Backfills:
     """Reads the history that the streams of one shard lack from the archive, and gives it as steps."""
 
-    def __init__(self, number: int, settings: Settings, shelf: Shelf, wake: Callable[[], None]) -> None:
+    def __init__(
+        self, number: int, settings: Settings, archive: ArchiveCatalogue, wake: Callable[[], None]
+    ) -> None:
         """wake: called from another thread when a piece is there."""
         self._number = number
         self._settings = settings
-        self._shelf = shelf
+        self._archive = archive
         self._wake = wake
         self._by_name: dict[str, _History] = {}
         self._due_s = 0.0
@@ -194,7 +196,7 @@ class Backfills:
         return found.piece
 
     def _step(
-        self, one: _History, piece: ArchiveChunk, seam_ms: int, view: View
+        self, one: _History, piece: ArchiveChunk, boundary_ms: int, view: View
     ) -> tuple[Backfill, HistoryNamed]:
         assert one.reading is not None
         name = one.stream.name
@@ -212,8 +214,8 @@ class Backfills:
             rows=len(piece.rows),
             complete_from_ms=piece.from_ms,
         )
-        rows = up_to(seam_ms, piece.rows, piece.until_ms, one.stream, view)
-        return Backfill(name, rows, piece.from_ms, seam_ms), named
+        rows = up_to(boundary_ms, piece.rows, piece.until_ms, one.stream, view)
+        return Backfill(name, rows, piece.from_ms, boundary_ms), named
 
     def _look(self, one: _History, wanted: Wanted | None, engine: Engine, now_s: float) -> None:
         """Have the next piece read, if one is wanted and it is time."""
@@ -230,7 +232,7 @@ class Backfills:
             one.reading, one.state, one.behind, one.error = None, "complete", (), None
             if now_s >= one.due_s:
                 one.due_s = now_s + LOOK_FACTOR * self._settings.archive_check_ms / 1_000
-                one.job = self._shelf.pool.submit(looked, self._shelf, name)
+                one.job = self._archive.pool.submit(looked, self._archive, name)
             return
         if one.state == "complete":
             one.due_s = 0.0  # it lacks something as of now
@@ -244,10 +246,10 @@ class Backfills:
         ask = max(
             self._settings.backfill_chunk_rows, own.count // GROWTH, below + wanted.rows if counts else 0
         )
-        seam = seam_at(one.stream, engine.view(), wanted.until_ms, time.time_ns() // 1_000_000)
+        boundary = boundary_at(one.stream, engine.view(), wanted.until_ms, time.time_ns() // 1_000_000)
         one.state = "reading"
-        one.job = self._shelf.pool.submit(
-            read_piece, self._shelf, seam, one.wanted_ms, one.reading, min(room + below, ask)
+        one.job = self._archive.pool.submit(
+            read_piece, self._archive, boundary, one.wanted_ms, one.reading, min(room + below, ask)
         )
         one.job.add_done_callback(lambda _: self._wake())
 
@@ -257,19 +259,21 @@ class Backfills:
             self._forget(one)
 
 
-def seam_at(stream: Stream, view: View, seam_ms: int, clock_ms: int) -> Seam:
-    """The seam of a stream at that instant, by what it holds."""
+def boundary_at(stream: Stream, view: View, boundary_ms: int, clock_ms: int) -> HistoryBoundary:
+    """The history boundary of a stream at that instant, by what it holds."""
     info = next(one for one in view.sources() if one.name == stream.name)
     if stream.event_time and not info.lost.rejected:
-        return Seam(stream, seam_ms, clock_ms, dict(info.next_offsets))
+        return HistoryBoundary(stream, boundary_ms, clock_ms, dict(info.next_offsets))
     rows = view.stored(stream.name)
-    there = [batch for _, batch in rows.slices(rows.first_at_or_after(seam_ms), rows.end)]
+    there = [batch for _, batch in rows.slices(rows.first_at_or_after(boundary_ms), rows.end)]
     there += view.waiting(stream.name)
     if stream.event_time:
-        passed = passed_offsets(there, seam_ms + disorder_ms(stream))
-        return Seam(stream, seam_ms, clock_ms, dict(info.next_offsets), passed=passed)
+        passed = passed_offsets(there, boundary_ms + disorder_ms(stream))
+        return HistoryBoundary(stream, boundary_ms, clock_ms, dict(info.next_offsets), passed=passed)
     own = concatenate(stream.stored_schema, there)
-    return Seam(stream, seam_ms, clock_ms, dict(info.next_offsets), held_offsets(own.partition, own.offset))
+    return HistoryBoundary(
+        stream, boundary_ms, clock_ms, dict(info.next_offsets), held_offsets(own.partition, own.offset)
+    )
 
 
 def stored(stream: Stream, view: View, from_ms: int, until_ms: int) -> Batch:
@@ -280,43 +284,50 @@ def stored(stream: Stream, view: View, from_ms: int, until_ms: int) -> Batch:
     return concatenate(stream.stored_schema, pieces)
 
 
-def up_to(seam_ms: int, piece: Batch, until_ms: int, stream: Stream, view: View) -> Batch:
-    """A piece that ended at an earlier seam, with what the stream still holds from there to the present one.
+def up_to(boundary_ms: int, piece: Batch, until_ms: int, stream: Stream, view: View) -> Batch:
+    """A piece that ended at an earlier history boundary, with what the stream still holds from there to the
+    present one.
 
-    NOW took the seam on since: windows of the last n rows keep those rows all the same.
+    NOW took the history boundary on since: windows of the last n rows keep those rows all the same.
     """
-    if until_ms >= seam_ms:
+    if until_ms >= boundary_ms:
         return piece
-    return concatenate(stream.stored_schema, [piece, stored(stream, view, until_ms, seam_ms)])
+    return concatenate(stream.stored_schema, [piece, stored(stream, view, until_ms, boundary_ms)])
 
 
-def looked(shelf: Shelf, name: str) -> _Found:
+def looked(archive: ArchiveCatalogue, name: str) -> _Found:
     """See what is archived of a stream that lacks nothing."""
     try:
-        shelf.stream(name)
+        archive.stream(name)
     except TureenError as refused:
         return _Found("complete", error=refused)
     return _Found("complete")
 
 
-def read_piece(shelf: Shelf, seam: Seam, wanted_ms: int, reading: _Reading | None, rows: int) -> _Found:
-    """The next piece before a seam, or why there is none."""
-    name = seam.stream.name
+def read_piece(
+    archive: ArchiveCatalogue,
+    boundary: HistoryBoundary,
+    wanted_ms: int,
+    reading: _Reading | None,
+    rows: int,
+) -> _Found:
+    """The next piece before a history boundary, or why there is none."""
+    name = boundary.stream.name
     try:
-        if reading is None or reading.pieces.until_ms != seam.before_ms:
-            archived = shelf.stream(name)
+        if reading is None or reading.pieces.until_ms != boundary.before_ms:
+            archived = archive.stream(name)
             if archived is None:
                 return _Found("not_archived")
-            shelf.check(seam.stream, archived.coverage)
-            behind = seam.behind(archived.coverage)
+            archive.check(boundary.stream, archived.coverage)
+            behind = boundary.behind(archived.coverage)
             if behind:
                 return _Found("archive_behind", tuple(behind))
             from_ms = max(wanted_ms, archived.coverage.complete_from_ms)
-            if from_ms >= seam.before_ms:
+            if from_ms >= boundary.before_ms:
                 return _Found("archive_begins")
-            reading = begin(archived, seam, from_ms, rows)
+            reading = begin(archived, boundary, from_ms, rows)
         pieces = reading.pieces
-        piece = shelf.reading(name, lambda: pieces.next(rows))
+        piece = archive.reading(name, lambda: pieces.next(rows))
     except TureenError as refused:
         return _Found("unreadable", error=refused)
     if piece is None:  # what was wanted when this reading began
@@ -324,25 +335,31 @@ def read_piece(shelf: Shelf, seam: Seam, wanted_ms: int, reading: _Reading | Non
     return _Found("reading", reading=reading, piece=piece)
 
 
-def begin(archived: ArchivedStream, seam: Seam, from_ms: int, rows: int) -> _Reading:
-    """Start to read what is before a seam."""
+def begin(archived: ArchivedStream, boundary: HistoryBoundary, from_ms: int, rows: int) -> _Reading:
+    """Start to read what is before a history boundary."""
     below = {number: one.next_offset for number, one in archived.coverage.partitions.items()}
-    batches = archived.chunks_backward(seam.stream, from_ms, seam.before_ms, rows)
-    schema = seam.stream.stored_schema
-    pieces = Backward(schema, batches, from_ms, seam.before_ms, lambda batch: seam.missing(batch, below))
+    batches = archived.chunks_backward(boundary.stream, from_ms, boundary.before_ms, rows)
+    schema = boundary.stream.stored_schema
+    pieces = Backward(
+        schema, batches, from_ms, boundary.before_ms, lambda batch: boundary.missing(batch, below)
+    )
     return _Reading(archived, below, pieces)
 
 
-def read_again(shelf: Shelf, seam: Seam, named: HistoryNamed, rows_max: int) -> Batch:
+def read_again(
+    archive: ArchiveCatalogue, boundary: HistoryBoundary, named: HistoryNamed, rows_max: int
+) -> Batch:
     """The rows of a journalled step. Raises what the archive raises, and ArchiveMismatch."""
-    archived = shelf.stream(named.source)
+    archived = archive.stream(named.source)
     if archived is None:
         raise ArchiveMismatch(f"the archive no longer has a table of {named.source}")
-    shelf.check(seam.stream, archived.coverage)
+    archive.check(boundary.stream, archived.coverage)
 
     def work() -> Batch:
-        found = archived.rows(seam.stream, from_ms=named.from_ms, until_ms=named.until_ms, rows_max=rows_max)
-        kept = [batch.take(np.flatnonzero(seam.missing(batch, named.below))) for batch in found]
-        return concatenate(seam.stream.stored_schema, kept)
+        found = archived.rows(
+            boundary.stream, from_ms=named.from_ms, until_ms=named.until_ms, rows_max=rows_max
+        )
+        kept = [batch.take(np.flatnonzero(boundary.missing(batch, named.below))) for batch in found]
+        return concatenate(boundary.stream.stored_schema, kept)
 
-    return shelf.reading(named.source, work)
+    return archive.reading(named.source, work)

@@ -22,7 +22,7 @@ from typing import NamedTuple, cast
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from broker.archive.cold import ColdAnswers
+from broker.archive.answers import ArchiveAnswers
 from broker.base.cursor import Birth, Cursor
 from broker.base.settings import Settings
 from broker.http import row_texts
@@ -98,7 +98,7 @@ class Snapshots:
         )
         """Threads that compute answers."""
         self._cost_s: dict[str | Template, float] = {}
-        self.cold = None if node.shelf is None else ColdAnswers(settings, node.shelf)
+        self.archive_answers = None if node.archive is None else ArchiveAnswers(settings, node.archive)
 
     def opened(self, handle: str) -> str:
         """The id of the query that a handle opens. Raises HandleNeeded."""
@@ -129,7 +129,12 @@ class Snapshots:
                 return await self._completed(view, name, form, at_ms, first)
             except InstantOutOfRange as refused:
                 now_ms = view.now_ms(name)
-                if archive is False or self.cold is None or now_ms is None or refused.at_ms > now_ms:
+                if (
+                    archive is False
+                    or self.archive_answers is None
+                    or now_ms is None
+                    or refused.at_ms > now_ms
+                ):
                     raise
                 try:
                     return await self._completed(view, name, form, at_ms, first)
@@ -145,7 +150,7 @@ class Snapshots:
         by an archive, and there is none.
         """
         self._require_memory()
-        if archive and self.cold is None:
+        if archive and self.archive_answers is None:
             raise HistoryUnavailable(
                 "this broker has no archive", hint="start it with --archive, or TUREEN_ARCHIVE"
             )
@@ -247,20 +252,22 @@ class Snapshots:
         """Take an answer that is completed with rows of the archive; threads of the archive's own work it
         out.
         """
-        cold = self.cold
-        assert cold is not None
+        archive_answers = self.archive_answers
+        assert archive_answers is not None
         began_s = time.perf_counter()
 
         def work() -> TakenAnswer:
-            found = cold.answer(view, name, at_ms, self._settings.snapshot_rows_max)
+            found = archive_answers.answer(view, name, at_ms, self._settings.snapshot_rows_max)
             reached = Reached(found.rows, found.earliest_ms)
             some = replace(found.answer, rows=found.answer.rows.first(first))
             with self._node.memory.answering(some.rows.nbytes):
                 data = encode(some, form, self._settings.snapshot_bytes_max, archive=reached)
             return TakenAnswer(some, data, None, reached)
 
-        taken = await cold.within(work)
-        self._metrics.cold(time.perf_counter() - began_s, taken.archive.rows if taken.archive else 0)
+        taken = await archive_answers.within(work)
+        self._metrics.archive_answers(
+            time.perf_counter() - began_s, taken.archive.rows if taken.archive else 0
+        )
         return taken
 
     def _expected_s(self, view: View, name: str) -> float:
@@ -293,8 +300,8 @@ class Snapshots:
 
     def close(self) -> None:
         self.pool.close()
-        if self.cold is not None:
-            self.cold.pool.shutdown(wait=False, cancel_futures=True)
+        if self.archive_answers is not None:
+            self.archive_answers.pool.shutdown(wait=False, cancel_futures=True)
 
 
 class AtOnce:

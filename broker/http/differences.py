@@ -14,7 +14,7 @@ import numpy as np
 import orjson
 import pyarrow as pa
 
-from broker.archive.cold import Cold
+from broker.archive.answers import ArchiveAnswer
 from broker.base.settings import Settings
 from broker.http.answers import Snapshots
 from broker.http.asking import asked
@@ -81,27 +81,29 @@ class Differences:
 
         return await asked(self._node, name, self._settings.outcome_wait_ms / 1_000, found)
 
-    async def _answer(self, view: View, name: str, at_ms: int | None, archive: bool | None) -> Cold:
+    async def _answer(self, view: View, name: str, at_ms: int | None, archive: bool | None) -> ArchiveAnswer:
         """Answer a query at one instant. Rows of the archive are used where ``archive`` says so, or where
         memory does not reach that instant.
         """
-        rows_max, cold = self._settings.snapshot_rows_max, self._snapshots.cold
+        rows_max, archive_answers = self._settings.snapshot_rows_max, self._snapshots.archive_answers
         if archive:
-            assert cold is not None
-            return await cold.within(partial(cold.answer, view, name, at_ms, rows_max))
+            assert archive_answers is not None
+            return await archive_answers.within(partial(archive_answers.answer, view, name, at_ms, rows_max))
         try:
             work = partial(view.snapshot, name, at_ms=at_ms, rows_max=rows_max)
             answer = await self._snapshots.pool.do(work)
-            return Cold(answer, 0, None)
+            return ArchiveAnswer(answer, 0, None)
         except InstantOutOfRange as refused:
-            if archive is False or cold is None or refused.at_ms > refused.latest_ms:
+            if archive is False or archive_answers is None or refused.at_ms > refused.latest_ms:
                 raise
             try:
-                return await cold.within(partial(cold.answer, view, name, at_ms, rows_max))
+                return await archive_answers.within(
+                    partial(archive_answers.answer, view, name, at_ms, rows_max)
+                )
             except NotArchived:
                 raise refused from None
 
-    def _compared(self, one: Cold, other: Cold, wanted: DifferenceRequest) -> bytes:
+    def _compared(self, one: ArchiveAnswer, other: ArchiveAnswer, wanted: DifferenceRequest) -> bytes:
         before, after = one.answer, other.answer
         with self._node.memory.answering(before.rows.nbytes + after.rows.nbytes):
             rows, weights, _ = difference(before.table, after.table)

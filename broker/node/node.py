@@ -15,7 +15,7 @@ import secrets
 import time
 from collections.abc import Callable, Iterable, Sequence
 
-from broker.archive.shelf import Shelf
+from broker.archive.catalogue import ArchiveCatalogue
 from broker.base import logs
 from broker.base.internal import Outcome
 from broker.base.parsed import LONG_TEXT
@@ -69,7 +69,7 @@ class Node:
         memory: Memory,
     ) -> None:
         """admin: makes topics of streams. prober: asks Kafka and gives up soon."""
-        self.shelf = Shelf(settings) if settings.archive else None
+        self.archive = ArchiveCatalogue(settings) if settings.archive else None
         """The archive, where one is configured."""
         self.kafka = kafka
         self.memory = memory
@@ -105,7 +105,7 @@ class Node:
             self.outputs,
             listener,
             on_fenced,
-            self.shelf,
+            self.archive,
             liveness,
             memory,
             self._causes,
@@ -170,8 +170,8 @@ class Node:
     async def stop(self, timeout_s: float) -> bool:
         """Flush and end every shard; False when one still waits for Kafka: it has nothing to lose."""
         ended = await self.shards.stop(timeout_s)
-        if self.shelf is not None:
-            self.shelf.close()
+        if self.archive is not None:
+            self.archive.close()
         return ended
 
     async def apply(self, commands: Sequence[Command]) -> list[Outcome]:

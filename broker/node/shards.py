@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import wait
 
-from broker.archive.shelf import Shelf
+from broker.archive.catalogue import ArchiveCatalogue
 from broker.base.internal import Outcome
 from broker.base.placement import shard_of
 from broker.base.settings import Settings
@@ -48,7 +48,7 @@ class Shards:
         outputs: Outputs,
         listener: Listener,
         on_fenced: Callable[[int], None],
-        shelf: Shelf | None,
+        archive: ArchiveCatalogue | None,
         liveness: Liveness,
         memory: Memory,
         causes: Collection[str],
@@ -64,7 +64,7 @@ class Shards:
         self._outputs = outputs
         self._listener = listener
         self._on_fenced = on_fenced
-        self._shelf = shelf
+        self._archive = archive
         self._liveness = liveness
         self._memory = memory
         self._causes = causes
@@ -166,7 +166,7 @@ class Shards:
             self._outputs,
             self._listener,
             self._on_fenced,
-            self._shelf,
+            self._archive,
             Pulse(self._liveness, number + 1, self._settings.liveness_timeout_ms / 1_000),
             self._memory,
             held,

@@ -61,7 +61,7 @@ class Metrics:
         SNAPSHOT_SECONDS.labels(form).observe(seconds)
         self._snapshots += 1
 
-    def cold(self, seconds: float, rows: int) -> None:
+    def archive_answers(self, seconds: float, rows: int) -> None:
         """An answer with so many rows of the archive."""
         COLD_SECONDS.observe(seconds)
         self._archive_rows += rows
@@ -353,9 +353,9 @@ def _of_rows(node: Node) -> Iterator[Metric]:
 
 
 def _of_archive(node: Node, read: int) -> Iterator[Metric]:
-    if node.shelf is None:
+    if node.archive is None:
         return
-    reachable = node.shelf.facts()["reachable"]
+    reachable = node.archive.facts()["reachable"]
     yield GaugeMetricFamily(
         "tureen_archive_reachable", "1 while the archive can be read.", value=float(reachable is True)
     )

@@ -120,7 +120,7 @@ def _archive_troubles(node: Node) -> list[dict[str, Any]]:
 def _archived(node: Node, name: str) -> dict[str, Any] | None:
     """What is archived of a stream and how its history comes; None without an archive, and of tables."""
     entry = node.directory.sources[name]
-    if node.shelf is None or entry.stream.is_table:
+    if node.archive is None or entry.stream.is_table:
         return None
     told = [  # a stream may be a guest of other shards than its home
         facts
@@ -132,7 +132,7 @@ def _archived(node: Node, name: str) -> dict[str, Any] | None:
         telling = next((one for one in told if one["state"] != "complete"), told[0])
         backfill = telling | {count: sum(one[count] for one in told) for count in ("rows", "steps")}
     lost = next((shard.lost_history[name] for shard in node.shards if name in shard.lost_history), None)
-    return node.shelf.stream_facts(name) | {"backfill": backfill, "lost_history": lost}
+    return node.archive.stream_facts(name) | {"backfill": backfill, "lost_history": lost}
 
 
 def source_list(node: Node, only: str | None = None) -> list[dict[str, Any]]:
@@ -289,7 +289,7 @@ def status(node: Node, settings: Settings, metrics: Metrics) -> dict[str, Any]:
         "uptime_s": round(time.monotonic() - node.began_s, 1),
         "kafka": node.kafka.get("bootstrap.servers"),
         "data_dir": str(settings.data_dir),
-        "archive": None if node.shelf is None else node.shelf.facts(),
+        "archive": None if node.archive is None else node.archive.facts(),
         "queries": directory.queries.states(),
         "strategies": _strategies(node),
         "memory": node.memory.facts() | {"paused": sorted(directory.paused_by_broker)[:PAUSED_MAX]},

@@ -10,12 +10,12 @@ from dataclasses import replace
 
 from broker.base.counts import Counts
 from broker.base.internal import Outcome
-from broker.shard.books import Books
 from broker.shard.emission import Emission
 from broker.shard.outbox import Outgoing
 from broker.shard.preparations import Preparations
 from broker.shard.saving import Saving
 from broker.shard.shard_command import ShardCommand, step_bodies
+from broker.shard.shard_state import ShardState
 from broker.shard.steps import Steps
 from broker.shard.streams import Streams
 from engine.model.source import SourceName, Stream
@@ -28,7 +28,7 @@ class Execution:
 
     def __init__(
         self,
-        books: Books,
+        shard_state: ShardState,
         steps: Steps,
         streams: Streams,
         emission: Emission,
@@ -36,7 +36,7 @@ class Execution:
         preparations: Preparations,
         counts: Counts,
     ) -> None:
-        self._books = books
+        self._state = shard_state
         self._steps = steps
         self._streams = streams
         self._emission = emission
@@ -62,9 +62,9 @@ class Execution:
         outcomes: list[Outcome] = [{"state": "RUNNING", "error": None, "position": None}] * len(commands)
         for made in step_bodies(
             commands,
-            self._books.queries,
-            self._books.sources,
-            self._books.summaries,
+            self._state.queries,
+            self._state.sources,
+            self._state.summaries,
             self._steps.body_bytes_max,
             self._steps.engine.continues,
         ):
@@ -76,7 +76,7 @@ class Execution:
             if made.body is not None:
                 failed = self._steps.make(made.body, outgoing).failed
                 if isinstance(made.body, Unregister):
-                    self._books.forget(made.body.query_ids)
+                    self._state.forget(made.body.query_ids)
             for place in made.places:
                 command = commands[place]
                 error = failed.get(command.name)
@@ -103,18 +103,18 @@ class Execution:
         match command.kind:
             case "register":
                 if command.name not in self._emission.broken:
-                    self._books.queries[command.name] = command.standing
+                    self._state.queries[command.name] = command.standing
             case "create":
                 assert command.source is not None
-                self._books.sources[command.name] = command.source
+                self._state.sources[command.name] = command.source
                 if isinstance(command.source, Stream):
                     self._streams.add([(command.source, {})], self._steps.now_ms())
             case "create_summary":
                 assert command.summary is not None
-                self._books.summaries[command.name] = NamedSummary(command.summary, command.sql)
+                self._state.summaries[command.name] = NamedSummary(command.summary, command.sql)
             case "drop_summary":
-                del self._books.summaries[command.name]
+                del self._state.summaries[command.name]
             case "drop":
-                if isinstance(self._books.sources.pop(command.name), Stream):
+                if isinstance(self._state.sources.pop(command.name), Stream):
                     self._streams.drop(SourceName(command.name))
                     self._counts.forget(command.name)

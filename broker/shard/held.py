@@ -18,8 +18,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from broker.base.internal import Outcome
-from broker.shard.books import Books
 from broker.shard.shard_command import ShardCommand
+from broker.shard.shard_state import ShardState
 from engine.engine import Engine
 from engine.model.batch import Batch
 from engine.model.persistence import HeldState, QueryState, SourceState, StateSource
@@ -65,30 +65,32 @@ class Removals:
         self.path.unlink(missing_ok=True)
 
 
-def carried_out(command: ShardCommand, books: Books, removals: Removals, error: TureenError) -> Outcome:
+def carried_out(
+    command: ShardCommand, shard_state: ShardState, removals: Removals, error: TureenError
+) -> Outcome:
     """What becomes of a command while the shard is held. error: why it is."""
     waits: Outcome = {"state": "PENDING", "error": error.as_dict(), "position": None}
     stands: Outcome = {"state": "RUNNING", "error": None, "position": None}
     match command.kind:
         case "unregister":
-            if books.queries.pop(command.name, None) is not None:
+            if shard_state.queries.pop(command.name, None) is not None:
                 removals.queries.add(command.name)
             return {"state": "GONE", "error": None, "position": None}
         case "drop":
-            if books.sources.pop(command.name, None) is not None:
+            if shard_state.sources.pop(command.name, None) is not None:
                 removals.sources.append(command.name)
             return {"state": "GONE", "error": None, "position": None}
         case "prove":
             return stands
         case "register":
-            return stands if books.queries.get(command.name) == command.standing else waits
+            return stands if shard_state.queries.get(command.name) == command.standing else waits
         case "create_summary":
-            there = books.summaries.get(command.name)
+            there = shard_state.summaries.get(command.name)
             return stands if there is not None and there.definition == command.summary else waits
         case "heartbeat" | "allocate" | "drop_summary":
             return {"state": "ERROR", "error": error.as_dict(), "position": None}
         case _:
-            return stands if books.sources.get(command.name) == command.source else waits
+            return stands if shard_state.sources.get(command.name) == command.source else waits
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from broker.shard.beginnings import Beginnings
+from broker.shard.lost_prefixes import LostPrefixes
 from broker.shard.promises import cut_at_promises
 from broker.shard.shared_reading import SharedReading
 from broker.shard.taken import TakenRows
@@ -121,7 +121,7 @@ class Intake:
         self._admin = shared.admin
         self._next = dict(offsets)
         begin = {partition: offsets.get(partition, -1) for partition in opening.ends}
-        self._beginnings = Beginnings(stream, self._admin, opening.begins)
+        self._lost_prefixes = LostPrefixes(stream, self._admin, opening.begins)
         self._partitions = len(begin)
         self._channel = shared.channel(wake)
         self._consumer = BatchConsumer({}, channel=self._channel)
@@ -176,7 +176,7 @@ class Intake:
             raise topic_recreated(self.stream)
         if facts.partitions > self._partitions:
             added = range(self._partitions, facts.partitions)
-            self._beginnings.add(self._admin.begins({self.stream.topic: added})[self.stream.topic])
+            self._lost_prefixes.add(self._admin.begins({self.stream.topic: added})[self.stream.topic])
             self._consumer.add(self.stream.topic, dict.fromkeys(added, -1))
             self._await(added)
             self._partitions = facts.partitions
@@ -228,7 +228,7 @@ class Intake:
             rows = np.delete(rows, [*(place for place, _ in bad), *decoded.heartbeats])
         for partition in decoded.batch.partitions():
             self._awaited.pop(partition, None)
-        whole_from_ms = self._beginnings.whole_from_ms(polled, decoded.batch)
+        whole_from_ms = self._lost_prefixes.whole_from_ms(polled, decoded.batch)
         body = Records(
             self.stream.name,
             decoded.batch,

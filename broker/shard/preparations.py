@@ -31,10 +31,10 @@ from broker.base import logs
 from broker.base.internal import Outcome
 from broker.base.settings import Settings
 from broker.runtime.liveness import Pulse
-from broker.shard.books import Books
 from broker.shard.doing import preparing
 from broker.shard.endless_calls import EndlessCalls
 from broker.shard.shard_command import ShardCommand, registration_of
+from broker.shard.shard_state import ShardState
 from broker.shard.trials import Trials
 from engine.engine import Engine
 from engine.language.templates import Template
@@ -87,7 +87,7 @@ class Preparations:
         number: int,
         settings: Settings,
         trials: Trials,
-        books: Books,
+        shard_state: ShardState,
         pulse: Pulse,
         wake: Callable[[], None],
     ) -> None:
@@ -97,7 +97,7 @@ class Preparations:
         self._threads = settings.preparation_threads
         self._limit_ms = settings.preparation_ms_max
         self._pulse = pulse
-        self._books = books
+        self._state = shard_state
         self._trials = trials
         self._waiting: dict[str, _Waiting] = {}
         """By query id, in the order in which they came."""
@@ -158,7 +158,7 @@ class Preparations:
         waiting = self._waiting.get(command.name)
         if waiting is None or not waiting.is_removal:
             self.give_up(command.name)
-        return command.name in self._books.queries and named[command.name] == 1
+        return command.name in self._state.queries and named[command.name] == 1
 
     def _prepare(self, engine: Engine, commands: Sequence[ShardCommand]) -> None:
         """Find out which of some commands are dear; conditions of registrations are tried on some rows."""
@@ -178,7 +178,7 @@ class Preparations:
 
     def _comes(self, command: ShardCommand) -> bool:
         """Whether a command registers what does not stand so, and may be dear."""
-        standing = self._books.queries.get(command.name)
+        standing = self._state.queries.get(command.name)
         if command.kind != "register" or standing == command.standing:
             return False
         return standing is not None or may_be_dear(command)

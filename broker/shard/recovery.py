@@ -19,9 +19,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from broker.archive.backfill import read_again, seam_at, up_to
-from broker.archive.seam import Seam
-from broker.archive.shelf import Shelf
+from broker.archive.backfill import boundary_at, read_again, up_to
+from broker.archive.catalogue import ArchiveCatalogue
+from broker.archive.history_boundary import HistoryBoundary
 from broker.base import logs
 from broker.base.settings import Settings
 from broker.runtime.engines import Engines
@@ -174,11 +174,11 @@ def recover(
     engines: Engines,
     check: Callable[[], None],
     removals: Removals,
-    shelf: Shelf | None = None,
+    archive: ArchiveCatalogue | None = None,
 ) -> Recovered:
     """Restore and replay, up to the claim of the owner that does. check: called between pieces of the store
     and between steps; what it raises ends this. removals: are left out, with what only they need; to be
-    removed by steps after this. shelf: the archive, where there is one.
+    removed by steps after this. archive: the archive, where there is one.
 
     Raises StoreCorrupt, StoreVersionUnknown, JournalUnreadable, OffsetLost, KafkaUnavailable, TopicMissing.
     """
@@ -189,7 +189,7 @@ def recover(
             rowless = engines.restored(Rowless(store, removals))
             stood = Remaining(store, removals, begins_without(store, removals, rowless))
         engine = engines.restored(_Checked(stood, check))
-        return _replayed(number, engine, claimed, settings, kafka, check, removals, shelf)
+        return _replayed(number, engine, claimed, settings, kafka, check, removals, archive)
     except (JournalUnreadable, OffsetLost, TopicMissing) as gone:
         if stored is not None:
             raise
@@ -239,11 +239,11 @@ def _replayed(
     kafka: dict[str, str],
     check: Callable[[], None],
     removals: Removals,
-    shelf: Shelf | None,
+    archive: ArchiveCatalogue | None,
 ) -> Recovered:
     stored = engine.position
     reader = RangeReader(kafka)
-    history = ArchivedSteps(engine, shelf, settings)
+    history = ArchivedSteps(engine, archive, settings)
     replayed = 0
     output = Output(engine, settings.names)
     engine.tells = False
@@ -287,11 +287,11 @@ class ArchivedSteps:
     to be had again, and why.
     """
 
-    def __init__(self, engine: Engine, shelf: Shelf | None, settings: Settings) -> None:
+    def __init__(self, engine: Engine, archive: ArchiveCatalogue | None, settings: Settings) -> None:
         self.lost: dict[str, dict[str, Any]] = {}
         self.steps: dict[str, int] = {}
         self._engine = engine
-        self._shelf = shelf
+        self._archive = archive
         self._rows_max = settings.archive_rows_max
         self._timeout_s = settings.archive_timeout_ms / 1_000
 
@@ -301,17 +301,19 @@ class ArchivedSteps:
         stream = self._engine.catalogue[named.source]
         assert isinstance(stream, Stream)
         wanted = self._engine.wanted(named.source)
-        seam_ms = named.until_ms if wanted is None else wanted.until_ms
+        boundary_ms = named.until_ms if wanted is None else wanted.until_ms
         try:
-            if self._shelf is None:
+            if self._archive is None:
                 raise ArchiveMismatch(f"{named.rows:,} rows are in an archive, and no archive is configured")
-            if seam_ms < named.until_ms or self.lost.get(named.source) is not None:
+            if boundary_ms < named.until_ms or self.lost.get(named.source) is not None:
                 raise ArchiveMismatch(f"rows of {named.source} that come after these are lost")
             view = self._engine.view()
-            found = self._read(self._shelf, seam_at(stream, view, named.until_ms, record.clock_ms), named)
+            found = self._read(
+                self._archive, boundary_at(stream, view, named.until_ms, record.clock_ms), named
+            )
             named.check(found)
-            rows = up_to(seam_ms, found, named.until_ms, stream, view)
-            return self._made(record, named.source, rows, named.from_ms, seam_ms)
+            rows = up_to(boundary_ms, found, named.until_ms, stream, view)
+            return self._made(record, named.source, rows, named.from_ms, boundary_ms)
         except TureenError as gone:
             self.lost.setdefault(named.source, gone.as_dict())
             log.warning(
@@ -323,14 +325,16 @@ class ArchivedSteps:
                 reason=gone.message,
             )
         nothing = Batch.empty(stream.stored_schema)
-        return self._made(record, named.source, nothing, seam_ms, seam_ms)
+        return self._made(record, named.source, nothing, boundary_ms, boundary_ms)
 
-    def _made(self, record: StepRecord, source: SourceName, rows: Batch, from_ms: int, seam_ms: int) -> Step:
-        return Step(record.position, record.clock_ms, Backfill(source, rows, from_ms, seam_ms))
+    def _made(
+        self, record: StepRecord, source: SourceName, rows: Batch, from_ms: int, boundary_ms: int
+    ) -> Step:
+        return Step(record.position, record.clock_ms, Backfill(source, rows, from_ms, boundary_ms))
 
-    def _read(self, shelf: Shelf, seam: Seam, named: HistoryNamed) -> Batch:
-        reading = shelf.pool.submit(read_again, shelf, seam, named, named.rows + self._rows_max)
+    def _read(self, archive: ArchiveCatalogue, boundary: HistoryBoundary, named: HistoryNamed) -> Batch:
+        reading = archive.pool.submit(read_again, archive, boundary, named, named.rows + self._rows_max)
         try:
             return reading.result(self._timeout_s)
         except TimeoutError:
-            raise ArchiveUnreadable(shelf.root, f"nothing came for {self._timeout_s:g} s") from None
+            raise ArchiveUnreadable(archive.root, f"nothing came for {self._timeout_s:g} s") from None

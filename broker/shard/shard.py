@@ -28,8 +28,8 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from broker.archive.backfill import Backfills
+from broker.archive.catalogue import ArchiveCatalogue
 from broker.archive.notes import HistoryNotes
-from broker.archive.shelf import Shelf
 from broker.base import logs
 from broker.base.counts import STEP_SECONDS, Counts
 from broker.base.cursor import life_of
@@ -40,7 +40,6 @@ from broker.runtime import lives
 from broker.runtime.compiling import COMPILATIONS
 from broker.runtime.engines import Engines
 from broker.runtime.liveness import Pulse
-from broker.shard.books import Books
 from broker.shard.doing import ANSWERING, SAVING
 from broker.shard.eager_attempts import EagerAttempts
 from broker.shard.emission import Emission
@@ -57,6 +56,7 @@ from broker.shard.questions import Asked, Found
 from broker.shard.recovery import Recovered, recover, rowless
 from broker.shard.saving import Saving
 from broker.shard.shard_command import ShardCommand
+from broker.shard.shard_state import ShardState
 from broker.shard.shared_reading import SharedReading
 from broker.shard.shedder import Shedder
 from broker.shard.steps import Steps
@@ -120,12 +120,12 @@ class Shard(threading.Thread):
         outputs: Outputs,
         listener: Listener,
         on_fenced: Callable[[int], None],
-        shelf: Shelf | None,
+        archive: ArchiveCatalogue | None,
         pulse: Pulse,
         memory: Memory,
         held: ShardHeld | None,
     ) -> None:
-        """reading: what streams are read by. shelf: the archive, where there is one. pulse: the thread's
+        """reading: what streams are read by. archive: the archive, where there is one. pulse: the thread's
         signs of life. held: why it does not come back by itself.
         """
         super().__init__(name=f"shard-{number}", daemon=True)
@@ -156,7 +156,7 @@ class Shard(threading.Thread):
         self._engines = engines
         self._listener = listener
         self._on_fenced = on_fenced
-        self._shelf = shelf
+        self._archive = archive
         self._pulse = pulse
         self._memory = memory
         self._count_s = 0.0
@@ -169,7 +169,7 @@ class Shard(threading.Thread):
         self._lost_output: Mapping[str, TureenError] = {}
         self._inbox = Inbox(number)
         self._troubles = Troubles(number, settings.retry_ms, pulse)
-        self._books = Books()
+        self._state = ShardState()
         self._saving = Saving(number, settings, self._troubles)
         self._emission = Emission(settings.names, outputs, self.counts, settings.changes_max)
         self._outbox = Outbox(number, settings, kafka, self._troubles, outputs.look, pulse)
@@ -181,10 +181,10 @@ class Shard(threading.Thread):
             self._outbox,
             self._troubles,
             self.counts,
-            self._books.forget,
+            self._state.forget,
             pulse,
         )
-        topic_ids = {} if shelf is None else shelf.topic_ids
+        topic_ids = {} if archive is None else archive.topic_ids
         self._streams = Streams(number, settings, reading, self._inbox, self._steps.next_offsets, topic_ids)
         self._trials = Trials(
             settings.data_dir / "shards" / f"{number}.trials.json",
@@ -192,12 +192,12 @@ class Shard(threading.Thread):
             lambda: memory.look() >= Level.REFUSE,
         )
         self._preparations = Preparations(
-            number, settings, self._trials, self._books, pulse, self._inbox.wake
+            number, settings, self._trials, self._state, pulse, self._inbox.wake
         )
         self._attempts = EagerAttempts(number, self._inbox.wake)
         self._ordering = Ordering(number, self._inbox.wake)
         self._execution = Execution(
-            self._books,
+            self._state,
             self._steps,
             self._streams,
             self._emission,
@@ -205,7 +205,7 @@ class Shard(threading.Thread):
             self._preparations,
             self.counts,
         )
-        self._backfills = None if shelf is None else Backfills(number, settings, shelf, self._inbox.wake)
+        self._backfills = None if archive is None else Backfills(number, settings, archive, self._inbox.wake)
         self._ingestion = Ingestion(
             number,
             settings,
@@ -298,16 +298,16 @@ class Shard(threading.Thread):
     def streams(self) -> dict[str, tuple[Stream, str]]:
         """Streams and their statements; once recovered, before commands are submitted."""
         statements = {info.name: info.sql for info in self._view.sources()}
-        sources = self._books.sources
+        sources = self._state.sources
         return {name: (one, statements[name]) for name, one in sources.items() if isinstance(one, Stream)}
 
     def derived(self) -> list[Derived]:
         """Views; as :meth:`streams`."""
-        return [one for one in self._books.sources.values() if isinstance(one, Derived)]
+        return [one for one in self._state.sources.values() if isinstance(one, Derived)]
 
     def summaries(self) -> Mapping[SummaryName, NamedSummary]:
         """Summaries and their statements; as :meth:`streams`."""
-        return self._books.summaries
+        return self._state.summaries
 
     def submit(self, commands: Sequence[ShardCommand]) -> Future[list[Outcome]]:
         """Carry out in order; the future has one outcome each, once they are journalled."""
@@ -406,9 +406,9 @@ class Shard(threading.Thread):
         self._steps.begin(back.engine, claimed.epoch, back.pending)
         self._lost_output = back.lost_output
         view = back.engine.view()
-        self._books.begin(view, back.engine)
+        self._state.begin(view, back.engine)
         self._emission.came(view, ((one.query_id, one.registration.sql) for one in view.standing.values()))
-        sources = [(self._books.sources[info.name], info.next_offsets) for info in view.sources()]
+        sources = [(self._state.sources[info.name], info.next_offsets) for info in view.sources()]
         streams = [(one, offsets) for one, offsets in sources if isinstance(one, Stream)]
         self._streams.add(streams, self._steps.now_ms())
         self._show()
@@ -428,7 +428,7 @@ class Shard(threading.Thread):
         removals = self._removals
         if not removals:
             return
-        self._books.queries |= dict.fromkeys(removals.queries, ("", {}))
+        self._state.queries |= dict.fromkeys(removals.queries, ("", {}))
         commands = [ShardCommand.unregister(name) for name in sorted(removals.queries)]
         commands += [ShardCommand.drop(name) for name in removals.sources]
         outgoing = Outgoing()
@@ -470,7 +470,7 @@ class Shard(threading.Thread):
                     self._engines,
                     self._check,
                     self._removals,
-                    self._shelf,
+                    self._archive,
                 )
             except KafkaUnavailable as away:
                 self._troubles.wait("journal", away)
@@ -513,7 +513,7 @@ class Shard(threading.Thread):
                 break
             before = len(self._removals)
             for job in jobs:
-                job.outcomes = [carried_out(one, self._books, self._removals, error) for one in job.commands]
+                job.outcomes = [carried_out(one, self._state, self._removals, error) for one in job.commands]
                 removed |= self._given_up(job.commands)
             if len(self._removals) > before:
                 self._removals.note()
@@ -552,7 +552,7 @@ class Shard(threading.Thread):
                 self._troubles.tell("journal", None)
                 break
         self._view = engine.view()
-        self._books.begin(self._view, engine)
+        self._state.begin(self._view, engine)
 
     def _live(self) -> None:
         if self._lost_output:

@@ -156,11 +156,11 @@ class Records:
 class Backfill:
     """Rows from before what a stream retains: all it had at ``complete_from_ms <= timestamp < until_ms``.
 
-    In (timestamp, partition, offset) order, as many as there are. ``until_ms``: the source's seam, which is
-    ``retained_from_ms``, or while there is none the timestamp of the first retained row, or just above NOW
-    where it has no row. Afterwards ``retained_from_ms`` is ``complete_from_ms``. Rows below the seam that are
-    there for windows of the last n rows are replaced by these. Exempt from lateness; NOW, offsets and
-    idleness do not move.
+    In (timestamp, partition, offset) order, as many as there are. ``until_ms``: the source's history
+    boundary, which is ``retained_from_ms``, or while there is none the timestamp of the first retained row,
+    or just above NOW where it has no row. Afterwards ``retained_from_ms`` is ``complete_from_ms``. Rows below
+    the history boundary that are there for windows of the last n rows are replaced by these. Exempt from
+    lateness; NOW, offsets and idleness do not move.
 
     Refused, and nothing changes: see :class:`tureen.errors.BackfillRefused` in ``StepResult.failed``.
     """

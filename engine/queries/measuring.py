@@ -51,12 +51,16 @@ def measured(
 
 def _due(scan: Scan, source: Source, known: Statistics) -> float:
     """How many rows the window would hold that the text asks for."""
-    rows, now_ms, seam_ms = known.window(replace(scan, predicate=None)), source.clock.now_ms, source.seam_ms
+    rows, now_ms, boundary_ms = (
+        known.window(replace(scan, predicate=None)),
+        source.clock.now_ms,
+        source.boundary_ms,
+    )
     whole_ms, window = length_ms(scan.window), scan.window
-    if whole_ms is None or now_ms is None or seam_ms is None or not isinstance(window, TimeWindow):
+    if whole_ms is None or now_ms is None or boundary_ms is None or not isinstance(window, TimeWindow):
         return rows
     begin_ms, last_ms = window.bounds_ms(now_ms)
-    there_ms = last_ms - max(begin_ms or 0, seam_ms) + 1
+    there_ms = last_ms - max(begin_ms or 0, boundary_ms) + 1
     return rows if there_ms <= 0 else rows * max(1.0, (whole_ms + 1) / there_ms)
 
 

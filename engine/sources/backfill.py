@@ -1,8 +1,9 @@
 """What of a stream's history fits before what it retains, and what of it queries would like.
 
-History ends at the *seam*. All rows of the stream at or after it are there; below it lie only rows that
-windows of the last n rows keep, which history replaces as far as it reaches, for it knows rows among them
-that came too late for the stream. Whole instants come back, so that the next history ends where this begins.
+History ends at the *history boundary*. All rows of the stream at or after it are there; below it lie only
+rows that windows of the last n rows keep, which history replaces as far as it reaches, for it knows rows
+among them that came too late for the stream. Whole instants come back, so that the next history ends where
+this begins.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ from tureen.errors import BackfillRefused
 class Wanted:
     """What standing queries would like of a stream's history at their NOW.
 
-    until_ms: the seam. from_ms: the first instant that one of their windows of time holds; None: they hold
-    nothing before the seam. rows: how many more rows windows of the last n rows would hold. gone: rows are
-    known to have been there; otherwise the stream knows of nothing that it lacks.
+    until_ms: the history boundary. from_ms: the first instant that one of their windows of time holds; None:
+    they hold nothing before the history boundary. rows: how many more rows windows of the last n rows would
+    hold. gone: rows are known to have been there; otherwise the stream knows of nothing that it lacks.
     """
 
     until_ms: int
@@ -37,32 +38,32 @@ class Wanted:
     gone: bool
 
 
-def wanted(seam_ms: int | None, rows: Rows, holds: Iterable[Hold]) -> Wanted | None:
+def wanted(boundary_ms: int | None, rows: Rows, holds: Iterable[Hold]) -> Wanted | None:
     """None where the source takes no history. A query without NOW wants nothing yet."""
-    if seam_ms is None:
+    if boundary_ms is None:
         return None
     known = [hold for hold in holds if hold.now_ms is not None]
     begins_ms = [hold.now_ms - hold.reach_ms for hold in known if hold.now_ms is not None and hold.reach_ms]
-    begin_ms = min(begins_ms, default=seam_ms)
-    there = rows.count if rows.whole_from_ms is None else rows.end - rows.first_at_or_after(seam_ms)
+    begin_ms = min(begins_ms, default=boundary_ms)
+    there = rows.count if rows.whole_from_ms is None else rows.end - rows.first_at_or_after(boundary_ms)
     lacking = max((hold.rows for hold in known), default=0) - there
-    gone = rows.lacks_before(seam_ms) or rows.whole_from_ms is not None
-    return Wanted(seam_ms, begin_ms if begin_ms < seam_ms else None, max(0, lacking), gone)
+    gone = rows.lacks_before(boundary_ms) or rows.whole_from_ms is not None
+    return Wanted(boundary_ms, begin_ms if begin_ms < boundary_ms else None, max(0, lacking), gone)
 
 
-def check(stream: Stream, step: Backfill, seam_ms: int | None) -> None:
+def check(stream: Stream, step: Backfill, boundary_ms: int | None) -> None:
     """Raises BackfillRefused."""
     name, batch = stream.name, step.batch
 
     def refuse(reason: str) -> BackfillRefused:
-        return BackfillRefused(name, reason, seam_ms)
+        return BackfillRefused(name, reason, boundary_ms)
 
-    if seam_ms is None:
+    if boundary_ms is None:
         raise refuse("it is a table" if stream.is_table else "it has no row yet, and therefore no NOW")
     if batch.schema != stream.stored_schema:
         raise refuse("the rows have another schema")
-    if step.until_ms != seam_ms:
-        raise refuse(f"it ends before {step.until_ms}, and the stream retains all rows from {seam_ms} on")
+    if step.until_ms != boundary_ms:
+        raise refuse(f"it ends before {step.until_ms}, and the stream retains all rows from {boundary_ms} on")
     if step.complete_from_ms > step.until_ms:
         raise refuse(f"it is complete from {step.complete_from_ms} on, after its end at {step.until_ms}")
     check_rows(stream.name, batch, step.complete_from_ms, step.until_ms)
@@ -90,7 +91,8 @@ def _twice(rows: Batch) -> bool:
 
 
 def origin_of(rows: Rows, until_ms: int, came: int, base: int, from_ms: int) -> int:
-    """The origin once so many rows came back of from_ms up to the seam, and ``base`` is the first ordinal.
+    """The origin once so many rows came back of from_ms up to the history boundary, and ``base`` is the first
+    ordinal.
 
     What comes back shows that the stream did not know all there was; unless it goes back to the beginning of
     time, nobody knows whether there is more.

@@ -175,7 +175,7 @@ class Source:
         return StepResult(position, self.clock.now_ms, self.clock.idle, entered, violations=violations)
 
     @property
-    def seam_ms(self) -> int | None:
+    def boundary_ms(self) -> int | None:
         """Where history ends: all that is there lies at or after this instant, but for rows that windows of
         the last n rows keep. None: it has none, being a table or without NOW.
         """
@@ -185,27 +185,27 @@ class Source:
         rows = self.rows.rows()
         if rows.whole_from_ms is not None and rows.whole_from_ms > now_ms + 1:
             rows = replace(rows, whole_from_ms=None)  # history up to NOW would not make it whole
-        return rows.seam_ms(now_ms, self.retained_from_ms)
+        return rows.boundary_ms(now_ms, self.retained_from_ms)
 
     def backfill(self, step: Backfill, position: Position) -> StepResult:
         """History comes back. Raises BackfillRefused, and then nothing changed.
 
         O(rows * words + candidates), and the same for the rows of one segment, which is cut.
         """
-        check(self.stream, step, self.seam_ms)
+        check(self.stream, step, self.boundary_ms)
         assert not isinstance(self.rows, TableStem)
         self.rows.catch_up_all()
         rows = self.rows.rows()
-        seam = rows.first_at_or_after(step.until_ms)
+        boundary = rows.first_at_or_after(step.until_ms)
         kept = rows.rows_before(step.complete_from_ms)
-        if seam < len(kept) + len(step.batch):
+        if boundary < len(kept) + len(step.batch):
             self.rows.rise()
-            seam += RAISED
+            boundary += RAISED
             changed = self.rows.end
         else:
-            changed = seam
+            changed = boundary
         errors = self.queries.errors.copy()
-        changed = max(changed, self.rows.cut(seam))
+        changed = max(changed, self.rows.cut(boundary))
         self.queries.errors[:] = errors  # theirs were counted when they came
         self.rows.prepend(step.batch)
         if len(kept):

@@ -124,7 +124,7 @@ class Rows:
             return whole_ms
         return retained_from_ms if whole_ms is None else max(retained_from_ms, whole_ms)
 
-    def seam_ms(self, now_ms: int, retained_from_ms: int | None) -> int:
+    def boundary_ms(self, now_ms: int, retained_from_ms: int | None) -> int:
         """All rows at or after this instant are there, up to NOW; of those below perhaps some."""
         first_ms = retained_from_ms
         if first_ms is None:

@@ -36,15 +36,15 @@ from tureen.errors import BackfillRefused, LimitExceeded
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """Rows of a source from before its seam, in (timestamp, partition, offset) order over all batches: all it
-    had from ``complete_from_ms`` on. None: all there ever were, as it must be of a table.
+    """Rows of a source from before its history boundary, in (timestamp, partition, offset) order over all
+    batches: all it had from ``complete_from_ms`` on. None: all there ever were, as it must be of a table.
     """
 
     rows: Iterable[Batch]
     complete_from_ms: int | None
 
 
-def seam_ms(source: SourceView) -> int | None:
+def boundary_ms(source: SourceView) -> int | None:
     """Where a source's history ends: rows before this instant come from it, others are there. None: nothing
     that it had is gone, or it has no NOW.
 
@@ -54,7 +54,7 @@ def seam_ms(source: SourceView) -> int | None:
         return None
     if source.stream.is_table:
         return None if source.retained_from_ms is None else source.retained_from_ms + 1
-    return source.rows.seam_ms(source.now_ms, source.retained_from_ms)
+    return source.rows.boundary_ms(source.now_ms, source.retained_from_ms)
 
 
 def needed_from(query: Query, at_ms: int) -> dict[SourceName, int | None]:
@@ -93,7 +93,7 @@ def answer_afresh(
     joined: dict[SourceName, SourceView] = {}
     for name in query.sources:
         source = sources[name]
-        if name in histories and seam_ms(source) is not None:
+        if name in histories and boundary_ms(source) is not None:
             source = _with_history(source, histories[name], room)
         joined[name] = source
     now_ms = now_of(joined.values())
@@ -128,7 +128,7 @@ class _Room:
 
 def _with_history(source: SourceView, history: History, room: _Room) -> SourceView:
     """The source as if the rows had been there from the beginning."""
-    until_ms, stream = seam_ms(source), source.stream
+    until_ms, stream = boundary_ms(source), source.stream
     assert until_ms is not None
     from_ms = TIMESTAMP_MS_MIN if history.complete_from_ms is None else history.complete_from_ms
     if stream.is_table:
@@ -166,13 +166,13 @@ def _checked(
             yield rows
 
 
-def _joined(earlier: Rows, later: Rows, seam: int) -> Rows:
+def _joined(earlier: Rows, later: Rows, boundary: int) -> Rows:
     """Earlier rows, then those of the later ones from an ordinal on, which keep theirs if that can be."""
     n = earlier.end - earlier.base
-    by = RAISED if seam < n else 0
-    first = seam + by - n
+    by = RAISED if boundary < n else 0
+    first = boundary + by - n
     parts = [replace(part, first=part.first - earlier.base + first) for part in earlier.parts]
-    for part, start, _ in later.ranges(seam, later.end):
+    for part, start, _ in later.ranges(boundary, later.end):
         part = part if not start else _from(part, start)
         parts.append(replace(part, first=part.first + by))
     return Rows(later.schema, tuple(parts), first, later.end + by)

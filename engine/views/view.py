@@ -43,7 +43,7 @@ from engine.views.estimated_aggregates import with_visited
 from engine.views.found_answers import NOTHING_YET, Found, evaluate_found
 from engine.views.kept import KeptAnswer
 from engine.views.measured import is_sampled, with_measured_error
-from engine.views.recompute import History, answer_afresh, seam_ms
+from engine.views.recompute import History, answer_afresh, boundary_ms
 from engine.views.row_counts import RowCounts
 from engine.windows.clauses import UNBOUNDED
 from engine.windows.source_clock import PartitionTime
@@ -207,7 +207,7 @@ class View:
         found = self._sources.get(source)
         return None if found is None else found.now_ms
 
-    def seam_ms(self, source: str) -> int | None:
+    def boundary_ms(self, source: str) -> int | None:
         """Where a source's history ends: rows at or after this instant are there. None: it takes none.
 
         Raises UnknownSource.
@@ -215,7 +215,7 @@ class View:
         found = self._sources.get(source)
         if found is None:
             raise UnknownSource(source)
-        return seam_ms(found)
+        return boundary_ms(found)
 
     def held_matches(self, source: SourceName) -> HeldMatches | None:
         """How many of the rows that a source holds each predicate accepts; None: it is not there.

@@ -42,7 +42,7 @@ def histories(
     """Histories of all sources that take some, from an instant on."""
     found = {}
     for name in archive.rows:
-        until_ms = view.seam_ms(name)
+        until_ms = view.boundary_ms(name)
         if until_ms is not None:
             begin_ms = TIMESTAMP_MS_MIN if from_ms is None or archive.is_table(name) else from_ms
             rows = archive.between(name, begin_ms, until_ms)

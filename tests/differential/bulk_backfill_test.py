@@ -96,9 +96,9 @@ def test_every_mode_answers_to_the_bit_as_if_nothing_had_gone(
     register(engine, "eager")
     engine.register("wants", WANTS)
     engine.save(store)
-    seam = engine.view().seam_ms("s")
-    assert seam is not None
-    ends = [seam * place // chunks for place in range(chunks, 0, -1)]
+    boundary = engine.view().boundary_ms("s")
+    assert boundary is not None
+    ends = [boundary * place // chunks for place in range(chunks, 0, -1)]
     for place, until_ms in enumerate(ends):
         from_ms = ends[place + 1] if place + 1 < len(ends) else TIMESTAMP_MS_MIN
         rows = batch(engine, table, 3 * max(0, from_ms), 3 * until_ms)
@@ -121,11 +121,11 @@ def test_a_late_row_among_those_kept_for_the_last_n_is_in_what_is_kept_of_them(t
     for mode in "eager", "none":
         body = Register((Registration(mode, QUERIES["last"], options={"maintenance": mode}),))
         engine._now(body, 0)
-    seam = engine.view().seam_ms("s")
-    assert seam is not None
+    boundary = engine.view().boundary_ms("s")
+    assert boundary is not None
     before = batch(engine, table, 3 * 30_000, 3 * 40_000)
     late = late_row(engine, 40_000, 1e9, 0, partition=1)
-    after = batch(engine, table, 3 * 40_000 + 3, 3 * seam)
+    after = batch(engine, table, 3 * 40_000 + 3, 3 * boundary)
     same = batch(engine, table, 3 * 40_000, 3 * 40_000 + 3)
     rows = concatenate(before.schema, [before, same, late, after])
     engine.backfill("s", rows, 30_000)

@@ -70,10 +70,10 @@ def test_counts_are_those_of_the_rows(data: st.DataObject) -> None:
                 for kind in "nq":
                     for place in range(len(WINDOWS)):
                         feed.engine.unregister(f"{kind}{gone}.{place}")
-            case "history" if stamp and (seam_ms := feed.engine.view().seam_ms("s")) is not None:
+            case "history" if stamp and (boundary_ms := feed.engine.view().boundary_ms("s")) is not None:
                 back_ms = draw(st.integers(1, 40))
-                rows = [(seam_ms - back_ms + n, "h", float(n)) for n in range(min(back_ms, 9))]
-                feed.engine.backfill("s", history(feed.engine, *rows), seam_ms - back_ms)
+                rows = [(boundary_ms - back_ms + n, "h", float(n)) for n in range(min(back_ms, 9))]
+                feed.engine.backfill("s", history(feed.engine, *rows), boundary_ms - back_ms)
         feed.engine._check()
         view = feed.engine.view()
         for number in standing:
@@ -95,7 +95,7 @@ def test_rows_that_history_replaced_are_counted_anew() -> None:
     feed.put(*((at, "k", 1.0) for at in range(0, 201, 10)))
     feed.now(200)
     assert feed.values() == [0]
-    assert feed.engine.view().seam_ms("s") == 140
+    assert feed.engine.view().boundary_ms("s") == 140
     feed.engine.backfill("s", history(feed.engine, *((at, "h", 9.0) for at in range(100, 140, 10))), 100)
     assert feed.values() == [4]
 

@@ -14,7 +14,7 @@ from engine.model.source import SourceName
 from engine.model.step import Backfill, Position, Records, Step, StepResult
 from engine.model.types import TIMESTAMP_MS_MIN
 from engine.reference import Reference
-from engine.reference.history import seam_of
+from engine.reference.history import boundary_of
 from engine.reference.rows import Row, python_rows
 from tests.strategies import batch_of
 
@@ -60,11 +60,11 @@ class Archive:
 
     def step(self, name: str, from_ms: int) -> Step | None:
         """All of a stream's history from an instant on, at the reference's next position."""
-        seam = seam_of(self.reference.sources[name])
-        if seam is None:
+        boundary = boundary_of(self.reference.sources[name])
+        if boundary is None:
             return None
-        rows = self.between(name, from_ms, seam)
-        body = Backfill(SourceName(name), self.batch(name, rows), min(from_ms, seam), seam)
+        rows = self.between(name, from_ms, boundary)
+        body = Backfill(SourceName(name), self.batch(name, rows), min(from_ms, boundary), boundary)
         return next_step(self.reference, body)
 
     def somewhere(self, draw: st.DrawFn | Callable[..., object]) -> Step | None:
@@ -74,22 +74,22 @@ class Archive:
             return None
         name = draw(st.sampled_from(names))
         assert isinstance(name, str)
-        seam = seam_of(self.reference.sources[name])
-        if seam is None:
+        boundary = boundary_of(self.reference.sources[name])
+        if boundary is None:
             return None
         back_ms = draw(st.sampled_from(BACK_MS) | st.none())
         assert back_ms is None or isinstance(back_ms, int)
-        from_ms = TIMESTAMP_MS_MIN if back_ms is None else seam - back_ms
-        rows = self.between(name, from_ms, seam)
+        from_ms = TIMESTAMP_MS_MIN if back_ms is None else boundary - back_ms
+        rows = self.between(name, from_ms, boundary)
         how = draw(st.sampled_from(["all", "all", "all", "all", "some", "turned", "beyond", "short"]))
         rng = random.Random(draw(st.integers(0, 100)))
-        until_ms = seam
+        until_ms = boundary
         if how == "some":
             rows = [row for row in rows if rng.random() < 0.6]
         elif how == "turned":
             rows = rows[::-1]
         elif how == "beyond":
-            rows = self.between(name, from_ms, seam + rng.choice([1, 5]))
+            rows = self.between(name, from_ms, boundary + rng.choice([1, 5]))
         elif how == "short":
             until_ms -= 1
         return next_step(

@@ -185,9 +185,9 @@ class Twins:
         return Batch.from_arrow(schema, table, np.zeros(n), stamps, stamps)
 
     def history(self, n: int) -> None:
-        seam_ms = self.plain._source("s").seam_ms
-        if seam_ms is not None and seam_ms >= n:
-            self.step(Backfill(SourceName("s"), self.batch(n, seam_ms - n), seam_ms - n, seam_ms))
+        boundary_ms = self.plain._source("s").boundary_ms
+        if boundary_ms is not None and boundary_ms >= n:
+            self.step(Backfill(SourceName("s"), self.batch(n, boundary_ms - n), boundary_ms - n, boundary_ms))
 
     def restart(self) -> None:
         self.timed.save(self.store)

@@ -65,7 +65,7 @@ def test_what_comes_after_goes_on_as_ever(feed: Feed) -> None:
 
 
 def test_the_seam_is_where_rows_are_retained_from_to_the_ms(feed: Feed) -> None:
-    assert feed.engine.view().seam_ms("s") == 900
+    assert feed.engine.view().boundary_ms("s") == 900
     with pytest.raises(BackfillRefused, match="not all from 800 on and before 900"):
         feed.engine.backfill("s", history(feed.engine, (900, "again", 9.0)), 800)
     feed.engine.backfill("s", history(feed.engine, (800, "a", 1.0), (899, "b", 2.0)), 800)
@@ -104,7 +104,7 @@ def test_history_that_ends_elsewhere_is_refused_and_changes_nothing(feed: Feed, 
     result = step(feed.engine, history(feed.engine, *ticks([700])), 700, until_ms)
     refused = result.failed["s"]
     assert isinstance(refused, BackfillRefused)
-    assert (refused.seam_ms, refused.code) == (900, "backfill_refused")
+    assert (refused.boundary_ms, refused.code) == (900, "backfill_refused")
     assert feed.engine.position.sequence == before.sequence + 1
     assert (feed.values(), feed.answer().complete_from_ms) == ([900.0, 1_000.0], 900)
 
@@ -129,11 +129,11 @@ def test_a_stream_without_now_and_a_table_take_none() -> None:
     engine = small_engine()
     engine.create("CREATE TABLE s (k STRING, v DOUBLE, ts TIMESTAMP, PRIMARY KEY (k))")
     assert engine.wanted("s") is None
-    assert engine.view().seam_ms("s") is None
+    assert engine.view().boundary_ms("s") is None
     with pytest.raises(BackfillRefused, match="table"):
         engine.backfill("s", history(engine, *ticks([1])), 0)
     with pytest.raises(UnknownSource):
-        engine.view().seam_ms("t")
+        engine.view().boundary_ms("t")
 
 
 def test_nothing_that_was_there_moves_from_when_answers_are_complete(feed: Feed) -> None:

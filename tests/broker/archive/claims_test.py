@@ -11,12 +11,22 @@ from typing import Any
 import numpy as np
 import pytest
 
-from broker.archive.cold import ColdAnswers
-from broker.shard.beginnings import Beginnings, first_whole_ms
+from broker.archive.answers import ArchiveAnswers
+from broker.shard.lost_prefixes import LostPrefixes, first_whole_ms
 from engine.model.step import Heartbeat
 from storage.archive.coverage import AFTER_A_GAP, STEPS_BACK_MS
 from tests.archived import Archived
-from tests.broker.archive.seam import BASE_MS, LATENESS_MS, WIDE, Kept, Log, S, archived, registered, sql
+from tests.broker.archive.history_boundary import (
+    BASE_MS,
+    LATENESS_MS,
+    WIDE,
+    Kept,
+    Log,
+    S,
+    archived,
+    registered,
+    sql,
+)
 from topics.consumer import Polled
 from tureen.errors import InstantOutOfRange, KafkaUnavailable
 
@@ -83,12 +93,12 @@ def test_answers_from_the_archive_have_no_hole_before_the_first_row() -> None:
     with archived(sql("1 HOUR")) as (kept, archive):
         begun_late(kept, archive)
         kept.apply(registered("q", "SELECT p, o FROM s"))
-        cold = ColdAnswers(kept.settings, kept.shelf)
-        found = cold.answer(kept.engine.view(), "q", None, 1_000)
+        archive_answers = ArchiveAnswers(kept.settings, kept.archive)
+        found = archive_answers.answer(kept.engine.view(), "q", None, 1_000)
         told = [column.to_pylist() for column in found.answer.table.columns]
         assert list(zip(*told, strict=True)) == offsets(range(ROWS - 1))
         assert (found.answer.complete, found.earliest_ms) == (True, None)
-        early = cold.answer(kept.engine.view(), "q", BASE_MS + 10 * LOST - 1, 1_000)
+        early = archive_answers.answer(kept.engine.view(), "q", BASE_MS + 10 * LOST - 1, 1_000)
         assert len(early.answer.table) == LOST
 
 
@@ -100,13 +110,13 @@ def test_what_is_in_neither_is_said_to_be_missing(archived_from: int) -> None:
         archive.complete_from_ms = complete_ms
         archive.append(log.rows[archived_from:])
         kept.apply(registered("q", "SELECT p, o FROM s"))
-        cold = ColdAnswers(kept.settings, kept.shelf)
-        found = cold.answer(kept.engine.view(), "q", None, 1_000)
+        archive_answers = ArchiveAnswers(kept.settings, kept.archive)
+        found = archive_answers.answer(kept.engine.view(), "q", None, 1_000)
         assert found.answer.complete_from_ms == found.earliest_ms == complete_ms
         first = archived_from + 1 if archived_from < LOST else LOST  # what is there is never taken away
         assert len(found.answer.table) == ROWS - 1 - first
         with pytest.raises(InstantOutOfRange):
-            cold.answer(kept.engine.view(), "q", BASE_MS + 300, 1_000)
+            archive_answers.answer(kept.engine.view(), "q", BASE_MS + 300, 1_000)
         kept.apply(registered("w", WIDE))
         kept.bring_back("archive_begins")
         assert kept.engine.view().snapshot("w").complete_from_ms == complete_ms
@@ -127,7 +137,7 @@ def test_a_partition_without_a_row_left_weakens_the_claim_to_the_clock() -> None
         answer = kept.engine.view().snapshot("q")
         assert len(answer.table) == ROWS - 1
         assert answer.complete_from_ms == clock_ms
-        found = ColdAnswers(kept.settings, kept.shelf).answer(kept.engine.view(), "q", None, 1_000)
+        found = ArchiveAnswers(kept.settings, kept.archive).answer(kept.engine.view(), "q", None, 1_000)
         assert found.answer.complete  # the archive has the records that are gone, up to NOW
 
 
@@ -158,14 +168,14 @@ class Ends:
 def test_when_a_partition_has_lost_records(begins: Any, first: int, lost: bool) -> None:
     with archived(sql("1 HOUR")) as (kept, _):
         kafka: Any = Ends(*begins)
-        beginnings = Beginnings(kept.stream, kafka, kafka.begins({"s": [0]})["s"])
+        lost_prefixes = LostPrefixes(kept.stream, kafka, kafka.begins({"s": [0]})["s"])
         log = Log(event_time=True, next={0: first})
         times = [5, 0, 400 * 86_400_000_000, *range(2, 2 * AFTER_A_GAP)]  # a late one, one too far ahead
         rows = log.step(kept.stream, [log.put(0, BASE_MS + ms) for ms in times]).batch
         polled = Polled("s", [], rows.partition, rows.offset, rows.timestamp, [], log.next, frozenset())
-        found = beginnings.whole_from_ms(polled, rows)
+        found = lost_prefixes.whole_from_ms(polled, rows)
         assert found == (BASE_MS + AFTER_A_GAP - 1 + LATENESS_MS + 1 if lost else None)
-        assert beginnings.whole_from_ms(polled, rows) is None  # told once
+        assert lost_prefixes.whole_from_ms(polled, rows) is None  # told once
 
 
 def test_in_arrival_time_a_log_may_step_back_at_its_beginning() -> None:
@@ -173,7 +183,7 @@ def test_in_arrival_time_a_log_may_step_back_at_its_beginning() -> None:
         assert first_whole_ms(kept.stream, np.array([BASE_MS]), 0) == BASE_MS + STEPS_BACK_MS + 1
 
 
-# --- the seam -------------------------------------------------------------------------------------
+# --- the history boundary ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("retain", "enough"), [("50 MILLISECONDS", 55), ("1 MILLISECOND", ROWS)])
@@ -191,7 +201,7 @@ def test_a_row_that_was_refused_as_too_far_ahead_does_not_close_the_seam(retain:
         archive.append(log.rows[:11])
         kept.apply(registered("q", WIDE))
         assert kept.bring_back("archive_behind", "complete") == "archive_behind"
-        archive.append(log.rows[11:enough])  # past the seam, by a row that the stream took
+        archive.append(log.rows[11:enough])  # past the history boundary, by a row that the stream took
         kept.bring_back()
         assert kept.offsets("q") == on_time[:-1]
 
@@ -211,5 +221,5 @@ def test_a_row_that_waits_above_now_comes_once_though_the_log_stepped_back() -> 
         kept.bring_back()
         kept.apply(Heartbeat(S), BASE_MS + 200)
         assert sorted(kept.offsets("q")) == [(0, 0), (0, 1)]
-        found = ColdAnswers(kept.settings, kept.shelf).answer(kept.engine.view(), "q", None, 1_000)
+        found = ArchiveAnswers(kept.settings, kept.archive).answer(kept.engine.view(), "q", None, 1_000)
         assert len(found.answer.table) == 2

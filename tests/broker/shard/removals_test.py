@@ -12,9 +12,9 @@ import pytest
 from broker.base.settings import Settings
 from broker.runtime.engines import Engines
 from broker.shard import recovery
-from broker.shard.books import Books
 from broker.shard.held import Remaining, Removals, Rowless, begins_without, carried_out, reason
 from broker.shard.shard_command import ShardCommand, step_bodies
+from broker.shard.shard_state import ShardState
 from engine.engine import Engine
 from engine.model.limits import Limits
 from engine.model.step import (
@@ -151,22 +151,22 @@ def test_commands_about_summaries_make_steps_only_where_they_change_something() 
         DropSummary("keys", forced=True),
         None,
     ]
-    books, removals, held = Books(), Removals(Path("none")), reason(3, ["shard-3"])
-    books.summaries = {"keys": named}
+    shard_state, removals, held = ShardState(), Removals(Path("none")), reason(3, ["shard-3"])
+    shard_state.summaries = {"keys": named}
     assert held is not None
-    states = [carried_out(command, books, removals, held)["state"] for command in commands]
+    states = [carried_out(command, shard_state, removals, held)["state"] for command in commands]
     assert states == ["RUNNING", "PENDING", "PENDING", "ERROR", "ERROR"]
 
 
 def test_removals_are_noted_until_they_are_made(tmp_path: Path) -> None:
     path = tmp_path / "shards" / "3.removals.json"
-    removals, books = Removals.read(path), Books()
+    removals, shard_state = Removals.read(path), ShardState()
     assert not removals
-    books.queries = {"a": ("SELECT 1", {}), "b": ("SELECT 2", {})}
+    shard_state.queries = {"a": ("SELECT 1", {}), "b": ("SELECT 2", {})}
     held = reason(3, ["shard-3"])
     assert held is not None
     states = [
-        carried_out(command, books, removals, held)["state"]
+        carried_out(command, shard_state, removals, held)["state"]
         for command in (
             ShardCommand.register("a", "SELECT 1", {}),
             ShardCommand.register("a", "SELECT 1", {"paused": True}),

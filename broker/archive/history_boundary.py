@@ -1,23 +1,26 @@
-"""The seam between archived and retained rows of a stream: what lies before it, whether it is closed.
+"""The history boundary between archived and retained rows of a stream: what lies before it, whether it is
+closed.
 
-A stream holds every row from an instant on, the seam: from ``retained_from_ms``, or, where its topic had lost
-records before the stream came, from when on it has all of them, if that is later. What lies before is the
-archive's, so no row is there twice:
+A stream holds every row from an instant on, the history boundary: from ``retained_from_ms``, or, where its
+topic had lost records before the stream came, from when on it has all of them, if that is later. What lies
+before is the archive's, so no row is there twice:
 
 * in event time a row's instant is its own, so the instant decides;
 * in arrival time the broker gives a row a later instant than the log did where the log's times step back, so
-  one that it holds may lie before the seam by the archive's account. Such a row is the stream's, by its
-  partition and offset, be it visible or waiting for NOW; and so is one that the stream has yet to read.
+  one that it holds may lie before the history boundary by the archive's account. Such a row is the stream's,
+  by its partition and offset, be it visible or waiting for NOW; and so is one that the stream has yet to
+  read.
 
-No row is missed once the seam is *closed*: whatever was before it is archived. Per partition that is so when
-the archive has all that the stream has read and does not hold, or has come so far that a row it lacks is
-late by the account of its own partition: its watermark has passed the seam. In arrival time nothing is late;
-there the archive has to be past the seam by more than the times of a log ever step back.
+No row is missed once the history boundary is *closed*: whatever was before it is archived. Per partition that
+is so when the archive has all that the stream has read and does not hold, or has come so far that a row it
+lacks is late by the account of its own partition: its watermark has passed the history boundary. In arrival
+time nothing is late; there the archive has to be past the history boundary by more than the times of a log
+ever step back.
 
 How far the archive has come is told by the largest timestamp it has. It may be of a row that the stream
 refused, as too far ahead of the clock of then; such a row says nothing of when others came. So where a stream
-ever refused a row it takes its own word: the archive is past the seam when it has one of the rows that the
-stream holds whose watermark is past it.
+ever refused a row it takes its own word: the archive is past the history boundary when it has one of the rows
+that the stream holds whose watermark is past it.
 
 Pure. Cost: O(partitions), and O(rows held) in arrival time and where rows were refused.
 """
@@ -35,13 +38,13 @@ from storage.archive.coverage import Coverage, disorder_ms
 
 
 @dataclass(frozen=True, slots=True)
-class Seam:
+class HistoryBoundary:
     """Where a stream's own rows begin.
 
-    before_ms: the seam. clock_ms: the time of day. next_offsets: where it goes on reading, by partition.
-    held: in arrival time the offsets of the rows that it holds, ascending, by partition; else nothing.
-    passed: in event time, where the stream refused rows, the first offset of a row that it holds whose
-    watermark is past the seam, by partition; None: it never refused one.
+    before_ms: the history boundary. clock_ms: the time of day. next_offsets: where it goes on reading, by
+    partition. held: in arrival time the offsets of the rows that it holds, ascending, by partition; else
+    nothing. passed: in event time, where the stream refused rows, the first offset of a row that it holds
+    whose watermark is past the history boundary, by partition; None: it never refused one.
     """
 
     stream: Stream
@@ -52,7 +55,7 @@ class Seam:
     passed: Mapping[int, int] | None = None
 
     def behind(self, coverage: Coverage) -> list[int]:
-        """The partitions for which the archive has yet to catch up; none: the seam is closed."""
+        """The partitions for which the archive has yet to catch up; none: the history boundary is closed."""
         return [
             partition
             for partition, next_offset in sorted(self.next_offsets.items())
@@ -77,7 +80,7 @@ class Seam:
         return covered.max_ms - disorder_ms(self.stream) > self.before_ms
 
     def missing(self, rows: Batch, below: Mapping[int, int]) -> BoolArray:
-        """bool[n]: archived rows before the seam that the stream does not hold.
+        """bool[n]: archived rows before the history boundary that the stream does not hold.
 
         below: the offset, by partition, from which on rows are passed over as not archived yet.
         """

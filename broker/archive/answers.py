@@ -1,8 +1,8 @@
 """Answers that reach further back than what is in memory: of archived and retained rows, from scratch.
 
 The retained part is that of a view, so the answer is true at the view's position. Of each stream the rows
-before its seam come from the archive; where the archive has yet to receive some of them, the answer is
-refused and not given without them. No shard waits, and nothing of it is touched.
+before its history boundary come from the archive; where the archive has yet to receive some of them, the
+answer is refused and not given without them. No shard waits, and nothing of it is touched.
 
 For an earlier instant a stream's rows up to that instant are read, so its distance from NOW costs nothing. Of
 a table all versions are read where its past matters: it is asked for before what it retains, or rows are
@@ -27,9 +27,9 @@ from typing import TypeVar
 
 import numpy as np
 
-from broker.archive.backfill import seam_at
-from broker.archive.seam import Seam
-from broker.archive.shelf import Shelf
+from broker.archive.backfill import boundary_at
+from broker.archive.catalogue import ArchiveCatalogue
+from broker.archive.history_boundary import HistoryBoundary
 from broker.base.settings import Settings
 from engine.model.answer import Answer
 from engine.model.batch import Batch
@@ -44,7 +44,7 @@ Found = TypeVar("Found")
 
 
 @dataclass(frozen=True, slots=True)
-class Cold:
+class ArchiveAnswer:
     """An answer with so many rows of the archive. earliest_ms: before it nothing is archived of a stream that
     the query reads; None: all there ever was is.
     """
@@ -81,15 +81,15 @@ class _Budget:
             raise LimitExceeded("archive_rows_max", allowed, self.rows + rows, hint=hint)
 
 
-class ColdAnswers:
+class ArchiveAnswers:
     """Answers queries of one worker with rows of its archive."""
 
-    def __init__(self, settings: Settings, shelf: Shelf) -> None:
-        self.pool = ThreadPoolExecutor(settings.archive_answers_max, "cold")
+    def __init__(self, settings: Settings, archive: ArchiveCatalogue) -> None:
+        self.pool = ThreadPoolExecutor(settings.archive_answers_max, "archive-answers")
         self.waiting = 0
         """Answers under way or waiting; counted by the event loop, which submits them."""
         self._settings = settings
-        self._shelf = shelf
+        self._archive = archive
 
     def refuse_if_busy(self) -> None:
         """Raises HistoryUnavailable when too many wait already."""
@@ -111,7 +111,7 @@ class ColdAnswers:
         finally:
             self.waiting -= 1
 
-    def answer(self, view: View, query_id: str, at_ms: int | None, rows_max: int) -> Cold:
+    def answer(self, view: View, query_id: str, at_ms: int | None, rows_max: int) -> ArchiveAnswer:
         """In a thread of :attr:`pool`.
 
         Raises UnknownQuery, QueryPaused, InstantOutOfRange, LimitExceeded, HistoryUnavailable, NotArchived,
@@ -120,7 +120,7 @@ class ColdAnswers:
         budget = _Budget(self._settings)
         now_ms = view.now_ms(query_id)
         if now_ms is None or (at_ms is not None and at_ms > now_ms):
-            return Cold(
+            return ArchiveAnswer(
                 view.snapshot(query_id, at_ms=at_ms, rows_max=rows_max), 0, None
             )  # says what is wrong
         standing = view.standing[query_id]
@@ -128,25 +128,25 @@ class ColdAnswers:
         histories: dict[SourceName, History] = {}
         earliest_ms: int | None = None
         for name, from_ms in needed_from(standing.query, instant_ms).items():
-            stream, seam_ms = view.stream(name), view.seam_ms(name)
-            if seam_ms is None or (from_ms is not None and from_ms >= seam_ms):
+            stream, boundary_ms = view.stream(name), view.boundary_ms(name)
+            if boundary_ms is None or (from_ms is not None and from_ms >= boundary_ms):
                 continue
-            if stream.is_table and stream.retroactive and instant_ms >= seam_ms:
+            if stream.is_table and stream.retroactive and instant_ms >= boundary_ms:
                 continue
-            before_ms = seam_ms if stream.is_table else min(seam_ms, instant_ms + 1)
-            seam = seam_at(stream, view, before_ms, time.time_ns() // 1_000_000)
-            archived = self._archived(seam)
+            before_ms = boundary_ms if stream.is_table else min(boundary_ms, instant_ms + 1)
+            boundary = boundary_at(stream, view, before_ms, time.time_ns() // 1_000_000)
+            archived = self._archived(boundary)
             if archived is None:
                 continue
             began_ms = archived.coverage.complete_from_ms
             if began_ms != COMPLETE:
                 earliest_ms = began_ms if earliest_ms is None else max(earliest_ms, began_ms)
-            if began_ms >= seam_ms:
+            if began_ms >= boundary_ms:
                 continue  # what is there reaches further back
             first_ms = max(COMPLETE if from_ms is None else from_ms, began_ms)
             whole = first_ms == COMPLETE
-            rows = self._rows(archived, seam, first_ms, budget)
-            histories[name] = History(rows, None if whole else min(first_ms, seam_ms))
+            rows = self._rows(archived, boundary, first_ms, budget)
+            histories[name] = History(rows, None if whole else min(first_ms, boundary_ms))
         try:
             answer = view.afresh(query_id, histories, at_ms=at_ms, rows_max=rows_max)
         except InstantOutOfRange as refused:
@@ -154,21 +154,22 @@ class ColdAnswers:
             raise InstantOutOfRange(
                 refused.at_ms, refused.earliest_ms, refused.latest_ms, hint=hint
             ) from None
-        return Cold(answer, budget.rows, earliest_ms)
+        return ArchiveAnswer(answer, budget.rows, earliest_ms)
 
-    def _archived(self, seam: Seam) -> ArchivedStream | None:
-        """The table that has what is before a seam; None: the history of a table that is not all there.
+    def _archived(self, boundary: HistoryBoundary) -> ArchivedStream | None:
+        """The table that has what is before a history boundary; None: the history of a table that is not all
+        there.
 
         Raises HistoryUnavailable, NotArchived.
         """
-        stream = seam.stream
-        archived = self._shelf.opened(stream.name)
+        stream = boundary.stream
+        archived = self._archive.opened(stream.name)
         if archived is None:
             if stream.is_table:
                 return None
             raise NotArchived(stream.name)
-        self._shelf.check(stream, archived.coverage)
-        behind = seam.behind(archived.coverage)
+        self._archive.check(stream, archived.coverage)
+        behind = boundary.behind(archived.coverage)
         if stream.is_table and (behind or archived.coverage.complete_from_ms != COMPLETE):
             return None
         if behind:
@@ -179,19 +180,21 @@ class ColdAnswers:
             )
         return archived
 
-    def _rows(self, archived: ArchivedStream, seam: Seam, first_ms: int, budget: _Budget) -> Iterator[Batch]:
-        """What is before a seam from an instant on, in order."""
-        if first_ms >= seam.before_ms:
+    def _rows(
+        self, archived: ArchivedStream, boundary: HistoryBoundary, first_ms: int, budget: _Budget
+    ) -> Iterator[Batch]:
+        """What is before a history boundary from an instant on, in order."""
+        if first_ms >= boundary.before_ms:
             return
         below = {number: one.next_offset for number, one in archived.coverage.partitions.items()}
-        stream, until_ms = seam.stream, seam.before_ms
+        stream, until_ms = boundary.stream, boundary.before_ms
 
         def begun() -> Iterator[Batch]:
             expected = archived.count(first_ms, until_ms)
             budget.expect(expected)
             return archived.rows(stream, from_ms=first_ms, until_ms=until_ms, rows_max=expected)
 
-        batches = self._shelf.reading(stream.name, begun)
-        while (batch := self._shelf.reading(stream.name, lambda: next(batches, None))) is not None:
+        batches = self._archive.reading(stream.name, begun)
+        while (batch := self._archive.reading(stream.name, lambda: next(batches, None))) is not None:
             budget.take(len(batch))
-            yield batch.take(np.flatnonzero(seam.missing(batch, below)))
+            yield batch.take(np.flatnonzero(boundary.missing(batch, below)))

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from broker.archive.backfill import Backfills
-from broker.archive.shelf import Shelf
+from broker.archive.catalogue import ArchiveCatalogue
 from broker.base.settings import load
 from engine.engine import Engine
 from engine.model.source import SourceName, Stream
@@ -37,11 +37,11 @@ class Kept:
         self.settings = load(
             archive=str(root), backfill_chunk_rows=chunk, archive_check_ms=10, retry_ms=10, **given
         )
-        self.shelf = Shelf(self.settings)
+        self.archive = ArchiveCatalogue(self.settings)
         self.engine = Engine()
         self.engine.create(sql)
         self.journal: list[tuple[bytes, Body]] = []
-        self.backfills = Backfills(0, self.settings, self.shelf, lambda: None)
+        self.backfills = Backfills(0, self.settings, self.archive, lambda: None)
 
     @property
     def stream(self) -> Stream:
@@ -85,7 +85,7 @@ def archived(sql: str, **given: Any) -> Iterator[tuple[Kept, Archived]]:
             yield kept, Archived(Path(directory), kept.stream)
         finally:
             kept.backfills.close()
-            kept.shelf.close()
+            kept.archive.close()
 
 
 def sql(retain: str, options: str = EVENT) -> str:

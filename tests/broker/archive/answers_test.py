@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from broker.archive.cold import ColdAnswers
+from broker.archive.answers import ArchiveAnswers
 from engine.engine import Engine
 from engine.model.source import SourceName, Stream
 from engine.model.step import Records
 from tests.archived import Archived
-from tests.broker.archive.seam import BASE_MS, Log, archived, fed, registered, sql
+from tests.broker.archive.history_boundary import BASE_MS, Log, archived, fed, registered, sql
 from tests.strategies import batch_of, examples
 from tureen.errors import HistoryUnavailable, InstantOutOfRange, LimitExceeded, NotArchived
 
@@ -37,10 +37,10 @@ def test_an_answer_is_that_of_an_engine_that_kept_everything(text: str, back_ms:
         for row in log.rows:
             whole.ingest("s", log.step(kept.stream, [row]).batch, row[2])
         whole.register("q", text)
-        cold = ColdAnswers(kept.settings, kept.shelf)
+        archive_answers = ArchiveAnswers(kept.settings, kept.archive)
         at_ms = BASE_MS + 574 - back_ms if back_ms else None
         expected = whole.view().snapshot("q", at_ms=at_ms)
-        found = cold.answer(kept.engine.view(), "q", at_ms, 1_000)
+        found = archive_answers.answer(kept.engine.view(), "q", at_ms, 1_000)
         assert found.answer.table == expected.table
         assert found.answer.complete
         assert found.answer.position == kept.engine.position
@@ -52,36 +52,36 @@ def test_an_instant_before_the_archive_is_refused_with_the_first_that_can_be() -
         log = fed(kept, archive, 60)
         archive.retain(BASE_MS + 200, log.rows[20:])
         kept.apply(registered("q", "SELECT p, o FROM s [RANGE 100 MILLISECONDS]"))
-        cold = ColdAnswers(kept.settings, kept.shelf)
+        archive_answers = ArchiveAnswers(kept.settings, kept.archive)
         view = kept.engine.view()
         with pytest.raises(InstantOutOfRange) as refused:
-            cold.answer(view, "q", BASE_MS + 299, 1_000)
+            archive_answers.answer(view, "q", BASE_MS + 299, 1_000)
         assert refused.value.earliest_ms == BASE_MS + 300
-        found = cold.answer(view, "q", BASE_MS + 300, 1_000)
+        found = archive_answers.answer(view, "q", BASE_MS + 300, 1_000)
         assert (len(found.answer.table), found.rows, found.earliest_ms) == (11, 11, BASE_MS + 200)
         kept.apply(registered("r", "SELECT p, o FROM s"))
-        partly = cold.answer(kept.engine.view(), "r", None, 1_000).answer
+        partly = archive_answers.answer(kept.engine.view(), "r", None, 1_000).answer
         assert (partly.complete, partly.complete_from_ms) == (False, BASE_MS + 200)
         with pytest.raises(InstantOutOfRange, match="after NOW"):
-            cold.answer(view, "q", BASE_MS + 10_000, 1_000)
+            archive_answers.answer(view, "q", BASE_MS + 10_000, 1_000)
 
 
 def test_what_limits_an_answer() -> None:
     with archived(sql("50 MILLISECONDS"), archive_rows_max=20, archive_waiting_max=0) as (kept, archive):
         kept.apply(registered("q", "SELECT p, o FROM s"))
         log = fed(kept, archive, 30, archived_rows=0)
-        cold = ColdAnswers(kept.settings, kept.shelf)
+        archive_answers = ArchiveAnswers(kept.settings, kept.archive)
         archive.append(log.rows[:10])
         with pytest.raises(HistoryUnavailable, match="are not in the archive yet"):
-            cold.answer(kept.engine.view(), "q", None, 1_000)
+            archive_answers.answer(kept.engine.view(), "q", None, 1_000)
         archive.append(log.rows[10:])
         with pytest.raises(LimitExceeded, match="archive_rows_max"):
-            cold.answer(kept.engine.view(), "q", None, 1_000)
+            archive_answers.answer(kept.engine.view(), "q", None, 1_000)
         with pytest.raises(LimitExceeded, match="snapshot_rows_max"):
-            cold.answer(kept.engine.view(), "q", BASE_MS + 100, 5)
-        cold.waiting = kept.settings.archive_answers_max
+            archive_answers.answer(kept.engine.view(), "q", BASE_MS + 100, 5)
+        archive_answers.waiting = kept.settings.archive_answers_max
         with pytest.raises(HistoryUnavailable, match="wait for the archive"):
-            cold.refuse_if_busy()
+            archive_answers.refuse_if_busy()
 
 
 def test_a_stream_that_is_not_archived() -> None:
@@ -91,7 +91,7 @@ def test_a_stream_that_is_not_archived() -> None:
         kept.apply(log.step(kept.stream, rows), BASE_MS)
         kept.apply(registered("q", "SELECT p, o FROM s"))
         with pytest.raises(NotArchived):
-            ColdAnswers(kept.settings, kept.shelf).answer(kept.engine.view(), "q", None, 1_000)
+            ArchiveAnswers(kept.settings, kept.archive).answer(kept.engine.view(), "q", None, 1_000)
 
 
 def test_a_join_reaches_into_both_archives() -> None:
@@ -116,7 +116,7 @@ def test_a_join_reaches_into_both_archives() -> None:
             kept.apply(Records(SourceName("r"), mine, {}, lagging), BASE_MS + 600)
         kept.engine.register("q", text)
         at_ms = BASE_MS + 200
-        found = ColdAnswers(kept.settings, kept.shelf).answer(kept.engine.view(), "q", at_ms, 1_000)
+        found = ArchiveAnswers(kept.settings, kept.archive).answer(kept.engine.view(), "q", at_ms, 1_000)
         inside = [row for row in log.rows if at_ms - 50 <= row[2] <= at_ms]
         expected = sorted((a[1], b[1]) for a in inside for b in inside if a[1] == b[1])
         columns = (found.answer.table.column(i).to_pylist() for i in (0, 1))

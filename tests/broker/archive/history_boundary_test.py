@@ -12,13 +12,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from broker.archive.backfill import Backfills
-from broker.archive.seam import Seam
-from broker.archive.shelf import Shelf
+from broker.archive.catalogue import ArchiveCatalogue
+from broker.archive.history_boundary import HistoryBoundary
 from broker.shard.recovery import ArchivedSteps
 from engine.engine import Engine
 from engine.model.step import Step
 from storage.archive.coverage import Coverage, Covered
-from tests.broker.archive.seam import BASE_MS, LATENESS_MS, WIDE, Kept, Log, archived, fed, registered, sql
+from tests.broker.archive.history_boundary import (
+    BASE_MS,
+    LATENESS_MS,
+    WIDE,
+    Kept,
+    Log,
+    archived,
+    fed,
+    registered,
+    sql,
+)
 from tests.kafka import wait_until
 from tests.strategies import examples
 from topics.journal import HistoryNamed, decode_step
@@ -50,11 +60,11 @@ def test_no_row_is_missed_and_none_is_there_twice(data: st.DataObject) -> None:
             late |= {(int(body.batch.partition[i]), int(body.batch.offset[i])) for i in result.late}
         kept.engine.register("q", WIDE)
         whole.register("q", WIDE)
-        seam = kept.engine.wanted("s")
-        assert seam is not None
+        boundary = kept.engine.wanted("s")
+        assert boundary is not None
         table = whole.view().snapshot("q").table
         on_time = set(zip(table.column(0).to_pylist(), table.column(1).to_pylist(), strict=True))
-        before = {row[:2] for row in log.rows if row[2] < seam.until_ms}
+        before = {row[:2] for row in log.rows if row[2] < boundary.until_ms}
         covered = {p: data.draw(st.integers(0, n), f"archived of {p}") for p, n in log.next.items()}
         archive.append([row for row in log.rows if row[1] < covered[row[0]]], covered)
         state = kept.bring_back(*SETTLED)
@@ -107,11 +117,11 @@ def test_in_arrival_time_offsets_decide(data: st.DataObject) -> None:
         assert sorted(kept.offsets("q")) == sorted(row[:2] for row in log.rows)
 
 
-def replayed(kept: Kept, shelf: Shelf | None) -> tuple[Engine, ArchivedSteps]:
+def replayed(kept: Kept, archive: ArchiveCatalogue | None) -> tuple[Engine, ArchivedSteps]:
     """An engine made of the journal alone."""
     engine = Engine()
     engine.create(kept.sql)
-    history = ArchivedSteps(engine, shelf, kept.settings)
+    history = ArchivedSteps(engine, archive, kept.settings)
     for value, body in kept.journal:
         record = decode_step(value)
         if isinstance(record.body, HistoryNamed):
@@ -131,7 +141,7 @@ def test_a_replay_reads_the_same_rows_again_whatever_was_archived_since() -> Non
         assert answer.complete
         assert kept.offsets("q") == [row[:2] for row in log.rows[:58]]  # the others are above NOW
         archive.append([log.put(0, BASE_MS + 5)])  # it came too late for the stream and for the step
-        engine, history = replayed(kept, kept.shelf)
+        engine, history = replayed(kept, kept.archive)
         assert not history.lost
         again = engine.view().snapshot("q")
         assert (again.table, again.position) == (answer.table, answer.position)
@@ -147,20 +157,20 @@ def test_a_replay_without_the_archive_goes_on_without_that_history(gone: str) ->
         row = log.put(0, BASE_MS + 600)
         kept.apply(log.step(kept.stream, [row]), row[2])
         whole = kept.offsets("q")
-        shelf: Shelf | None = kept.shelf
+        catalogue: ArchiveCatalogue | None = kept.archive
         if gone == "no archive":
-            shelf = None
+            catalogue = None
         elif gone == "moved":
             archive.root.joinpath("streams").rename(archive.root / "elsewhere")
-            shelf = Shelf(kept.settings)
+            catalogue = ArchiveCatalogue(kept.settings)
         elif gone == "other rows":
             archive.retain(BASE_MS + 300, log.rows[30:])
-            shelf = Shelf(kept.settings)
+            catalogue = ArchiveCatalogue(kept.settings)
         else:
             archive.stream = replace(archive.stream, topic="other")
             archive.retain(archive.complete_from_ms, log.rows)
-            shelf = Shelf(kept.settings)
-        engine, history = replayed(kept, shelf)
+            catalogue = ArchiveCatalogue(kept.settings)
+        engine, history = replayed(kept, catalogue)
         assert "s" in history.lost
         answer = engine.view().snapshot("q")
         assert answer.position == kept.engine.position
@@ -175,7 +185,7 @@ def test_a_replay_without_the_archive_goes_on_without_that_history(gone: str) ->
                 archive.root.joinpath("elsewhere").rename(archive.root / "streams")
             kept.engine, kept.backfills = (
                 engine,
-                Backfills(0, kept.settings, Shelf(kept.settings), lambda: None),
+                Backfills(0, kept.settings, ArchiveCatalogue(kept.settings), lambda: None),
             )
             kept.bring_back()
             assert kept.offsets("q") == whole
@@ -188,7 +198,7 @@ def test_a_window_of_rows_is_filled_while_now_goes_on() -> None:
         assert len(kept.offsets("q")) < 10
 
         def busy() -> bool:
-            """Rows come while pieces are read: each takes the seam on."""
+            """Rows come while pieces are read: each takes the history boundary on."""
             row = log.put(len(log.rows) % 2, BASE_MS + 10 * len(log.rows))
             kept.apply(log.step(kept.stream, [row]), row[2])
             archive.append([row])
@@ -201,7 +211,7 @@ def test_a_window_of_rows_is_filled_while_now_goes_on() -> None:
         expected = [row[:2] for row in log.rows][:-2][-40:]
         assert kept.offsets("q") == expected
         assert kept.engine.view().snapshot("q").complete
-        engine, history = replayed(kept, kept.shelf)
+        engine, history = replayed(kept, kept.archive)
         assert not history.lost
         assert engine.view().snapshot("q").table == kept.engine.view().snapshot("q").table
 
@@ -243,11 +253,11 @@ def test_an_archive_that_cannot_be_read_is_told_of_and_tried_again() -> None:
         facts = kept.backfills.facts("s")
         assert facts is not None
         assert facts["error"]["code"] == "archive_unreadable"
-        assert kept.shelf.facts()["reachable"] is False
+        assert kept.archive.facts()["reachable"] is False
         (table / "00000000000000000000.json").unlink()
         archive.append(rows)
         kept.bring_back()
-        assert kept.shelf.facts()["reachable"] is True
+        assert kept.archive.facts()["reachable"] is True
         assert len(kept.offsets("q")) == 59
 
 
@@ -265,19 +275,19 @@ def test_an_archive_that_cannot_be_read_is_told_of_and_tried_again() -> None:
 def test_when_a_seam_is_closed(covered: Covered | None, closed: bool) -> None:
     with archived(sql("50 MILLISECONDS")) as (kept, _):
         partitions = {0: Covered(0, 7, 0)} if covered is None else {0: Covered(0, 7, 0), 1: covered}
-        seam = Seam(kept.stream, BASE_MS, BASE_MS + 100, {0: 7, 1: 100, 2: 0})
-        assert seam.behind(Coverage("s", partitions)) == ([] if closed else [1])
+        boundary = HistoryBoundary(kept.stream, BASE_MS, BASE_MS + 100, {0: 7, 1: 100, 2: 0})
+        assert boundary.behind(Coverage("s", partitions)) == ([] if closed else [1])
 
 
 def test_the_archive_of_an_earlier_topic_is_not_taken_for_the_streams() -> None:
     with archived(sql("50 MILLISECONDS")) as (kept, archive):
         archive.topic_id = "earlier"
         fed(kept, archive, 60)
-        kept.shelf.topic_ids["s"] = "later"
+        kept.archive.topic_ids["s"] = "later"
         kept.apply(registered("q", WIDE))
         kept.bring_back("unreadable")
         facts = kept.backfills.facts("s")
         assert facts is not None
         assert facts["error"]["code"] == "archive_mismatch"
-        kept.shelf.topic_ids["s"] = "earlier"
+        kept.archive.topic_ids["s"] = "earlier"
         kept.bring_back()

@@ -22,7 +22,7 @@ from topics.consumer import Polled
 from tureen.errors import KafkaUnavailable, TopicMissing
 
 
-class Beginnings:
+class LostPrefixes:
     """Finds the partitions of one stream whose first records were gone before they were read. Used by the
     shard's thread alone.
     """

@@ -17,7 +17,7 @@ from engine.views.view import View
 from topics.wording import said
 
 
-class Books:
+class ShardState:
     """queries: what their registrations said, by id. sources: streams and views by name, oldest first.
     summaries: by name.
     """

@@ -1,11 +1,12 @@
 """The archive as a worker sees it: opened when needed, looked at again now and then, never trusted to answer.
 
 An archive that cannot be read is tried again after a while, which doubles up to ``archive_retry_ms``; until
-then :meth:`Shelf.stream` raises what it raised, without going there. Whoever asks decides what to do without
-it: nothing of the broker waits for the archive but what was asked of it.
+then :meth:`ArchiveCatalogue.stream` raises what it raised, without going there. Whoever asks decides what to
+do without it: nothing of the broker waits for the archive but what was asked of it.
 
-Reading blocks, so it is for threads of its own. What :meth:`Shelf.stream` gives is for the one thread of
-:attr:`Shelf.pool`; others open a stream for themselves (:meth:`Shelf.opened`).
+Reading blocks, so it is for threads of its own. What :meth:`ArchiveCatalogue.stream` gives is for the one
+thread of :attr:`ArchiveCatalogue.pool`; others open a stream for themselves
+(:meth:`ArchiveCatalogue.opened`).
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class _Known:
     pause_s: float = 0.0
 
 
-class Shelf:
+class ArchiveCatalogue:
     """Opens the archive for a worker, looks at it now and then, and knows what it has of each stream."""
 
     def __init__(self, settings: Settings) -> None:
