@@ -175,21 +175,28 @@ def shape_of(plan: Plan) -> Hashable:
     return key_of(plan)
 
 
-@asked_of("node", each=True)
-def plan_over(
-    stage: Stage, below: Plan, query: Query, place: int, tables: Container[SourceName]
-) -> Plan | str:
-    """A stage over a plan, or why it has no operator. query: whose stage it is; place: where in it. tables:
-    which sources are.
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is asked of a stage's operator. tables: which sources are. by_order: somebody above goes by the
+    order of its rows.
     """
+
+    tables: Container[SourceName]
+    by_order: bool
+
+
+@asked_of("node", each=True)
+def plan_over(stage: Stage, below: Plan, query: Query, place: int, asked: Asked) -> Plan | str:
+    """A stage over a plan, or why it has no operator. query: whose stage it is; place: where in it."""
     raise AssertionError(stage)
 
 
-def plan_of(query: Query, tables: Container[SourceName]) -> Plan:
-    """tables: which sources are."""
+def plan_of(query: Query, tables: Container[SourceName], *, by_order: bool = False) -> Plan:
+    """tables: which sources are. by_order: somebody above goes by the order of its rows."""
     plan = _scan(query, tables)
     for place, stage in enumerate(query.stages):
-        above = plan_over(stage, plan, query, place, tables)
+        ordered = by_order or any(each.goes_by_order for each in query.stages[place + 1 :])
+        above = plan_over(stage, plan, query, place, Asked(tables, ordered))
         plan = Own(first(query, place + 1), above) if isinstance(above, str) else above
     return plan
 

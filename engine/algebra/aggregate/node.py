@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
-
 from engine.algebra.aggregate.stage import Aggregate
 from engine.dataflow.calls import is_recomputed
 from engine.dataflow.operators.group import GroupSpec
-from engine.dataflow.plan import NO_IDS, NO_ORDER, Plan, Step, in_order, reason_of, with_ids
+from engine.dataflow.plan import NO_IDS, NO_ORDER, Asked, Plan, Step, in_order, reason_of, with_ids
 from engine.language.query import Query
-from engine.model.source import SourceName
 
 
-def plan_over(
-    stage: Aggregate, below: Plan, query: Query, place: int, tables: Container[SourceName]
-) -> Plan | str:
+def plan_over(stage: Aggregate, below: Plan, query: Query, place: int, asked: Asked) -> Plan | str:
     groups = GroupSpec(stage.keys, stage.calls)
     if stage.goes_by_order:
         ordered = in_order(below)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
-
 from engine.algebra.join.stage import Join
 from engine.dataflow.operators.join import Matching
 from engine.dataflow.plan import (
     NO_IDS,
     NO_ORDER,
+    Asked,
     Joined,
     Plan,
     in_order,
@@ -18,14 +17,11 @@ from engine.dataflow.plan import (
     with_ids,
 )
 from engine.language.query import Query
-from engine.model.source import SourceName
 from engine.model.types import Kind
 
 
-def plan_over(
-    stage: Join, below: Plan, query: Query, place: int, tables: Container[SourceName]
-) -> Plan | str:
-    inner = plan_of(stage.inner, tables)
+def plan_over(stage: Join, below: Plan, query: Query, place: int, asked: Asked) -> Plan | str:
+    inner = plan_of(stage.inner, asked.tables, by_order=asked.by_order or stage.goes_by_order)
     one, other = with_ids(below), with_ids(inner)
     if one is None or other is None:
         return f"JOIN: {NO_IDS}, by {reason_of(below) or reason_of(inner)}"

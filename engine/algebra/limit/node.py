@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
-
 from engine.algebra.limit.stage import Limit
 from engine.algebra.sort.stage import Sort
 from engine.dataflow.operators.ranked import RankedSpec
 from engine.dataflow.operators.rows import FilterSpec
-from engine.dataflow.plan import Plan, Step, ranked, read_by
+from engine.dataflow.plan import Asked, Plan, Step, ranked, read_by
 from engine.language.query import Query
 from engine.model.expressions import Literal
-from engine.model.source import SourceName
 from engine.model.types import BOOLEAN
 
 
-def plan_over(
-    stage: Limit, below: Plan, query: Query, place: int, tables: Container[SourceName]
-) -> Plan | str:
+def plan_over(stage: Limit, below: Plan, query: Query, place: int, asked: Asked) -> Plan | str:
     if stage.count == 0:
         return Step(FilterSpec(Literal(False, BOOLEAN)), (), below, stage)
     sort = query.stages[place - 1] if place else None

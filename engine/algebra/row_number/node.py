@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
-
 from engine.algebra.row_number.stage import RowNumber
 from engine.dataflow.operators.ranked import RankedSpec
-from engine.dataflow.plan import Plan, ranked, read_by
+from engine.dataflow.plan import Asked, Plan, ranked, read_by
 from engine.language.query import Query
-from engine.model.source import SourceName
 
 
-def plan_over(
-    stage: RowNumber, below: Plan, query: Query, place: int, tables: Container[SourceName]
-) -> Plan | str:
+def plan_over(stage: RowNumber, below: Plan, query: Query, place: int, asked: Asked) -> Plan | str:
     read = read_by(query.stages[place + 1 :])
     return ranked(RankedSpec(stage.keys, stage.order, 0, stage.count, True, read), below, stage)

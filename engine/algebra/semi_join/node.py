@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
 from dataclasses import replace
 
 from engine.algebra.join.stage import JoinKind
@@ -12,6 +11,7 @@ from engine.dataflow.operators.join import RIGHT, Matching
 from engine.dataflow.operators.rows import ProjectSpec
 from engine.dataflow.plan import (
     NO_IDS,
+    Asked,
     Joined,
     Plan,
     Step,
@@ -24,14 +24,11 @@ from engine.dataflow.plan import (
 )
 from engine.language.query import Query
 from engine.model.expressions import Column, Expression, IsNull, Literal, Or
-from engine.model.source import SourceName
 from engine.model.types import BOOLEAN
 
 
-def plan_over(
-    stage: SemiJoin, below: Plan, query: Query, place: int, tables: Container[SourceName]
-) -> Plan | str:
-    one, inner = with_ids(below), plan_of(stage.inner, tables)
+def plan_over(stage: SemiJoin, below: Plan, query: Query, place: int, asked: Asked) -> Plan | str:
+    one, inner = with_ids(below), plan_of(stage.inner, asked.tables)
     if one is None:
         return f"IN and EXISTS: {NO_IDS}, by {reason_of(below)}"
     kind: JoinKind = "anti" if stage.negated else "semi"

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
-
 from engine.algebra.set_operation.stage import SetOperation
 from engine.dataflow.operators.set_operations import Compared, Union
 from engine.dataflow.operators.set_rows import LeftRows
-from engine.dataflow.plan import Combined, Plan, first, in_order, plan_of, read_by
+from engine.dataflow.plan import Asked, Combined, Plan, first, in_order, plan_of, read_by
 from engine.language.query import Query
 from engine.language.update_patterns import edges_of
-from engine.model.source import SourceName
 
 
-def plan_over(
-    stage: SetOperation, below: Plan, query: Query, place: int, tables: Container[SourceName]
-) -> Plan | str:
-    inner = plan_of(stage.inner, tables)
-    if stage.kind == "union":
+def plan_over(stage: SetOperation, below: Plan, query: Query, place: int, asked: Asked) -> Plan | str:
+    tables, is_union = asked.tables, stage.kind == "union"
+    inner = plan_of(stage.inner, tables, by_order=is_union and asked.by_order)
+    if is_union:
         edge, other = edges_of(first(query, place), tables)[-1], edges_of(stage.inner, tables)[-1]
         merged = edge.merges is not None and other.merges is not None
         return Combined(Union(merged), below, inner, stage)

@@ -6,7 +6,7 @@ SELECT v FROM s WHERE v IN (SELECT v FROM s ORDER BY v LIMIT 3)        but that 
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from decimal import Decimal
 
@@ -16,17 +16,25 @@ from engine.algebra.with_ties.stage import WithTies
 from engine.dataflow.operators.join import Matching
 from engine.dataflow.operators.ranked import RankedSpec
 from engine.dataflow.operators.rows import FilterSpec, ProjectSpec
-from engine.dataflow.plan import NO_IDS, Joined, Plan, Step, distinct, ranked, read_by, reason_of, with_ids
+from engine.dataflow.plan import (
+    NO_IDS,
+    Asked,
+    Joined,
+    Plan,
+    Step,
+    distinct,
+    ranked,
+    read_by,
+    reason_of,
+    with_ids,
+)
 from engine.language.query import Query
 from engine.model.expressions import Column, Expression, Function, IsNull, Literal, Value
-from engine.model.source import SourceName
 from engine.model.types import BOOLEAN, Kind
 from engine.operators.maintained.measure import can_err
 
 
-def plan_over(
-    stage: WithTies, below: Plan, query: Query, place: int, tables: Container[SourceName]
-) -> Plan | str:
+def plan_over(stage: WithTies, below: Plan, query: Query, place: int, asked: Asked) -> Plan | str:
     if stage.count == 0:
         return Step(FilterSpec(Literal(False, BOOLEAN)), (), below, stage)
     if any(map(can_err, stage.expressions())):
@@ -34,8 +42,8 @@ def plan_over(
     read = read_by(query.stages[place + 1 :])
     rows: Plan | str | None = with_ids(below)
     if stage.offset:
-        asked = None if read is None or stage.places_read is None else read | stage.places_read
-        rest = RankedSpec((), stage.keys, stage.offset, None, False, asked)
+        kept = None if read is None or stage.places_read is None else read | stage.places_read
+        rest = RankedSpec((), stage.keys, stage.offset, None, False, kept)
         rows = ranked(rest, below, Limit(None, stage.offset))
     if rows is None:
         return f"FETCH ... WITH TIES: {NO_IDS}, by {reason_of(below)}"

@@ -22,12 +22,12 @@ def alternatives(query: Query, sources: Sources) -> Iterator[tuple[Query, tuple[
     yield query, ()
     if query.has_streams:
         return
-    known = {query}
+    known: set[Query] = set()
     waiting: list[tuple[Query, tuple[str, ...]]] = [(query, ())]
     for present, found in waiting:
         for rule in RULES:
             for other in applied(rule, present, sources):
-                if other not in known and len(known) < ALTERNATIVES_MAX:
+                if other != query and other not in known and len(known) < ALTERNATIVES_MAX - 1:
                     known.add(other)
                     waiting.append((other, (*found, rule.name)))
                     yield waiting[-1]
