@@ -13,10 +13,10 @@ from engine.model.allotment import Allotment, ScanAllotment
 from engine.model.sample import PERCENT_MIN
 from engine.model.source import SourceName, Stream
 from engine.model.tolerance import Tolerance
-from engine.overload.less import percent_asked, window_asked_ms
 from engine.overload.precision.freedom import Freedom, freedoms
 from engine.overload.precision.of_queries import ScanShare
 from engine.overload.precision.problem import Outcome
+from engine.overload.reduced_query import percent_asked, window_asked_ms
 from engine.windows.clauses import TimeWindow
 from tureen.errors import AllotmentRefused
 

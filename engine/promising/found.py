@@ -15,7 +15,7 @@ from engine.kernels import promising
 from engine.language.query import Query
 from engine.model.batch import Int64Array
 from engine.operators.relation import Relation
-from engine.promising.left_rows import RowsLeft
+from engine.promising.remaining_rows import RemainingRows
 
 MERGED_BITS_MAX = 62
 """Bits that the ordinals of a pair may take together to be sorted as one number."""
@@ -31,7 +31,7 @@ class FoundRows:
     """
 
     rows: Int64Array
-    left: RowsLeft | None = None
+    left: RemainingRows | None = None
     errors: int = 0
 
     def __len__(self) -> int:

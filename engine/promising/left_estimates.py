@@ -11,8 +11,8 @@ import numpy.typing as npt
 from engine.kernels import selections
 from engine.kernels.selections import EntryCells
 from engine.model.batch import Int64Array
-from engine.promising.left_rows import RowsLeft
 from engine.promising.named_values import NamedValues
+from engine.promising.remaining_rows import RemainingRows
 from engine.promising.row_entries import RowEntries
 from engine.promising.row_priorities import CellPlaces
 from engine.promising.selection_members import SelectionMembers, mask_of
@@ -71,18 +71,18 @@ class LeftEstimates:
 
     def rows_left(
         self, number: int, members: SelectionMembers, named: NamedValues, summary: Summary
-    ) -> RowsLeft | None:
+    ) -> RemainingRows | None:
         """The rows left that one member is estimated to take; None where there are none."""
         if not self.total[number] > 0.0:
             return None
         layout = summary.layouts[-1]
         if not named.naming[number]:
-            return RowsLeft(members.column, None, layout, self.of_buckets[number])
+            return RemainingRows(members.column, None, layout, self.of_buckets[number])
         mine = np.flatnonzero(named.constants.member == number)
         keys, place = np.unique(named.constants.key[mine], return_inverse=True)
         rows = np.bincount(place, self.of_constants[mine], len(keys)).astype(np.float64)
         rows = np.append(rows, self.of_buckets[number, members.buckets])
-        return RowsLeft(members.column, named.values.take(keys), layout, rows)
+        return RemainingRows(members.column, named.values.take(keys), layout, rows)
 
 
 def add_estimates(

@@ -12,9 +12,9 @@ from engine.model.approximation import Expected
 from engine.model.source import SourceName, Stream
 from engine.model.step import Position
 from engine.model.tolerance import Tolerance
-from engine.overload.less import less_of
 from engine.overload.precision.of_query import reads_of
 from engine.overload.precision.shape import Reads
+from engine.overload.reduced_query import reduced
 from engine.overload.room import require_room
 from engine.queries.catalogue import Catalogue
 from engine.queries.coming import Coming
@@ -110,7 +110,7 @@ def given_less(
     coming: Coming, asked: Query, allotment: Allotment, since: Position, catalogue: Catalogue
 ) -> Coming:
     """What comes in the place of a query whose text asks for ``asked``."""
-    less = less_of(asked, _streams(asked, catalogue), allotment)
+    less = reduced(asked, _streams(asked, catalogue), allotment)
     given = Allotted(asked, allotment, since, less.unscaled, less.measured)
     return Coming(coming.registration, Read.of(less.query), FixedQuery(less.query), coming.born, given)
 

@@ -19,7 +19,7 @@ from engine.language.render import render_stage
 from engine.model.approximation import Approximation, Expected
 from engine.model.changes import Changes
 from engine.operators.aggregates.sketches import CENTROIDS, COUNT_ERROR, RANK_ERROR, REGISTERS_LOG2
-from engine.overload.less import percent_asked, window_asked_ms
+from engine.overload.reduced_query import percent_asked, window_asked_ms
 from engine.standing.query import StandingQuery
 from engine.windows.clauses import RowWindow
 

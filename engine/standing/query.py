@@ -41,8 +41,9 @@ class SampledAggregates:
 @dataclass(frozen=True, slots=True)
 class Allotted:
     """A query that is given less than its text asks for. asked: what the text means. since: the step that
-    gave it. unscaled: columns of aggregates that nothing was made good of (:mod:`engine.overload.less`).
-    measured: by what the errors of the others are told from the rows that are there; None: they are not.
+    gave it. unscaled: columns of aggregates that nothing was made good of
+    (:mod:`engine.overload.reduced_query`). measured: by what the errors of the others are told from the rows
+    that are there; None: they are not.
     """
 
     asked: Query

@@ -31,7 +31,7 @@ from engine.operators.aggregate import call_columns
 from engine.operators.keys import encode
 from engine.operators.relation import Relation
 from engine.promising.conditions import condition_on, taken_apart
-from engine.promising.left_rows import RowsLeft
+from engine.promising.remaining_rows import RemainingRows
 
 Float64Array = npt.NDArray[np.float64]
 
@@ -116,7 +116,7 @@ def with_visited(tags: tuple[Approximation, ...], visited: Visited) -> tuple[App
 class Completing:
     """Completes the calls at these places by the rows that are left."""
 
-    left: RowsLeft
+    left: RemainingRows
     calls: tuple[int, ...]
 
     def __call__(self, stage: Aggregate, rows: Relation, found: Relation) -> Relation:

@@ -32,7 +32,7 @@ from engine.operators.chain import CompositeSource
 from engine.operators.earlier import can_answer, require_answer, require_versions
 from engine.operators.pipeline import Evaluated, evaluate
 from engine.operators.scan import ConditionErrors, ScanAt
-from engine.overload.less import measured_as_declared
+from engine.overload.reduced_query import measured_as_declared
 from engine.promising.found import FoundRows
 from engine.sources.source_view import SourceView, sources_at
 from engine.standing.queries import ShownQueries

@@ -12,9 +12,9 @@ import pyarrow as pa
 
 from engine.model.allotment import Allotment, ScanAllotment
 from engine.model.approximation import Expected
-from engine.overload.less import window_asked_ms
 from engine.overload.precision.aggregated import INTERVAL
 from engine.overload.precision.allocation import solve
+from engine.overload.reduced_query import window_asked_ms
 from tests.truth.cases import CASES, Case
 from tests.truth.world import INSTANTS, MANY_INSTANTS, WINDOW_MS, World, deviations, misses
 from tureen.errors import AllotmentRefused

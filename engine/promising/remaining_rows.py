@@ -16,7 +16,7 @@ from engine.summaries.value_keys import ValueHashes, without_value
 
 
 @dataclass(frozen=True, slots=True)
-class RowsLeft:
+class RemainingRows:
     """How many rows that are left a query is estimated to take, by stratum; immutable."""
 
     # The place of the attribute among the columns of the stream.

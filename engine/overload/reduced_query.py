@@ -44,7 +44,7 @@ Streams = Mapping[SourceName, Stream]
 
 
 @dataclass(frozen=True, slots=True)
-class Less:
+class ReducedQuery:
     """query: that stands. unscaled: columns of its aggregates over sampled rows that nothing was made good
     of, by the names that the aggregates have. measured: what tells the errors of the others; None: nothing
     does, as where several scans are sampled.
@@ -55,14 +55,14 @@ class Less:
     measured: SampledAggregates | None = None
 
 
-def less_of(query: Query, streams: Streams, allotment: Allotment) -> Less:
+def reduced(query: Query, streams: Streams, allotment: Allotment) -> ReducedQuery:
     """What stands for a query that is given this. streams: that it reads. O(size of the query).
 
     The allotment must be one that fits (:func:`engine.overload.room.require_room`).
     """
     builder = _Builder(streams, iter(allotment.scans))
     less = builder.query(query)[0]
-    return Less(less, tuple(builder.unscaled), _measured(query, less, allotment))
+    return ReducedQuery(less, tuple(builder.unscaled), _measured(query, less, allotment))
 
 
 def percent_asked(scan: Scan) -> Decimal:
@@ -88,7 +88,7 @@ def _measured(asked: Query, less: Query, allotment: Allotment) -> SampledAggrega
 
 def measured_as_declared(query: Query) -> SampledAggregates | None:
     """What tells how far aggregates over a sample that the text itself asks for are from those over all rows,
-    once COUNT and SUM are divided by its share; None as of :class:`Less`. O(size of the query).
+    once COUNT and SUM are divided by its share; None as of :class:`ReducedQuery`. O(size of the query).
     """
     first, *others = query.scans()
     if percent_asked(first) == PERCENT_MAX or any(percent_asked(one) != PERCENT_MAX for one in others):
