@@ -45,7 +45,7 @@ def check(environment: Mapping[str, str]) -> None:
     for name in _unknown(environment):
         near = _nearest(name)
         if near is not None or not PROTECTING.isdisjoint(name.split("_")):
-            meant = "no setting is like it" if near is None else f"did you mean {PREFIX}{near}?"
+            meant = "no setting is like it." if near is None else f"did you mean {PREFIX}{near}?"
             raise SettingsError(
                 f"{PREFIX}{name} is not a setting",
                 hint=f"{meant} Correct it or unset it; docs/operations.md has all settings",

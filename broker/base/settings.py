@@ -21,6 +21,7 @@ from typing import Any, Literal, Self
 from pydantic import Field, SecretStr, ValidationError, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from broker.base.tls import check_pair
 from topics.control_records import entry_bytes_max
 from topics.settings import kafka_settings
 from topics.sizes import RECORD_BYTES_LEAST, RECORD_BYTES_MAX, RECORD_OVERHEAD_BYTES
@@ -424,8 +425,6 @@ class Settings(BaseSettings):
             raise ValueError("transaction_timeout_ms must be at least four times heartbeat_ms")
         if not re.match(r"(https?|mock)://.|$", self.schema_registry_url):
             raise ValueError("schema_registry_url begins with http:// or https://")
-        if (self.http_tls_certificate is None) != (self.http_tls_key is None):
-            raise ValueError("http_tls_certificate and http_tls_key come together")
         for path in (
             self.http_tls_certificate,
             self.http_tls_key,
@@ -434,6 +433,7 @@ class Settings(BaseSettings):
         ):
             if path is not None and not path.is_file():
                 raise ValueError(f"{path} is not a file")
+        check_pair(self.http_tls_certificate, self.http_tls_key)
         if not is_loopback(self.http_host) and (self.http_tls_certificate is None or self.http_token is None):
             raise ValueError(
                 f"http_host={self.http_host} can be reached from other machines: set http_tls_certificate, "

@@ -8,11 +8,15 @@ import sys
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 
 from broker.base import settings
 from broker.base.environment import REMOVED, check, warning
 from broker.runtime import lock
 from tureen.errors import SettingsError, StoreFull, StoreInUse
+
+TLS = Path(__file__).parents[1] / "http" / "tls"
 
 
 @pytest.fixture(autouse=True)
@@ -82,6 +86,42 @@ def test_kafka_settings_pass_through(monkeypatch: pytest.MonkeyPatch, tmp_path: 
 def test_contradictions_are_refused(given: dict[str, object], told: str) -> None:
     with pytest.raises(SettingsError, match=told):
         settings.load(**given)
+
+
+PASSWORD = b"what opens it"
+
+
+def _key_files(folder: Path) -> dict[str, Path]:
+    """Files that are no certificate with its key: of another one, encrypted, cut, empty, and in DER."""
+    key = serialization.load_pem_private_key((TLS / "key.pem").read_bytes(), None)
+    other = ec.generate_private_key(ec.SECP256R1())
+    plain, form = serialization.NoEncryption(), serialization.PrivateFormat.PKCS8
+    sealed = serialization.BestAvailableEncryption(PASSWORD)
+    given = {
+        "another": other.private_bytes(serialization.Encoding.PEM, form, plain),
+        "encrypted": key.private_bytes(serialization.Encoding.PEM, form, sealed),
+        "der": key.private_bytes(serialization.Encoding.DER, form, plain),
+        "cut": (TLS / "key.pem").read_bytes()[:60],
+        "empty": b"",
+    }
+    for name, data in given.items():
+        (folder / name).write_bytes(data)
+    return {name: folder / name for name in given} | {"swapped": TLS / "certificate.pem"}
+
+
+@pytest.mark.parametrize("name", ["another", "encrypted", "der", "cut", "empty", "swapped"])
+def test_a_key_that_tls_cannot_use_is_refused(tmp_path: Path, name: str) -> None:
+    key = _key_files(tmp_path)[name]
+    told = "is encrypted" if name == "encrypted" else "TLS cannot use"
+    with pytest.raises(SettingsError, match=told) as refused:
+        settings.load(http_tls_certificate=TLS / "certificate.pem", http_tls_key=key)
+    assert str(key) in str(refused.value)
+    with pytest.raises(SettingsError, match="TLS cannot use"):
+        settings.load(http_tls_certificate=key if name != "swapped" else TLS / "key.pem", http_tls_key=key)
+
+
+def test_a_certificate_with_its_key_passes() -> None:
+    settings.load(http_tls_certificate=TLS / "certificate.pem", http_tls_key=TLS / "key.pem")
 
 
 def test_loopback_addresses() -> None:
@@ -168,9 +208,9 @@ def test_settings_that_are_gone_are_named_and_passed_over(monkeypatch: pytest.Mo
     [
         ("TUREEN_HTTP_TOKN", "did you mean TUREEN_HTTP_TOKEN?"),
         ("tureen_http_tokn", "did you mean TUREEN_HTTP_TOKEN?"),
-        ("TUREEN_TOKEN", "no setting is like it"),
+        ("TUREEN_TOKEN", "no setting is like it. Correct it"),
         ("TUREEN_READ_TOKEN", "did you mean TUREEN_HTTP_READ_TOKEN?"),
-        ("TUREEN_TLS_CERT", "no setting is like it"),
+        ("TUREEN_TLS_CERT", "no setting is like it. Correct it"),
         ("TUREEN_STEP_ROW_MAX", "did you mean TUREEN_STEP_ROWS_MAX?"),
         ("TUREEN_KAFKA_BOOTSTRAP_SERVERS", "did you mean TUREEN_KAFKA__BOOTSTRAP_SERVERS?"),
     ],
