@@ -1,7 +1,7 @@
 """Twenty thousand orders for the topic `orders`: something to query while getting to know Tureen.
 
 python examples/orders.py
-python examples/orders.py 10       # later: the ten after those, the same ones each time
+python examples/orders.py 10       # later: the next ten, in the order of time
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import random
 import sys
 import time
 
-from confluent_kafka import KafkaError, KafkaException, Producer
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
 KAFKA = os.environ.get("TUREEN_KAFKA__BOOTSTRAP_SERVERS", "127.0.0.1:19092")
 TOPIC = os.environ.get("ORDERS_TOPIC", "orders")
@@ -29,7 +29,7 @@ SHARES = [15, 12, 20, 10, 3, 40]
 
 
 def main() -> None:
-    """Send them; the same ones each time."""
+    """Send them; to an equal topic the same ones each time."""
     arguments = argparse.ArgumentParser(description=f"Send {ORDERS:,} orders to the topic {TOPIC}.")
     arguments.add_argument("more", nargs="?", type=int, default=0, help="send so many later orders instead")
     more = arguments.parse_args().more
@@ -43,15 +43,16 @@ def main() -> None:
         }
     )
     deadline = time.monotonic() + WAIT_S
-    find(producer)
+    partitions = find(producer)
+    begin = max(ORDERS, count(partitions)) if more else 0
     chance = random.Random(1)
     failed: list[KafkaError] = []
-    for number in range(ORDERS + more):
+    for number in range(begin + (more or ORDERS)):
         (city,) = chance.choices(CITIES, SHARES)
         price = round(chance.expovariate(1 / 40), 2)
         at = BEGIN_MS + number * STEP_MS
         order = {"id": number, "customer": chance.randrange(1_000), "city": city, "price": price, "at": at}
-        if more == 0 or number >= ORDERS:
+        if number >= begin:
             producer.produce(
                 TOPIC, json.dumps(order), on_delivery=lambda error, _: error and failed.append(error)
             )
@@ -68,16 +69,32 @@ def main() -> None:
     print(f"{more or ORDERS:,} orders are on the topic {TOPIC}")
 
 
-def find(producer: Producer) -> None:
-    """Wait for Kafka, which may be starting, and look for the topic."""
+def find(producer: Producer) -> list[int]:
+    """Wait for Kafka, which may be starting, and look for the topic; its partitions."""
     for wait_s in (min(5.0, WAIT_S), WAIT_S / 4):
         try:
-            if TOPIC not in producer.list_topics(timeout=wait_s).topics:
+            topics = producer.list_topics(timeout=wait_s).topics
+            if TOPIC not in topics:
                 sys.exit(f"There is no topic {TOPIC}: create the stream first.")
-            return
+            return list(topics[TOPIC].partitions)
         except KafkaException:
             print(f"Kafka does not answer at {KAFKA} yet ...", file=sys.stderr)
     sys.exit(f"No Kafka answers at {KAFKA} (TUREEN_KAFKA__BOOTSTRAP_SERVERS): `tureen up` starts one.")
+
+
+def count(partitions: list[int]) -> int:
+    """How many records were ever sent to these partitions: orders that were sent again would be late."""
+    consumer = Consumer({"bootstrap.servers": KAFKA, "group.id": "orders", "log_level": 0})
+    try:
+        ends = [
+            consumer.get_watermark_offsets(TopicPartition(TOPIC, number), timeout=WAIT_S)
+            for number in partitions
+        ]
+    except KafkaException as error:
+        sys.exit(f"Kafka does not tell how many records {TOPIC} has: {error.args[0].str()}")
+    finally:
+        consumer.close()
+    return sum(end for _, end in ends)
 
 
 if __name__ == "__main__":

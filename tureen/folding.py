@@ -54,14 +54,14 @@ def _row(same: Hashable) -> Row:
 class Fold:
     """The answer, as far as events were applied.
 
-    key: columns by which rows are to be found. rows_max: rows it may hold.
+    key: columns by which rows are to be found, or the name of one. rows_max: rows it may hold.
     """
 
     def __init__(self, *, key: Sequence[str] = (), rows_max: int = ROWS_MAX) -> None:
         self.columns: tuple[Column, ...] = ()
         self.position: str | None = None
         self.now_ms: int | None = None
-        self._key = tuple(key)
+        self._key = (key,) if isinstance(key, str) else tuple(key)
         self._rows_max = rows_max
         self._counts: dict[Hashable, int] = {}
         self._doubles: tuple[int, ...] = ()

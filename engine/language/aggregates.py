@@ -375,7 +375,8 @@ JOINED_AGGREGATE = "FROM s a CROSS JOIN (SELECT AVG(v) AS m FROM s) b"
 """An aggregate beside each row: what to write in the place of OVER, and of a subquery as a value."""
 OVER_HINT = (
     f"join the aggregate: SELECT a.v, b.m {JOINED_AGGREGATE}; by a key: "
-    "FROM s a JOIN (SELECT k, AVG(v) AS m FROM s GROUP BY k) b ON a.k = b.k"
+    "FROM s a JOIN (SELECT k, AVG(v) AS m FROM s GROUP BY k) b ON a.k = b.k; of the last rows of each key: "
+    "SELECT k, AVG(v) AS m FROM s [PARTITION BY k ROWS 5] GROUP BY k"
 )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -62,6 +62,14 @@ def test_what_travels_comes_as_it_was(data: st.DataObject, names: list[str]) -> 
     fold.apply(SnapshotEvent("1", 0, columns, tuple(found)))
     fold.apply(ChangesEvent("2", 0, columns, tuple(Change(-1, 0, row) for row in rows_of(columns, told))))
     assert len(fold) == 0
+
+
+@pytest.mark.parametrize("key", ["city", ("city",), ["city"]])
+def test_one_column_is_a_key_with_and_without_brackets(key: str | Sequence[str]) -> None:
+    fold = Fold(key=key)
+    columns = (Column("city", "STRING"), Column("n", "BIGINT"))
+    fold.apply(SnapshotEvent("1", 0, columns, (("Bern", 3), ("Zug", 1))))
+    assert fold.get("Zug") == {"city": "Zug", "n": 1}
 
 
 @pytest.mark.parametrize(

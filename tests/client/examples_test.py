@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
@@ -148,3 +149,18 @@ def test_orders_say_that_kafka_or_the_topic_is_missing_or_why_it_refuses(kafka: 
     refused = run_orders(kafka, "7", ORDERS_TOPIC=service_id)
     assert refused.returncode == 1
     assert re.fullmatch(rf"The Kafka at {kafka} did not take 7 of 7 orders: .*large.*\n", refused.stderr)
+
+
+def test_more_orders_follow_those_that_are_there(kafka: str, service_id: str) -> None:
+    admin = AdminClient({"bootstrap.servers": kafka})
+    (made,) = admin.create_topics([NewTopic(service_id, 1, 1)]).values()
+    made.result(20)
+    for count in ([], ["2"], ["2"]):
+        done = run_orders(kafka, *count, ORDERS_TOPIC=service_id)
+        assert done.returncode == 0, done.stderr
+    reader = Consumer({"bootstrap.servers": kafka, "group.id": service_id})
+    reader.assign([TopicPartition(service_id, 0, 19_999)])
+    orders = [json.loads(record.value() or b"") for record in reader.consume(5, timeout=60)]
+    reader.close()
+    assert [order["id"] for order in orders] == [19_999, 20_000, 20_001, 20_002, 20_003]
+    assert orders == sorted(orders, key=lambda order: order["at"])

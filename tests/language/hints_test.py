@@ -31,6 +31,8 @@ BEFORE = "SELECT a.v, b.v AS before FROM s a ASOF LEFT JOIN s b ON a.k = b.k AND
 BESIDE = "SELECT a.v, b.m FROM s a CROSS JOIN (SELECT AVG(v) AS m FROM s) b"
 BY_KEY = "FROM s a JOIN (SELECT k, AVG(v) AS m FROM s GROUP BY k) b ON a.k = b.k"
 
+OF_THE_LAST = "SELECT k, AVG(v) AS m FROM s [PARTITION BY k ROWS 5] GROUP BY k"
+
 
 @pytest.mark.parametrize(
     ("written", "advised", "completed"),
@@ -40,6 +42,7 @@ BY_KEY = "FROM s a JOIN (SELECT k, AVG(v) AS m FROM s GROUP BY k) b ON a.k = b.k
         ("SELECT LEAD(v) OVER (ORDER BY ts) FROM s", BEFORE, "{}"),
         ("SELECT v - AVG(v) OVER (ORDER BY ts) FROM s", BESIDE, "{}"),
         ("SELECT SUM(v) OVER (PARTITION BY k) FROM s", BY_KEY, "SELECT a.v, b.m {}"),
+        ("SELECT AVG(v) OVER (PARTITION BY k ORDER BY ts ROWS 4 PRECEDING) FROM s", OF_THE_LAST, "{}"),
         ("SELECT (SELECT AVG(v) FROM s) FROM s", BESIDE, "{}"),
         ("SELECT v FROM s WHERE v > (SELECT AVG(v) FROM s)", BESIDE, "{} WHERE a.v > b.m"),
         ("SELECT ts + INTERVAL '1 month' FROM s", "INTERVAL '365' DAY", "SELECT ts + {} FROM s"),

@@ -32,6 +32,11 @@ _OTHER_SYSTEMS = {
 }
 """What may follow EMIT elsewhere -> what to write instead."""
 
+_LIMIT_HINT = (
+    "write LIMIT before EMIT CHANGES: it bounds the answer; how many changes are read is up to whoever "
+    "follows them"
+)
+
 
 def starts_operator(cursor: Cursor) -> bool:
     """Whether ``ISTREAM (`` or one of its kind is next. Raises SyntaxRefused for one without brackets."""
@@ -87,7 +92,7 @@ def parse_emit(cursor: Cursor) -> nodes.EmitClause | None:
         raise cursor.refuse(
             SyntaxRefused,
             f"{cursor.word} must come before EMIT CHANGES",
-            hint="write EMIT CHANGES at the end",
+            hint=_LIMIT_HINT if cursor.word == "LIMIT" else "write EMIT CHANGES at the end",
         )
     if cursor.word == "EMIT":
         raise cursor.refuse(SyntaxRefused, "EMIT is given twice", hint="leave one of them out")

@@ -221,7 +221,7 @@ def _refuse_foreign(cursor: Cursor) -> None:
         case "PARTITION" if ahead == "BY":
             what, hint = (
                 "PARTITION BY here",
-                "write GROUP BY, or a window in brackets: s [PARTITION BY k ROWS 3]",
+                "write GROUP BY, or a window: s [PARTITION BY k ROWS 3]; joins need no repartitioning",
             )
         case "OUTPUT" if ahead in ("EVERY", "LAST", "FIRST", "ALL", "SNAPSHOT", "AFTER", "WHEN"):
             what, hint = "OUTPUT", "fetch the answer when you need it, or write EMIT CHANGES"

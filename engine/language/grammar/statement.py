@@ -7,6 +7,7 @@ from collections.abc import Callable
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
+from engine.language.grammar import nodes
 from engine.language.grammar.commands import (
     parse_alter,
     parse_control,
@@ -30,7 +31,7 @@ _IN_ORDER = (
     "WITH PREFERENCE, EMIT"
 )
 _STATEMENTS = "SELECT, CREATE, DROP, SHOW, DESCRIBE, EXPLAIN, PAUSE, RESUME, TERMINATE or ALTER"
-
+_NOTHING_FOLLOWS = (nodes.ShowNode, nodes.DescribeNode, nodes.ControlNode, nodes.DropNode)
 
 _PARSERS: dict[str, Callable[[Cursor], exp.Expr]] = {
     "SELECT": parse_query,
@@ -86,5 +87,7 @@ def parse_statement(cursor: Cursor) -> exp.Expr:
     if not cursor.at_end:
         refuse_parameter(cursor)
         hint = _IN_ORDER if cursor.word in _CLAUSES else None
+        if isinstance(tree, _NOTHING_FOLLOWS):
+            hint = "leave it out"
         raise cursor.expected("the end of the statement", hint)
     return tree
