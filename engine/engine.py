@@ -58,10 +58,7 @@ from engine.standing.query import SetKey, StandingQuery
 from engine.step_bodies import StepBodies
 from engine.step_run import StepRun
 from engine.views.view import View
-from tureen.errors import (
-    InternalError,
-    StepOutOfOrder,
-)
+from tureen.errors import StepOutOfOrder
 
 REVISED_MAX = 256
 
@@ -270,6 +267,12 @@ class Engine(Embedding, Inspection, Persistence):
         """As :meth:`preparations`, of queries that are to be removed: what would take the step too long."""
         return self._preparing.of_removals(query_ids)
 
+    def dear_followed(self) -> tuple[str, ...]:
+        """The followed queries that are to be set apart after a restore: by the rule of :meth:`preparations`
+        a step takes too long to make their state. See :class:`engine.model.step.SetApart`.
+        """
+        return () if self._timer is None else self._preparing.of_followed()
+
     def attempt(self) -> Attempt[Any] | None:
         """An eager answer that may take a step too long, to be made beside (:mod:`engine.queries.attempts`):
         it is to be run once, in any thread. None: there is none for now. O(answers that are put off).
@@ -279,13 +282,6 @@ class Engine(Embedding, Inspection, Persistence):
     def take_attempts(self) -> bool:
         """Views to come look at the attempts that are over. Returns whether there are any."""
         return self._parts.take_attempts()
-
-    @property
-    def defects(self) -> Mapping[str, InternalError]:
-        """Queries whose own work failed unexpectedly: each stands until a step removes it, which is to be the
-        next one. Some are known once the view after a step was asked for.
-        """
-        return self._parts.defects.errors()
 
     def continues(self, registration: Registration) -> bool:
         """:meth:`engine.lifecycle.Lifecycle.continues`."""

@@ -23,6 +23,7 @@ from engine.parts import Parts
 from engine.promising.group import GroupCounts, total_counts
 from engine.queries.allocating import EngineProblem, engine_problem
 from engine.queries.allotting import GivenLess, allotted, require_promised
+from engine.queries.apart import Apart
 from engine.queries.entities import Report, report
 from engine.queries.explain import Plan, planned
 from engine.queries.footprint import Footprint, Heavy, footprint, heaviest
@@ -33,7 +34,7 @@ from engine.queries.promising_attributes import promising_attributes
 from engine.queries.summary_facts import brief_facts, whole_facts
 from engine.standing.query import set_key
 from engine.stems.factors import Factors
-from tureen.errors import NotSupported, UnknownEntity, UnknownSource
+from tureen.errors import InternalError, NotSupported, UnknownEntity, UnknownSource
 
 SCHEDULER = "scheduler"
 
@@ -99,6 +100,19 @@ class Inspection(ABC):
             graphs,
             of_queries=queries,
         )
+
+    @property
+    def defects(self) -> Mapping[str, InternalError]:
+        """Queries whose own work failed unexpectedly: each stands until a step removes it, which is to be the
+        next one. Some are known once the view after a step was asked for.
+        """
+        return self._parts.defects.errors()
+
+    def apart(self) -> list[Apart]:
+        """The queries that are set apart, in groups: each is to be run once, in any thread, and once that is
+        over its queries are to rejoin (:class:`engine.model.step.Rejoin`).
+        """
+        return list(self._parts.following.nurseries.apart.groups)
 
     def summary_facts(self, name: SummaryName | None = None) -> dict[SummaryName, dict[str, Any]]:
         """What is known of summaries at work, by name: of one all, of all in brief. O(zones), and of one

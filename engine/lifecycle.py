@@ -20,9 +20,9 @@ from engine.parts import Parts
 from engine.queries.allotting import allotted, tolerates
 from engine.queries.coming import Coming
 from engine.queries.registrations import admitted, bound, sort_out, sort_out_altered
-from engine.queries.subscriptions import PendingOutput
+from engine.queries.telling import PendingOutput
 from engine.standing.query import SetKey, StandingQuery, set_key
-from tureen.errors import TureenError
+from tureen.errors import BeingPrepared, TureenError
 
 
 class Lifecycle:
@@ -42,6 +42,7 @@ class Lifecycle:
         told: takes what their followers are told.
         """
         asked = sort_out(body.registrations, position, self._queries, self._catalogue, self._parts.limits)
+        asked.refuse(self._following.nurseries.apart)
         pausing = [one.query_id for one in asked.changed if self._is_to_pause(one)]
         if pausing and body.takes_back:
             self._tell_end(pausing, told)
@@ -70,6 +71,7 @@ class Lifecycle:
     ) -> StepResult:
         """Give queries other texts; one whose answer cannot be told stays as it was."""
         asked = sort_out_altered(registrations, position, self._queries, self._catalogue)
+        asked.refuse(self._following.nurseries.apart)
         names = [one.query_id for one in asked.coming]
         continued = self._exchange(asked.coming, self._come_instead, asked.failed, told)
         stayed = {*continued, *asked.failed}
@@ -84,6 +86,8 @@ class Lifecycle:
         failed: dict[str, Exception] = {}
         for query_id, allotment in allotments:
             try:
+                if query_id in self._following.nurseries.apart:
+                    raise BeingPrepared(0.0)
                 coming.append(allotted(self._parts.query(query_id), allotment, position, self._catalogue))
             except Exception as error:  # noqa: BLE001  (nothing was done yet)
                 failed[query_id] = refusal_of(error)

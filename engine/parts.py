@@ -21,6 +21,8 @@ from engine.model.step import (
     Heartbeat,
     Position,
     Records,
+    Rejoin,
+    SetApart,
     Violations,
     Written,
 )
@@ -150,7 +152,15 @@ class Parts:
             self.tag_finds()
             tags = self.approximations.shown()
             self._view = View(
-                self.position, self.limits, sources, sets, queries, strategy_of, tags, _defects=self.defects
+                self.position,
+                self.limits,
+                sources,
+                sets,
+                queries,
+                strategy_of,
+                tags,
+                _defects=self.defects,
+                apart=frozenset(self.following.nurseries.apart.query_ids),
             )
         return self._view
 
@@ -174,7 +184,7 @@ class Parts:
         match body:
             case Records(source=name) | Heartbeat(source=name):
                 return {*self.sets.touched(name), *self.references.touched(name)}
-            case Claim() | Written() | CreateDerived():
+            case Claim() | Written() | SetApart() | Rejoin() | CreateDerived():
                 return ()
             case _:
                 return None

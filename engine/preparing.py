@@ -12,13 +12,16 @@ made.
 The step that removes a followed query takes its answer back, the one that alters it compares it with that of
 the other text, and the one that pauses it keeps it. By the same rule, that answer is made beside before.
 
+After a restart there is no state, and a step with rows would make that of all followed queries. By the same
+rule, those for which it takes too long are set apart first (:mod:`engine.queries.apart`).
+
 Such a step means what it always means, so nothing of this is journalled, and a replay, which makes no
 preparations, gives the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Hashable, Iterable, Iterator, Mapping
 from typing import cast
 
 from engine.dataflow.plan import is_selection
@@ -42,6 +45,9 @@ from tureen.errors import TureenError
 
 LARGE_ROWS = 50_000
 """The state of operators over fewer rows is made in the step."""
+
+TRIED_MAX = 8
+"""What making state takes is found out of so many followed queries of a shape."""
 
 NEARLY = 0.99
 """The progress of what is still made beside."""
@@ -110,6 +116,11 @@ class Preparation(InSlices):
         """What share is made, 0 to 1; 1 only once it is done."""
         share = max(0.0, 1.0 - self.left / self.rows) if self.rows else 1.0
         return share if self.is_done else min(share, NEARLY)
+
+    @property
+    def is_blocked(self) -> bool:
+        """Whether the query is set apart, and cannot be changed or removed until it rejoins."""
+        return self.query_id in self._parts.following.nurseries.apart
 
     @property
     def is_done(self) -> bool:
@@ -199,7 +210,7 @@ class Preparing:
                 or not allowance.takes(coming.query, sources)
             ):
                 coming = None
-            if coming is not None or standing is not None:
+            if coming is not None or standing is not None or query_id in self._apart:
                 found[query_id] = Preparation(query_id, coming, standing, self._parts, self._timer)
         return found
 
@@ -212,9 +223,34 @@ class Preparing:
         found: dict[str, Preparation] = {}
         for query_id in query_ids:
             standing = self._parts.queries.get(query_id)
-            if standing is not None and self._parts.following.has_end(query_id) and self._has_dear(standing):
+            if standing is not None and not (
+                self._parts.following.has_end(query_id) and self._has_dear(standing)
+            ):
+                standing = None
+            if standing is not None or query_id in self._apart:
                 found[query_id] = Preparation(query_id, None, standing, self._parts, self._timer)
         return found
+
+    def of_followed(self) -> tuple[str, ...]:
+        """The followed queries whose state takes too long to be made in a step, and can be made beside: all
+        of a shape, whose state is made together, where one of :data:`TRIED_MAX` does. O(size of these).
+        """
+        found: list[str] = []
+        for key, graph in self._parts.following.graphs():
+            standing = self._parts.sets.seen(key).standing
+            by_shape: dict[Hashable, list[str]] = {}
+            for name in graph.query_ids:
+                by_shape.setdefault(graph.shape_of(name), []).append(name)
+            for alike in by_shape.values():
+                tried = alike[:: -(-len(alike) // TRIED_MAX)]
+                is_dear = any(self._has_dear(standing[name]) for name in tried)
+                if is_dear and graph.anew(alike[:1]).may_be_apart:
+                    found += alike
+        return tuple(found)
+
+    @property
+    def _apart(self) -> Container[str]:
+        return self._parts.following.nurseries.apart
 
     def _ending(self, registration: Registration) -> StandingQuery | None:
         """The query that stands, where a registration gives it another text or pauses it, and what is told of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from engine.lifecycle import Lifecycle
@@ -23,13 +23,15 @@ from engine.model.step import (
     Position,
     Records,
     Register,
+    Rejoin,
+    SetApart,
     StepResult,
     Unregister,
     Written,
 )
 from engine.parts import Parts
-from engine.queries.subscriptions import PendingOutput
-from engine.standing.query import StandingQuery
+from engine.queries.telling import PendingOutput
+from engine.standing.query import SetKey, StandingQuery
 from tureen.errors import BackfillRefused, TureenError
 
 
@@ -63,13 +65,42 @@ class StepBodies:
                 return StepResult(position, failed=self._define(body))
             case Backfill(source=name):
                 try:
+                    self._refuse_history(name)
                     return self._parts.source(name).backfill(body, position)
                 except BackfillRefused as refusal:
                     return StepResult(position, failed={name: refusal})
+            case SetApart(query_ids):
+                self._set_apart(query_ids)
+                return StepResult(position)
+            case Rejoin(query_ids):
+                standing = {
+                    name: self._parts.queries[name] for name in query_ids if name in self._parts.queries
+                }
+                self._parts.following.rejoin(standing, told, tells=self._parts.tells)
+                return StepResult(position)
             case Claim() | Written():
                 return StepResult(position)
 
+    def _set_apart(self, query_ids: Iterable[str]) -> None:
+        """Have changes of queries worked out beside, those over the same sources together."""
+        parts = self._parts
+        by_set: dict[SetKey, list[StandingQuery]] = {}
+        for query_id in query_ids:
+            standing = parts.queries.get(query_id)
+            if standing is not None:
+                by_set.setdefault(standing.set_key, []).append(standing)
+        for key, queries in by_set.items():
+            parts.following.set_apart(queries, parts.sets.seen(key))
+
     # --- sources ----------------------------------------------------------------------------------
+
+    def _refuse_history(self, name: SourceName) -> None:
+        """Raise BackfillRefused while queries over a source are set apart: what is told of history is how
+        their answers differ by it.
+        """
+        if any(name in key for key in self._parts.following.nurseries.apart.keys):
+            boundary_ms = self._parts.source(name).boundary_ms
+            raise BackfillRefused(name, "what queries over it need is being made", boundary_ms)
 
     def _move(self, body: Records | Heartbeat, position: Position) -> StepResult:
         """Rows come to a source, or its clock moves: so do the queries over it, then queries with a

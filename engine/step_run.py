@@ -12,7 +12,8 @@ from dataclasses import replace
 from engine.model.source import SourceName
 from engine.model.step import Allocate, Alter, Backfill, Step, StepResult
 from engine.parts import Parts
-from engine.queries.subscriptions import Answers, BeforeRetention, Marks, PendingOutput
+from engine.queries.subscriptions import Answers, BeforeRetention, Marks
+from engine.queries.telling import PendingOutput
 from engine.stems.data_stem import Rows
 from engine.step_bodies import StepBodies
 from tureen.errors import InternalError
@@ -80,8 +81,8 @@ class StepRun:
 
     def mark(self) -> None:
         """How the sets with followed queries stand."""
-        if self.parts.tells:
-            self._marks = self.parts.following.marks(self.parts.sets, self.touched)
+        parts = self.parts
+        self._marks = parts.following.marks(parts.sets, self.touched, tells=parts.tells)
 
     # --- the step itself --------------------------------------------------------------------------
 
@@ -131,7 +132,9 @@ class StepRun:
     def tell_changes(self) -> None:
         """Followed queries: what changed; joins then hold what they need of rows that went."""
         parts = self.parts
-        parts.following.tell(self._marks, self._rows, parts.sets, self._told)
+        parts.following.tell(
+            self._marks, self._rows, parts.sets, self._told, self.step.position, tells=parts.tells
+        )
         parts.following.hold(self._before_retention)
 
     def tell_history(self) -> None:

@@ -50,6 +50,8 @@ from engine.model.step import (
     Position,
     Records,
     Register,
+    Rejoin,
+    SetApart,
     Step,
     StepResult,
     Unregister,
@@ -62,15 +64,17 @@ from topics.keyed import decode_messages
 from topics.settings import KafkaSettings
 from tureen.errors import KafkaUnavailable, TureenError
 
-VERSION = 7
-VERSIONS_READ = (1, 2, 3, 4, 5, 6, 7)
+VERSION = 8
+VERSIONS_READ = (1, 2, 3, 4, 5, 6, 7, 8)
+NAMING = {Unregister: "unregister", SetApart: "set_apart", Rejoin: "rejoin"}
+"""The kinds of steps that name queries, and nothing else."""
 PAUSES_KEEP_ANSWERS = 6
 """Steps of earlier versions took the answers of followed queries back when these were paused."""
 """Version 1 knew no registrations with parameters, 2 no rows of the archive, 3 not from
 when on rows are whole; 4 took members as columns by exact names only, and timestamps in seconds as rows, and
 knew neither owners, nor output that is written later, nor altered queries; 5 no promises of heartbeats, no
 allotments and no records that were shed, and it took the answers of paused queries back; 6 no summaries and
-no grants of work."""
+no grants of work; 7 set no queries apart."""
 READ_TIMEOUT_S = 30.0
 SCANNED_STEPS = 20_000
 """Steps that are read through rather than searched."""
@@ -178,23 +182,7 @@ class StepRecord:
 
     position: Position
     clock_ms: int
-    body: (
-        RecordsNamed
-        | HistoryNamed
-        | CreateSource
-        | CreateDerived
-        | DropSource
-        | CreateSummary
-        | AlterSummary
-        | DropSummary
-        | Heartbeat
-        | Register
-        | Alter
-        | Allocate
-        | Unregister
-        | Claim
-        | Written
-    )
+    body: RecordsNamed | HistoryNamed | Body
     now_ms: int | None
     idle: frozenset[int]
     deferral: Deferral = NOTHING_DEFERRED
@@ -331,8 +319,8 @@ def _body(body: Body, read: Sequence[Range] | HistoryNamed) -> dict[str, Any]:
             }
         case Allocate(allotments):
             return {"kind": "allocate", "allotments": [[name, one.as_dict()] for name, one in allotments]}
-        case Unregister():
-            return {"kind": "unregister", "query_ids": list(body.query_ids)}
+        case Unregister(query_ids) | SetApart(query_ids) | Rejoin(query_ids):
+            return {"kind": NAMING[type(body)], "query_ids": list(query_ids)}
         case CreateSource():
             return {"kind": "create", "sql": body.sql, "stream": stream_as_dict(body.stream)}
         case CreateDerived(derived):
@@ -427,6 +415,10 @@ def _body_of(facts: dict[str, Any]) -> Any:
             return Allocate(tuple((name, Allotment.from_dict(one)) for name, one in facts["allotments"]))
         case "unregister":
             return Unregister(tuple(facts["query_ids"]))
+        case "set_apart":
+            return SetApart(tuple(facts["query_ids"]))
+        case "rejoin":
+            return Rejoin(tuple(facts["query_ids"]))
         case "create":
             return CreateSource(stream_from_dict(facts["stream"]), facts["sql"])
         case "derive":

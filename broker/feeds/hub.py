@@ -11,14 +11,15 @@ loop, for all queries that it touched.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from threading import Lock
 
 from broker.base.cursor import ALTERED_HINT, Birth
 from broker.feeds.lines import columns_head
 from broker.feeds.memory import Entry, FeedEnd, RecentChanges, Ring, Told
-from engine.model.step import StepResult
+from engine.model.changes import Changes
+from engine.model.step import Position, StepResult
 from engine.views.view import View
 from tureen.errors import LimitExceeded, MustRefetch, TureenError, UnknownQuery
 
@@ -104,10 +105,27 @@ class Hub:
             memory.since = view.position.sequence + info.paused
 
     def _keep(self, result: StepResult) -> None:
-        told = Told(result.position, result.changes, self._memories, time.monotonic())
-        if told.entries:
-            self._ring.put(told)
-            self._touched.update(dict.fromkeys(entry.memory for entry in told.entries))
+        """What the step changed. Of what earlier ones changed, of queries that rejoin, that is left out which
+        no reader needs: all know the answer after it.
+        """
+        of: dict[Position | None, list[Changes]] = {}
+        for changes in result.changes:
+            of.setdefault(changes.position, []).append(changes)
+        for position, some in of.items():
+            memories: Mapping[str, RecentChanges] = self._memories
+            if position is not None:
+                memories = {
+                    name: memory
+                    for changes in some
+                    for name in changes.query_ids
+                    if (memory := self._memories.get(name)) is not None
+                    and memory.since is not None
+                    and memory.since < position.sequence
+                }
+            told = Told(position or result.position, some, memories, time.monotonic())
+            if told.entries:
+                self._ring.put(told)
+                self._touched.update(dict.fromkeys(entry.memory for entry in told.entries))
 
     def _mine(self, query_id: str, shard: int) -> RecentChanges | None:
         memory = self._memories.get(query_id)

@@ -125,10 +125,11 @@ class Reader:
 
     def progress(self) -> Cursor:
         """Where the reader is, when :meth:`more` has just found nothing. It stays there while its query is
-        paused.
+        paused, or set apart.
         """
-        standing = self._view.standing.get(self._memory.query_id)
-        if standing is not None and standing.paused:
+        name = self._memory.query_id
+        standing = self._view.standing.get(name)
+        if (standing is not None and standing.paused) or name in self._view.apart:
             return self.cursor
         try:
             now_ms = self._view.now_ms(self._memory.query_id)

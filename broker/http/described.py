@@ -55,6 +55,8 @@ def listed(node: Node, name: str, entry: QueryEntry) -> dict[str, Any]:
         "output": entry.output,
     }
     progress = _progress(node, name, entry)
+    if progress is None and entry.shard is not None and not entry.waits:
+        progress = node.shards[entry.shard].preparations.apart.progress.get(name)
     if progress is not None:
         told["error"] = BeingPrepared(progress).as_dict()
     if entry.parameters is not None:

@@ -15,6 +15,8 @@ from engine.model.step import (
     Heartbeat,
     Records,
     Register,
+    Rejoin,
+    SetApart,
     Unregister,
 )
 
@@ -42,6 +44,10 @@ def doing(body: Body) -> str:
             return f"it changes summary {name}"
         case DropSource(source=source):
             return f"it drops {source}"
+        case SetApart(query_ids=query_ids):
+            return f"it sets {_named(query_ids)} apart"
+        case Rejoin(query_ids=query_ids):
+            return f"it has {_named(query_ids)} rejoin"
         case _:
             return f"it makes a step ({type(body).__name__})"
 

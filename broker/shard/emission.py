@@ -23,7 +23,7 @@ from broker.shard.pending import Pending, Portion, portions
 from engine.engine import Engine
 from engine.model.changes import Changes
 from engine.model.defects import internal, refusal_of
-from engine.model.step import Body, Register, StepResult, Unregister
+from engine.model.step import Body, Position, Register, StepResult, Unregister
 from engine.views.view import View
 from topics.journal import NOTHING_DEFERRED, Deferral
 from topics.outputs import AWAITED, Outputs, destination, emits
@@ -224,12 +224,13 @@ class Emission:
         return tuple(told)
 
     def _records(self, result: StepResult, left_out: Container[str]) -> list[Records]:
-        numbered: dict[str, int] = {}
+        numbered: dict[Position, dict[str, int]] = {}
         found: list[Records] = []
         counted: list[tuple[Destination, int]] = []
         for changes in result.changes:
             for to, mine in parts(changes, self._to, left_out):
-                records = self._encoded(mine, to, result, numbered)
+                position = mine.position or result.position
+                records = self._encoded(mine, to, position, numbered.setdefault(position, {}))
                 if len(records):
                     found.append(records)
                     counted.append((to, len(mine)))
@@ -244,11 +245,11 @@ class Emission:
         counts.result_bytes[to.topic, to.operator] += records.size
 
     def _encoded(
-        self, changes: Changes, to: Destination, result: StepResult, numbered: dict[str, int]
+        self, changes: Changes, to: Destination, position: Position, numbered: dict[str, int]
     ) -> Records:
         """Raises _Broken, KafkaUnavailable, RegistryUnavailable."""
         try:
-            return self._outputs.encoded(changes, to, result.position, numbered)
+            return self._outputs.encoded(changes, to, position, numbered)
         except AWAITED:
             raise
         except RowsTooLarge as large:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from broker.base.counts import Counts
 from broker.base.internal import Outcome
 from broker.shard.emission import Emission
+from broker.shard.inbox import Job
 from broker.shard.outbox import Outgoing
 from broker.shard.preparations import Preparations
 from broker.shard.saving import Saving
@@ -43,6 +44,18 @@ class Execution:
         self._saving = saving
         self._preparations = preparations
         self._counts = counts
+
+    def carry_out_all(self, jobs: Sequence[Job], outgoing: Outgoing) -> bool:
+        """Carry out what was prepared for this shard's own doing, then what came. Returns whether there was
+        any command. Raises Interrupted.
+        """
+        removals = [] if self._steps.is_full else self._preparations.removals()
+        if removals:
+            self.carry_out(removals, outgoing)
+        for job in jobs:
+            job.outcomes = self.carry_out(job.commands, outgoing)
+        self._preparations.apart.go_on(self._steps, outgoing)
+        return bool(jobs or removals)
 
     def carry_out(self, commands: Sequence[ShardCommand], outgoing: Outgoing) -> list[Outcome]:
         """Make the steps of some commands, in order; one outcome each. Raises Interrupted."""

@@ -235,10 +235,10 @@ class Ingestion:
             self._grants.stepped()
 
     def bring_back(self, outgoing: Outgoing) -> None:
-        """Make steps of history that was read from the archive."""
-        if self._backfills is None:
-            return
+        """Make steps of history that was read from the archive; not while queries are set apart."""
         engine = self._steps.engine
+        if self._backfills is None or engine.apart():
+            return
         for body, named in self._backfills.ready(engine):
             self._history.put(body.source, engine.position.sequence + 1)
             result = self._steps.make(body, outgoing, named)

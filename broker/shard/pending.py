@@ -5,6 +5,8 @@ are written piece by piece, between other steps, and each piece in one transacti
 says how far it got (:class:`engine.model.step.Written`). Whatever a query changes meanwhile waits behind its
 own; other queries go on.
 
+What a query that was set apart is told when it rejoins is of earlier steps, a portion each.
+
 A portion is all that one step changed in the answer of one query. Which portions there are is in the journal
 (:class:`topics.journal.Deferral`), what they hold is not: a replay makes them again, in the same order
 (:mod:`topics.results_order`). So the store may not be saved past the step of the oldest one.
@@ -82,28 +84,32 @@ class Portion:
 def portions(
     result: StepResult, to: Callable[[str], Destination | None], is_later: Callable[[str], bool]
 ) -> list[Portion]:
-    """What a step changed in the answers of those queries that are written later, and go somewhere."""
-    found: dict[str, Portion] = {}
+    """What a step tells of the answers of those queries that are written later, and go somewhere: what it
+    changed, or what earlier steps did.
+    """
+    found: dict[tuple[Position, str], Portion] = {}
     for changes in result.changes:
         for place, query_id in enumerate(changes.query_ids):
             count = int(changes.starts[place + 1] - changes.starts[place])
             if not count or not is_later(query_id):
                 continue
-            portion = found.get(query_id)
+            position = changes.position or result.position
+            portion = found.get((position, query_id))
             if portion is None:
                 destination = to(query_id)
                 if destination is None:
                     continue
                 is_whole = changes.occasion != "step"
-                portion = found[query_id] = Portion(result.position, query_id, destination, [], is_whole)
+                portion = Portion(position, query_id, destination, [], is_whole)
+                found[position, query_id] = portion
             portion.changes.append(changes.of_query(place))
             portion.rows += count
     return list(found.values())
 
 
 class Pending:
-    """The portions of one shard, in the order of their steps. Used by the shard's thread alone;
-    :meth:`untold` may be called by others.
+    """The portions of one shard, those of a query in the order of their steps. Used by the shard's thread
+    alone; :meth:`untold` may be called by others.
     """
 
     def __init__(self) -> None:
@@ -202,4 +208,6 @@ class Pending:
         assert counts == self._of
         assert self.rows == counts.total()
         assert self.step_rows == sum(one.left for one in self._portions.values() if not one.is_whole)
-        assert [key[0] for key in self._portions] == sorted(key[0] for key in self._portions)
+        for query_id in counts:
+            sequences = [sequence for sequence, name in self._portions if name == query_id]
+            assert sequences == sorted(sequences)

@@ -20,8 +20,6 @@ and ``removal`` may be read by others.
 
 from __future__ import annotations
 
-import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
@@ -31,29 +29,29 @@ from broker.base import logs
 from broker.base.internal import Outcome
 from broker.base.settings import Settings
 from broker.runtime.liveness import Pulse
+from broker.shard.apart import QueriesApart
+from broker.shard.beside import Beside, Run
 from broker.shard.doing import preparing
-from broker.shard.endless_calls import EndlessCalls
 from broker.shard.shard_command import ShardCommand, registration_of
 from broker.shard.shard_state import ShardState
 from broker.shard.trials import Trials
 from engine.engine import Engine
 from engine.language.templates import Template
 from engine.preparing import Preparation
-from tureen.errors import BeingPrepared, BeingRemoved, PreparationTooLong, TureenError
+from tureen.errors import BeingPrepared, BeingRemoved, TureenError
 
 log = logs.get()
 
 
 @dataclass(slots=True)
 class _Waiting:
-    """What a command said, and what is made for it. thread: makes what can be made beside; began_s: since
-    when. refusal: why the command is not carried out. over: of a removal, done once the query has gone.
+    """What a command said, and what is made for it. run: makes what can be made beside. refusal: why the
+    command is not carried out. over: of a removal, done once the query has gone.
     """
 
     command: ShardCommand
     made: Preparation
-    began_s: float | None = None
-    thread: threading.Thread | None = None
+    run: Run | None = None
     refusal: TureenError | None = None
     over: Future[None] = field(default_factory=Future)
 
@@ -64,7 +62,7 @@ class _Waiting:
     @property
     def is_at_work(self) -> bool:
         """Whether a thread makes something for it."""
-        return self.began_s is not None and self.refusal is None and not self.made.is_done
+        return self.run is not None and self.refusal is None and not self.made.is_done
 
     def is_for(self, command: ShardCommand) -> bool:
         """Whether the same is said again."""
@@ -92,10 +90,10 @@ class Preparations:
         wake: Callable[[], None],
     ) -> None:
         """pulse: the thread's signs of life. wake: it is to look at what is made."""
-        self._wake = wake
         self._number = number
-        self._threads = settings.preparation_threads
-        self._limit_ms = settings.preparation_ms_max
+        self._beside = Beside(number, settings, wake)
+        self.apart = QueriesApart(self._beside)
+        """Queries that were set apart when the shard came back."""
         self._pulse = pulse
         self._state = shard_state
         self._trials = trials
@@ -103,7 +101,6 @@ class Preparations:
         """By query id, in the order in which they came."""
         self._coming: str | None = None
         """The one query, of those that are prepared, that comes with the commands at hand."""
-        self._endless = EndlessCalls()
         self._gone: list[Future[None]] = []
         """What waits for removals that were carried out and are not journalled yet."""
         self.progress: Mapping[str, float] = {}
@@ -128,11 +125,16 @@ class Preparations:
         outcomes: dict[int, Outcome] = {}
         asked: dict[int, ShardCommand] = {}
         named = Counter(one.name for one in commands if one.kind in ("register", "unregister"))
+        leaving: dict[str, list[int]] = {}
         for place, command in enumerate(commands):
-            if command.kind == "unregister":
+            if command.name in leaving:
+                leaving[command.name].append(place)
+            elif command.kind == "unregister":
                 asked = {at: one for at, one in asked.items() if one.name != command.name}
                 if self._ends_alone(command, named) and not self._is_prepared(command):
                     asked[place] = command
+                    if self.apart.is_apart(command.name):
+                        leaving[command.name] = []
             elif command.kind == "register" and self.removal(command.name) is not None:
                 asked[place] = command
             elif self._comes(command):
@@ -147,18 +149,21 @@ class Preparations:
             waiting = self._waiting.get(one.name)
             if waiting is not None:
                 outcomes[place] = waiting.outcome(self.progress.get(one.name, 0.0))
+                for behind in leaving.get(one.name, ()):
+                    outcomes[behind] = waiting.outcome(0.0)
                 if waiting.refusal is not None:
                     self.give_up(one.name)
         return outcomes
 
     def _ends_alone(self, command: ShardCommand, named: Mapping[str, int]) -> bool:
-        """Whether a removal may wait: the query stands, and no other command is of it. What was made for
-        another command of the query goes.
+        """Whether a removal may wait: the query stands, and no other command is of it, or it is set apart.
+        What was made for another command of the query goes.
         """
         waiting = self._waiting.get(command.name)
         if waiting is None or not waiting.is_removal:
             self.give_up(command.name)
-        return command.name in self._state.queries and named[command.name] == 1
+        alone = named[command.name] == 1 or self.apart.is_apart(command.name)
+        return command.name in self._state.queries and alone
 
     def _prepare(self, engine: Engine, commands: Sequence[ShardCommand]) -> None:
         """Find out which of some commands are dear; conditions of registrations are tried on some rows."""
@@ -246,6 +251,8 @@ class Preparations:
         waiting = self._waiting.pop(name, None)
         if waiting is not None:
             waiting.made.dismiss()
+            if waiting.run is not None:
+                self._beside.give_up(waiting.run)
             self._gone.append(waiting.over)
             self._tell()
 
@@ -268,8 +275,8 @@ class Preparations:
             self.prepared |= {command.name}
             self._trials.rest([command.name])
             did = waiting.is_removal  # it is carried out at once
-        elif not did and waiting.began_s is None:
-            self._run_beside(waiting)
+        elif not did and waiting.run is None:
+            waiting.run = self._beside.begin(waiting.made.run)
         self._tell()
         return did
 
@@ -282,46 +289,27 @@ class Preparations:
         for name, one in self._waiting.items():
             if name in self.prepared or one.is_at_work or one.refusal is not None:
                 continue
-            if one.made.comes and not has_room:
+            if (one.made.comes and not has_room) or one.made.is_blocked:
                 continue
-            if one.began_s is not None:  # its thread is over
+            if one.run is not None:  # its thread is over
                 return one
             if alone or (at_work and self._died_over(one.command)):
                 continue
-            if not one.made.is_made or len(at_work) < self._threads:
+            if not one.made.is_made or self._beside.has_room:
                 return one
         return None
 
     def _refuse_late(self) -> None:
         """What threads have worked at for too long is refused; nobody waits for these threads any more."""
-        now_s = time.monotonic()
         for name, one in self._waiting.items():
-            if one.is_at_work and one.began_s is not None and now_s - one.began_s > self._limit_ms / 1_000:
-                refusal = PreparationTooLong(self._limit_ms)
+            if one.is_at_work and one.run is not None and self._beside.is_late(one.run):
+                refusal = self._beside.refusal(name)
                 one.made.refuse(refusal)
-                assert one.thread is not None
-                self._endless.add(one.thread)
-                log.warning("preparation_refused", shard=self._number, query=name, limit_ms=self._limit_ms)
+                self._beside.give_up(one.run)
                 self._trials.rest([name])
                 if not one.is_removal:
                     one.refusal = refusal
-        self._endless.break_off()
-
-    def _run_beside(self, waiting: _Waiting) -> None:
-        """Have a thread make what can be made beside."""
-        waiting.began_s = time.monotonic()
-        waiting.thread = thread = threading.Thread(
-            target=self._beside, args=[waiting.made], name=f"shard-{self._number}-beside", daemon=True
-        )
-        thread.start()
-
-    def _beside(self, made: Preparation) -> None:
-        try:
-            made.run()
-        except Exception as failed:  # it is made in the step then
-            log.error("preparation_failed", shard=self._number, error=repr(failed), exc_info=failed)
-        finally:
-            self._wake()
+        self._beside.break_off()
 
     def _tell(self) -> None:
         self.prepared = self.prepared.intersection(self._waiting)

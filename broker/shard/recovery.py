@@ -245,7 +245,7 @@ def _replayed(
     reader = RangeReader(kafka)
     history = ArchivedSteps(engine, archive, settings)
     replayed = 0
-    output = Output(engine, settings.names)
+    output = Output(engine, settings.names, check)
     engine.tells = False
     try:
         for record in read_steps(kafka, settings.names.steps, number, stored):

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from broker.shard.pending import Pending, portions
 from engine.engine import Engine
-from engine.model.step import Step, Unregister, Written
+from engine.model.interruption import Check, interruptible
+from engine.model.step import Rejoin, Step, Unregister, Written
 from engine.views.view import View
 from topics.journal import StepRecord
 from topics.outputs import destination
@@ -24,8 +25,10 @@ from tureen.protocol import TopicNames
 class Output:
     """Collects the output of one replay. pending: what is left to be written after the steps so far."""
 
-    def __init__(self, engine: Engine, names: TopicNames) -> None:
+    def __init__(self, engine: Engine, names: TopicNames, check: Check) -> None:
+        """check: called between pieces of what takes long; what it raises ends the replay."""
         self.pending = Pending()
+        self._check = check
         self._engine = engine
         self._names = names
         self._differing: set[str] = set()
@@ -42,7 +45,11 @@ class Output:
         engine.tells = deferral.some_later
         before = engine.view() if engine.tells else None
         engine.enqueue(step)
-        (result,) = engine.run()
+        if engine.tells and isinstance(step.body, Rejoin):
+            with interruptible(self._check):  # what it tells is worked out here
+                (result,) = engine.run()
+        else:
+            (result,) = engine.run()
         if isinstance(step.body, Written):
             for progress in step.body.output:
                 if not self.pending.wrote(progress):

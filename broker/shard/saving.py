@@ -2,8 +2,8 @@
 
 The store is a cache of the journal, so saving may wait: a busy shard saves after ``save_interval_ms`` or
 ``save_rows``, one that only hears the clock much more seldom. It does wait while changes of an earlier step
-are still to be written (:mod:`broker.shard.pending`): a replay has to make them again. While the disk is
-full nothing is lost; it is tried again every ``retry_ms``.
+are still to be written (:mod:`broker.shard.pending`), and while queries are set apart: a replay has to make
+them again. While the disk is full nothing is lost; it is tried again every ``retry_ms``.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Saving:
         self._only_heartbeats = False
 
     def save_if_due(self, engine: Engine, pending: Pending) -> None:
-        if engine.position == self.position or pending:
+        if engine.position == self.position or pending or engine.apart():
             return
         now_s = time.monotonic()
         if self.full:
@@ -69,7 +69,7 @@ class Saving:
 
     def save_last(self, engine: Engine, pending: Pending) -> None:
         """Save before the end, where that can be."""
-        if not pending:
+        if not pending and not engine.apart():
             self.save(engine, final=True)
 
     def save(self, engine: Engine, final: bool = False) -> None:

@@ -411,6 +411,7 @@ class Shard(threading.Thread):
         sources = [(self._state.sources[info.name], info.next_offsets) for info in view.sources()]
         streams = [(one, offsets) for one, offsets in sources if isinstance(one, Stream)]
         self._streams.add(streams, self._steps.now_ms())
+        self._preparations.apart.set_apart(self._steps)
         self._show()
         self._remove_at_last()
         if self._held_by is not None:
@@ -577,12 +578,7 @@ class Shard(threading.Thread):
             self._ingestion.wake(
                 {name for job in jobs for one in job.commands for name in one.reads}, outgoing
             )
-            removals = [] if self._steps.is_full else self._preparations.removals()
-            if removals:
-                self._execution.carry_out(removals, outgoing)
-            for job in jobs:
-                job.outcomes = self._execution.carry_out(job.commands, outgoing)
-            if jobs or removals:
+            if self._execution.carry_out_all(jobs, outgoing):
                 self._ingestion.commanded()
             is_full = self._saving.full or self._steps.is_flooded
             has_room = not is_full and self._memory.look() < Level.HOLD

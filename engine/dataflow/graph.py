@@ -44,7 +44,7 @@ from engine.dataflow.policy import TOLD, Policy
 from engine.dataflow.release_plan import releasing
 from engine.dataflow.releases.held_rows import Gone
 from engine.dataflow.sinks import WholeSink
-from engine.dataflow.stands import Stand, stands_of
+from engine.dataflow.stands import Stand, ends_of, stands_of
 from engine.dataflow.strategy_state import ByStrategy
 from engine.dataflow.turn import Turn
 from engine.dataflow.turns import moving_of, pairs_of, turns_of
@@ -77,7 +77,7 @@ class _Member:
     limited: bool
     policy: Policy
     since: int
-    apart: bool
+    own: Hashable | None
 
 
 class CannotCome(Exception):
@@ -134,15 +134,14 @@ class Graph:
         limited: bool | None = None,
         policy: Policy = TOLD,
         since: int = 0,
-        apart: bool = False,
+        own: Hashable | None = None,
     ) -> None:
         """A query comes. copies: which of equal rows comes or goes is wanted; of all changes alone. limited:
         whether ``changes_max`` holds; None: but for selections, which have no more changes than rows move.
-        policy: how its operators keep rows. since: the step in which it began to be followed. apart: it has
-        nodes of its own, so that another graph may take them over.
+        policy: how its operators keep rows. since: the step in which it began to be followed. own: it has its
+        nodes with those alone that have the same, so that another graph may take them over; None: with all.
         """
         query_id = standing.query_id
-        own = query_id if apart else None
         built = self._nodes.build(self._plan_of(query, operator, policy), standing, since, own)
         scans = scans_of(query, self._tables) if operator == "rstream" else ()
         read = [self._nodes.build(plan, standing, since, own) for plan in scans]
@@ -162,7 +161,7 @@ class Graph:
         if isinstance(found.sink, WholeSink):
             found.sink.read_scans(query_id, [(scan.node, scan.column) for scan in read])
         self._members[query_id] = _Member(
-            keys, end, standing, query, operator, copies, limited, policy, since, apart
+            keys, end, standing, query, operator, copies, limited, policy, since, own
         )
         self._strategies[end, policy.strategy] += 1
 
@@ -191,17 +190,23 @@ class Graph:
         """Its queries."""
         return self._members.keys()
 
-    def anew(self, query_ids: Iterable[str]) -> Graph:
-        """A graph of some of its queries, whose state is still to be made. Raises CannotCome."""
+    def shape_of(self, query_id: str) -> Hashable:
+        """What queries have in common that leave by the same operator."""
+        return self._members[query_id].sink
+
+    def anew(self, query_ids: Iterable[str], own: Hashable | None = None) -> Graph:
+        """A graph of some of its queries, whose state is still to be made. own: as for :meth:`add`; None: as
+        each has it here. Raises CannotCome.
+        """
         made = Graph(self._tables, self._clock, self._streams, self._settings)
         for query_id in query_ids:
             try:
-                made._add_again(self._members[query_id])
+                made._add_again(self._members[query_id], own=own)
             except Exception as defect:
                 raise CannotCome(query_id, defect) from defect
         return made
 
-    def _add_again(self, member: _Member, policy: Policy | None = None) -> None:
+    def _add_again(self, member: _Member, policy: Policy | None = None, own: Hashable | None = None) -> None:
         self.add(
             member.standing,
             member.query,
@@ -210,7 +215,7 @@ class Graph:
             limited=member.limited,
             policy=member.policy if policy is None else policy,
             since=member.since,
-            apart=member.apart,
+            own=member.own if own is None else own,
         )
 
     def holds_for(self, query_id: str) -> bool:
@@ -248,21 +253,11 @@ class Graph:
         return graph_report.entities(self._nodes, self._sinks, sink_of, over)
 
     def explain(
-        self,
-        query: Query,
-        operator: Operator,
-        policy: Policy = TOLD,
-        expected_of: ExpectedOf = lambda _: None,
-    ) -> OperatorTree:
-        """The operators of a query, whether it is here or not, and what those that are there keep. O(sinks)
-        each.
-        """
-        return self.explain_plan(self._plan_of(query, operator, policy), query.sources, expected_of)
-
-    def explain_plan(
         self, plan: Plan, sources: Collection[SourceName], expected_of: ExpectedOf = lambda _: None
     ) -> OperatorTree:
-        """Returns the operators of a plan over sources as :meth:`explain` returns those of a query."""
+        """The operators of a plan over sources, whether they are here or not, and what those that are there
+        keep. O(sinks) each.
+        """
         over = "+".join(sorted(set(sources)))
         nodes, sinks = self._nodes, self._sinks
         return operator_tree(
@@ -299,19 +294,19 @@ class Graph:
             node.rest()
         self._stands, _ = stands_of(transition)
 
-    def take_over(self, other: Graph, standing: StandingQuery) -> None:
-        """The query of a graph that was made apart comes, with the state that it has there. standing: as it
-        stands here. That graph has gone by the same transitions as this one; what is not so is made anew.
+    def take_over(self, other: Graph, standing: Iterable[StandingQuery]) -> None:
+        """The queries of a graph that was made apart come, with the state that they have there. standing: as
+        they stand here. That graph has gone by the same transitions as this one; what is not so is made anew.
         """
-        ((query_id, member),) = other._members.items()
-        if self._stands is None and not self._members:
+        if not self._members or (self._stands is None and not self._held):  # no state is here
             self._stands = other._stands
         elif self._stands != other._stands:
             other.forget()
         self._nodes.take_over(other._nodes)
         self._sinks |= other._sinks
         self._strategies += other._strategies
-        self._members[query_id] = replace(member, standing=standing)
+        for one in standing:
+            self._members[one.query_id] = replace(other._members[one.query_id], standing=one)
 
     # --- transitions ------------------------------------------------------------------------------
 
@@ -398,16 +393,8 @@ class Graph:
 
     def _remember(self) -> None:
         """State is about to be lost that is true."""
-        ends = self._ends
-        if self._held and ends is not None:
-            self._held.remember(list(self._nodes.by_key.values()), ends)
-
-    @property
-    def _ends(self) -> Mapping[SourceName, int] | None:
-        """The ordinals behind the rows of each source that nodes have seen; None: none."""
-        if self._stands is None:
-            return None
-        return {name: end for name, (end, _, _) in self._stands[1].items()}
+        if self._held and self._stands is not None:
+            self._held.remember(list(self._nodes.by_key.values()), ends_of(self._stands))
 
     def renumbered(self, source: SourceName, base: int, first: int, from_ms: int | None) -> None:
         """History of a stream came back. base, first: the first ordinals of the rows that there are, and that
@@ -418,7 +405,8 @@ class Graph:
 
     def held(self, over: Sequence[SourceName]) -> Iterator[HeldState]:
         """What is held of streams, as it is stored. over: all of the sources."""
-        return self._held.states(over, list(self._nodes.by_key.values()), self._ends)
+        ends = None if self._stands is None else ends_of(self._stands)
+        return self._held.states(over, list(self._nodes.by_key.values()), ends)
 
     def restore_held(self, state: HeldState) -> None:
         """Back from a store, once the queries are back."""

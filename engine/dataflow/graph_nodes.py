@@ -67,7 +67,7 @@ class GraphNodes:
         self._ids: WeakKeyDictionary[Node, str] = WeakKeyDictionary()
         """Under which nodes are told of, of those that were."""
 
-    def build(self, plan: Plan, standing: StandingQuery, since: int, own: str | None) -> Built:
+    def build(self, plan: Plan, standing: StandingQuery, since: int, own: Hashable | None) -> Built:
         """The nodes of a plan, those that are not there made. own: whose alone they are; None: of all."""
         match plan:
             case Shared() | Own():
@@ -104,7 +104,9 @@ class GraphNodes:
                 column = node.column(one.column, other.column, spans)
                 return Built((*one.keys, *other.keys, both), node, column)
 
-    def _build_leaf(self, plan: Shared | Own, standing: StandingQuery, since: int, own: str | None) -> Built:
+    def _build_leaf(
+        self, plan: Shared | Own, standing: StandingQuery, since: int, own: Hashable | None
+    ) -> Built:
         key, settings = key_of(plan) if own is None else (own, key_of(plan)), self._settings
         match plan:
             case Own(query):

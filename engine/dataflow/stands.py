@@ -12,6 +12,11 @@ retained, and of a table the first ordinal: when superseded versions are let go 
 """
 
 
+def ends_of(stand: Stand) -> dict[SourceName, int]:
+    """The ordinals behind the rows of each source that nodes which stand so have seen."""
+    return {name: end for name, (end, _, _) in stand[1].items()}
+
+
 def stands_of(transition: Transition) -> tuple[Stand, Stand]:
     """How the sources of a transition stand at its beginning and at its end. Where a table moves alone beside
     streams, NOW is that of the streams.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,9 @@ import pyarrow as pa
 
 from engine.model.approximation import Approximation
 from engine.model.batch import Int32Array, Int64Array
+
+if TYPE_CHECKING:
+    from engine.model.step import Position
 
 Operator = Literal["changes", "istream", "dstream", "rstream"]
 """What of the changes leaves: all, the rows that came, those that went, or the whole answer at each instant
@@ -41,6 +44,8 @@ class Changes:
     went, from 1; None where nobody asked or a key tells them apart.
     approximation: by query id what of its answer is not exact; exact ones are not in it. It may name queries
     that these changes are not of.
+    position: of the step in which it changed, where a later one tells it (:class:`engine.model.step.Rejoin`);
+    None: it is the step that tells it.
     """
 
     query_ids: tuple[str, ...]
@@ -52,6 +57,7 @@ class Changes:
     occasion: Occasion = "step"
     copies: Int32Array | None = None
     approximation: Mapping[str, tuple[Approximation, ...]] = field(default_factory=dict)
+    position: Position | None = None
 
     @classmethod
     def of_one(

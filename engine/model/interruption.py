@@ -31,6 +31,11 @@ def interruptible(check: Check) -> Iterator[None]:
         _check.reset(before)
 
 
+def asked() -> Check | None:
+    """Who is asked between pieces of what is done now; None: nobody."""
+    return _check.get()
+
+
 def may_go_on() -> None:
     """Raise what ends the work, if something does; called between two pieces. O(1) where nobody asked."""
     check = _check.get()

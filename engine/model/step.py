@@ -252,6 +252,25 @@ class Written:
     output: tuple[OutputWritten, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class SetApart:
+    """From now on what changes in the answers of these followed queries is worked out beside the steps, and
+    told by the :class:`Rejoin` with their ids. Until then none of them can be changed, and no history comes
+    to their sources. Ids of queries that are not followed, or are paused, are passed over.
+    """
+
+    query_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Rejoin:
+    """Queries that were set apart are told, with the positions of the steps in which it changed, what changed
+    since; later changes are told by the steps that cause them. Ids of others are passed over.
+    """
+
+    query_ids: tuple[str, ...]
+
+
 Body = (
     CreateSource
     | CreateDerived
@@ -268,6 +287,8 @@ Body = (
     | Unregister
     | Claim
     | Written
+    | SetApart
+    | Rejoin
 )
 
 

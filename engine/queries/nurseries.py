@@ -1,5 +1,6 @@
 """The nurseries of an engine (:mod:`engine.queries.nursery`): those of queries that are to come, and of
-others that stand and are to be altered, paused or removed.
+others that stand and are to be altered, paused or removed. Beside them stand those that are set apart
+(:mod:`engine.queries.apart`).
 
 All go through what the steps that follow do. Whoever had one made dismisses it once the query has come, was
 altered or has gone, or when nobody waits for that any more.
@@ -18,7 +19,9 @@ from engine.model.batch import Int32Array
 from engine.model.changes import Changes, Occasion
 from engine.model.limits import Limits
 from engine.model.source import SourceName
+from engine.model.step import Position
 from engine.operators.pipeline import evaluate
+from engine.queries.apart import AllApart
 from engine.queries.nursery import AnswerBeside, Nursery
 from engine.queries.source_set import SourceSet
 from engine.queries.strategist import PhysicalChoice
@@ -41,6 +44,8 @@ class Nurseries:
         """Those of queries that came in the step at hand, whose first answers are to be told."""
         self._standing: dict[str, Nursery] = {}
         """Those of queries that stand, whose answers are to be taken back or compared."""
+        self.apart = AllApart()
+        """Queries whose state, and changes, are made beside."""
 
     def begin(self) -> None:
         """A step is at hand."""
@@ -65,7 +70,7 @@ class Nurseries:
             return None
         operator, copies = subscriber.operator, subscriber.copies
         apart = self._empty(standing.set_key)
-        apart.add(standing, way.query, operator, copies=copies, policy=way.policy, apart=True)
+        apart.add(standing, way.query, operator, copies=copies, policy=way.policy, own=standing.query_id)
         graph = apart if apart.may_be_apart else None
         answer = None
         if subscriber.has_whole("snapshot"):
@@ -121,7 +126,7 @@ class Nurseries:
         self._arrived[standing.query_id] = made
         if made.graph is None or not made.is_usable:
             return False
-        graph.take_over(made.graph, standing)
+        graph.take_over(made.graph, [standing])
         return True
 
     def first_answer(self, query_id: str) -> tuple[pa.Table, Int32Array | None] | TureenError | None:
@@ -175,12 +180,12 @@ class Nurseries:
 
     def keys(self, affected: Collection[SourceName] | None) -> set[SetKey]:
         """The sets of sources that they read, any of these; None: all."""
-        return {
-            made.key for made in self._all() if affected is None or not set(made.key).isdisjoint(affected)
-        }
+        keys = {made.key for made in self._all()}.union(self.apart.keys)
+        return {key for key in keys if affected is None or not set(key).isdisjoint(affected)}
 
-    def came(self, key: SetKey, transition: Transition, now_ms: int) -> None:
-        """The sources of a set took a step."""
+    def came(self, key: SetKey, transition: Transition, now_ms: int, position: Position) -> None:
+        """The sources of a set took the step of a position."""
+        self.apart.came(key, transition, now_ms, position)
         for made in self._all():
             if made.key == key:
                 made.came(transition, now_ms)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 
 from engine.language.parameters import refused_at, text_of
@@ -17,7 +17,7 @@ from engine.queries.coming import Coming
 from engine.queries.possible_options import require_possible
 from engine.queries.promising_groups import require_group
 from engine.standing.query import StandingQuery
-from tureen.errors import HandleInUse, LimitExceeded, NotSupported, TureenError, UnknownQuery
+from tureen.errors import BeingPrepared, HandleInUse, LimitExceeded, NotSupported, TureenError, UnknownQuery
 
 
 @dataclass(slots=True)
@@ -30,6 +30,13 @@ class SortedOut:
     changed: list[Registration] = field(default_factory=list)
     coming: list[Coming] = field(default_factory=list)
     failed: dict[str, Exception] = field(default_factory=dict)
+
+    def refuse(self, apart: Container[str]) -> None:
+        """Refuse the changes of standing queries that are set apart."""
+        names = [one.query_id for one in self.changed] + [one.query_id for one in self.coming]
+        self.failed |= {name: BeingPrepared(0.0) for name in names if name in apart}
+        self.changed = [one for one in self.changed if one.query_id not in apart]
+        self.coming = [one for one in self.coming if one.query_id not in apart]
 
 
 def sort_out(

@@ -8,12 +8,10 @@ begins to follow begins anywhere, and a replay tells the same.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
-import numpy as np
 import pyarrow as pa
 
-from engine.changes.difference import difference
 from engine.changes.marks import Mark, transition_of
 from engine.changes.operator import operator_over
 from engine.changes.output import continues
@@ -26,13 +24,15 @@ from engine.dataflow.releases.held_rows import Gone
 from engine.dataflow.strategy_state import ByStrategy, summed
 from engine.language.query import Query
 from engine.model.batch import Int32Array
-from engine.model.changes import Changes, Occasion
+from engine.model.changes import Occasion
 from engine.model.defects import Defects, refusal_of
+from engine.model.interruption import asked
 from engine.model.last_answer import LastAnswer
 from engine.model.limits import Limits
 from engine.model.maintenance import QueryOptions, Strategy, UnitCosts
 from engine.model.persistence import HeldState
 from engine.model.source import SourceName
+from engine.model.step import Position
 from engine.model.usage import Stopwatch, Usage
 from engine.queries.nurseries import Nurseries
 from engine.queries.nursery import Nursery
@@ -40,24 +40,13 @@ from engine.queries.source_set import SourceSet
 from engine.queries.source_sets import SourceSets
 from engine.queries.strategist import PhysicalChoice, Strategist, StrategyInputs
 from engine.queries.subscriber import Subscriber
+from engine.queries.telling import PendingOutput
 from engine.queries.whole_answers import Whole, changes_of_whole, limited, rows_max
 from engine.sources.source import Source
 from engine.standing.query import SetKey, StandingQuery, set_key
 from engine.stems.data_stem import Rows
 from engine.views.view import SetView, View
 from tureen.errors import LimitExceeded, TureenError
-
-
-@dataclass(slots=True)
-class PendingOutput:
-    """What a step tells, as it comes together. began: queries whose answers are to be given whole at its end.
-    resumed: queries that were paused and run again. broken: as in a StepResult.
-    """
-
-    changes: list[Changes] = field(default_factory=list)
-    began: list[StandingQuery] = field(default_factory=list)
-    resumed: list[StandingQuery] = field(default_factory=list)
-    broken: dict[str, Exception] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +104,7 @@ class Subscriptions:
         """The answers that were told last of the queries in ``_preferring``, by query id, each with the view
         that it was read from; None: no view is known for it.
         """
-        self._nurseries = Nurseries(limits, self._empty)
+        self.nurseries = Nurseries(limits, self._empty)
         self._since: dict[str, int] = {}
         """The steps in which queries began to be followed that were there before."""
         self.step = 0
@@ -124,7 +113,7 @@ class Subscriptions:
     def begin(self, step: int) -> None:
         """The step of this sequence number is at hand."""
         self.step = step
-        self._nurseries.begin()
+        self.nurseries.begin()
 
     def __len__(self) -> int:
         return len(self._subscribers)
@@ -205,7 +194,8 @@ class Subscriptions:
 
     def gone(self, standing: StandingQuery) -> None:
         """A query is followed no more."""
-        self._nurseries.gone(standing.query_id)
+        self.nurseries.gone(standing.query_id)
+        self.nurseries.apart.gone(standing.query_id)
         self._last.pop(standing.query_id, None)
         if self._subscribers.pop(standing.query_id, None) is None:
             return
@@ -271,7 +261,7 @@ class Subscriptions:
             assert isinstance(was, Whole)
             assert isinstance(now, Whole)
             self._put(after, replace(subscriber, asked=before.subscriber.asked))
-            self._tell_difference(was.table, now, told, came_alone=query.operator == "istream")
+            told.tell_difference(subscriber, was, now, came_alone=query.operator == "istream")
             return True
         if query.emit is not None:
             self._put(after, subscriber)
@@ -343,7 +333,8 @@ class Subscriptions:
             else:
                 with self._defects.of(query_id):
                     was = self._rows_of(query_id, self._last.pop(query_id))
-                    self._tell_differing(query_id, was, self._first_answer(view, query_id), told)
+                    subscriber, now = self._subscribers[query_id], self._first_answer(view, query_id)
+                    told.tell_differing(subscriber, query_id, was, now)
 
     def _told_last(self, query_id: str) -> Whole | TureenError | None:
         """Returns the answer that was told last of a paused query; None: nothing was told."""
@@ -359,9 +350,11 @@ class Subscriptions:
     def _put(self, standing: StandingQuery, subscriber: Subscriber) -> None:
         """A query comes, or is maintained in another way."""
         query_id, key = standing.query_id, standing.set_key
+        self._subscribers[query_id] = subscriber
+        if query_id in self.nurseries.apart:
+            return
         for name, (slot, _) in standing.places():
             self._sources[name].catch_up([slot])
-        self._subscribers[query_id] = subscriber
         self._found.pop(query_id, None)
         self._preferring.pop(query_id, None)
         if standing.prefers:
@@ -376,7 +369,7 @@ class Subscriptions:
                 self._add(standing, subscriber, self._way(standing, subscriber))
 
     def _way(self, standing: StandingQuery, subscriber: Subscriber) -> PhysicalChoice:
-        made = self._nurseries.way_of(standing.query_id)
+        made = self.nurseries.way_of(standing.query_id)
         if made is not None:
             return made
         options = QueryOptions.of(standing.registration.options)
@@ -388,7 +381,7 @@ class Subscriptions:
         try:
             subscriber = Subscriber.of(query, self._sources)
             way = self._way(standing, subscriber)
-            made = self._nurseries.nurse(standing, query, subscriber, way, over)
+            made = self.nurseries.nurse(standing, query, subscriber, way, over)
         except Exception:  # noqa: BLE001  (the step that brings it will tell)
             return None
         if made is not None:
@@ -406,7 +399,7 @@ class Subscriptions:
             graph = self._graphs[standing.set_key]
             told = subscriber.operator == "changes" and not graph.holds_for(standing.query_id)
             way = self._way(standing, subscriber)
-            return self._nurseries.nurse_standing(standing, subscriber, way, over, told=told)
+            return self.nurseries.nurse_standing(standing, subscriber, way, over, told=told)
         except Exception:  # noqa: BLE001  (the step will tell)
             return None
 
@@ -416,14 +409,14 @@ class Subscriptions:
 
     def dismiss(self, query_id: str) -> None:
         """What was made for a query, before the step that needs it, goes."""
-        self._nurseries.dismiss(query_id)
+        self.nurseries.dismiss(query_id)
 
     def _add(self, standing: StandingQuery, subscriber: Subscriber, way: PhysicalChoice) -> None:
         """What fails unexpectedly is the defect of the query; it is in no graph then."""
         self._ways[standing.query_id] = way
         graph = self._graphs[standing.set_key]
         try:
-            if self._nurseries.take_over(standing, subscriber, way, graph):
+            if self.nurseries.take_over(standing, subscriber, way, graph):
                 return
             graph.add(
                 standing,
@@ -438,12 +431,43 @@ class Subscriptions:
             others = [name for name in graph.query_ids if name != standing.query_id]
             self._graphs[standing.set_key] = remade(graph, others, self._defects)
 
+    # --- who is set apart -------------------------------------------------------------------------
+
+    def set_apart(self, queries: Sequence[StandingQuery], over: SourceSet) -> None:
+        """What changes in the answers of these, over one set of sources, is worked out beside from now on.
+        Those that cannot be set apart are passed over.
+        """
+        stands, graph = over.at_rest(), self._graphs.get(queries[0].set_key)
+        names = [one.query_id for one in queries if graph is not None and one.query_id in graph]
+        if stands is None or graph is None:
+            return
+        with self._defects.of(*names):
+            self.nurseries.apart.add(queries[0].set_key, graph, names, stands, self._limits)
+        for standing in queries:
+            if standing.query_id in self.nurseries.apart:
+                self._leave(standing)
+
+    def rejoin(self, queries: Mapping[str, StandingQuery], told: PendingOutput, *, tells: bool) -> None:
+        """Those of these that are set apart are told what changed since, and later changes with the steps.
+        tells: False: that was told.
+        """
+        for apart in self.nurseries.apart.rejoining(queries):
+            graph = self._graphs.setdefault(apart.key, self._empty(apart.key))
+            if tells and not apart.is_begun:
+                apart.run(asked())
+            with self._defects.of(*apart.query_ids):
+                graph.take_over(apart.graph, [queries[name] for name in apart.rejoins(tells=tells)])
+            if tells:
+                told.changes += apart.told()
+                told.broken |= {name: apart.broken[name] for name in apart.query_ids & apart.broken.keys()}
+
     def revise(self, standing: StandingQuery) -> bool:
         """Choose again how the changes of a query are worked out; returns whether that is another way now.
         They go on where they were: state is made from retained rows with the next transition.
         """
-        subscriber, present = self._subscribers.get(standing.query_id), self._ways.get(standing.query_id)
-        if subscriber is None or present is None or standing.paused:
+        query_id = standing.query_id
+        subscriber, present = self._subscribers.get(query_id), self._ways.get(query_id)
+        if subscriber is None or present is None or standing.paused or query_id in self.nurseries.apart:
             return False
         way = self._way(standing, subscriber)
         if way.stands == present.stands:
@@ -475,21 +499,23 @@ class Subscriptions:
         """The operators of a plan over sources, with what those that are there keep. O(operators)."""
         key = set_key(tuple(sources))
         graph = self._graphs.get(key) or self._empty(key)
-        return graph.explain_plan(plan, sources, expected_of)
+        return graph.explain(plan, sources, expected_of)
 
     # --- what steps tell --------------------------------------------------------------------------
 
-    def marks(self, sets: SourceSets, affected: Collection[SourceName] | None) -> Marks:
+    def marks(
+        self, sets: SourceSets, affected: Collection[SourceName] | None, *, tells: bool = True
+    ) -> Marks:
         """Marks how sets stand; to be called before a step. affected: the sources that the step moves on, or
-        takes rows from; None: any.
+        takes rows from; None: any. tells: False: only what is worked out beside goes through the step.
 
         A source that moves on may end the hold of a join on rows of another, and so change what those who
         read that one see. O(sets that read these).
         """
-        keys: Iterable[SetKey] = self._graphs
+        keys: Iterable[SetKey] = self._graphs if tells else ()
         if affected is not None:
-            keys = {key for name in affected for key in sets.reading(name) if key in self._graphs}
-        keys = self._nurseries.keys(affected).union(keys)
+            keys = {key for name in affected for key in sets.reading(name) if tells and key in self._graphs}
+        keys = self.nurseries.keys(affected).union(keys)
         return {key: sets.seen(key).mark() for key in sorted(keys)}
 
     def rows(self, sets: SourceSets, marks: Marks) -> dict[SourceName, Rows]:
@@ -499,26 +525,33 @@ class Subscriptions:
         return {name: source.rows.rows() for key in marks for name, source in sets.seen(key).sources.items()}
 
     def tell(
-        self, marks: Marks, rows: Mapping[SourceName, Rows], sets: SourceSets, told: PendingOutput
+        self,
+        marks: Marks,
+        rows: Mapping[SourceName, Rows],
+        sets: SourceSets,
+        told: PendingOutput,
+        position: Position,
+        *,
+        tells: bool,
     ) -> None:
-        """What changed in a step."""
+        """What changed in the step of a position. tells: as for :meth:`marks`."""
         for key, mark in marks.items():
-            graph = self._graphs.get(key)
-            if graph is None and key not in self._nurseries.keys(key):
+            graph = self._graphs.get(key) if tells else None
+            if graph is None and key not in self.nurseries.keys(key):
                 continue
             sources = sets.seen(key)
             shared = len(key) == 1 and sets.is_joined(key[0])
             transition = transition_of(mark, sources.mark(), sources.views(), rows, shared)
             if transition is not None:
                 assert sources.now_ms is not None
-                self._nurseries.came(key, transition, sources.now_ms)
+                self.nurseries.came(key, transition, sources.now_ms, position)
                 if graph is None:
                     continue
                 with self._watch.on(Usage()):  # the graph divides its time itself
                     self._graphs[key], changes = advanced(
                         graph, transition, self._limits, sources.now_ms, told.broken, self._defects
                     )
-                self._nurseries.told(changes)
+                self.nurseries.told(changes)
                 told.changes += changes
 
     # --- queries with a preference ----------------------------------------------------------------
@@ -546,7 +579,7 @@ class Subscriptions:
                 answer = self._answer(view(), query_id)
                 self._found[query_id] = over, answer
                 with self._defects.of(query_id):
-                    self._tell_differing(query_id, before[1], answer, told)
+                    told.tell_differing(self._subscribers[query_id], query_id, before[1], answer)
 
     def forget_finds(self) -> None:
         """A step told nothing: what was told of queries with a preference is to be taken from a view."""
@@ -643,13 +676,13 @@ class Subscriptions:
         """The answer of a query that has just come, or runs again, or has another text: as it was made
         beside, if it was.
         """
-        return self._made(self._nurseries.first_answer(query_id), view, query_id, "snapshot")
+        return self._made(self.nurseries.first_answer(query_id), view, query_id, "snapshot")
 
     def _last_answer(self, view: View, query_id: str, occasion: Occasion) -> Whole | TureenError:
         """The answer of a query that stands, before the step alters, pauses or removes it: as it was made
         beside, if it was.
         """
-        return self._made(self._nurseries.last_answer(query_id), view, query_id, occasion)
+        return self._made(self.nurseries.last_answer(query_id), view, query_id, occasion)
 
     def _made(
         self,
@@ -672,7 +705,7 @@ class Subscriptions:
         """History of a source came back: how answers at NOW differ from those before."""
         rows, from_ms = self._sources[name].rows.rows(), self._sources[name].retained_from_ms
         first = self._first_retained(name, rows)
-        self._nurseries.lose()
+        self.nurseries.lose()
         for key, graph in list(self._graphs.items()):
             if name in key:
                 try:
@@ -681,44 +714,8 @@ class Subscriptions:
                     self._graphs[key] = remade(graph, graph.query_ids, self._defects)
         for query_id, was in before.items():
             with self._defects.of(query_id):
-                self._tell_differing(query_id, was, self._answer(view, query_id), told)
-
-    def _tell_differing(
-        self, query_id: str, was: Whole | TureenError, is_now: Whole | TureenError, told: PendingOutput
-    ) -> None:
-        """How two answers of a query differ; broken where one of them cannot be given."""
-        refused = was if isinstance(was, TureenError) else is_now
-        if isinstance(refused, TureenError):
-            told.broken[query_id] = refused
-        elif isinstance(was, Whole):
-            came_alone = self._subscribers[query_id].operator == "istream"
-            self._tell_difference(was.table, refused, told, came_alone=came_alone)
-
-    def _tell_difference(
-        self, was: pa.Table, is_now: Whole, told: PendingOutput, *, came_alone: bool
-    ) -> None:
-        """What the operator of a query lets through of it, at NOW; nothing while there is none. came_alone:
-        rows that went are not told.
-        """
-        now_ms = is_now.now_ms
-        if now_ms is None:
-            return
-        subscriber = self._subscribers[is_now.query_id]
-        table, weights, copies = difference(was, is_now.table)
-        if subscriber.operator == "rstream" and len(weights):
-            table, weights = is_now.table, np.ones(is_now.table.num_rows, np.int8)
-        elif subscriber.operator == "dstream":
-            went = np.flatnonzero(weights < 0)
-            table, weights, copies = table.take(went), weights[went], copies[went]
-        elif came_alone:
-            came = np.flatnonzero(weights > 0)
-            table, weights, copies = table.take(came), weights[came], copies[came]
-        if len(weights):
-            numbers = copies if subscriber.copies else None
-            at_ms = np.full(len(weights), now_ms)
-            told.changes.append(
-                Changes.of_one(is_now.query_id, table, weights, at_ms, now_ms, copies=numbers)
-            )
+                now = self._answer(view, query_id)
+                told.tell_differing(self._subscribers[query_id], query_id, was, now)
 
     def tell_whole(
         self, queries: Iterable[StandingQuery], view: View, occasion: Occasion, told: PendingOutput
@@ -729,7 +726,7 @@ class Subscriptions:
         for standing in queries:
             query_id = standing.query_id
             subscriber = self._subscribers.get(query_id)
-            if subscriber is None or not subscriber.has_whole(occasion):
+            if subscriber is None or not subscriber.has_whole(occasion) or query_id in self.nurseries.apart:
                 continue
             if standing.paused:
                 answer = self._told_last(query_id)

@@ -105,6 +105,8 @@ class View:
     """Sources that have not yet what their topics held, as whoever reads those knows."""
     _defects: Defects | None = None
     """Takes the queries whose answers could not be worked out by a defect: those end."""
+    apart: frozenset[str] = frozenset()
+    """Queries of which what changed up to here is told by a later step."""
 
     def snapshot(
         self,

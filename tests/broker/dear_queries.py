@@ -7,6 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import orjson
+
 from tests.broker.running import Broker
 from tests.kafka import wait_until
 from tureen.protocol import query_id
@@ -99,3 +101,20 @@ def kill_worker(one: Broker) -> None:
     before.send_signal(signal.SIGKILL)
     until(lambda: one.children().get("broker.worker", before).pid != before.pid)
     one.await_ready()
+
+
+def folded(one: Broker, handle: str) -> dict[bytes, dict[str, Any]]:
+    """What its result topic says that the answer is."""
+    key, found = query_id(handle).encode(), {}
+    for record in one.records(one.names.results):
+        if key in record.key():
+            found[record.key()] = record.value()
+    return {key: orjson.loads(value) for key, value in found.items() if value is not None}
+
+
+def others_go_on(one: Broker, name: str, start: int) -> None:
+    """Others come and are told; more rows come."""
+    other = one.register(f"SELECT MAX(id) AS m FROM {name} [RANGE 1 DAY] EMIT CHANGES")
+    one.send(name, rows(10, start))
+    until(lambda: one.rows(other) == [[start + 8]])
+    until(lambda: [row["m"] for row in folded(one, other).values()] == [start + 8])

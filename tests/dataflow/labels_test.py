@@ -9,7 +9,8 @@ import pytest
 from hypothesis import event, given
 
 from engine.changes.context import EvaluationContext
-from engine.dataflow.graph import Graph
+from engine.dataflow.graph import Graph, operators_of
+from engine.dataflow.policy import TOLD
 from tests.capacities import small
 from tests.changes.ways import FEW, LIMITS, TABLES, Answers, bound, random_transition, seeds, standing
 from tests.dataflow.graph import JOINS, QUERIES, SETS
@@ -46,7 +47,7 @@ def test_the_changes_of_an_answer_follow_its_pattern(text: str, seed: int) -> No
         return  # retention takes rows whatever the pattern is
     graph, broken = Graph(TABLES, settings=small()), dict[str, Exception]()
     graph.add(standing(query), query, "changes")
-    pattern = graph.explain(query, "changes").pattern
+    pattern = graph.explain(operators_of(query, "changes", TOLD, TABLES, {}), query.sources).pattern
     event(pattern)
     # rows of other instants are never equal: none takes the place of one that goes as it comes
     in_order = pattern == "WKS" and "ts" in dict(query.columns)
@@ -75,9 +76,12 @@ def test_the_changes_of_an_answer_follow_its_pattern(text: str, seed: int) -> No
 def test_unbounded_windows_give_rows_that_stay(text: str) -> None:
     query = bound(text)
     graph = Graph(TABLES, settings=small())
-    assert graph.explain(query, "changes").pattern in ("MON", "WK by key")
+    plan = operators_of(query, "changes", TOLD, TABLES, {})
+    assert graph.explain(plan, query.sources).pattern in ("MON", "WK by key")
 
 
 @pytest.mark.parametrize("text", LEAVING_IN_ORDER)
 def test_windows_of_time_give_rows_that_leave_in_order(text: str) -> None:
-    assert Graph(TABLES, settings=small()).explain(bound(text), "changes").pattern == "WKS"
+    query = bound(text)
+    plan = operators_of(query, "changes", TOLD, TABLES, {})
+    assert Graph(TABLES, settings=small()).explain(plan, query.sources).pattern == "WKS"

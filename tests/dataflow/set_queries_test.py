@@ -20,9 +20,9 @@ from engine.algebra.project.stage import Output, Project
 from engine.algebra.set_operation.stage import SetOperation, SetOperationKind
 from engine.algebra.sort.stage import Sort, SortKey
 from engine.dataflow import turns
-from engine.dataflow.graph import Graph
+from engine.dataflow.graph import Graph, operators_of
 from engine.dataflow.operator_tree import OperatorTree
-from engine.dataflow.policy import Policy
+from engine.dataflow.policy import TOLD, Policy
 from engine.language.query import Query
 from engine.model.changes import Operator
 from engine.model.expressions import Column
@@ -188,7 +188,9 @@ def test_many_queries_are_told_what_each_alone_is(seed: int) -> None:
 
 
 def tree_of(query: Query) -> OperatorTree:
-    return Graph(TABLES, settings=small()).explain(query, "changes")
+    return Graph(TABLES, settings=small()).explain(
+        operators_of(query, "changes", TOLD, TABLES, {}), query.sources
+    )
 
 
 def operators(tree: OperatorTree) -> Sequence[tuple[str, str | None]]:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import engine.preparing
 from engine.model.step import Register, Registration
-from tests.engine.prepared_twins import PAIRS, Twins, make_small
+from tests.engine.prepared_twins import PAIRS, Twins, make_small, visited
 
 
 @pytest.fixture(autouse=True)
@@ -141,12 +141,6 @@ def test_state_that_was_made_beside_is_not_made_again(kind: str, sql: str) -> No
     after = visited(twins)
     assert 8 * (after[0] - before[0]) < after[1] - before[1]
     twins.check()
-
-
-def visited(twins: Twins) -> list[int]:
-    """How many rows the operators of each looked at."""
-    each = (twins.timed, twins.plain)
-    return [sum(graph.visited for _, graph in one._parts.following.graphs()) for one in each]
 
 
 def test_a_join_is_prepared_where_it_has_many_pairs(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -217,3 +217,9 @@ def rows_of(changes: Changes) -> list[tuple[Any, ...]]:
             strict=True,
         )
     ]
+
+
+def visited(twins: Twins) -> list[int]:
+    """How many rows the operators of each looked at."""
+    each = (twins.timed, twins.plain)
+    return [sum(graph.visited for _, graph in one._parts.following.graphs()) for one in each]

@@ -30,6 +30,8 @@ from engine.model.step import (
     Records,
     Register,
     Registration,
+    Rejoin,
+    SetApart,
     Step,
     StepResult,
     Unregister,
@@ -107,6 +109,8 @@ BODIES: list[Body] = [
     Unregister(("q", "r")),
     Claim("an owner"),
     Written((OutputWritten(3, "q", 70), OutputWritten(4, "r", 1))),
+    SetApart(("q", "r")),
+    Rejoin(("r",)),
     Allocate(
         (
             ("q", Allotment((ScanAllotment(600_000, Decimal("12.5")), ScanAllotment()), by_hand=True)),
@@ -166,17 +170,17 @@ def test_grants_are_in_the_records_of_steps() -> None:
 
 
 GOLDEN = {
-    "grant": b'{"v":7,"epoch":1,"sequence":2,"clock_ms":5,"now_ms":null,"idle":[],"kind":"heartbeat",'
+    "grant": b'{"v":8,"epoch":1,"sequence":2,"clock_ms":5,"now_ms":null,"idle":[],"kind":"heartbeat",'
     b'"source":"orders","lagging":[1],"grant":250}',
-    "create": b'{"v":7,"epoch":1,"sequence":2,"clock_ms":5,"now_ms":null,"idle":[],"kind":"create_summary",'
+    "create": b'{"v":8,"epoch":1,"sequence":2,"clock_ms":5,"now_ms":null,"idle":[],"kind":"create_summary",'
     b'"sql":"CREATE SUMMARY popular","summary":{"name":"popular","stream":"orders","attribute":"k",'
     b'"granularity_ms":10000,"rate":4,"depth":3,"settings":{"kind":"histogram","sketch_depth":5,'
     b'"sketch_width":64,"buckets":16,"bucket_function":"range","theta":0.7,"zone_length_max_ms":1500,'
     b'"zone_rows_min":64}}}',
-    "alter": b'{"v":7,"epoch":1,"sequence":2,"clock_ms":5,"now_ms":null,"idle":[],"kind":"alter_summary",'
+    "alter": b'{"v":8,"epoch":1,"sequence":2,"clock_ms":5,"now_ms":null,"idle":[],"kind":"alter_summary",'
     b'"name":"popular","settings":{"kind":"count_sketch","sketch_depth":5,"sketch_width":64,"buckets":16,'
     b'"bucket_function":"hash","theta":0.25,"zone_length_max_ms":null,"zone_rows_min":64}}',
-    "drop": b'{"v":7,"epoch":1,"sequence":2,"clock_ms":5,"now_ms":null,"idle":[],"kind":"drop_summary",'
+    "drop": b'{"v":8,"epoch":1,"sequence":2,"clock_ms":5,"now_ms":null,"idle":[],"kind":"drop_summary",'
     b'"name":"popular","forced":true}',
 }
 GOLDEN_BODIES: dict[str, Body] = {

@@ -14,7 +14,8 @@ from broker.feeds.hub import Hub
 from broker.feeds.memory import RecentChanges
 from broker.feeds.reader import ChangeLines, Reader
 from broker.node.request_work import RequestWork
-from engine.model.step import StepResult
+from engine.model.answer import Answer
+from engine.model.step import Body, Position, Rejoin, SetApart, Step, StepResult
 from tests.engine.feed import Feed, ticks
 from tureen.errors import LimitExceeded, MustRefetch, TureenError
 
@@ -48,6 +49,11 @@ class Bridge:
         self._done = len(self.feed.told)
         self.hub.committed(SHARD, self.feed.engine.view(), done, set(touched))
 
+    def step(self, body: Body) -> None:
+        engine, feed = self.feed.engine, self.feed
+        engine.enqueue(Step(Position(0, engine.position.sequence + 1), feed.clock_ms, body))
+        feed.told += engine.run()
+
     def reader(self, memory: RecentChanges) -> Reader:
         return Reader(self.hub, memory, self.work, 1_000, lambda sources: 0)
 
@@ -57,6 +63,11 @@ def fold(answer: Counter[str], pieces: Iterable[ChangeLines]) -> None:
         for line in piece.lines:
             for weight, _, values in json.loads(line)["changes"]:
                 answer[json.dumps(values)] += weight
+
+
+def answer_of(answer: Answer) -> Counter[str]:
+    rows = zip(*(column.to_pylist() for column in answer.table.columns), strict=True)
+    return Counter(json.dumps(row) for row in rows)
 
 
 async def drained(reader: Reader) -> list[ChangeLines]:
@@ -81,15 +92,45 @@ def test_whoever_begins_at_any_step_has_the_answer_at_every_later_one(bytes_max:
             bridge.commit()
             memory = memory or bridge.follow()
             reader = bridge.reader(memory)
-            answer = await reader.snapshot()
-            rows = zip(*(column.to_pylist() for column in answer.table.columns), strict=True)
-            readers.append((reader, Counter(json.dumps(row) for row in rows)))
+            readers.append((reader, answer_of(await reader.snapshot())))
             for number, (one, known) in enumerate(readers):
                 if (turn + number) % 3:  # the others fall behind
                     fold(known, await drained(one))
                     assert +known == Counter(json.dumps(row) for row in bridge.feed.rows())
                     assert one.progress().position == bridge.feed.engine.position
         assert bridge.hub.size > 0
+
+    asyncio.run(told())
+
+
+@pytest.mark.parametrize("bytes_max", [1_000_000, 1])
+def test_readers_of_a_query_that_is_set_apart_get_each_change_once(bytes_max: int) -> None:
+    """Wherever they begin; they stay where they are until it rejoins."""
+
+    async def told() -> None:
+        bridge = Bridge(bytes_max, sql="SELECT k, COUNT(*) AS n FROM s [RANGE 5 MILLISECONDS] GROUP BY k")
+        engine, memory = bridge.feed.engine, bridge.follow()
+        bridge.feed.put(*ticks([10, 11, 12]))
+        before = bridge.reader(memory)
+        readers = [(before, answer_of(await before.snapshot()))]
+        bridge.step(SetApart(("q0",)))
+        for turn in range(5):
+            bridge.feed.put(*ticks([20 + 3 * turn, 21 + 3 * turn]))
+            bridge.commit()
+            reader = bridge.reader(memory)
+            readers.append((reader, answer_of(await reader.snapshot())))
+            for one, known in readers:
+                was = one.cursor
+                fold(known, await drained(one))
+                assert one.progress() == was or turn == 0 or bytes_max == 1
+        (apart,) = engine.apart()
+        apart.run()
+        bridge.step(Rejoin(("q0",)))
+        bridge.commit()
+        for one, known in readers:
+            fold(known, await drained(one))
+            assert +known == Counter(json.dumps(row) for row in bridge.feed.rows())
+            assert one.progress().position == engine.position
 
     asyncio.run(told())
 

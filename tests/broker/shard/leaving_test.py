@@ -4,14 +4,10 @@ and nothing is lost where the worker is killed in between.
 
 from __future__ import annotations
 
-from typing import Any
-
-import orjson
 import pytest
 
-from tests.broker.dear_queries import COUNT, Gate, error, kill_worker, rows, until
+from tests.broker.dear_queries import COUNT, Gate, error, folded, kill_worker, others_go_on, rows, until
 from tests.broker.running import Broker
-from tureen.protocol import query_id
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -30,15 +26,6 @@ def standing(one: Broker, name: str, gate: Gate) -> str:
     return handle
 
 
-def folded(one: Broker, handle: str) -> dict[bytes, dict[str, Any]]:
-    """What its result topic says that the answer is."""
-    key, found = query_id(handle).encode(), {}
-    for record in one.records(one.names.results):
-        if key in record.key():
-            found[record.key()] = record.value()
-    return {key: orjson.loads(value) for key, value in found.items() if value is not None}
-
-
 def remove(one: Broker, handle: str) -> None:
     reply = one.http.delete(f"/queries/{handle}")
     assert (reply.status_code, reply.json()["state"]) == (202, "PENDING"), reply.text
@@ -47,14 +34,6 @@ def remove(one: Broker, handle: str) -> None:
 
 def is_leaving(one: Broker, handle: str) -> bool:
     return error(one, handle).get("code") == "being_removed"
-
-
-def others_go_on(one: Broker, name: str, start: int) -> None:
-    """Others come and are told; more rows come."""
-    other = one.register(f"SELECT MAX(id) AS m FROM {name} [RANGE 1 DAY] EMIT CHANGES")
-    one.send(name, rows(10, start))
-    until(lambda: one.rows(other) == [[start + 8]])
-    until(lambda: [row["m"] for row in folded(one, other).values()] == [start + 8])
 
 
 def test_others_go_on_while_a_query_is_removed(one: Broker, name: str, gate: Gate) -> None:

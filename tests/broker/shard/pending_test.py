@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import random
 from collections import defaultdict
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -120,6 +121,25 @@ def test_progress_of_what_does_not_wait_is_told_apart() -> None:
     assert not pending.wrote(OutputWritten(1, "a", 4))
     assert pending.wrote(OutputWritten(1, "a", 3))
     assert not pending
+
+
+def test_what_a_query_that_rejoins_is_told_has_a_portion_for_each_step() -> None:
+    pending, rng = Pending(), random.Random(0)
+    parts = [(Position(1, 3), {"a": 3, "b": 1}), (Position(1, 4), {"a": 2}), (Position(2, 6), {"b": 1})]
+    changes = tuple(replace(told(counts, 1, rng), position=at) for at, counts in parts)
+    made = portions(StepResult(Position(2, 9), changes=changes), lambda _: TO, lambda _: True)
+    assert [(str(one.position), one.query_id, one.rows) for one in made] == [
+        ("1-3", "a", 3),
+        ("1-3", "b", 1),
+        ("1-4", "a", 2),
+        ("2-6", "b", 1),
+    ]
+    pending.put(portions(StepResult(Position(2, 8), changes=(told({"c": 1}, 1, rng),)), lambda _: TO, bool))
+    pending.put(made)
+    pending._check()
+    assert [one.position.sequence for one in pending.firsts()] == [8, 3, 3]
+    assert pending.wrote(OutputWritten(3, "a", 3))
+    assert pending.of("a") == 2
 
 
 def test_changes_are_untold_until_their_transaction_is_committed() -> None:
