@@ -1,6 +1,7 @@
 """``tureen records``, ``late``, ``dead-letters``: what is in topics, what was refused, and why.
 
-They read Kafka themselves, so they also work while the broker is away. Values are shown as they are.
+They read Kafka themselves, so they also work while the broker is away; it is asked for the topic of a source
+whose name is not that of a topic. Values are shown as they are.
 """
 
 from __future__ import annotations
@@ -13,18 +14,21 @@ import click
 
 from topics.shown import headers_of, json_of, refusal_of
 from tureen import console
+from tureen.errors import TopicMissing, TureenError
 from tureen.protocol import TopicNames
 
 if TYPE_CHECKING:
     from confluent_kafka import Message
 
 LIMIT_MAX = 10_000
+ASKED_S = 10.0
+"""As long the broker is waited for when it is asked for the topic of a source."""
 SHOWN_CHARACTERS = 300
 
 _limit = click.option(
     "--limit", type=click.IntRange(1, LIMIT_MAX), default=20, show_default=True, help="The newest so many."
 )
-_topic = click.option("--topic", "of", help="Only records of this topic.")
+_name = click.argument("name", required=False)
 _service_id = click.option(
     "--service-id",
     envvar="TUREEN_SERVICE_ID",
@@ -35,17 +39,31 @@ _service_id = click.option(
 
 
 @click.command()
-@click.argument("topic")
+@click.argument("name")
 @_limit
+@_service_id
 @console.kafka_only_options
-@console.json_option
-def records(topic: str, limit: int, kafka: tuple[str, ...], as_json: bool) -> None:
+@console.broker_options
+def records(
+    name: str,
+    limit: int,
+    service_id: str,
+    kafka: tuple[str, ...],
+    url: str,
+    token: str | None,
+    as_json: bool,
+) -> None:
     """Show the newest records of a topic, newest last.
+
+    NAME is a topic, or else what EMIT CHANGES INTO names, or a stream or a table, whose topic is read.
 
     \b
     tureen records trades --limit 5
     tureen records trades --json | jq .value
     """
+    topic = _topic_of(name, kafka, service_id, url, token)
+    if topic != name:
+        console.err().print(f"records of topic {topic}", style="dim", markup=False)
     found = _newest(kafka, topic, limit)
     if as_json:
         for one in found:
@@ -71,35 +89,58 @@ def records(topic: str, limit: int, kafka: tuple[str, ...], as_json: bool) -> No
 
 
 @click.command(name="dead-letters")
+@_name
 @_limit
-@_topic
 @_service_id
 @console.kafka_only_options
-@console.json_option
-def dead_letters(limit: int, of: str | None, service_id: str, kafka: tuple[str, ...], as_json: bool) -> None:
+@console.broker_options
+def dead_letters(
+    name: str | None,
+    limit: int,
+    service_id: str,
+    kafka: tuple[str, ...],
+    url: str,
+    token: str | None,
+    as_json: bool,
+) -> None:
     """Show the newest records that gave no row, and why.
 
+    NAME, a topic or a stream or table over it, shows its records alone.
+
     \b
-    tureen dead-letters --topic trades
+    tureen dead-letters trades
     """
+    of = None if name is None else _topic_of(name, kafka, service_id, url, token)
     _refused(TopicNames(service_id).dead_letters, "no dead letters", limit, of, kafka, as_json)
 
 
 @click.command()
+@_name
 @_limit
-@_topic
 @_service_id
 @console.kafka_only_options
-@console.json_option
-def late(limit: int, of: str | None, service_id: str, kafka: tuple[str, ...], as_json: bool) -> None:
-    """Show the newest records that came late: at or before NOW of their stream."""
+@console.broker_options
+def late(
+    name: str | None,
+    limit: int,
+    service_id: str,
+    kafka: tuple[str, ...],
+    url: str,
+    token: str | None,
+    as_json: bool,
+) -> None:
+    """Show the newest records that came late: at or before NOW of their stream.
+
+    NAME, a topic or a stream over it, shows its records alone.
+    """
+    of = None if name is None else _topic_of(name, kafka, service_id, url, token)
     _refused(TopicNames(service_id).late, "no late records", limit, of, kafka, as_json)
 
 
 def _refused(
     topic: str, nothing: str, limit: int, of: str | None, kafka: tuple[str, ...], as_json: bool
 ) -> None:
-    """Records of a topic that holds those of others."""
+    """Records of a topic that holds those of others. of: of this one alone."""
     wanted: Callable[[Message], bool] = partial(_is_of, topic=of) if of is not None else lambda _: True
     found = _newest(kafka, topic, limit, wanted)
     if as_json:
@@ -126,6 +167,29 @@ def _refused(
     )
     if not found:
         console.err().print(nothing if of is None else f"{nothing} of {of}", style="dim", markup=False)
+
+
+def _topic_of(name: str, kafka: tuple[str, ...], service_id: str, url: str, token: str | None) -> str:
+    """The topic that a name stands for. Raises TopicMissing, KafkaUnavailable."""
+    from topics.admin import Admin
+
+    admin = Admin(console.kafka_settings(kafka))
+    for topic in (name, TopicNames(service_id).results_into(name)):
+        if admin.describe([topic])[topic] is not None:
+            return topic
+    try:
+        with console.client(url, token, timeout=ASKED_S) as client:
+            sources = {one.name.lower(): one for one in client.sources()}
+    except TureenError as error:
+        hint = f"`tureen topic list` lists topics; whether a source is named so is not known: {error.message}"
+        raise TopicMissing(name, hint=hint) from None
+    source = sources.get(name.lower())
+    if source is None:
+        raise TopicMissing(name, hint="`tureen topic list` lists topics, `tureen sources` those of sources")
+    if source.facts.get("topic") is None:
+        hint = f"{source.name} is a {source.facts.get('kind')}, which reads none: SELECT shows its rows"
+        raise TopicMissing(name, hint=hint)
+    return str(source.facts["topic"])
 
 
 def _newest(

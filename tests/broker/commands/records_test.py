@@ -16,6 +16,7 @@ from tests.broker.conftest import stream_sql
 from tests.broker.running import Broker, broker
 from tests.kafka import wait_until
 from topics.newest import facts_of, newest
+from tureen.errors import TopicMissing
 from tureen.snapshot import Reply, Snapshot
 
 BASE_MS = 1_700_000_000_000
@@ -29,13 +30,24 @@ def made(shared: Broker, sql: str) -> tuple[int, dict[str, Any]]:
 
 def shown(command: Command, shared: Broker, *args: str) -> list[Any]:
     """The JSON lines of a command."""
-    environment = {
-        "TUREEN_SERVICE_ID": shared.names.service_id,
-        "TUREEN_KAFKA__BOOTSTRAP_SERVERS": shared.bootstrap,
-    }
-    done = CliRunner().invoke(command, [*args, "--json"], env=environment, catch_exceptions=False)
+    done = CliRunner().invoke(command, [*args, "--json"], env=environment(shared), catch_exceptions=False)
     assert done.exit_code == 0, done.output
     return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def environment(shared: Broker) -> dict[str, str]:
+    return {
+        "TUREEN_SERVICE_ID": shared.names.service_id,
+        "TUREEN_KAFKA__BOOTSTRAP_SERVERS": shared.bootstrap,
+        "TUREEN_URL": shared.url,
+    }
+
+
+def refused(command: Command, shared: Broker, *args: str, **other: str) -> TopicMissing:
+    """What a command ends with."""
+    with pytest.raises(TopicMissing) as found:
+        CliRunner().invoke(command, list(args), env=environment(shared) | other, catch_exceptions=False)
+    return found.value
 
 
 def test_camel_case_members_are_columns_and_match(shared: Broker, name: str) -> None:
@@ -136,7 +148,7 @@ def test_late_rows_and_dead_letters_are_told_with_answers_and_survive_a_kill(
         source = one.source(name)
         assert (source["late"], source["dead_letters"], source["counted_from_ms"]) == (1, 2, since_ms)
 
-        (row,) = shown(late, one, "--topic", name)
+        (row,) = shown(late, one, name)
         assert (row["topic"], row["partition"], row["offset"], row["reason"]) == (name, 0, 2, "late")
         assert row["value"] == {"id": 3, "ts": BASE_MS}
         letters = shown(dead_letters, one)
@@ -144,7 +156,8 @@ def test_late_rows_and_dead_letters_are_told_with_answers_and_survive_a_kill(
         assert letters[0]["reason"].startswith("looks like Avro")
         assert letters[0]["value"] == wire.decode()
         assert "looks like seconds" in letters[1]["reason"]
-        assert shown(dead_letters, one, "--topic", "another") == []
+        assert shown(dead_letters, one, name) == letters
+        assert shown(dead_letters, one, one.names.sources) == []
 
 
 def test_instant_in_another_unit_is_refused_with_the_unit(shared: Broker, name: str) -> None:
@@ -176,6 +189,31 @@ def test_topics_are_made_described_and_read_by_commands(shared: Broker, name: st
     assert len(found) == 7
     assert [one["timestamp_ms"] for one in found] == sorted(one["timestamp_ms"] for one in found)
     assert found[-1]["value"] == {"at": 39, "in": partitions - 1}
+
+
+def test_names_of_sources_and_of_results_show_their_topics(shared: Broker, name: str) -> None:
+    shared.create(
+        f"CREATE STREAM {name} (id BIGINT, ts TIMESTAMP) WITH (timestamp = 'ts', topic = '{name}-in')"
+    )
+    shared.http.post("/statements", json={"sql": f"CREATE VIEW {name}_v AS SELECT id FROM {name}"})
+    handle = shared.register(f"SELECT id FROM {name} EMIT CHANGES INTO {name}_out")
+    shared.send(f"{name}-in", [{"id": 7, "ts": BASE_MS}, b"?", {"id": 8, "ts": BASE_MS + 1}])
+    shared.await_rows(handle, 1)
+    assert next(one["value"] for one in shown(records, shared, name)) == {"id": 7, "ts": BASE_MS}
+    assert [one["value"] for one in shown(dead_letters, shared, name)] == ["?"]
+    written = shared.names.results_into(f"{name}_out")
+    wait_until(lambda: shown(records, shared, written))
+    assert shown(records, shared, f"{name}_out") == shown(records, shared, written)
+    assert refused(records, shared, f"{name}_v").hint == (
+        f"{name}_v is a view, which reads none: SELECT shows its rows"
+    )
+    for command in (records, late, dead_letters):
+        error = refused(command, shared, f"{name}-nowhere")
+        assert error.topic == f"{name}-nowhere"
+        assert error.hint == "`tureen topic list` lists topics, `tureen sources` those of sources"
+    away = refused(records, shared, name, TUREEN_URL="http://127.0.0.1:9")
+    assert away.hint is not None
+    assert "whether a source is named so is not known" in away.hint
 
 
 def test_rare_records_are_found_further_back(shared: Broker, name: str) -> None:
