@@ -433,6 +433,12 @@ def show_handle(query: Query, on_stdout: bool, topics: ByTopic | None = None) ->
         console.print("its handle, a secret that is shown only once:", style="dim")
         click.echo(query.handle)
     if topics is None:
+        if output := query.facts.get("output"):
+            topic = output["topic"]
+            console.print(
+                f"its changes go to {topic}: tureen watch {query.handle}, or tureen records {topic}",
+                style="dim",
+            )
         console.print(f"fetch its answer: tureen snapshot {query.handle}", style="dim")
         return
     if query.state in ("PENDING", "PUBLISHED"):

@@ -366,7 +366,7 @@ class Writes:
                 raise HandleInUse(name, hint="unregister it first, or leave the handle out and get a new one")
             same = entry is not None and request.options.items() <= entry.options.items()
             if entry is not None and entry.shard is not None and same:
-                answer = self._registered(request, entry.outcome())
+                answer = self._registered(request, {**entry.outcome(), "output": entry.output})
                 return _Writing(request, name, b"", True, answer=answer)
         elif entry is None and not node.reconciled:
             raise BrokerUnavailable("the registry is still being read", hint="try again in a second")
@@ -414,13 +414,14 @@ class Writes:
 
     @staticmethod
     def _registered(request: RegisterRequest, outcome: Outcome) -> dict[str, Any]:
-        return {
+        told = {
             "handle": request.handle,
             "query_id": query_id(request.handle),
             "state": outcome["state"],
             "error": outcome.get("error"),
             "position": outcome.get("position"),
         }
+        return told if outcome.get("output") is None else told | {"output": outcome["output"]}
 
     @contextlib.contextmanager
     def reserved(self, name: str, wording: Wording) -> Iterator[None]:

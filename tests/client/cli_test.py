@@ -205,6 +205,21 @@ def test_a_likely_mistake_is_told_when_a_query_is_registered(broker: Broker, tra
     assert warning["code"] == "null_comparison"
 
 
+def test_register_tells_the_topic_of_changes(broker: Broker, trades: str) -> None:
+    for into, topic in (
+        (f" INTO {trades}_out", f"{broker.service_id}.results.{trades}_out"),
+        ("", f"{broker.service_id}.results.log"),
+    ):
+        done = tureen_("register", f"SELECT price FROM {trades} EMIT CHANGES{into}", broker=broker)
+        assert f"its changes go to {topic}: tureen watch {done.stdout.strip()}" in done.stderr.replace(
+            "\n", " "
+        )
+        assert tureen_("unregister", done.stdout.strip(), broker=broker).exit_code == 0
+    plain = tureen_("register", f"SELECT price FROM {trades}", broker=broker)
+    assert "its changes go to" not in plain.stderr
+    assert tureen_("unregister", plain.stdout.strip(), broker=broker).exit_code == 0
+
+
 def test_register_sets_options(broker: Broker, trades: str) -> None:
     text = f"SELECT DISTINCT symbol FROM {trades} [RANGE 1 MINUTE]"
     options = ("--option", "strategy=upa", "--option", "weight = 2")
