@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-Sort = Literal["cpu", "rows", "memory", "queue", "lag", "id"]
-SORTS: tuple[Sort, ...] = ("cpu", "rows", "memory", "queue", "lag", "id")
+Sort = Literal["cpu", "rows", "memory", "queue", "behind", "id"]
+SORTS: tuple[Sort, ...] = ("cpu", "rows", "memory", "queue", "behind", "id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,8 +19,8 @@ class Use:
     """What one entity used in an interval.
 
     cpu_share: share of the time that all entities used in it. cores: cores that were busy with it.
-    rows_in_per_s, rows_out_per_s: None where the entity has no such count. queries: how many queries share
-    it; None where it is a query.
+    rows_in_per_s, rows_out_per_s: None where the entity has no such count. behind_ms: how far NOW is behind
+    the newest record that was read. queries: how many queries share it; None where it is a query.
     """
 
     id: str
@@ -31,7 +31,7 @@ class Use:
     rows_out_per_s: float | None
     memory_bytes: int
     queued_rows: int
-    lag_ms: int | None
+    behind_ms: int | None
     queries: int | None
 
     def as_dict(self) -> dict[str, Any]:
@@ -95,7 +95,7 @@ def uses(before: Sequence[Mapping[str, Any]], now: Sequence[Mapping[str, Any]], 
             per_s(one, "rows_out"),
             int(one["statistics"]["memory_bytes"]),
             int(one["statistics"].get("queued_rows") or 0),
-            one["statistics"].get("lag_ms"),
+            one["statistics"].get("behind_ms"),
             one["statistics"].get("queries"),
         )
         for one in now
@@ -117,7 +117,7 @@ def ordered(found: Sequence[Use], sort: Sort) -> list[Use]:
         "rows": lambda one: -((one.rows_in_per_s or 0.0) + (one.rows_out_per_s or 0.0)),
         "memory": lambda one: -one.memory_bytes,
         "queue": lambda one: -one.queued_rows,
-        "lag": lambda one: -(one.lag_ms or 0),
+        "behind": lambda one: -(one.behind_ms or 0),
         "id": lambda one: 0,
     }
     return sorted(found, key=lambda one: (keys[sort](one), one.id))

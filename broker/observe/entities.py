@@ -497,7 +497,7 @@ def query_statistics(
         "row_cost_ns": paid.cpu_ns / paid.rows_in if paid.rows_in else None,
         "memory_bytes": int(paid.nbytes),
         "queued_rows": paid.queued_rows,
-        "lag_ms": paid.lag_ms,
+        "behind_ms": paid.behind_ms,
     }
 
 

@@ -59,6 +59,7 @@ LISTED = frozenset(
         "queued_bytes",
         "oldest_ms",
         "lag_ms",
+        "behind_ms",
         "k_declared",
         "k_observed",
         "violations",
@@ -113,14 +114,14 @@ class EntityPart:
 @dataclass(frozen=True, slots=True)
 class Paid:
     """What a query pays. rows_in: rows of its sources that entered. queued_rows: that wait in queues that it
-    shares. lag_ms: of the source whose NOW is furthest behind the clock.
+    shares. behind_ms: of the source whose NOW is furthest behind its newest record.
     """
 
     cpu_ns: float
     nbytes: float
     rows_in: int = 0
     queued_rows: int = 0
-    lag_ms: int | None = None
+    behind_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +171,7 @@ class Report:
         shared = self._classes.get(of)
         if shared is None:
             shared = self._classes[of] = self._shared(*of)
-        return Paid(shared.cpu_ns, shared.nbytes + own, shared.rows_in, shared.queued_rows, shared.lag_ms)
+        return Paid(shared.cpu_ns, shared.nbytes + own, shared.rows_in, shared.queued_rows, shared.behind_ms)
 
     def entities_of(self, query: StandingQuery) -> tuple[str, ...]:
         """The ids of the entities that a query shares; one object for all that share the same ones."""
@@ -202,7 +203,7 @@ class Report:
     def _shared(self, key: SetKey, group: str | None, sink: str | None) -> Paid:
         cpu_ns = nbytes = 0.0
         rows_in = queued = 0
-        lag_ms: int | None = None
+        behind_ms: int | None = None
         for id_ in self._shared_ids(key, group, sink):
             share, part = self._share(id_), self._part(id_)
             cpu_ns += share.cpu_ns
@@ -211,9 +212,9 @@ class Report:
                 rows_in += part.usage.rows_out
             own = part.listed()
             queued += int(own.get("queued_rows") or 0)
-            if isinstance(lag := own.get("lag_ms"), int):
-                lag_ms = lag if lag_ms is None else max(lag_ms, lag)
-        return Paid(cpu_ns, nbytes, rows_in, queued, lag_ms)
+            if isinstance(behind := own.get("behind_ms"), int):
+                behind_ms = max(behind, behind_ms or 0)
+        return Paid(cpu_ns, nbytes, rows_in, queued, behind_ms)
 
     def _part(self, id_: str) -> EntityPart:
         part = self.part(id_)
@@ -398,7 +399,7 @@ STATISTICS_ABOUT = {
     "memory_bytes": ("what it holds; of a query its parts of what it shares, and its own", "bytes"),
     "queries": ("standing queries that share it", "queries"),
     "queued_rows": ("rows that wait in the queues that it shares", "rows"),
-    "lag_ms": ("how far NOW of its sources is behind the clock", "ms"),
+    "behind_ms": ("how far NOW of its sources is behind their newest record", "ms"),
 }
 """What each statistic means, and its unit."""
 

@@ -523,6 +523,7 @@ class Source:
             Attribute("now_ms", self.clock.now_ms, "NOW of the stream, ms since 1970"),
             Attribute("clock_ms", self.clock.clock_ms, "the journalled clock"),
             Attribute("lag_ms", self.clock.lag_ms, "how far NOW is behind the journalled clock"),
+            Attribute("behind_ms", self.view().behind_ms, "how far NOW is behind its newest record"),
             Attribute("idle_partitions", len(self.clock.idle), "partitions that hold NOW back no more"),
             Attribute("pending_rows", len(self.pending), "rows above NOW"),
             Attribute("late_rows", self.late, "rows that came at or before NOW, or broke a constraint"),

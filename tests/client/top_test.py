@@ -24,7 +24,7 @@ BEFORE = [
     entity("0/source/alone", 0, queries=0),
 ]
 NOW = [
-    entity("query/a", 300, rows_in=30, queued_rows=7, lag_ms=50),
+    entity("query/a", 300, rows_in=30, queued_rows=7, behind_ms=50),
     entity("query/b", 200, rows_in=10),
     entity("query/c", 100, rows_in=0),
     entity("0/join/x", 600, queries=2, rows_in=25, rows_out=15, memory_bytes=5_000),
@@ -56,7 +56,7 @@ def test_shares_are_of_what_was_added_meanwhile() -> None:
         ("rows", "0/join/x"),
         ("memory", "0/join/x"),
         ("queue", "query/a"),
-        ("lag", "query/a"),
+        ("behind", "query/a"),
         ("id", "0/join/x"),
     ],
 )
@@ -68,7 +68,7 @@ def test_sorts(sort: Sort, first: str) -> None:
 def test_a_narrow_terminal_cuts_the_text_alone() -> None:
     out = io.StringIO()
     shown = Console(file=out, width=80, highlight=False)
-    for table in tables(FOUND, {"query/a": "SELECT " + "x, " * 200}, "cpu", None, 10):
+    for table in tables(FOUND, {"query/a": "SELECT " + "x, " * 200}, {}, "cpu", None, 10):
         shown.print(table)
     text = out.getvalue()
     assert "40.0%" in text
@@ -80,9 +80,16 @@ def test_a_narrow_terminal_cuts_the_text_alone() -> None:
 def test_nothing_in_a_list_is_no_error() -> None:
     empty = uses([], [], 1.0)
     assert empty.cores == empty.unread_share == 0.0
-    assert len(tables(empty, {}, "cpu", None, 10)) == 3
-    assert as_json_value(empty, "cpu", None, 10)["entities"] == []
-    assert [one["id"] for one in as_json_value(FOUND, "cpu", "query", 2)["entities"]] == [
+    assert len(tables(empty, {}, {}, "cpu", None, 10)) == 3
+    assert as_json_value(empty, {}, "cpu", None, 10)["entities"] == []
+    assert [one["id"] for one in as_json_value(FOUND, {}, "cpu", "query", 2)["entities"]] == [
         "query/a",
         "query/b",
     ]
+
+
+def test_streams_with_unread_records_are_named() -> None:
+    unread = {f"s{number}": [0, 2] for number in range(7)}
+    (line,) = [one for one in tables(FOUND, {}, unread, "cpu", None, 10) if "not read yet" in str(one)]
+    assert line == ("records that are not read yet: s0[0,2], s1[0,2], s2[0,2], s3[0,2], s4[0,2] and 2 more")
+    assert as_json_value(FOUND, unread, "cpu", None, 1)["unread_partitions"] == unread

@@ -54,7 +54,8 @@ def running(clock: Clock | None = None, **options: dict[str, str]) -> Engine:
     return engine
 
 
-def feed(engine: Engine, steps: int, rows: int = 40) -> None:
+def feed(engine: Engine, steps: int, rows: int = 40, ahead_ms: int = 0) -> None:
+    """ahead_ms: of the newest row is the clock."""
     rng = np.random.default_rng(3)
     for step, name in itertools.product(range(steps), "su"):
         stamps = [1_000 * step + place for place in range(rows)]
@@ -67,7 +68,7 @@ def feed(engine: Engine, steps: int, rows: int = 40) -> None:
         )
         offsets = np.arange(step * rows, (step + 1) * rows)
         batch = Batch.from_arrow(engine.catalogue[name].schema, table, np.zeros(rows), offsets, stamps)
-        engine.ingest(name, batch, stamps[-1])
+        engine.ingest(name, batch, stamps[-1] + ahead_ms)
 
 
 def paid(engine: Engine, report: Report) -> tuple[float, float]:
@@ -89,6 +90,16 @@ def test_shares_of_queries_are_the_whole() -> None:
     assert report.cpu_ns > 0
     assert math.isclose(cpu_ns, report.cpu_ns)
     assert math.isclose(nbytes, report.nbytes())
+
+
+def test_queries_are_behind_the_newest_record_whatever_time_the_clock_shows() -> None:
+    engine = running()
+    feed(engine, 2, ahead_ms=10**12)
+    report = engine.entities()
+    part = report.part("source/s")
+    assert part is not None
+    assert part.listed()["lag_ms"] == 10**12 + 1
+    assert [report.paid(engine._queries[name]).behind_ms for name in ("narrow", "joined")] == [1, 1]
 
 
 def test_memory_is_what_the_footprint_counts() -> None:

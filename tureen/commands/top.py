@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 EVERY_S = 2.0
 ROWS = 15
 TEXT_CHARACTERS = 70
+UNREAD_NAMED = 5
+"""So many streams with unread records are named."""
 
 
 @click.command()
@@ -49,7 +51,8 @@ def top(
     """Show who uses the broker's time and memory.
 
     What queries share is divided among them in equal parts, so the shares of all queries, and of what nobody
-    reads, are 100%.  --json prints a line of JSON for each interval.
+    reads, are 100%.  NOW behind: behind the newest record that was read, by event time; a line tells of
+    streams with records that were not read yet.  --json prints a line of JSON for each interval.
     """
     with console.client(url, token) as client:
         watched = _Watched(client)
@@ -58,9 +61,9 @@ def top(
             while True:
                 found = watched.next(every_s)
                 if as_json:
-                    console.show_json(as_json_value(found, sort, kind, limit))
+                    console.show_json(as_json_value(found, watched.unread, sort, kind, limit))
                 else:
-                    for table in tables(found, watched.texts, sort, kind, limit):
+                    for table in tables(found, watched.texts, watched.unread, sort, kind, limit):
                         console.out().print(table)
                 if once:
                     return
@@ -68,13 +71,16 @@ def top(
 
 
 class _Watched:
-    """A broker, looked at again and again. texts: of queries, by entity id."""
+    """A broker, looked at again and again. texts: of queries, by entity id. unread: the partitions with
+    records that were not read yet, by stream or table.
+    """
 
     def __init__(self, client: Client) -> None:
         self._client = client
         self._before = client.entities()
         self._began_s = time.monotonic()
         self.texts = self._texts()
+        self.unread: Mapping[str, Sequence[int]] = {}
 
     def _texts(self) -> dict[str, str]:
         return {f"query/{one.query_id}": " ".join((one.sql or "").split()) for one in self._client.queries()}
@@ -87,6 +93,7 @@ class _Watched:
         if any(one.kind == "query" and one.id not in self.texts for one in found.found):
             self.texts = self._texts()
         self._before, self._began_s = now, at_s
+        self.unread = {one.name: of for one in self._client.sources() if (of := one.facts.get("lagging"))}
         return found
 
 
@@ -99,12 +106,16 @@ def _live(watched: _Watched, every_s: float, sort: Sort, kind: str | None, limit
         try:
             while True:
                 found = watched.next(every_s)
-                view.update(Group(*tables(found, watched.texts, sort, kind, limit)), refresh=True)
+                view.update(
+                    Group(*tables(found, watched.texts, watched.unread, sort, kind, limit)), refresh=True
+                )
         except KeyboardInterrupt:
             return
 
 
-def as_json_value(found: Uses, sort: Sort, kind: str | None, limit: int) -> dict[str, Any]:
+def as_json_value(
+    found: Uses, unread: Mapping[str, Sequence[int]], sort: Sort, kind: str | None, limit: int
+) -> dict[str, Any]:
     """An interval as JSON has it."""
     shown = [found.of_kind(kind)] if kind else [found.of_kind("query"), found.of_kind(None)]
     return {
@@ -112,12 +123,18 @@ def as_json_value(found: Uses, sort: Sort, kind: str | None, limit: int) -> dict
         "cores": found.cores,
         "memory_bytes": found.memory_bytes,
         "unread_share": found.unread_share,
+        "unread_partitions": unread,
         "entities": [one.as_dict() for of in shown for one in ordered(of, sort)[:limit]],
     }
 
 
 def tables(
-    found: Uses, texts: Mapping[str, str], sort: Sort, kind: str | None, limit: int
+    found: Uses,
+    texts: Mapping[str, str],
+    unread: Mapping[str, Sequence[int]],
+    sort: Sort,
+    kind: str | None,
+    limit: int,
 ) -> list[Table | str]:
     """An interval as people read it: queries, then what they share."""
     head = (
@@ -125,6 +142,10 @@ def tables(
         f"{found.unread_share:.1%} of the time in what no query reads"
     )
     shown: list[Table | str] = [head]
+    if unread:
+        named = [f"{name}[{','.join(map(str, of))}]" for name, of in sorted(unread.items())[:UNREAD_NAMED]]
+        more = f" and {len(unread) - UNREAD_NAMED:,} more" if len(unread) > UNREAD_NAMED else ""
+        shown.append(f"records that are not read yet: {', '.join(named)}{more}")
     for title, of in (
         [(kind, found.of_kind(kind))]
         if kind
@@ -140,7 +161,7 @@ def _table(title: str, found: list[Use], texts: Mapping[str, str]) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    names = ("cpu", "rows/s in", "out", "memory", "queued", "lag", "shared by", "entity")
+    names = ("cpu", "rows/s in", "out", "memory", "queued", "NOW behind", "shared by", "entity")
     rows = [_cells(one, texts.get(one.id)) for one in found]
     table = Table(box=box.SIMPLE_HEAD, title=Text(title), title_justify="left", pad_edge=False)
     for place, name in enumerate(names[:-1]):  # a narrow terminal takes from the last one alone
@@ -160,7 +181,7 @@ def _cells(one: Use, text: str | None) -> tuple[str, ...]:
         _count(one.rows_out_per_s),
         size_of(one.memory_bytes),
         _count(one.queued_rows),
-        "-" if one.lag_ms is None else duration_of_ns(one.lag_ms * 1e6),
+        "-" if one.behind_ms is None else duration_of_ns(one.behind_ms * 1e6),
         "-" if one.queries is None else f"{one.queries:,}",
         console.cell(name),
     )

@@ -21,7 +21,7 @@ const Costs = ({ id }) => {
       <${Figure} name="Memory" value=${bytes(of.memory_bytes)} note="its part of what it shares, and its own" />
       <${Figure} name="A row costs" value=${ns(of.row_cost_ns)} note=${`${short(of.rows_in)} rows went in`} />
       <${Figure} name="Answers asked for" value=${ns(of.answers_cpu_ns)} note="since the worker started" />
-      <${Figure} name="Behind the clock" value=${duration(of.lag_ms)} note="NOW of its sources" />
+      <${Figure} name="NOW behind" value=${duration(of.behind_ms)} note="the newest record of its sources" />
     </div>
     <p>It uses ${count(entity.reads.length)} parts of the engine: ${entity.reads.slice(0, 12).map((one, place) => html`${place ? ", " : ""}<code key=${one}>${one}</code>`)}${entity.reads.length > 12 ? " …" : ""}.${" "}
       <a href=${`#/plan?query=${encodeURIComponent(id)}`}>Show them in the plan, with who shares them</a></p>`;
