@@ -18,6 +18,7 @@ from topics.inferred_columns import (
     Observed,
     Sampled,
     column_name,
+    few_of,
     infer,
     observe,
     speaks_of_time,
@@ -139,21 +140,20 @@ def _column(
 
 
 def _event_time(columns: Sequence[InferredColumn], records: Sequence[Sampled]) -> EventTime | None:
-    """The column whose instants every record has, none far ahead: by its name, else the nearest to Kafka's
-    timestamps.
+    """The column whose instants every record has but for a few of many, none far ahead: by its name, else the
+    nearest to Kafka's timestamps.
     """
     best: tuple[tuple[int, float], EventTime] | None = None
-    rows = [(record, _members(record)) for record in sorted(records, key=_read_order)]
-    rows = [(record, members) for record, members in rows if members is not None]
+    told = [(record, _members(record)) for record in sorted(records, key=_read_order)]
+    rows = [(record, members) for record, members in told if members is not None]
     for column in columns:
-        if column.type != TIMESTAMP or column.values < len(rows) or not rows:
+        if column.type != TIMESTAMP or not rows:
             continue
-        instants = [_instant(column, members) for _, members in rows]  # type: ignore[arg-type]
-        if any(one is None for one in instants):
-            continue
-        known = [(record, ms) for (record, _), ms in zip(rows, instants, strict=True) if ms is not None]
-        ahead_ms = max(ms - record.at_ms for record, ms in known)
-        if ahead_ms > FAR_AHEAD_MS:
+        instants = [(record, _instant(column, members)) for record, members in rows]
+        known = [
+            (record, ms) for record, ms in instants if ms is not None and ms - record.at_ms <= FAR_AHEAD_MS
+        ]
+        if len(known) < len(rows) - few_of(len(rows)):
             continue
         rank = _FIRST_NAMES.index(column.name) if column.name in _FIRST_NAMES else len(_FIRST_NAMES)
         rank += 0 if speaks_of_time(column.member) else 1

@@ -11,8 +11,9 @@ sample. Of a member with numbers:
 Of a member with strings: DATE, TIMESTAMP, or STRING. Instants in ms are taken for such where they lie within
 20 years of Kafka's timestamp of the record and the name speaks of time, or within a week of it under any
 name; ids of 13 digits seldom do. What no type reads (nested values, numbers beside text) is left out, since a
-column that does not fit makes the whole record a dead letter. A column of which nothing but NULL was seen is
-STRING. Cost: O(values * types).
+column that does not fit makes the whole record a dead letter; but a few records of many that do not fit are
+told beside the column, and so are a few that are no instants under a name that speaks of time. A column of
+which nothing but NULL was seen is STRING. Cost: O(values * types).
 """
 
 from __future__ import annotations
@@ -43,6 +44,8 @@ EXAMPLES = 3
 EXAMPLE_CHARACTERS = 80
 NEAR_MS = 7 * 86_400_000
 """A number under any name so near to Kafka's timestamp is an instant."""
+FEW_OF_MANY = 20
+"""One of so many may be wrong."""
 EXACT_MAX = 2**53
 """Up to here every whole number is a DOUBLE."""
 
@@ -79,7 +82,7 @@ class Observed:
 @dataclass(frozen=True, slots=True)
 class InferredColumn:
     """A column that reads a member. values: in how many records it has one. guessed: what is not certain, in
-    a sentence; None: nothing.
+    a sentence; None: nothing. misfits: how many records it makes dead letters.
     """
 
     name: str
@@ -88,6 +91,7 @@ class InferredColumn:
     values: int
     examples: tuple[str, ...]
     guessed: str | None = None
+    misfits: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,31 +146,52 @@ def infer(member: str, name: str, seen: Observed) -> InferredColumn | LeftOut:
     """A column for what was seen of a member, or why there is none."""
     examples = _examples(seen)
     values = [value for value, _ in seen.values]
-    if seen.twice:
+    spare = few_of(len(values))
+    if seen.twice > spare:
         return LeftOut(member, f"given twice in {seen.twice:,} records", len(values), examples)
     if not values:
         told = "only null in the sample; STRING is a guess"
         return InferredColumn(name, member, STRING, 0, examples, told)
+    found: tuple[int, Type] | None = None
+    for type_ in _types(member, seen, spare):
+        misfits = _misfits(type_, values)
+        if found is None or misfits < found[0]:
+            found = misfits, type_
+        if not misfits or (misfits <= spare and type_ == TIMESTAMP and speaks_of_time(member)):
+            found = misfits, type_
+            break
+    if found is not None and found[0] + seen.twice <= spare:
+        misfits, type_ = found[0] + seen.twice, found[1]
+        guessed = _guessed(member, type_, seen)
+        if misfits:
+            told = f"{misfits:,} of {len(values):,} records do not fit {type_} and give no row"
+            guessed = told if guessed is None else f"{told}; {guessed}"
+        return InferredColumn(name, member, type_, len(values), examples, guessed, misfits)
     nested = sum(isinstance(value, list) for value in values)
     if nested:
         told = f"objects or arrays in {nested:,} of {len(values):,} records, and no column holds such"
         return LeftOut(member, told, len(values), examples)
-    for type_ in _types(member, seen):
-        if _reads(type_, values):
-            guessed = _guessed(member, type_, seen)
-            return InferredColumn(name, member, type_, len(values), examples, guessed)
     kinds = sorted({_kind(value) for value in values})
     told = f"{' and '.join(kinds)} are mixed" if len(kinds) > 1 else f"no type reads all of these {kinds[0]}"
     return LeftOut(member, told, len(values), examples)
 
 
-def _types(member: str, seen: Observed) -> list[Type]:
+def few_of(many: int) -> int:
+    """How many records of so many may not fit what the others are.
+
+    >>> few_of(19), few_of(20), few_of(1_000)
+    (0, 1, 50)
+    """
+    return many // FEW_OF_MANY
+
+
+def _types(member: str, seen: Observed, spare: int) -> list[Type]:
     """The types to try, the narrowest first."""
     values = [value for value, _ in seen.values]
     types = [BOOLEAN]
     if any(isinstance(value, str) and not isinstance(value, Number) for value in values):
         types.append(DATE)
-    if _instants(member, seen):
+    if _instants(member, seen, spare):
         types.append(TIMESTAMP)
     types += [BIGINT, DOUBLE]
     decimal = _decimal(values)
@@ -175,15 +200,15 @@ def _types(member: str, seen: Observed) -> list[Type]:
     return [*types, STRING]
 
 
-def _instants(member: str, seen: Observed) -> bool:
-    """Whether the numbers among the values are instants in ms; also where there is none."""
+def _instants(member: str, seen: Observed, spare: int) -> bool:
+    """Whether the numbers among the values are instants in ms, but for so many; also where there is none."""
     reach_ms = REACH_MS if speaks_of_time(member) else NEAR_MS
     for value, at_ms in seen.values:
         if isinstance(value, Number):
             whole = _whole(value)
             if whole is None or abs(whole - at_ms) > reach_ms:
-                return False
-    return True
+                spare -= 1
+    return spare >= 0
 
 
 def speaks_of_time(member: str) -> bool:
@@ -212,14 +237,15 @@ def _decimal(values: Sequence[Any]) -> Type | None:
     return Type(Kind.DECIMAL, DECIMAL_DIGITS_MAX, scale)
 
 
-def _reads(type_: Type, values: Sequence[Any]) -> bool:
-    column = Field("value", type_)
-    try:
-        for value in values:
+def _misfits(type_: Type, values: Sequence[Any]) -> int:
+    """How many of these a type does not read."""
+    column, found = Field("value", type_), 0
+    for value in values:
+        try:
             converted(column, value)
-    except BadRecord:
-        return False
-    return True
+        except BadRecord:
+            found += 1
+    return found
 
 
 def _guessed(member: str, type_: Type, seen: Observed) -> str | None:
@@ -232,7 +258,9 @@ def _guessed(member: str, type_: Type, seen: Observed) -> str | None:
         if any(abs(one) > EXACT_MAX for one in wholes):
             return "whole numbers beyond 2^53 are rounded by DOUBLE; write them as strings to keep each digit"
     if type_ == BIGINT and speaks_of_time(member):
-        units = {unit_of(int(value), at_ms) for value, at_ms in seen.values}
+        units = {
+            unit_of(whole, at_ms) for value, at_ms in seen.values if (whole := _whole(value)) is not None
+        }
         if len(units) == 1 and (unit := units.pop()) is not None:
             return f"looks like an instant in {unit}; TIMESTAMP is read from ms since 1970 or from text"
     return None

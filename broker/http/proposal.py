@@ -126,6 +126,7 @@ def _column(inferred: Inferred, place: int) -> dict[str, Any]:
         "nullable": field.nullable,
         "values": one.values,
         "examples": list(one.examples),
+        "misfits": one.misfits,
         "guessed": one.guessed,
         "key": one.name in inferred.key,
     }

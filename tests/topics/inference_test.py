@@ -188,6 +188,46 @@ def test_what_cannot_be_a_column_is_left_out_with_the_reason() -> None:
     assert {"few_records", "member_left_out", "no_timestamp"} <= {*codes(found)}
 
 
+@pytest.mark.parametrize(
+    ("usual", "odd", "type_"),
+    [
+        (7, "n/a", "BIGINT"),
+        (7.5, {"a": 1}, "DOUBLE"),
+        ("x", 7, "STRING"),
+        (True, "yes", "BOOLEAN"),
+        (NOW_MS, "soon", "TIMESTAMP"),
+        ("2025-06-01T10:00:00Z", True, "TIMESTAMP"),
+    ],
+)
+def test_one_record_of_many_that_does_not_fit_leaves_the_column(usual: Any, odd: Any, type_: str) -> None:
+    found = inferred([{"v": odd if at == 13 else usual, "w": at} for at in range(40)])
+    assert types(found) == {"v": type_, "w": "BIGINT"}
+    (column,) = (one for one in found["columns"] if one["name"] == "v")
+    assert column["misfits"] == 1
+    assert column["guessed"].startswith(f"1 of 40 records do not fit {type_} and give no row")
+    assert (found["sample"]["read"], found["left_out"]) == (39, [])
+    assert {"column_guessed", "records_unreadable"} <= {*codes(found)}
+
+
+def test_records_that_do_not_fit_leave_a_column_out_where_they_are_many() -> None:
+    assert types(inferred([{"v": "n/a" if at % 10 == 3 else at, "w": at} for at in range(40)])) == {
+        "w": "BIGINT"
+    }
+    assert types(inferred([{"v": "n/a" if at == 3 else at, "w": at} for at in range(19)])) == {"w": "BIGINT"}
+
+
+def test_member_that_one_record_gives_twice_is_a_column() -> None:
+    found = inferred([*({"v": at} for at in range(40)), b'{"v":3,"v":4}'])
+    assert (types(found), found["columns"][0]["misfits"], found["sample"]["read"]) == ({"v": "BIGINT"}, 1, 40)
+
+
+@pytest.mark.parametrize("odd", [None, "soon", NOW_MS // 1_000, NOW_MS * 10])
+def test_event_time_that_one_record_of_many_lacks_is_taken(odd: Any) -> None:
+    found = inferred([{"ts": odd if at == 13 else NOW_MS + 1_000 * at, "v": at} for at in range(40)])
+    assert "timestamp = 'ts'" in found["sql"]
+    assert found["sample"]["read"] == 39
+
+
 def test_topics_without_json_objects_give_no_statement() -> None:
     for values, code in (
         ([], "topic_empty"),
