@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -14,20 +15,46 @@ from topics.keyed import decode_messages
 from topics.members import members_of
 
 SHOWN_MAX = 20
+REASONS_MAX = 10
+_VALUES = re.compile(r'"(?:[^"\\]|\\.)*?(?:"|\.\.\.)|(?<!\w)[-+]?\d[\w.:+-]*')
+"""What differs between reasons that are one: the values of records."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why so many records give no row; reason: as it is of the first of them."""
+
+    reason: str
+    records: int
+
+
+def grouped(reasons: Iterable[str]) -> list[Reason]:
+    """The most frequent reasons, those that differ in values alone as one.
+
+    >>> grouped(['expected BIGINT, got "x"', "not JSON", 'expected BIGINT, got "yz"'])
+    [Reason(reason='expected BIGINT, got "x"', records=2), Reason(reason='not JSON', records=1)]
+    """
+    first: dict[str, str] = {}
+    counts = Counter[str]()
+    for reason in reasons:
+        form = _VALUES.sub("?", reason)
+        first.setdefault(form, reason)
+        counts[form] += 1
+    return [Reason(first[form], count) for form, count in counts.most_common(REASONS_MAX)]
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
     """What was found in some records of a topic.
 
-    records: how many were looked at. unreadable: how many of those give no row. reason: why the first of
-    these gives none. columns_without_member: columns that none of the records has. members_without_column:
+    records: how many were looked at. unreadable: how many of those give no row. reasons: why, the most
+    frequent first. columns_without_member: columns that none of the records has. members_without_column:
     the most frequent members that are no column.
     """
 
     records: int
     unreadable: int
-    reason: str | None
+    reasons: tuple[Reason, ...]
     columns_without_member: tuple[str, ...]
     members_without_column: tuple[str, ...]
 
@@ -68,7 +95,7 @@ def sample(stream: Stream, messages: Sequence[Any]) -> Sample:
     return Sample(
         len(messages),
         len(decoded.bad),
-        decoded.bad[0].reason if decoded.bad else None,
+        tuple(grouped(one.reason for one in decoded.bad)),
         tuple(name for name in columns if name in missing) if objects else (),
         tuple(name for name, _ in others.most_common(SHOWN_MAX)),
     )

@@ -21,6 +21,7 @@ from tureen.errors import TopicMissing, TureenError
 SAMPLE_RECORDS = 100
 SAMPLE_WAIT_S = 2.0
 IDLE_TIMEOUT_SAFE_MS = 10_000
+REASONS_TOLD = 3
 """A producer, or a broker on a busy machine, may well pause for some seconds."""
 
 
@@ -115,11 +116,20 @@ def _of_sample(found: Sample | None) -> list[dict[str, Any]]:
         warnings.append(
             _warning(
                 "records_unreadable",
-                f"{found.unreadable:,} of the newest {found.records:,} records give no row: {found.reason}",
+                f"{found.unreadable:,} of the newest {found.records:,} records give no row: {_why(found)}",
                 "they become dead letters: tureen dead-letters",
             )
         )
     return warnings
+
+
+def _why(found: Sample) -> str:
+    """The first reasons, with how many records have each where there are several."""
+    if len(found.reasons) == 1:
+        return found.reasons[0].reason
+    told = [f"{one.reason} ({one.records:,})" for one in found.reasons[:REASONS_TOLD]]
+    rest = found.unreadable - sum(one.records for one in found.reasons[:REASONS_TOLD])
+    return "; ".join(told) + (f"; others ({rest:,})" if rest else "")
 
 
 def _of_time(stream: Stream, partitions: int) -> list[dict[str, Any]]:

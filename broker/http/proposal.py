@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -20,10 +19,10 @@ from topics.in_band import heartbeats
 from topics.inference import Inferred, infer_stream, infer_table
 from topics.inferred_columns import Sampled
 from topics.keyed import decode_messages
+from topics.sampling import grouped
 from tureen.errors import TureenError
 from tureen.literals import name as name_sql
 
-REASONS_MAX = 10
 FEW_RECORDS = 20
 
 
@@ -126,8 +125,8 @@ def _column(inferred: Inferred, place: int) -> dict[str, Any]:
         "nullable": field.nullable,
         "values": one.values,
         "examples": list(one.examples),
-        "misfits": one.misfits,
         "guessed": one.guessed,
+        "misfits": one.misfits,
         "key": one.name in inferred.key,
     }
 
@@ -156,7 +155,7 @@ def _tried(stream: Stream, rows: Sequence[Any]) -> tuple[dict[str, int], list[di
     others give none. rows: by partition and offset.
     """
     decoded = _decoded(stream, rows)
-    reasons = Counter(one.reason for one in decoded.bad)
+    reasons = [one.reason for one in decoded.bad]
     late = 0
     if stream.event_time:
         batch = decoded.batch
@@ -165,11 +164,8 @@ def _tried(stream: Stream, rows: Sequence[Any]) -> tuple[dict[str, int], list[di
             part = batch.take(np.flatnonzero(batch.partition == partition))
             passage = SourceClock(stream).records(part, clock_ms, frozenset())
             late += passage.late
-            reasons["the timestamp is beyond the clock plus future_max"] += passage.rejected
-    unreadable = [
-        {"reason": reason, "records": count} for reason, count in reasons.most_common(REASONS_MAX) if count
-    ]
-    return {"read": len(rows) - reasons.total(), "late": late}, unreadable
+            reasons += ["the timestamp is beyond the clock plus future_max"] * passage.rejected
+    return {"read": len(rows) - len(reasons), "late": late}, [asdict(one) for one in grouped(reasons)]
 
 
 def _decoded(stream: Stream, rows: Sequence[Any]) -> Decoded:

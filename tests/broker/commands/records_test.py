@@ -63,23 +63,27 @@ def test_camel_case_members_are_columns_and_match(shared: Broker, name: str) -> 
 def test_create_tells_of_a_topic_that_was_there_and_of_its_members(shared: Broker, name: str) -> None:
     shared.admin.ensure_source_topic(name, 2)
     values = [{"DeviceId": "a", "temperature": i, "ts": BASE_MS + i} for i in range(30)]
-    shared.send(name, [*values, {"deviceid": "x", "ts": 1_700_000_000}], partition=1)
+    bad = [{"deviceid": "x", "ts": 1_700_000_000 + at} for at in range(2)]
+    shared.send(name, [*values, *bad, {"deviceid": 7, "ts": BASE_MS}], partition=1)
     status, facts = made(shared, stream_sql(name, columns=COLUMNS))
     assert status == 201
-    assert (facts["topic_existed"], facts["partitions"], facts["topic_records"]) == (True, 2, 31)
+    assert (facts["topic_existed"], facts["partitions"], facts["topic_records"]) == (True, 2, 33)
+    seconds = "column ts: 1700000000 looks like seconds; TIMESTAMP is read from ms since 1970 or from text"
+    expected = "column deviceid: expected STRING, got number 7"
     assert facts["sample"] == {
-        "records": 31,
-        "unreadable": 1,
-        "reason": "column ts: 1700000000 looks like seconds; "
-        "TIMESTAMP is read from ms since 1970 or from text",
+        "records": 33,
+        "unreadable": 3,
+        "reasons": [{"reason": seconds, "records": 2}, {"reason": expected, "records": 1}],
         "columns_without_member": ["temp"],
         "members_without_column": ["temperature"],
     }
     assert [one["code"] for one in facts["warnings"]] == ["columns_without_member", "records_unreadable"]
-    wait_until(lambda: shared.source(name)["dead_letters"] == 1)
+    message = facts["warnings"][1]["message"]
+    assert message == f"3 of the newest 33 records give no row: {seconds} (2); {expected} (1)"
+    wait_until(lambda: shared.source(name)["dead_letters"] == 3)
     source = shared.source(name)
     assert source["absent_columns"] == ["temp"]
-    assert (source["late"], source["dead_letters"]) == (0, 1)
+    assert (source["late"], source["dead_letters"]) == (0, 3)
     again = made(shared, stream_sql(name, columns=COLUMNS))
     assert again[0] == 200
 
