@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from sqlglot import exp
 
 from engine.algebra.sort.stage import SortKey
 from engine.language.bind.scope import Scope
 from engine.model.expressions import Expression
+from tureen.errors import SyntaxRefused
+from tureen.literals import name as name_sql
 
 KEYS_MAX = 100
 """Each key of a sort is a column of all its rows."""
@@ -20,6 +22,20 @@ def require_few(items: Sequence[exp.Expr], scope: Scope) -> None:
         raise scope.place(items[KEYS_MAX]).exceeded(
             "order_keys_max", KEYS_MAX, len(items), hint="order by fewer keys"
         )
+
+
+def require_varying(item: exp.Expr, clause: str, selected: Collection[str], scope: Scope) -> None:
+    """Raises SyntaxRefused: all rows have the same one. selected: names of the columns of SELECT."""
+    constant = item.unnest()
+    if not (constant.is_string or isinstance(constant, exp.Boolean | exp.Null)):
+        return
+    text = str(constant.this)
+    hint = "write the column's name, or its number from 1"
+    if constant.is_string and (text in selected or text in scope.columns):
+        hint = f"the column is written {name_sql(text)}; in single quotes it is a text"
+    raise scope.place(item).refuse(
+        SyntaxRefused, f"a constant in {clause} is the same for all rows", hint=hint
+    )
 
 
 def sort_key(expression: Expression, item: exp.Expr) -> SortKey:

@@ -37,7 +37,7 @@ from engine.language.bind.grouping import KEYS_MAX, Grouping, holds_aggregate
 from engine.language.bind.implied import with_implied
 from engine.language.bind.joins import bind_from
 from engine.language.bind.numbering import FIRST, Numbering
-from engine.language.bind.ordering import require_few, sort_key
+from engine.language.bind.ordering import require_few, require_varying, sort_key
 from engine.language.bind.outputs import WrittenOutput, unique, written_outputs
 from engine.language.bind.preferences import bind_preference, with_preference
 from engine.language.bind.relation import BoundRelation
@@ -261,7 +261,8 @@ class _Select:
 
     def _meant(self, item: exp.Expr, clause: str) -> exp.Expr:
         """What a number in GROUP BY or ORDER BY stands for; other expressions are themselves."""
-        if not isinstance(item, exp.Literal) or item.args.get("is_string"):
+        require_varying(item, clause, [column.name for column in self.numbered], self.rows)
+        if not isinstance(item, exp.Literal):
             return item
         text = str(item.this)
         place = int(text) if text.isdecimal() and len(text) < 6 else 0

@@ -1,0 +1,1 @@
+SELECT carrier, delay AS d FROM flights ORDER BY 'd'

@@ -1,0 +1,1 @@
+SELECT carrier FROM flights UNION SELECT dest FROM flights ORDER BY 'carrier'

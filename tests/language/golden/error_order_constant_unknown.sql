@@ -1,0 +1,1 @@
+SELECT carrier FROM flights ORDER BY 'dellay'
