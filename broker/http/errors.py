@@ -204,6 +204,10 @@ def install(app: FastAPI) -> None:
     async def invalid(_: Request, error: RequestValidationError) -> Response:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
+        if first["type"] == "literal_error":  # of one of a few words
+            expected = str(first["ctx"]["expected"]).replace("'", "")
+            given = str(first["input"])[:40]
+            return answer(BadRequest(f"{where} cannot be {given!r}", hint=f"one of {expected}"))
         return answer(BadRequest(f"{where}: {first['msg']}"))
 
     @app.exception_handler(HTTPException)

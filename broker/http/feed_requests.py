@@ -55,14 +55,14 @@ def feed_request(scope: Scope, query_id: str) -> FeedRequest:
             )
     mode = _MODES.get(given.get("live", "true"))
     if mode is None:
-        raise BadRequest(f"live={given['live'][:40]!r} is none of true, false, poll")
+        raise BadRequest(f"live cannot be {given['live'][:40]!r}", hint="one of true, false or poll")
     wait = given.get("wait_ms", str(WAIT_MS_DEFAULT))
     if not re.fullmatch(r"\d{1,6}", wait, re.ASCII) or int(wait) > WAIT_MS_MAX:
         raise BadRequest(f"wait_ms is 0 to {WAIT_MS_MAX}")
     accepts = headers.get(b"accept", b"").lower()
     form = given.get("format", "sse" if b"text/event-stream" in accepts else "ndjson")
     if form not in ("ndjson", "sse"):
-        raise BadRequest(f"format={form[:40]!r} is none of ndjson, sse")
+        raise BadRequest(f"format cannot be {form[:40]!r}", hint="one of ndjson or sse")
     last = headers.get(b"last-event-id")
     since = given.get("since") if last is None else unquote(last.decode("latin-1"))
     return FeedRequest(query_id, since, mode, cast("Form", form), int(wait))

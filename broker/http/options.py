@@ -11,6 +11,7 @@ import contextlib
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
 import orjson
@@ -45,6 +46,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
 CHANGEABLE = tuple(name for name in _TYPES if name != "active")
 """Options that can be changed while a query runs; ``active`` is the opposite of ``paused``."""
 _HINT = 'for example {"paused": true}, {"maintenance": "eager"}, {"weight": 2} or {"sql": "SELECT ..."}'
+_JSON = {bool: "true or false", str: "a text", int: "a number"}
 _OF_OPERATORS = {"strategy", "structure", "partitions", "fade", "priority", "max_fp", "max_fn", "max_error"}
 """Whether a query can have these depends on what it does."""
 
@@ -69,15 +71,23 @@ def change_request(body: bytes, sql_bytes_max: int) -> ChangeRequest:
     fields = {name: value for name, value in given.items() if name not in FIELDS}
     for name, value in fields.items():
         if name not in _TYPES:
-            raise BadRequest(f"{name!r} cannot be changed", hint=f"{', '.join((*_TYPES, 'sql'))} can")
+            raise _unknown(name)
         if value is not None and type(value) not in _TYPES[name]:  # true is no number
-            raise BadRequest(f"{name} cannot be {value!r}", hint=_HINT)
+            query_options.check({name: value})  # says which values there are
+            raise BadRequest(f"{name} cannot be {value!r}", hint=f"JSON has {_JSON[_TYPES[name][0]]} here")
     query_options.check(query_options.given(fields))
     if "active" in fields:
         active = fields.pop("active")
         fields["paused"] = None if active is None else not active
     wording = wording_of(given, sql_bytes_max, BadRequest) if len(fields) < len(given) else None
     return ChangeRequest(fields, wording)
+
+
+def _unknown(name: str) -> BadRequest:
+    names = (*_TYPES, "sql")
+    close = get_close_matches(name[:100].lower(), names, n=2)
+    meant = f"did you mean {' or '.join(close)}? " if close else ""
+    return BadRequest(f"{name[:100]!r} cannot be changed", hint=f"{meant}{', '.join(names)} can")
 
 
 class QueryChanges:

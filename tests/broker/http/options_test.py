@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from broker.http.options import change_request
 from tests.broker.conftest import stream_sql
 from tests.broker.running import Broker, broker
 from tests.kafka import wait_until
+from tureen.errors import TureenError
 from tureen.protocol import new_handle, query_id
 
 BASE_MS = 1_700_000_000_000
@@ -59,6 +61,45 @@ def test_pause_and_resume(shared: Broker, name: str) -> None:
         attributes = shared.http.get(f"/entities/query/{handle}").json()["attributes"]
         read = {one["name"]: one["value"] for one in attributes}
         assert (read["paused"], read["release"]) == told, sql
+
+
+@pytest.mark.parametrize(
+    ("change", "message", "hint"),
+    [
+        ({"wieght": 2}, "'wieght' cannot be changed", "did you mean weight? paused, active, "),
+        ({"colour": 2}, "'colour' cannot be changed", "paused, active, "),
+        ({"weight": "heavy"}, "weight cannot be 'heavy'", "a number above 0 and up to 1,000"),
+        ({"weight": 5_000}, "weight cannot be 5000", "a number above 0 and up to 1,000"),
+        ({"weight": "2"}, "weight cannot be '2'", "JSON has a number here"),
+        ({"paused": "maybe"}, "paused cannot be 'maybe'", "true or false"),
+        ({"latency_ms_max": 1.5}, "latency_ms_max cannot be '1.5'", "a number of ms from 1 to 3,600,000"),
+        ({"max_fn": 3}, "max_fn cannot be '3'", "a share of missing rows from 0 to 1"),
+        ({"strategy": 7}, "strategy cannot be '7'", "one of auto, nt, direct, upa"),
+    ],
+)
+def test_what_cannot_be_set_is_told_with_what_can(change: dict[str, object], message: str, hint: str) -> None:
+    with pytest.raises(TureenError) as refused:
+        change_request(json.dumps(change).encode(), 1_000)
+    assert refused.value.message == message
+    assert refused.value.hint is not None
+    assert refused.value.hint.startswith(hint)
+
+
+def test_formats_are_named_where_another_is_asked_for(shared: Broker, name: str) -> None:
+    shared.create(stream_sql(name))
+    handle = shared.register(f"SELECT id FROM {name}")
+    for path, parameter, hint in (
+        ("snapshot?format=xml", "query.format", "one of json, ndjson, csv or arrow"),
+        ("changes?format=xml", "format", "one of ndjson or sse"),
+        ("changes?live=maybe", "live", "one of true, false or poll"),
+    ):
+        reply = shared.http.get(f"/queries/{handle}/{path}")
+        given = path.rpartition("=")[2]
+        assert (reply.status_code, reply.json()["message"], reply.json()["hint"]) == (
+            400,
+            f"{parameter} cannot be '{given}'",
+            hint,
+        )
 
 
 def test_every_maintenance_gives_the_same_answer(shared: Broker, name: str) -> None:
