@@ -345,7 +345,7 @@ class Writes:
             return  # It waits for its stream.
         if bound.read.meaning is None:
             raise NotSupported(
-                "only a SELECT can be registered as a query",
+                "only a SELECT can be asked or registered",
                 hint="run others as statements: POST /statements, client.execute(...), tureen sql",
             )
 

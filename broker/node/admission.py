@@ -129,7 +129,7 @@ class Admission:
         if bound.read.meaning is not None:
             return Admitted(bound)
         return NotSupported(
-            "only a SELECT can be registered as a query",
+            "only a SELECT can be asked or registered",
             hint="run others as statements: POST /statements, client.execute(...), tureen sql",
         )
 

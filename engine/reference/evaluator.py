@@ -281,7 +281,7 @@ class Reference:
         catalogue |= {name: derived for name, derived in self.derived.items() if name != besides}
         query = parse(sql, catalogue, self.limits, functions=self.functions)
         if not isinstance(query, Query):
-            raise NotSupported("only a SELECT can be registered as a query")
+            raise NotSupported("only a SELECT can be asked or registered")
         return query
 
     def _register(self, registration: Registration) -> None:

@@ -11,6 +11,7 @@ import tureen
 from tests.client.conftest import Broker
 from tureen.errors import (
     BrokerUnavailable,
+    NotSupported,
     QueryPaused,
     SyntaxRefused,
     UnknownColumn,
@@ -105,6 +106,11 @@ def test_asked_once_nothing_stays(broker: Broker, client: tureen.Client, trades:
     for text in ("SELECT v FROM nowhere_at_all", f"SELECT prize FROM {trades}", "nonsense"):
         with pytest.raises(tureen.TureenError):
             client.ask(text)
+    for text in ("SHOW STREAMS", f"DESCRIBE {trades}", f"CREATE STREAM {trades}_b (v BIGINT)"):
+        with pytest.raises(NotSupported) as refused:
+            client.ask(text)
+        assert refused.value.message == "only a SELECT can be asked or registered"
+        assert "client.execute(...)" in str(refused.value)
     assert {one.query_id for one in client.queries()} <= before
 
 
