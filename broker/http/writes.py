@@ -25,9 +25,11 @@ from broker.base.settings import Settings
 from broker.http.bodies import Line, Part
 from broker.http.connection import Connection
 from broker.http.errors import Stopping, status_of
+from broker.http.missing_sources import with_topic
 from broker.http.noticing import notices_of
 from broker.http.requests import RegisterRequest, register_request
 from broker.memory.levels import Level
+from broker.node.admission import no_select
 from broker.node.node import Node
 from broker.node.waiters import Origin
 from broker.runtime.publisher import Publisher
@@ -41,7 +43,6 @@ from tureen.errors import (
     HandleInUse,
     KafkaUnavailable,
     LimitExceeded,
-    NotSupported,
     TureenError,
     UnknownSource,
 )
@@ -178,17 +179,18 @@ class Writes:
     async def register(self, request: RegisterRequest) -> Answer:
         """(status, body). Raises QueryError, OptionRefused, LimitExceeded, HandleInUse."""
 
-        def read() -> tuple[Notice, ...]:
-            self._check(request)
-            return notices_of(self._node.directory, request.wording)
+        def read() -> tuple[str | None, tuple[Notice, ...]]:
+            return self._check(request), notices_of(self._node.directory, request.wording)
 
-        found = await asyncio.to_thread(read)
+        missing, found = await asyncio.to_thread(read)
         writing = self._begin(request)
         if writing.answer is not None:
             return 200, writing.answer
         try:
             outcome = await self._written_registration(writing)
             await self._forget([(writing, outcome)])
+            if outcome is not None:
+                outcome = await with_topic(self._node, self._settings.names, missing, outcome)
         except (KafkaUnavailable, asyncio.CancelledError) as away:
             # With the handle, under which it may be registered by now.
             error = (away if isinstance(away, KafkaUnavailable) else Stopping()).as_dict()
@@ -336,18 +338,16 @@ class Writes:
             return request, refused.as_dict()
         return request, None
 
-    def _check(self, request: RegisterRequest) -> None:
-        """Raise what can be refused on sight. Any thread."""
+    def _check(self, request: RegisterRequest) -> str | None:
+        """Raise what can be refused on sight; the source that it will wait for. Any thread."""
         wording = request.wording
         try:
             bound = self._node.directory.admitted(request.options, wording.sql, wording.parameters)
-        except UnknownSource:
-            return  # It waits for its stream.
+        except UnknownSource as missing:
+            return missing.name
         if bound.read.meaning is None:
-            raise NotSupported(
-                "only a SELECT can be asked or registered",
-                hint="run others as statements: POST /statements, client.execute(...), tureen sql",
-            )
+            raise no_select()
+        return None
 
     def _begin(self, request: RegisterRequest) -> _Writing:
         """What is to be written for a request, under a handle that is reserved by this; or its answer, where
@@ -414,13 +414,8 @@ class Writes:
 
     @staticmethod
     def _registered(request: RegisterRequest, outcome: Outcome) -> dict[str, Any]:
-        told = {
-            "handle": request.handle,
-            "query_id": query_id(request.handle),
-            "state": outcome["state"],
-            "error": outcome.get("error"),
-            "position": outcome.get("position"),
-        }
+        told: dict[str, Any] = {"handle": request.handle, "query_id": query_id(request.handle)}
+        told |= {name: outcome.get(name) for name in ("state", "error", "position")}
         return told if outcome.get("output") is None else told | {"output": outcome["output"]}
 
     @contextlib.contextmanager

@@ -128,10 +128,7 @@ class Admission:
             return _refusal(command, defect)
         if bound.read.meaning is not None:
             return Admitted(bound)
-        return NotSupported(
-            "only a SELECT can be asked or registered",
-            hint="run others as statements: POST /statements, client.execute(...), tureen sql",
-        )
+        return no_select()
 
     def _explained(self, missing: UnknownSource) -> UnknownSource:
         """A source whose shard has failed cannot be created again, but it is no mistake of the query."""
@@ -156,3 +153,11 @@ def _refusal(command: Command, error: Exception) -> TureenError:
     refused = refusal_of(error)
     log_defects({command["name"]: refused})
     return refused
+
+
+def no_select() -> NotSupported:
+    """The refusal of a text that means something else."""
+    return NotSupported(
+        "only a SELECT can be asked or registered",
+        hint="run others as statements: POST /statements, client.execute(...), tureen sql",
+    )

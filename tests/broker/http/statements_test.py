@@ -32,6 +32,22 @@ def table(broker: Broker, sql: str) -> list[dict[str, Any]]:
     return [dict(zip(facts["columns"], row, strict=True)) for row in facts["rows"]]
 
 
+def test_topic_of_the_name_of_a_missing_stream_is_told(shared: Broker, name: str) -> None:
+    topic = f"{name}-in"
+    told = shared.http.post("/queries", json={"sql": f'SELECT * FROM "{topic}"'}).json()
+    assert (told["state"], told["error"]["code"]) == ("PENDING", "unknown_source")
+    assert "there is a topic" not in told["error"]["hint"]
+    shared.admin.ensure_source_topic(topic)
+    told = shared.http.post("/queries", json={"sql": f'SELECT * FROM "{topic}"'}).json()
+    assert (told["state"], told["error"]["hint"]) == (
+        "PENDING",
+        f"there is a topic {topic}: CREATE STREAM reads it, and `tureen infer {topic}` proposes its columns",
+    )
+    own = shared.names.steps
+    told = shared.http.post("/queries", json={"sql": f'SELECT * FROM "{own}"'}).json()
+    assert "there is a topic" not in told["error"]["hint"]
+
+
 def test_show_and_describe(shared: Broker, name: str) -> None:
     made = run(shared, stream_sql(name, columns="id BIGINT NOT NULL, v DOUBLE, ts TIMESTAMP"), 201)
     expected = {"name": name, "kind": "stream", "topic": name, "state": "RUNNING", "error": None}
