@@ -39,6 +39,7 @@ from broker.observe.status import source_list
 from broker.runtime.functions import facts
 from engine.language.aggregates import AGGREGATES, AggregateFunction
 from engine.language.functions import FUNCTIONS, FunctionCatalogue, ScalarFunction
+from engine.language.instants import timestamp_text
 from engine.language.query import (
     AlterQuery,
     AlterSummary,
@@ -151,6 +152,7 @@ class Statements:
             shown |= {
                 "topic": lambda one: one["topic"],
                 **({"key": lambda one: ", ".join(one["key"])} if what == "tables" else {}),
+                "now": lambda one: None if one["now_ms"] is None else timestamp_text(one["now_ms"]),
                 "now_ms": lambda one: one["now_ms"],
                 "rows": lambda one: one["rows"],
             }

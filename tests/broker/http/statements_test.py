@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -191,6 +192,8 @@ def test_views_and_derived_streams(shared: Broker, name: str) -> None:
     sources = {one["name"]: one for one in table(shared, "SHOW SOURCES")}
     assert [sources[one]["kind"] for one in (name, big, twice, over)] == ["stream", "view", "stream", "view"]
     assert sources[big]["queries"] == 1
+    now_ms = sources[name]["now_ms"]
+    assert sources[name]["now"] == f"{datetime.fromtimestamp(now_ms / 1_000, UTC):%Y-%m-%d %H:%M:%S.%f}"[:-3]
     listed = shared.source(over)
     assert (listed["reads"], listed["columns"]) == (
         [name], [{"name": "id", "type": "BIGINT", "nullable": True}],
