@@ -82,8 +82,7 @@ class Source:
         self.rejected = 0
         self.unreadable = 0
         self.counted_from_ms: int | None = None
-        self._saved_end = base
-        self._saved_base = base
+        self._saved_end = self._saved_base = base
         self._unsaved_below: int | None = None
         self._empty = Batch.empty(schema)
         self._view: SourceView | None = None

@@ -8,9 +8,9 @@ from sqlglot import exp
 
 from engine.algebra.sort.stage import SortKey
 from engine.language.bind.scope import Scope
+from engine.language.places import shown
 from engine.model.expressions import Expression
 from tureen.errors import SyntaxRefused
-from tureen.literals import name as name_sql
 
 KEYS_MAX = 100
 """Each key of a sort is a column of all its rows."""
@@ -32,7 +32,7 @@ def require_varying(item: exp.Expr, clause: str, selected: Collection[str], scop
     text = str(constant.this)
     hint = "write the column's name, or its number from 1"
     if constant.is_string and (text in selected or text in scope.columns):
-        hint = f"the column is written {name_sql(text)}; in single quotes it is a text"
+        hint = f'the column is written "{shown(text)}"; in single quotes it is a text'
     raise scope.place(item).refuse(
         SyntaxRefused, f"a constant in {clause} is the same for all rows", hint=hint
     )
