@@ -19,6 +19,7 @@ from broker.http.errors import status_of
 from broker.http.requests import body_object, sql_of
 from broker.http.summaries import SummaryRequests
 from broker.http.writes import Answer, Writes
+from broker.node.directory import Directory
 from broker.node.node import Node
 from engine.language.places import did_you_mean
 from engine.language.query import (
@@ -111,7 +112,7 @@ class Creations:
 
     async def _drop(self, statement: DropStream, operator: bool) -> Answer:
         name = statement.name
-        said = "view" if statement.view else "table" if statement.table else "stream"
+        said = said_of(statement)
         decision = decide(name, Drop(said, statement.cascade), self._node.directory.definitions)
         if decision is Decision.ABSENT and name not in self._node.directory.waiting and statement.if_exists:
             return 200, {"name": name, "kind": said, "state": "GONE"}
@@ -126,11 +127,9 @@ class Creations:
         """
         directory = self._node.directory
         there = directory.catalogue.get(name)
-        if there is None and name not in directory.waiting:
-            known = [*directory.catalogue, *directory.waiting]
-            alike = [one for one in known if said in (kind_of(directory.catalogue.get(one)), ANY_KIND)]
-            hint = did_you_mean(name, alike) or did_you_mean(name, known) or f"SHOW {LISTS[said]} lists them"
-            raise UnknownSource(name, kind=said, hint=hint)
+        absent = missing(directory, name, said)
+        if absent is not None:
+            raise absent
         told: dict[str, Any] = {"name": name, "kind": kind_of(there)}
         if cascade:
             decide(name, Drop(cascade=True), directory.definitions)
@@ -161,3 +160,18 @@ class Creations:
             error = outcome.get("error") or {}
             return status_of(error), told | {"state": "ERROR"} | error
         return 200, told | {"state": "GONE"}
+
+
+def said_of(statement: DropStream) -> str:
+    """What a DROP calls it."""
+    return "view" if statement.view else "table" if statement.table else "stream"
+
+
+def missing(directory: Directory, name: str, said: str) -> UnknownSource | None:
+    """The refusal to drop what is not there; None where there is such. said: what it is called."""
+    known = [*directory.catalogue, *directory.waiting]
+    if name in known:
+        return None
+    alike = [one for one in known if said in (kind_of(directory.catalogue.get(one)), ANY_KIND)]
+    hint = did_you_mean(name, alike) or did_you_mean(name, known) or f"SHOW {LISTS[said]} lists them"
+    return UnknownSource(name, kind=said, hint=hint)

@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any
 
 from broker.base.entries import QueryEntry
+from broker.http.creations import missing, said_of
 from broker.http.errors import BadRequest
 from broker.http.noticing import notices_of
 from broker.http.plans import plan_for
@@ -125,6 +126,9 @@ async def checked(node: Node, body: bytes, sql_bytes_max: int, *, of_rows: bool)
             told["name"] = stream.name
         case CreateFromQuery(derived):
             told["name"] = derived.name
+        case DropStream(name, if_exists=False):
+            absent = missing(node.directory, name, said_of(statement))
+            told["error"] = None if absent is None else absent.as_dict()
     query = _query(statement)
     if query is not None:
         told["sources"] = [*query.sources, *query.uses]

@@ -204,3 +204,37 @@ def test_queries_of_an_address_with_their_handles_are_open(page: Page, service: 
     page.goto(f"/#/queries/{query_id(other)}")
     expect(page.get_by_label("Handle")).to_have_count(0)
     expect(page.get_by_role("heading", name="Answer")).to_be_visible()
+
+
+def test_completion_closes_with_a_run_and_when_the_caret_leaves(
+    page: Page, troubles: Troubles, service: Broker, name: str
+) -> None:
+    troubles.allow("404|409|400")
+    create(service, name)
+    editor(page)
+    offered = page.locator(".cm-tooltip-autocomplete")
+    page.keyboard.type(f"SELECT delay FROM {name[:4]}")
+    expect(offered).to_have_count(1)
+    page.keyboard.press("Control+Enter")
+    expect(offered).to_have_count(0)
+    expect(page.locator(".result")).to_have_count(1)
+    expect(offered).to_have_count(0)
+    page.keyboard.type(name[4:7])
+    page.evaluate("document.activeElement.blur()")  # before what is offered comes
+    page.get_by_role("textbox", name="SQL statements").focus()
+    page.keyboard.press("Control+Home")
+    expect(offered).to_have_count(0)
+
+
+def test_what_is_to_be_dropped_and_is_not_there_is_told_before_it_runs(
+    page: Page, service: Broker, name: str
+) -> None:
+    create(service, name)
+    editor(page)
+    write(page, f"DROP STREAM {name}x")
+    expect(page.get_by_role("alert")).to_contain_text(f"there is no stream named '{name}x'")
+    expect(page.get_by_role("alert")).to_contain_text(f"did you mean {name}?")
+    page.keyboard.press("Control+a")
+    write(page, f"DROP STREAM IF EXISTS {name}x")
+    expect(page.get_by_role("alert")).to_have_count(0)
+    expect(page.get_by_text("a statement of the kind drop")).to_be_visible()

@@ -60,7 +60,21 @@ const typedOver = (cm) =>
     },
   });
 
+/** What completion offers, or is about to, goes when the caret does. */
+const closedOnBlur = (cm) =>
+  cm.EditorView.domEventHandlers({
+    blur: ({ relatedTarget }, view) => {
+      if (!relatedTarget?.closest(".cm-tooltip")) setTimeout(() => cm.closeCompletion(view));
+    },
+  });
+
 const COMMENTS = [{ commentTokens: { line: "--", block: { open: "/*", close: "*/" } }, closeBrackets: { brackets: ["(", "[", "'", '"'] } }];
+
+const run = (cm, view, onRun) => {
+  cm.closeCompletion(view);
+  onRun();
+  return true;
+};
 
 const extensions = (cm, refresh, onRun, onRunAll) => [
   cm.EditorView.cspNonce.of(document.querySelector("meta[name=nonce]")?.getAttribute("content") ?? ""),
@@ -74,6 +88,7 @@ const extensions = (cm, refresh, onRun, onRunAll) => [
   cm.placeholder("SELECT ... FROM ...; several statements are divided by ;"),
   highlighting(cm, refresh),
   typedOver(cm),
+  closedOnBlur(cm),
   cm.autocompletion({
     override: [
       (context) => {
@@ -86,8 +101,8 @@ const extensions = (cm, refresh, onRun, onRunAll) => [
     icons: false,
   }),
   cm.keymap.of([
-    { key: "Mod-Enter", run: () => onRun() || true },
-    { key: "Mod-Shift-Enter", run: () => onRunAll() || true },
+    { key: "Mod-Enter", run: (view) => run(cm, view, onRun) },
+    { key: "Mod-Shift-Enter", run: (view) => run(cm, view, onRunAll) },
     ...cm.closeBracketsKeymap,
     ...cm.completionKeymap,
     ...cm.lintKeymap,
