@@ -65,9 +65,8 @@ class Bursts:
         return None if self._switch is None else query_id(self._switch.handle)
 
     def begin(self) -> None:
-        """Register the switch, off. The streams are there."""
-        self._switch = self._client.register(SWITCH)
-        self._switch.pause()
+        """Register the switch, off: it does not run before somebody uses it. The streams are there."""
+        self._switch = self._client.register(SWITCH, options={"paused": True})
 
     def tick(self) -> None:
         """Begin or end a burst where it is time, or where somebody else used the switch."""

@@ -18,9 +18,11 @@ import pyarrow.compute as pc
 import pytest
 from rich.console import Console
 
+import tureen
 from broker.demo import screen
 from broker.demo.audience import Progress, same
 from broker.demo.board import BOARD
+from broker.demo.bursts import Bursts
 from broker.demo.dashboards import FOLLOWED
 from broker.demo.flights import Replayed, load, planes
 from broker.demo.queries import count_of_all, headlines, standing
@@ -28,7 +30,7 @@ from broker.demo.replay import Replay
 from engine.language.parameters import written
 from engine.language.statements import parse
 from engine.model.limits import Limits
-from tests.broker.running import READY_S, read_all
+from tests.broker.running import READY_S, broker, read_all
 from tests.kafka import wait_until
 from topics.admin import Admin
 from tureen.snapshot import Snapshot
@@ -212,6 +214,25 @@ def test_a_burst_is_measured_and_told(tmp_path: Path) -> None:
     assert shares == sorted(shares, reverse=True)
     assert shares[0] > 0
     assert all("SELECT" in one["query"] for one in facts["burst_paid"])
+
+
+def test_the_switch_of_bursts_is_off_until_somebody_uses_it(
+    kafka: str, tmp_path: Path, service_id: str
+) -> None:
+    flights, weather = load(2_000)
+    with broker(kafka, tmp_path / "data", service_id) as one, tureen.connect(one.url) as client:
+        client.create(flights.sql)
+        bursts = Bursts(client, Replay([flights, weather], kafka, 2.0), by_itself=False)
+        bursts.begin()
+        bursts.tick()
+        assert (bursts.is_on, bursts.count) == (False, 0)
+        assert bursts.switch_id is not None
+        states = one.status_topic()[bursts.switch_id]
+        assert [told and told["state"] for told in states] == ["PAUSED"]
+        bursts.switch()
+        assert bursts.is_on
+        bursts.end()
+        assert not bursts.is_on
 
 
 def test_a_burst_is_the_same_data_sooner() -> None:
