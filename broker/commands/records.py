@@ -7,6 +7,7 @@ whose name is not that of a topic. Values are shown as they are.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -172,10 +173,12 @@ def _refused(
 def _topic_of(name: str, kafka: tuple[str, ...], service_id: str, url: str, token: str | None) -> str:
     """The topic that a name stands for. Raises TopicMissing, KafkaUnavailable."""
     from topics.admin import Admin
+    from topics.newest import facts_of
 
     admin = Admin(console.kafka_settings(kafka))
     for topic in (name, TopicNames(service_id).results_into(name)):
-        if admin.describe([topic])[topic] is not None:
+        with suppress(TopicMissing):
+            facts_of(admin, topic)
             return topic
     try:
         with console.client(url, token, timeout=ASKED_S) as client:
