@@ -25,7 +25,7 @@ from broker.http.requests import body_object
 from broker.http.writes import Answer, Writes, is_on_its_way
 from broker.node.node import Node
 from topics.wording import FIELDS, Wording, wording_of
-from tureen.errors import PreparationTooLong, UnknownSource
+from tureen.errors import OptionRefused, PreparationTooLong, UnknownSource
 
 _TYPES: dict[str, tuple[type, ...]] = {
     "paused": (bool,),
@@ -73,14 +73,22 @@ def change_request(body: bytes, sql_bytes_max: int) -> ChangeRequest:
         if name not in _TYPES:
             raise _unknown(name)
         if value is not None and type(value) not in _TYPES[name]:  # true is no number
-            query_options.check({name: value})  # says which values there are
-            raise BadRequest(f"{name} cannot be {value!r}", hint=f"JSON has {_JSON[_TYPES[name][0]]} here")
+            raise _of_another_type(name, value)
     query_options.check(query_options.given(fields))
     if "active" in fields:
         active = fields.pop("active")
         fields["paused"] = None if active is None else not active
     wording = wording_of(given, sql_bytes_max, BadRequest) if len(fields) < len(given) else None
     return ChangeRequest(fields, wording)
+
+
+def _of_another_type(name: str, value: object) -> BadRequest:
+    hint: str | None = f"JSON has {_JSON[_TYPES[name][0]]} here"
+    try:
+        query_options.check({name: value})
+    except OptionRefused as refused:  # which says what values there are
+        hint = refused.hint
+    return BadRequest(f"{name} cannot be {value!r}", hint=hint)
 
 
 def _unknown(name: str) -> BadRequest:

@@ -72,9 +72,9 @@ def test_pause_and_resume(shared: Broker, name: str) -> None:
         ({"weight": 5_000}, "weight cannot be 5000", "a number above 0 and up to 1,000"),
         ({"weight": "2"}, "weight cannot be '2'", "JSON has a number here"),
         ({"paused": "maybe"}, "paused cannot be 'maybe'", "true or false"),
-        ({"latency_ms_max": 1.5}, "latency_ms_max cannot be '1.5'", "a number of ms from 1 to 3,600,000"),
+        ({"latency_ms_max": 1.5}, "latency_ms_max cannot be 1.5", "a number of ms from 1 to 3,600,000"),
         ({"max_fn": 3}, "max_fn cannot be '3'", "a share of missing rows from 0 to 1"),
-        ({"strategy": 7}, "strategy cannot be '7'", "one of auto, nt, direct, upa"),
+        ({"strategy": 7}, "strategy cannot be 7", "one of auto, nt, direct, upa"),
     ],
 )
 def test_what_cannot_be_set_is_told_with_what_can(change: dict[str, object], message: str, hint: str) -> None:

@@ -76,7 +76,7 @@ def test_show_and_describe(shared: Broker, name: str) -> None:
     }
     (stream,) = (one for one in table(shared, "show streams;") if one["name"] == name)
     assert stream == {
-        "name": name, "state": "RUNNING", "topic": name, "now_ms": None, "rows": 0, "queries": 1,
+        "name": name, "state": "RUNNING", "topic": name, "now": None, "now_ms": None, "rows": 0, "queries": 1,
     }  # fmt: skip
     assert table(shared, f"DESCRIBE {name}") == [
         {"column": "id", "type": "BIGINT", "nullable": False},
