@@ -22,7 +22,7 @@ LARGER: dict[str, dict[str, int]] = {
         "broker.base.settings": 562,
         "broker.control.app": 515,
         "broker.demo.command": 549,
-        "broker.http.writes": 539,
+        "broker.http.writes": 535,
         "broker.observe.entities": 556,
         "broker.shard.shard": 658,
         "engine.changes.streams": 570,
