@@ -4,7 +4,8 @@ What indexes hold of a predicate is applied to a million rows in milliseconds. A
 evaluated row by row: a disjunction of 2,500 pairs takes microseconds a row, seconds for the rows that are
 retained, and all other queries of its sources would wait. So the residuals of a query that comes are timed on
 some of the last rows. Where all rows would take longer than is left of the allowance, its matches are not
-kept: the query's mode is ``none``, which gives the same answers.
+kept: the query's mode is ``none``, which gives the same answers. What measuring takes is taken from the
+allowance too: once nothing is left, whatever would have to be measured is not affordable.
 
 Without a timer nothing is measured and everything is affordable.
 """
@@ -59,8 +60,12 @@ class Allowance:
             count = len(source.rows)
             unsure = any(map(calls_user, residuals)) and count > 0
             if unsure or SURE_FACTOR * count * a_row > self._left_ns:
+                if self._left_ns <= 0:
+                    return False
                 rows = _last(source, int(min(max(SAMPLE_WORK / a_row, SAMPLE_ROWS_MIN), SAMPLE_ROWS_MAX)))
+                began_ns = self._timer()
                 cost_ns += count * _row_ns(predicate, residuals, rows, self._timer)
+                self._left_ns -= self._timer() - began_ns
             else:
                 cost_ns += count * a_row / SURE_FACTOR
         if cost_ns > self._left_ns:
