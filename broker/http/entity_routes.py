@@ -96,8 +96,8 @@ def add_entity_routes(
     async def get_trace(
         request: Request,
         source: Annotated[str, Query(description="A stream or a table.")],
-        partition: Annotated[int, Query(ge=0)],
-        offset: Annotated[int, Query(ge=0)],
+        partition: Annotated[int, Query(ge=0, le=2**31 - 1)],
+        offset: Annotated[int, Query(ge=0, le=2**63 - 1)],
         limit: Annotated[int, Query(ge=0, le=TRACED_MAX, description="Ids of queries.")] = TRACED_DEFAULT,
     ) -> Response:
         """The way of one record from its offset to the answers, as far as it is known. The operator's."""

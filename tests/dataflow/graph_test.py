@@ -34,18 +34,6 @@ from tests.dataflow.graph import JOINS, OPERATORS, QUERIES, SETS, bag
 from tests.dataflow.policies import POLICIES
 from tureen.errors import LimitExceeded
 
-QUERIES += (
-    "SELECT k, ARRAY_AGG(v) AS a, COUNT(*) AS c FROM s [RANGE 4 MILLISECONDS] GROUP BY k",
-    "SELECT ARRAY_AGG(w) FILTER (WHERE k > 0) AS a, MAX(v) AS m FROM s [ROWS 4]",
-    "SELECT w, APPROX_COUNT_DISTINCT(v) AS d, SUM(k) AS t FROM s [RANGE 5 MILLISECONDS] GROUP BY w",
-    """SELECT k, ARRAY_AGG(c) AS a FROM (SELECT k, w, COUNT(*) AS c FROM s [RANGE 5 MILLISECONDS]
-    GROUP BY k, w) AS x GROUP BY k""",
-    "SELECT k, v FROM s [RANGE 5 MILLISECONDS] LIMIT 0",
-    "SELECT k, v FROM s [PARTITION BY v ROWS 1]",
-    """SELECT k, v FROM (SELECT k, v, ROW_NUMBER() OVER (PARTITION BY v ORDER BY k) AS n
-    FROM s [RANGE 6 MILLISECONDS]) AS x WHERE n <= 1""",
-)
-
 
 @pytest.mark.parametrize("text", QUERIES + JOINS + SETS)
 @FEW

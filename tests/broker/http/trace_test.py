@@ -137,6 +137,8 @@ def test_what_is_not_known_is_said(shared: Broker, name: str) -> None:
         ({"source": name, "partition": 99, "offset": 0}, 404, "unknown_partition"),
         ({"source": f"{name}_missing", "partition": 0, "offset": 0}, 400, "unknown_source"),
         ({"source": name, "partition": -1, "offset": 0}, 400, "bad_request"),
+        ({"source": name, "partition": 2**31, "offset": 0}, 400, "bad_request"),
+        ({"source": name, "partition": 0, "offset": 2**63}, 400, "bad_request"),
         ({"source": name, "partition": 0, "offset": 0, "limit": 100_000}, 400, "bad_request"),
     ):
         reply = shared.http.get("/trace", params=query)
