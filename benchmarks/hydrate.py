@@ -58,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> Report:
-    """Coming, after a small trial that compiles what is compiled at its first use, then the restart."""
+    """Queries come, after a small trial that compiles what is compiled at its first use, then the restart."""
     small = argparse.Namespace(seed=options.seed, rows=2 * BATCH, more=1, queries=10)
     coming(small)
     restarting(small)

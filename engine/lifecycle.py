@@ -17,9 +17,9 @@ from engine.model.step import (
 )
 from engine.overload.tolerated import levels_of
 from engine.parts import Parts
+from engine.queries.admitted_query import AdmittedQuery
 from engine.queries.allotting import allotted, tolerates
-from engine.queries.coming import Coming
-from engine.queries.registrations import admitted, bound, sort_out, sort_out_altered
+from engine.queries.registrations import admitted, bound, classify, sort_out_altered
 from engine.queries.telling import PendingOutput
 from engine.standing.query import SetKey, StandingQuery, set_key
 from tureen.errors import BeingPrepared, TureenError
@@ -41,7 +41,7 @@ class Lifecycle:
         """Queries come; those that stand already get other options. What is refused of them is in the result.
         told: takes what their followers are told.
         """
-        asked = sort_out(body.registrations, position, self._queries, self._catalogue, self._parts.limits)
+        asked = classify(body.registrations, position, self._queries, self._catalogue, self._parts.limits)
         asked.refuse(self._following.nurseries.apart)
         pausing = [one.query_id for one in asked.changed if self._is_to_pause(one)]
         if pausing and body.takes_back:
@@ -82,7 +82,7 @@ class Lifecycle:
         self, allotments: Iterable[tuple[str, Allotment]], position: Position, told: PendingOutput
     ) -> StepResult:
         """Give queries other shares of what they ask for; one whose answer cannot be told stays as it was."""
-        coming: list[Coming] = []
+        coming: list[AdmittedQuery] = []
         failed: dict[str, Exception] = {}
         for query_id, allotment in allotments:
             try:
@@ -125,13 +125,13 @@ class Lifecycle:
         """A summary has come: queries that lost the one they used stand anew, with nothing found yet, where
         their texts can be bound to what there is now. The others stay as they are.
         """
-        coming: list[Coming] = []
+        coming: list[AdmittedQuery] = []
         for standing in lost:
             try:
                 read = admitted(standing.registration, self._catalogue)
             except Exception:  # noqa: BLE001  (it stays as it is)
                 continue
-            coming.append(Coming.of(standing.registration, read, standing.born))
+            coming.append(AdmittedQuery.of(standing.registration, read, standing.born))
         self._replace(coming, told.broken, told)
 
     def _gone(self, query_id: str) -> None:
@@ -157,7 +157,7 @@ class Lifecycle:
             self._following.tell_whole(ending, self._parts.view(), "end", told)
             self._parts.outdate()
 
-    def _come(self, coming: Sequence[Coming]) -> list[tuple[StandingQuery, Coming]]:
+    def _come(self, coming: Sequence[AdmittedQuery]) -> list[tuple[StandingQuery, AdmittedQuery]]:
         """Put queries in their sets."""
         return self._put(
             coming,
@@ -167,15 +167,15 @@ class Lifecycle:
 
     def _put(
         self,
-        coming: Sequence[Coming],
-        key_of: Callable[[Coming], SetKey],
-        put: Callable[[SetKey, list[Coming]], Sequence[StandingQuery]],
-    ) -> list[tuple[StandingQuery, Coming]]:
+        coming: Sequence[AdmittedQuery],
+        key_of: Callable[[AdmittedQuery], SetKey],
+        put: Callable[[SetKey, list[AdmittedQuery]], Sequence[StandingQuery]],
+    ) -> list[tuple[StandingQuery, AdmittedQuery]]:
         """Have queries stand, those of a set together."""
-        by_set: dict[SetKey, list[Coming]] = {}
+        by_set: dict[SetKey, list[AdmittedQuery]] = {}
         for one in coming:
             by_set.setdefault(key_of(one), []).append(one)
-        came: list[tuple[StandingQuery, Coming]] = []
+        came: list[tuple[StandingQuery, AdmittedQuery]] = []
         for key, queries in by_set.items():
             for standing, one in zip(put(key, queries), queries, strict=True):
                 self._stands(standing)
@@ -198,10 +198,10 @@ class Lifecycle:
             self._replace(coming, told.broken, told)
 
     def _replace(
-        self, coming: Sequence[Coming], failed: dict[str, Exception], told: PendingOutput
+        self, coming: Sequence[AdmittedQuery], failed: dict[str, Exception], told: PendingOutput
     ) -> tuple[str, ...]:
         """Have queries answered by others over the same sources; as :meth:`_exchange`."""
-        talking: list[Coming] = []
+        talking: list[AdmittedQuery] = []
         for one in coming:
             standing = self._queries[one.query_id]
             if self._following.is_silent(standing):
@@ -216,8 +216,8 @@ class Lifecycle:
 
     def _exchange(
         self,
-        coming: Sequence[Coming],
-        put: Callable[[Sequence[Coming]], list[tuple[StandingQuery, Coming]]],
+        coming: Sequence[AdmittedQuery],
+        put: Callable[[Sequence[AdmittedQuery]], list[tuple[StandingQuery, AdmittedQuery]]],
         failed: dict[str, Exception],
         told: PendingOutput,
     ) -> tuple[str, ...]:
@@ -250,17 +250,17 @@ class Lifecycle:
                     continued.append(name)
             except TureenError as refusal:
                 failed[name] = refusal
-                put([Coming.again(old[name])])
+                put([AdmittedQuery.again(old[name])])
                 self._following.back(followed[name], self._queries[name])
         return tuple(continued)
 
-    def _come_instead(self, coming: Sequence[Coming]) -> list[tuple[StandingQuery, Coming]]:
+    def _come_instead(self, coming: Sequence[AdmittedQuery]) -> list[tuple[StandingQuery, AdmittedQuery]]:
         """Queries in the places of those with their ids, over other sources perhaps."""
         for one in coming:
             self._gone(one.query_id)
         return self._come(coming)
 
-    def _stand_in(self, coming: Sequence[Coming]) -> list[tuple[StandingQuery, Coming]]:
+    def _stand_in(self, coming: Sequence[AdmittedQuery]) -> list[tuple[StandingQuery, AdmittedQuery]]:
         """Put queries in the places of those with their ids, over the same sources, with other shares of
         them.
         """

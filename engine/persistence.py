@@ -14,8 +14,8 @@ from engine.model.step import (
 )
 from engine.parts import Parts
 from engine.promising.turns import TurnsState
+from engine.queries.admitted_query import AdmittedQuery
 from engine.queries.allotting import given_less
-from engine.queries.coming import Coming
 from engine.queries.registrations import bound
 from engine.sources.source import Source
 from engine.standing.query import SetKey, StandingQuery, set_key
@@ -142,11 +142,11 @@ def restore(parts: Parts, store: StateSource, position: Position) -> None:
     parts.catalogue.derived.update({derived.name: derived for derived in store.derived()})
     parts.catalogue.summaries.read(store)
     parts.catalogue.changed()
-    emitting: list[Coming] = []
+    emitting: list[AdmittedQuery] = []
     told_last: dict[str, LastAnswer] = {}
     stood = sorted(store.queries(), key=lambda q: (q.born.epoch, q.born.sequence))
     for first in range(0, len(stood), RESTORED_MAX):
-        by_set: dict[SetKey, list[Coming]] = {}
+        by_set: dict[SetKey, list[AdmittedQuery]] = {}
         for stored in stood[first : first + RESTORED_MAX]:
             try:
                 coming = _coming_back(parts, stored)
@@ -189,9 +189,9 @@ def restore(parts: Parts, store: StateSource, position: Position) -> None:
     parts.following.restore_held(held)
 
 
-def _coming_back(parts: Parts, stored: QueryState) -> Coming:
+def _coming_back(parts: Parts, stored: QueryState) -> AdmittedQuery:
     read = bound(stored.registration, parts.catalogue)
-    coming = Coming.of(stored.registration, read, stored.born)
+    coming = AdmittedQuery.of(stored.registration, read, stored.born)
     if stored.allotment is None or stored.allotted_at is None:
         return coming
     return given_less(coming, read.query, stored.allotment, stored.allotted_at, parts.catalogue)

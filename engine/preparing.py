@@ -32,9 +32,9 @@ from engine.model.maintenance import QueryOptions
 from engine.model.source import SourceName
 from engine.model.step import BEGINNING, Registration
 from engine.parts import Parts
+from engine.queries.admitted_query import AdmittedQuery, needs_matches
 from engine.queries.allowance import ALLOWANCE_NS, SURE_FACTOR, Allowance
 from engine.queries.answer_work import UNMEASURED_ROWS, calls_user_anywhere, row_work
-from engine.queries.coming import Coming, needs_matches
 from engine.queries.nursery import Nursery
 from engine.queries.registrations import admitted
 from engine.slices import InSlices, Pace
@@ -65,7 +65,7 @@ class Preparation(InSlices):
     def __init__(
         self,
         query_id: str,
-        coming: Coming | None,
+        coming: AdmittedQuery | None,
         standing: StandingQuery | None,
         parts: Parts,
         timer: Timer | None,
@@ -271,13 +271,13 @@ class Preparing:
             return False
         return self._takes_long(standing.query)
 
-    def _needy(self, registration: Registration) -> Coming | None:
+    def _needy(self, registration: Registration) -> AdmittedQuery | None:
         """A registration as it comes, where it needs what is not there. Raises its refusal."""
         query_id, parts = registration.query_id, self._parts
         there = parts.queries.get(query_id)
         if QueryOptions.of(registration.options).paused:
             return None
-        coming = Coming.of(registration, admitted(registration, parts.catalogue), BEGINNING)
+        coming = AdmittedQuery.of(registration, admitted(registration, parts.catalogue), BEGINNING)
         if not needs_matches(coming) and query_id not in parts.following:
             return None
         same = there is not None and text_of(there.registration) == text_of(registration)

@@ -26,10 +26,10 @@ from engine.dataflow.plan import (
     Combined,
     Exits,
     Joined,
-    Own,
+    OpaqueLeaf,
+    OperatorOver,
     Plan,
-    Shared,
-    Step,
+    ScanLeaf,
     key_of,
     node_of,
     node_of_two,
@@ -70,9 +70,9 @@ class GraphNodes:
     def build(self, plan: Plan, standing: StandingQuery, since: int, own: Hashable | None) -> Built:
         """The nodes of a plan, those that are not there made. own: whose alone they are; None: of all."""
         match plan:
-            case Shared() | Own():
+            case ScanLeaf() | OpaqueLeaf():
                 return self._build_leaf(plan, standing, since, own)
-            case Step(_, constants, below, span_ms=span_ms):
+            case OperatorOver(_, constants, below, span_ms=span_ms):
                 under = self.build(below, standing, since, own)
                 key = key_of(plan, under.keys[-1])
                 node = self.by_key.get(key)
@@ -105,15 +105,15 @@ class GraphNodes:
                 return Built((*one.keys, *other.keys, both), node, column)
 
     def _build_leaf(
-        self, plan: Shared | Own, standing: StandingQuery, since: int, own: Hashable | None
+        self, plan: ScanLeaf | OpaqueLeaf, standing: StandingQuery, since: int, own: Hashable | None
     ) -> Built:
         key, settings = key_of(plan) if own is None else (own, key_of(plan)), self._settings
         match plan:
-            case Own(query):
+            case OpaqueLeaf(query):
                 leaf = self._leaf(key, FlowNode, lambda: FlowNode(query, self._streams, settings))
                 leaf.readers[standing.query_id] = standing
                 return Built((key,), leaf, 0)
-            case Shared(Scan(assignment=Session(), window=TimeWindow()) as kind):
+            case ScanLeaf(Scan(assignment=Session(), window=TimeWindow()) as kind):
                 sessions = self._leaf(key, SessionNode, lambda: SessionNode(kind, settings))
                 sessions.readers[standing.query_id] = standing
                 return Built((key,), sessions, sessions.column(None))

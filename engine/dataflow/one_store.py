@@ -13,24 +13,24 @@ from engine.dataflow.calls import is_recomputed
 from engine.dataflow.operators.group import GroupSpec
 from engine.dataflow.operators.rows import FilterSpec, ProjectSpec
 from engine.dataflow.operators.window_extreme import is_extreme
-from engine.dataflow.plan import Combined, Exits, Joined, Plan, Shared, Step
+from engine.dataflow.plan import Combined, Exits, Joined, OperatorOver, Plan, ScanLeaf
 from engine.windows.clauses import NOW, UNBOUNDED, TimeWindow
 
 
 def in_one_store(plan: Plan, *, has_ids: bool) -> Plan:
     """A plan that does the same. has_ids: somebody reads ids of its rows."""
     match plan:
-        case Step(ProjectSpec() | FilterSpec(), below=below):
+        case OperatorOver(ProjectSpec() | FilterSpec(), below=below):
             return replace(plan, below=in_one_store(below, has_ids=has_ids))
-        case Step(GroupSpec((), (call,), in_order=False), below=below) if is_extreme(call):
+        case OperatorOver(GroupSpec((), (call,), in_order=False), below=below) if is_extreme(call):
             entries = _entries(below)
             if entries is None:
                 return replace(plan, below=in_one_store(below, has_ids=False))
             return replace(plan, below=entries[0], span_ms=entries[1])
-        case Step(GroupSpec(_, calls, in_order=False), below=below):
+        case OperatorOver(GroupSpec(_, calls, in_order=False), below=below):
             needs = any(is_recomputed(call) or call.aggregate.order_dependent for call in calls)
             return replace(plan, below=in_one_store(below, has_ids=needs))
-        case Step(below=below) | Exits(below=below):
+        case OperatorOver(below=below) | Exits(below=below):
             return replace(plan, below=in_one_store(below, has_ids=True))
         case Joined(left=left, right=right) if not has_ids:
             return _joined(plan) or _both(plan, left, right)
@@ -58,17 +58,17 @@ def _joined(plan: Joined) -> Plan | None:
 def _entries(plan: Plan) -> tuple[Plan, int] | None:
     """The rows that enter a window of a stream, and its size in ms."""
     match plan:
-        case Step(ProjectSpec() | FilterSpec(), below=below):
+        case OperatorOver(ProjectSpec() | FilterSpec(), below=below):
             under = _entries(below)
             return None if under is None else (replace(plan, below=under[0]), under[1])
-        case Shared(kind):
+        case ScanLeaf(kind):
             span_ms = _span_ms(plan)
             if span_ms is not None:
                 return replace(plan, kind=replace(kind, window=UNBOUNDED), entries=True), span_ms
     return None
 
 
-def _span_ms(shared: Shared) -> int | None:
+def _span_ms(shared: ScanLeaf) -> int | None:
     """The size of a window that ends at NOW and has a beginning; None of another."""
     window = shared.kind.window
     if shared.kind.assignment is not None or not isinstance(window, TimeWindow):

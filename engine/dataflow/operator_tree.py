@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from engine.algebra.operators import Stage
 from engine.algebra.rules import asked_of
 from engine.dataflow.operators.latest import LatestSpec
-from engine.dataflow.plan import Combined, Exits, Joined, Own, Plan, Shared, Step, key_of
+from engine.dataflow.plan import Combined, Exits, Joined, OpaqueLeaf, OperatorOver, Plan, ScanLeaf, key_of
 from engine.language.query import Scan
 from engine.language.render import render_scan, render_stage, render_window
 from engine.language.update_patterns import Pattern, PatternEdge, edge_above, edges_of
@@ -149,14 +149,14 @@ class _Walk:
     def _plain(self, plan: Plan) -> _Walked:
         tables, state_of = self.tables, self.state_of
         match plan:
-            case Shared(_, scan, held=held):
+            case ScanLeaf(_, scan, held=held):
                 edge, key = PatternEdge.of_scan(scan, tables), key_of(plan)
                 tree = _scan(scan, tables, edge, state_of(key))
                 return replace(tree, details=(*tree.details, HELD)) if held else tree, edge, key
-            case Own(query) if not query.stages:
+            case OpaqueLeaf(query) if not query.stages:
                 edge, key = PatternEdge.of_scan(query.scan, tables), key_of(plan)
                 return _scan(query.scan, tables, edge, state_of(key)), edge, key
-            case Own(query, reason):
+            case OpaqueLeaf(query, reason):
                 edge, key = edges_of(query, tables)[-1], key_of(plan)
                 lines = f"scan {query.source}", *(render_stage(stage)[0] for stage in query.stages)
                 return OperatorTree("recompute", lines, str(edge), reason, state_of(key)), edge, key
@@ -164,7 +164,7 @@ class _Walk:
                 tree, edge, under = self.walk(below)
                 key = key_of(plan, under)
                 return OperatorTree("exits", (), str(edge), None, state_of(key), (tree,)), edge, key
-            case Step(LatestSpec(), below=below, stage=Scan() as scan):
+            case OperatorOver(LatestSpec(), below=below, stage=Scan() as scan):
                 tree, _, under = self.walk(below)
                 edge, key = PatternEdge.of_scan(scan, tables), key_of(plan, under)
                 window = render_window(scan.window)
@@ -173,7 +173,7 @@ class _Walk:
                     edge,
                     key,
                 )
-            case Step(below=below):
+            case OperatorOver(below=below):
                 tree, edge, under = self.walk(below)
                 key, stages = key_of(plan, under), plan.stages
                 for each in stages:
@@ -209,11 +209,11 @@ class _Walk:
 def _said(plan: Plan) -> Scan | Stage | None:
     """What of the query an operator is; of the first stages together the last one."""
     match plan:
-        case Shared(scan=scan):
+        case ScanLeaf(scan=scan):
             return scan
-        case Own(query):
+        case OpaqueLeaf(query):
             return query.stages[-1] if query.stages else query.scan
-        case Step(stage=stage) | Joined(stage=stage) | Combined(stage=stage):
+        case OperatorOver(stage=stage) | Joined(stage=stage) | Combined(stage=stage):
             return stage
         case Exits():
             return None

@@ -22,10 +22,10 @@ from engine.dataflow.plan import (
     Exits,
     Joined,
     Keeping,
-    Own,
+    OpaqueLeaf,
+    OperatorOver,
     Plan,
-    Shared,
-    Step,
+    ScanLeaf,
     columns_given,
     distinct,
     with_ids,
@@ -79,19 +79,19 @@ class _Physical:
     def _made(self, plan: Plan) -> _Made:
         """The plan, and of what kind its edge is where exits are foretold."""
         match plan:
-            case Shared(kind):
+            case ScanLeaf(kind):
                 span = _span(kind) if self.policy.foretells else None
                 if span is None:
                     return plan, None
                 return replace(plan, foretold=True), _Foretold(span, in_order=True, kept=False)
-            case Own() | Exits():
+            case OpaqueLeaf() | Exits():
                 return plan, None
-            case Step(ProjectSpec() | FilterSpec(), below=below):
+            case OperatorOver(ProjectSpec() | FilterSpec(), below=below):
                 made, foretold = self._made(below)
                 return replace(plan, below=made), foretold
-            case Step(GroupSpec(calls=(), in_order=False), below=below):
+            case OperatorOver(GroupSpec(calls=(), in_order=False), below=below):
                 return self._distinct(plan, below)
-            case Step(below=below):
+            case OperatorOver(below=below):
                 return replace(plan, below=self.told(below)), None
             case Joined():
                 return self._joined(plan)
@@ -100,7 +100,7 @@ class _Physical:
             case Combined():
                 return self._compared(plan) or self._told_both(plan)
 
-    def _distinct(self, plan: Step, below: Plan) -> _Made:
+    def _distinct(self, plan: OperatorOver, below: Plan) -> _Made:
         made, foretold = self._made(below)
         if foretold is None or foretold.is_early:
             identified = with_ids(below) if self.policy.strategy == "nt" else None
@@ -171,9 +171,11 @@ def _values_stay(plan: Plan) -> bool:
     has others after each row that comes, and numbers of values are given to others.
     """
     match plan:
-        case Shared() | Step(LatestSpec()):
+        case ScanLeaf() | OperatorOver(LatestSpec()):
             return True
-        case Step(ProjectSpec() | FilterSpec() | RankedSpec(numbered=False), below=below) | Exits(below):
+        case OperatorOver(ProjectSpec() | FilterSpec() | RankedSpec(numbered=False), below=below) | Exits(
+            below
+        ):
             return _values_stay(below)
         case Joined(Matching(kind="semi" | "anti"), left) | Combined(LeftRows(), left):
             return _values_stay(left)
@@ -187,10 +189,10 @@ def _telling(plan: Plan) -> Plan | None:
     no such DISTINCT.
     """
     match plan:
-        case Step(ProjectSpec() | FilterSpec(), below=below):
+        case OperatorOver(ProjectSpec() | FilterSpec(), below=below):
             under = _telling(below)
             return None if under is None else replace(plan, below=under)
-        case Step(keeping=Keeping() as keeping):
+        case OperatorOver(keeping=Keeping() as keeping):
             return replace(plan, keeping=replace(keeping, foretold=False))
     return None
 

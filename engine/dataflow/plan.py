@@ -45,7 +45,7 @@ from engine.windows.clauses import UNBOUNDED, RowWindow, TimeWindow
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
+class ScanLeaf:
     """A leaf that queries share: a scan without its predicate, which is a column of it; with it where windows
     depend on it, as those of SESSION do. scan: the query's. foretold: exits are told with the rows. entries:
     rows that enter are told alone, of windows of all sizes, and the window of ``kind`` is UNBOUNDED. held:
@@ -60,7 +60,7 @@ class Shared:
 
 
 @dataclass(frozen=True, slots=True)
-class Own:
+class OpaqueLeaf:
     """A leaf of a query's own: its first stages. reason: why the last of them has no operator."""
 
     query: Query
@@ -79,7 +79,7 @@ class Keeping:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class OperatorOver:
     """An operator over another. shape: what it does, without the constants in which queries may differ.
     stage: the same as the query says it; of ORDER BY with LIMIT the latter, of a window of rows the scan.
     keeping: how DISTINCT keeps rows; None: it counts them. span_ms: of MIN or MAX over entries, the size of
@@ -143,18 +143,18 @@ class Exits:
     edge: KeptEdge
 
 
-Plan = Shared | Own | Step | Joined | Combined | Exits
+Plan = ScanLeaf | OpaqueLeaf | OperatorOver | Joined | Combined | Exits
 
 
 def key_of(plan: Plan, *below: Hashable) -> Hashable:
     """What tells the node of a plan from others. below: the keys of its inputs."""
     match plan:
-        case Shared(kind, _, foretold, entries, held):
+        case ScanLeaf(kind, _, foretold, entries, held):
             told = [("foretold", foretold), ("entries", entries), ("held", held)]
             return next(((kind, word) for word, is_so in told if is_so), kind)
-        case Own(query):
+        case OpaqueLeaf(query):
             return query
-        case Step(shape, constants):
+        case OperatorOver(shape, constants):
             types = tuple(literal.type for literal in constants)
             return *below, shape, types, plan.keeping, plan.span_ms is not None, plan.final
         case Joined(matching):
@@ -168,7 +168,7 @@ def key_of(plan: Plan, *below: Hashable) -> Hashable:
 def shape_of(plan: Plan) -> Hashable:
     """What plans have in common that are columns of the same nodes."""
     match plan:
-        case Step(below=below) | Exits(below=below):
+        case OperatorOver(below=below) | Exits(below=below):
             return key_of(plan, shape_of(below))
         case Joined(left=left, right=right) | Combined(left=left, right=right):
             return key_of(plan, shape_of(left), shape_of(right))
@@ -197,7 +197,7 @@ def plan_of(query: Query, tables: Container[SourceName], *, by_order: bool = Fal
     for place, stage in enumerate(query.stages):
         ordered = by_order or any(each.goes_by_order for each in query.stages[place + 1 :])
         above = plan_over(stage, plan, query, place, Asked(tables, ordered))
-        plan = Own(first(query, place + 1), above) if isinstance(above, str) else above
+        plan = OpaqueLeaf(first(query, place + 1), above) if isinstance(above, str) else above
     return plan
 
 
@@ -208,7 +208,7 @@ def whole_plan_of(query: Query, tables: Container[SourceName]) -> Plan:
     plan = plan_of(query, tables)
     identified = with_ids(plan)
     if identified is None:
-        return Own(first(query, len(query.stages)), f"RSTREAM: {NO_IDS}, by {reason_of(plan)}")
+        return OpaqueLeaf(first(query, len(query.stages)), f"RSTREAM: {NO_IDS}, by {reason_of(plan)}")
     return identified
 
 
@@ -224,7 +224,7 @@ def is_selection(query: Query) -> bool:
     return query.outputs is not None and scan.assignment is None and isinstance(scan.window, TimeWindow)
 
 
-def node_of(step: Step, below: Node) -> Node:
+def node_of(step: OperatorOver, below: Node) -> Node:
     """The operator of a step, over another."""
     match step.shape:
         case ProjectSpec(outputs):
@@ -296,24 +296,24 @@ def _scan(query: Query, tables: Container[SourceName]) -> Plan:
     scan = query.scan
     if query.source not in tables and _has_node(scan):
         own = isinstance(scan.assignment, Session)
-        return Shared(scan if own else replace(scan, predicate=None), scan)
+        return ScanLeaf(scan if own else replace(scan, predicate=None), scan)
     if query.source not in tables and scan.assignment is None:
         assert isinstance(scan.window, RowWindow)
         return _latest(scan, scan.window)
-    return Own(first(query, 0))
+    return OpaqueLeaf(first(query, 0))
 
 
 def _latest(scan: Scan, window: RowWindow) -> Plan:
     """A window of rows by key or by condition."""
     rows = replace(scan, window=UNBOUNDED, predicate=window.filter)
-    shared = Shared(replace(rows, predicate=None), rows)
+    shared = ScanLeaf(replace(rows, predicate=None), rows)
     if scan.predicate is None:
-        return Step(LatestSpec(window.rows, window.keys), (), shared, scan)
+        return OperatorOver(LatestSpec(window.rows, window.keys), (), shared, scan)
     made = {field.name for field in MADE}
     asked = tuple(sorted({c.index for c in columns_of(scan.predicate) if c.name in made}))
-    plan = Step(LatestSpec(window.rows, window.keys, asked), (), shared, scan)
+    plan = OperatorOver(LatestSpec(window.rows, window.keys, asked), (), shared, scan)
     predicate, constants = parameterised(scan.predicate)
-    return Step(FilterSpec(predicate), constants, plan, Filter(scan.predicate))
+    return OperatorOver(FilterSpec(predicate), constants, plan, Filter(scan.predicate))
 
 
 NO_ORDER = "LIMIT, ROW_NUMBER, FIRST and LAST: it is not known which of equal rows comes first"
@@ -325,25 +325,25 @@ def ranked(shape: RankedSpec, below: Plan, stage: Stage) -> Plan | str:
     expressions = [*shape.keys, *(key.expression for key in shape.order)]
     key = _unique(below)
     if key is not None and key <= {each.index for each in expressions if isinstance(each, Column)}:
-        return Step(shape, (), below, stage)
+        return OperatorOver(shape, (), below, stage)
     ordered = in_order(below)
-    return NO_ORDER if ordered is None else Step(shape, (), ordered, stage)
+    return NO_ORDER if ordered is None else OperatorOver(shape, (), ordered, stage)
 
 
 def in_order(plan: Plan) -> Plan | None:
     """Returns the plan with ids of rows that have the order of the relation; None where rows have none."""
     match plan:
-        case Own() | Shared():
+        case OpaqueLeaf() | ScanLeaf():
             return with_ids(plan)
-        case Step(LatestSpec()):
+        case OperatorOver(LatestSpec()):
             return plan
-        case Step(ProjectSpec() | FilterSpec(), below=below):
+        case OperatorOver(ProjectSpec() | FilterSpec(), below=below):
             under = in_order(below)
             return None if under is None else replace(plan, below=under)
-        case Step(GroupSpec() as groups, below=below) if groups.keys:
+        case OperatorOver(GroupSpec() as groups, below=below) if groups.keys:
             under = in_order(below)
             return None if under is None else replace(plan, shape=replace(groups, in_order=True), below=under)
-        case Step(RankedSpec() as shape, below=below) if in_order(below) is not None:
+        case OperatorOver(RankedSpec() as shape, below=below) if in_order(below) is not None:
             return plan if shape.numbered or not shape.order else None
         case Joined(stage=stage) if stage.sorts:
             return None
@@ -365,11 +365,11 @@ def in_order(plan: Plan) -> Plan | None:
 def _unique(plan: Plan) -> frozenset[int] | None:
     """Columns in which no two rows are equal that are there at one instant; None: none are known."""
     match plan:
-        case Step(GroupSpec(keys)):
+        case OperatorOver(GroupSpec(keys)):
             return frozenset(range(len(keys)))
-        case Step(FilterSpec() | RankedSpec(), below=below):
+        case OperatorOver(FilterSpec() | RankedSpec(), below=below):
             return _unique(below)
-        case Step(ProjectSpec(outputs), below=below):
+        case OperatorOver(ProjectSpec(outputs), below=below):
             key = _unique(below)
             expressions = [output.expression for output in outputs]
             places = {each.index: place for place, each in enumerate(expressions) if isinstance(each, Column)}
@@ -382,17 +382,17 @@ def _unique(plan: Plan) -> frozenset[int] | None:
 
 def distinct(below: Plan, columns: tuple[Output, ...]) -> Plan:
     """The rows of a plan, each once. columns: its own."""
-    return Step(GroupSpec(columns), (), below, Distinct())
+    return OperatorOver(GroupSpec(columns), (), below, Distinct())
 
 
 def with_ids(plan: Plan) -> Plan | None:
     """Returns the plan with ids of rows; None where rows have none."""
     match plan:
-        case Own(query) if query.stages:
+        case OpaqueLeaf(query) if query.stages:
             return None
-        case Own(query):
-            return Shared(query.scan, replace(query.scan, predicate=None))
-        case Step(ProjectSpec() | FilterSpec(), below=below):
+        case OpaqueLeaf(query):
+            return ScanLeaf(query.scan, replace(query.scan, predicate=None))
+        case OperatorOver(ProjectSpec() | FilterSpec(), below=below):
             under = with_ids(below)
             return None if under is None else replace(plan, below=under)
         case Combined(Union(), left, right):
@@ -404,9 +404,9 @@ def with_ids(plan: Plan) -> Plan | None:
 def reason_of(plan: Plan) -> str | None:
     """Why rows of a plan have no ids."""
     match plan:
-        case Own(_, reason):
+        case OpaqueLeaf(_, reason):
             return reason
-        case Step(ProjectSpec() | FilterSpec(), below=below):
+        case OperatorOver(ProjectSpec() | FilterSpec(), below=below):
             return reason_of(below)
         case Combined(Union(), left, right):
             return reason_of(left) or reason_of(right)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from engine.dataflow.operators.group import GroupSpec
 from engine.dataflow.operators.join import Matching
 from engine.dataflow.operators.rows import FilterSpec, ProjectSpec
-from engine.dataflow.plan import Joined, Plan, Shared, Step
+from engine.dataflow.plan import Joined, OperatorOver, Plan, ScanLeaf
 from engine.dataflow.releases.release import Awaited, Below, ClosedKeys, Final, Release
 from engine.model.changes import Operator
 from engine.model.constraint import Clustered, Ordered, References, Unique
@@ -57,7 +57,7 @@ def releasing(plan: Plan, operator: Operator, streams: Streams) -> Plan | None:
     """Returns the plan with releases at its joins, and with scans that hold rows; None where rows would pile
     up, or somebody has to see them leave.
     """
-    if operator != "istream" or isinstance(plan, Shared):
+    if operator != "istream" or isinstance(plan, ScanLeaf):
         return None
     made = _Maker(streams).made(plan)
     is_bounded = made is not None and (made.is_grouped or not made.is_scan)
@@ -71,18 +71,18 @@ class _Maker:
 
     def made(self, plan: Plan) -> _Made | None:
         match plan:
-            case Shared():
+            case ScanLeaf():
                 return self._scanned(plan)
-            case Step(FilterSpec(), below=below):
+            case OperatorOver(FilterSpec(), below=below):
                 under = self.made(below)
                 return None if under is None else replace(under, plan=replace(plan, below=under.plan))
-            case Step(ProjectSpec(outputs), below=below):
+            case OperatorOver(ProjectSpec(outputs), below=below):
                 under = self.made(below)
                 if under is None:
                     return None
                 origins = [_origin(output.expression, under) for output in outputs]
                 return replace(under, plan=replace(plan, below=under.plan), origins=origins)
-            case Step(GroupSpec(in_order=False) as groups, below=below):
+            case OperatorOver(GroupSpec(in_order=False) as groups, below=below):
                 under = self.made(below)
                 is_scan = under is not None and under.is_scan and not under.is_grouped
                 return self._grouped(plan, groups, under) if under is not None and is_scan else None
@@ -93,7 +93,7 @@ class _Maker:
                 return self._joined(plan, left, right)
         return None
 
-    def _grouped(self, plan: Step, groups: GroupSpec, under: _Made) -> _Made | None:
+    def _grouped(self, plan: OperatorOver, groups: GroupSpec, under: _Made) -> _Made | None:
         keys = [_origin(key.expression, under) for key in groups.keys]
         ((scan, stream),) = under.scans.items()
         names = _names(under, keys, scan)
@@ -112,7 +112,7 @@ class _Maker:
         origins = [None] * (len(groups.keys) + len(groups.calls))
         return replace(under, plan=made, origins=origins, is_grouped=True)
 
-    def _scanned(self, plan: Shared) -> _Made | None:
+    def _scanned(self, plan: ScanLeaf) -> _Made | None:
         scan, stream = plan.scan, self._streams.get(plan.scan.source)
         is_whole = scan.window == UNBOUNDED and scan.assignment is None and scan.sample is None
         if stream is None or stream.is_table or not is_whole:

@@ -16,8 +16,8 @@ from engine.overload.precision.of_query import reads_of
 from engine.overload.precision.shape import Reads
 from engine.overload.reduced_query import reduced
 from engine.overload.room import require_room
+from engine.queries.admitted_query import AdmittedQuery
 from engine.queries.catalogue import Catalogue
-from engine.queries.coming import Coming
 from engine.queries.plan_inputs import SourcesAt
 from engine.queries.registrations import bound
 from engine.standing.query import Allotted, StandingQuery
@@ -46,17 +46,17 @@ class GivenLess:
 
 def allotted(
     standing: StandingQuery, allotment: Allotment, position: Position, catalogue: Catalogue
-) -> Coming:
+) -> AdmittedQuery:
     """The query as it stands with an allotment from a step on; an empty one gives it all that it asks for.
 
     Raises AllotmentRefused. O(size of the query).
     """
     registration = standing.registration
     if not allotment:
-        return Coming.of(registration, bound(registration, catalogue), standing.born)
+        return AdmittedQuery.of(registration, bound(registration, catalogue), standing.born)
     asked, streams = standing.asked, _streams(standing.asked, catalogue)
     require_room(asked, streams, standing.tolerance, allotment)
-    coming = given_less(Coming.again(standing), asked, allotment, position, catalogue)
+    coming = given_less(AdmittedQuery.again(standing), asked, allotment, position, catalogue)
     if not continues(asked, coming.query, streams):
         raise AllotmentRefused(
             "with less the answer would have other changes, or other keys", hint="it stays as its text says"
@@ -107,12 +107,12 @@ def tolerates(standing: StandingQuery, catalogue: Catalogue) -> bool:
 
 
 def given_less(
-    coming: Coming, asked: Query, allotment: Allotment, since: Position, catalogue: Catalogue
-) -> Coming:
+    coming: AdmittedQuery, asked: Query, allotment: Allotment, since: Position, catalogue: Catalogue
+) -> AdmittedQuery:
     """What comes in the place of a query whose text asks for ``asked``."""
     less = reduced(asked, _streams(asked, catalogue), allotment)
     given = Allotted(asked, allotment, since, less.unscaled, less.measured)
-    return Coming(coming.registration, Read.of(less.query), FixedQuery(less.query), coming.born, given)
+    return AdmittedQuery(coming.registration, Read.of(less.query), FixedQuery(less.query), coming.born, given)
 
 
 def _streams(query: Query, catalogue: Catalogue) -> dict[SourceName, Stream]:

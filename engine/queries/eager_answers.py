@@ -28,8 +28,8 @@ from engine.operators.chain import CompositeSource
 from engine.operators.maintained.measure import measures_of
 from engine.operators.maintained.ranked_aggregates import RankedAggregates
 from engine.operators.scan import ScanAt
+from engine.queries.admitted_query import AdmittedQuery
 from engine.queries.attempts import Attempt
-from engine.queries.coming import Coming
 from engine.queries.put_off import Off, PutOffs
 from engine.queries.upkeep import Cost, expression_work, work_of
 from engine.sources.source import Source
@@ -87,7 +87,7 @@ class EagerAnswers:
 
     # --- queries ----------------------------------------------------------------------------------
 
-    def put(self, standing: Sequence[StandingQuery], coming: Sequence[Coming]) -> list[StandingQuery]:
+    def put(self, standing: Sequence[StandingQuery], coming: Sequence[AdmittedQuery]) -> list[StandingQuery]:
         """Queries come, or are maintained in another way. Returns them as they stand."""
         trees: dict[str, StandingQuery] = {}
         put: list[StandingQuery] = []

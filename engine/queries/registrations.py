@@ -12,8 +12,8 @@ from engine.model.limits import Limits
 from engine.model.maintenance import QueryOptions
 from engine.model.step import Position, Registration
 from engine.overload.tolerated import unseen_if_shed
+from engine.queries.admitted_query import AdmittedQuery
 from engine.queries.catalogue import Catalogue
-from engine.queries.coming import Coming
 from engine.queries.possible_options import require_possible
 from engine.queries.promising_groups import require_group
 from engine.standing.query import StandingQuery
@@ -21,14 +21,14 @@ from tureen.errors import BeingPrepared, HandleInUse, LimitExceeded, NotSupporte
 
 
 @dataclass(slots=True)
-class SortedOut:
+class ClassifiedRegistrations:
     """Sorts registrations by what they change. changed: those of standing queries, with the same text and
     other options. coming: those of new queries. failed: why a registration was refused, by query id. One that
     stands as it is asked for is in none of these.
     """
 
     changed: list[Registration] = field(default_factory=list)
-    coming: list[Coming] = field(default_factory=list)
+    coming: list[AdmittedQuery] = field(default_factory=list)
     failed: dict[str, Exception] = field(default_factory=dict)
 
     def refuse(self, apart: Container[str]) -> None:
@@ -39,15 +39,15 @@ class SortedOut:
         self.coming = [one for one in self.coming if one.query_id not in apart]
 
 
-def sort_out(
+def classify(
     registrations: tuple[Registration, ...],
     position: Position,
     standing: Mapping[str, StandingQuery],
     catalogue: Catalogue,
     limits: Limits,
-) -> SortedOut:
+) -> ClassifiedRegistrations:
     """Look at each in turn; O(1) a text that a template serves. position: of the step."""
-    asked = SortedOut()
+    asked = ClassifiedRegistrations()
     seen: dict[str, Registration] = {}
     for registration in registrations:
         query_id = registration.query_id
@@ -55,7 +55,7 @@ def sort_out(
             query = standing.get(query_id)
             there = seen.get(query_id) if query is None else query.registration
             if there is None:
-                coming = Coming.of(registration, admitted(registration, catalogue), position)
+                coming = AdmittedQuery.of(registration, admitted(registration, catalogue), position)
                 _room_for(len(standing) + len(asked.coming) + 1, limits)
                 seen[query_id] = registration
                 asked.coming.append(coming)
@@ -74,14 +74,14 @@ def sort_out_altered(
     position: Position,
     standing: Mapping[str, StandingQuery],
     catalogue: Catalogue,
-) -> SortedOut:
+) -> ClassifiedRegistrations:
     """The new texts of an :class:`engine.model.step.Alter`, as ``coming``, and those that are refused."""
-    asked = SortedOut()
+    asked = ClassifiedRegistrations()
     for registration in registrations:
         try:
             if registration.query_id not in standing:
                 raise UnknownQuery()
-            asked.coming.append(Coming.of(registration, admitted(registration, catalogue), position))
+            asked.coming.append(AdmittedQuery.of(registration, admitted(registration, catalogue), position))
         except Exception as error:  # noqa: BLE001  (nothing was done yet)
             asked.failed[registration.query_id] = refusal_of(error)
     return asked

@@ -33,8 +33,8 @@ from engine.model.source import SourceName
 from engine.model.step import Registration
 from engine.model.usage import Stopwatch, Usage
 from engine.operators.scan import ScanAt
+from engine.queries.admitted_query import AdmittedQuery, needs_matches
 from engine.queries.allowance import Allowance
-from engine.queries.coming import Coming, needs_matches
 from engine.queries.copies import copies_by
 from engine.queries.eager_answers import EagerAnswers
 from engine.queries.measuring import measured
@@ -131,7 +131,7 @@ class SourceSet:
 
     # --- queries ----------------------------------------------------------------------------------
 
-    def register(self, coming: Sequence[Coming], *, apply: bool = True) -> list[StandingQuery]:
+    def register(self, coming: Sequence[AdmittedQuery], *, apply: bool = True) -> list[StandingQuery]:
         """Queries come: their predicates are put in, then applied to all retained rows, in one pass a source
         for all. apply: False where the rows are about to come.
         """
@@ -164,7 +164,7 @@ class SourceSet:
 
     def _modes(
         self,
-        coming: Sequence[Coming],
+        coming: Sequence[AdmittedQuery],
         wanted: Sequence[Predicates],
         setting: Setting,
         allowance: Allowance,
@@ -196,7 +196,7 @@ class SourceSet:
             modes.append((mode, options.paused))
         return modes
 
-    def _put(self, standing: Sequence[StandingQuery], coming: Sequence[Coming]) -> list[StandingQuery]:
+    def _put(self, standing: Sequence[StandingQuery], coming: Sequence[AdmittedQuery]) -> list[StandingQuery]:
         self._view = None
         self._catch_up([one for one in standing if one.keeps_answer or one.meaning.emits])
         put = self._eager.put(standing, coming)
@@ -234,7 +234,7 @@ class SourceSet:
         }
         return [tuple([next(places[of]) for of, _ in each]) for each in wanted]
 
-    def exchange(self, coming: Sequence[Coming]) -> list[StandingQuery]:
+    def exchange(self, coming: Sequence[AdmittedQuery]) -> list[StandingQuery]:
         """Queries that stand over these sources are answered by others from now on. Matches are kept of
         predicates that they have before and after.
         """
@@ -251,7 +251,7 @@ class SourceSet:
     def change(self, registration: Registration) -> StandingQuery:
         """A standing query gets other options. Raises OptionRefused, and then nothing changed."""
         before = self.standing[registration.query_id]
-        coming = Coming.again(before, registration)
+        coming = AdmittedQuery.again(before, registration)
         predicates = () if before.keeps_matches else coming.predicates()  # those are kept, and cost nothing
         ((mode, paused),) = self._modes([coming], [predicates], self._setting(), Allowance(self._timer))
         after = replace(before, registration=registration, maintenance=mode, paused=paused)
@@ -271,10 +271,10 @@ class SourceSet:
         if not before.keeps_matches and not allowance.takes(before.query, self.sources):
             return before
         self._unaffordable.discard(before.query_id)
-        coming = Coming.again(before)
+        coming = AdmittedQuery.again(before)
         return self._replace(before, replace(before, maintenance=choice.maintenance), coming)
 
-    def _replace(self, before: StandingQuery, after: StandingQuery, coming: Coming) -> StandingQuery:
+    def _replace(self, before: StandingQuery, after: StandingQuery, coming: AdmittedQuery) -> StandingQuery:
         after = replace(after, slots=(), partials=None, put_off=None)
         if after.holds_rows != before.holds_rows:
             self._count_windows(coming.query, 1 if after.holds_rows else -1)

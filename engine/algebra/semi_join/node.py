@@ -13,8 +13,8 @@ from engine.dataflow.plan import (
     NO_IDS,
     Asked,
     Joined,
+    OperatorOver,
     Plan,
-    Step,
     columns_given,
     distinct,
     plan_of,
@@ -53,5 +53,5 @@ def plan_over(stage: SemiJoin, below: Plan, query: Query, place: int, asked: Ask
 def _values(below: Plan, expression: Expression) -> Plan:
     """The values of an expression, each once."""
     stage = Project((Output("", expression),))
-    given = Step(ProjectSpec(stage.outputs), (), below, stage)
+    given = OperatorOver(ProjectSpec(stage.outputs), (), below, stage)
     return distinct(given, (Output("", Column(0, "", expression.type)),))

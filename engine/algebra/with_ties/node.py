@@ -20,8 +20,8 @@ from engine.dataflow.plan import (
     NO_IDS,
     Asked,
     Joined,
+    OperatorOver,
     Plan,
-    Step,
     distinct,
     ranked,
     read_by,
@@ -36,7 +36,7 @@ from engine.operators.maintained.measure import can_err
 
 def plan_over(stage: WithTies, below: Plan, query: Query, place: int, asked: Asked) -> Plan | str:
     if stage.count == 0:
-        return Step(FilterSpec(Literal(False, BOOLEAN)), (), below, stage)
+        return OperatorOver(FilterSpec(Literal(False, BOOLEAN)), (), below, stage)
     if any(map(can_err, stage.expressions())):
         return "FETCH ... WITH TIES: an error counts as NULL"
     read = read_by(query.stages[place + 1 :])
@@ -61,9 +61,9 @@ def _first(stage: WithTies, rows: Plan, columns: list[Column]) -> Plan:
     keys = Project(tuple(Output(column.name, key.expression) for key, column in pairs))
     order = tuple(replace(key, expression=column) for key, column in pairs)
     first = RankedSpec((), order, 0, stage.count, False, None)
-    keyed = Step(ProjectSpec(keys.outputs), (), rows, keys)
+    keyed = OperatorOver(ProjectSpec(keys.outputs), (), rows, keys)
     given = tuple(Output(column.name, column) for column in columns)
-    return distinct(Step(first, (), keyed, Limit(stage.count)), given)
+    return distinct(OperatorOver(first, (), keyed, Limit(stage.count)), given)
 
 
 def _equal(pairs: Iterable[tuple[Expression, Column]]) -> Iterator[tuple[Expression, Expression]]:

@@ -29,7 +29,7 @@ from engine.dataflow.operators.latest import LatestSpec
 from engine.dataflow.operators.ranked import RankedSpec
 from engine.dataflow.operators.rows import FilterSpec, ProjectSpec
 from engine.dataflow.operators.set_operations import Compared, Union
-from engine.dataflow.plan import Combined, Exits, Joined, Keeping, Own, Plan, Shared, Step
+from engine.dataflow.plan import Combined, Exits, Joined, Keeping, OpaqueLeaf, OperatorOver, Plan, ScanLeaf
 from engine.dataflow.policy import KeptEdge
 from engine.language.query import Scan
 from engine.language.update_patterns import Pattern
@@ -111,18 +111,18 @@ class _Costs:
 
     def of(self, plan: Plan) -> PlanCost:
         match plan:
-            case Shared(_, scan):
+            case ScanLeaf(_, scan):
                 flow = flows.of_scan(scan, self.tables, self.known)
                 return self._scan(flow, foretold=plan.foretold or plan.entries)
-            case Own(query) if not query.stages:
+            case OpaqueLeaf(query) if not query.stages:
                 return self._scan(flows.of_scan(query.scan, self.tables, self.known), foretold=False)
-            case Own(query):
+            case OpaqueLeaf(query):
                 return self._recomputed(flows.of_query(query, self.tables, self.known))
             case Exits(below, edge):
                 return self._exits(self.of(below), edge)
-            case Step(LatestSpec(), below=below, stage=Scan() as scan):
+            case OperatorOver(LatestSpec(), below=below, stage=Scan() as scan):
                 return self._latest(scan, self.of(below))
-            case Step(below=below):
+            case OperatorOver(below=below):
                 return self._step(plan, self.of(below))
             case Joined(_, left, right, stage, spans=tuple()):
                 return self._by_windows(stage, self.of(left), self.of(right))
@@ -154,7 +154,7 @@ class _Costs:
         term = Term("place", moves, moves, moves * self.units.probe_ns)
         return PlanCost(flow, (term,), (KeptState("output", "hashed", flow.rows),), (below,))
 
-    def _step(self, plan: Step, below: PlanCost) -> PlanCost:
+    def _step(self, plan: OperatorOver, below: PlanCost) -> PlanCost:
         flow = below.flow
         for stage in plan.stages:
             flow = flows.above(stage, flow, None, self.known)

@@ -15,7 +15,7 @@ from engine.stems.factors import Factors, compared
 
 
 @dataclass(frozen=True, slots=True)
-class Coming:
+class AdmittedQuery:
     """registration: as it came. read: its text, bound; of a query. meaning: what to keep of that. born: after
     which step it stands. allotted: where it is given less than its text asks for; read and meaning are then
     those of what stands for it.
@@ -28,7 +28,7 @@ class Coming:
     allotted: Allotted | None = None
 
     @classmethod
-    def of(cls, registration: Registration, read: Read, born: Position) -> Coming:
+    def of(cls, registration: Registration, read: Read, born: Position) -> AdmittedQuery:
         meaning = read.meaning
         assert meaning is not None
         if meaning.emits or meaning.summaries:  # whoever tells its changes, or finds its rows, holds it
@@ -36,7 +36,7 @@ class Coming:
         return cls(registration, read, meaning, born)
 
     @classmethod
-    def again(cls, standing: StandingQuery, registration: Registration | None = None) -> Coming:
+    def again(cls, standing: StandingQuery, registration: Registration | None = None) -> AdmittedQuery:
         """A query that stands, as it is; registration: with these options."""
         return cls(
             registration or standing.registration,
@@ -84,7 +84,7 @@ class Coming:
         return self.query.predicates()
 
 
-def needs_matches(coming: Coming) -> bool:
+def needs_matches(coming: AdmittedQuery) -> bool:
     """Whether a query that comes needs all its matches at once, however dear they are."""
     if coming.prefers:
         return False

@@ -10,7 +10,7 @@ from engine.language.statements import parse
 from engine.language.templates import Template, Templates
 from engine.model.limits import Limits
 from engine.model.step import BEGINNING, Registration
-from engine.queries.coming import Coming
+from engine.queries.admitted_query import AdmittedQuery
 from engine.stems.factors import Factors, factors
 from tests.language import fixtures
 
@@ -41,7 +41,7 @@ def test_predicates_without_a_tree_are_those_of_the_tree(each: list[tuple[str, s
         text = f"SELECT flight FROM flights [RANGE 10 MINUTES]{where}"
         whole = parse(text, fixtures.CATALOGUE, Limits())
         assert isinstance(whole, Query)
-        coming = Coming.of(Registration("q", text), templates.read(text), BEGINNING)
+        coming = AdmittedQuery.of(Registration("q", text), templates.read(text), BEGINNING)
         found = coming.predicates()
         assert [source for source, _ in found] == [source for source, _ in whole.predicates()]
         for (_, one), (_, predicate) in zip(found, whole.predicates(), strict=True):
@@ -56,7 +56,7 @@ def test_a_conjunction_of_comparisons_needs_no_tree() -> None:
     reads = [templates.read(form.format(f"u{number}", number)) for number in range(5)]
     for read in reads[2:]:
         assert isinstance(read.meaning, Template)
-        coming = Coming.of(Registration("q", read.text), read, BEGINNING)
+        coming = AdmittedQuery.of(Registration("q", read.text), read, BEGINNING)
         assert all(isinstance(one, Factors) for _, one in coming.predicates())
         assert coming.like is coming.meaning.selection.like  # type: ignore[attr-defined]
         assert read._statement is None
