@@ -79,7 +79,7 @@ class TwinJoins(Joins):
         text = super().aggregate(writer)
         return "COUNT(*)" if text.startswith(("FIRST", "LAST", "ARRAY_AGG")) else text
 
-    def limit(self) -> str:
+    def limit(self, order: str) -> str:
         return ""
 
 

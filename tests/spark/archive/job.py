@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import pytest
 from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
@@ -75,11 +74,6 @@ class Kafka:
 
 def _bytes(value: Any) -> bytes | None:
     return value if value is None or isinstance(value, bytes) else json.dumps(value).encode()
-
-
-@pytest.fixture
-def service(kafka: str, service_id: str) -> Kafka:
-    return Kafka(kafka, service_id)
 
 
 def orders(stream: Stream, ids: Sequence[int], partition: int = 0) -> list[Sent]:

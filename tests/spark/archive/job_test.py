@@ -25,6 +25,11 @@ from tureen.errors import SettingsError, TopicMissing, UnknownSource
 from tureen.protocol import HEADER_HEARTBEAT
 
 
+@pytest.fixture
+def service(kafka: str, service_id: str) -> Kafka:
+    return Kafka(kafka, service_id)
+
+
 def archive(
     spark: SparkSession, service: Kafka, root: Path, name: str = "checkpoint", **given: Any
 ) -> StreamReport:
