@@ -65,7 +65,7 @@ class Allowance:
                 rows = _last(source, int(min(max(SAMPLE_WORK / a_row, SAMPLE_ROWS_MIN), SAMPLE_ROWS_MAX)))
                 began_ns = self._timer()
                 cost_ns += count * _row_ns(predicate, residuals, rows, self._timer)
-                self._left_ns -= self._timer() - began_ns
+                self._left_ns = max(0.0, self._left_ns - (self._timer() - began_ns))
             else:
                 cost_ns += count * a_row / SURE_FACTOR
         if cost_ns > self._left_ns:
