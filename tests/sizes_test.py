@@ -167,7 +167,6 @@ LARGER: dict[str, dict[str, int]] = {
         "broker.shard.streams.Streams": 15,
         "broker.worker.__main__.Worker": 14,
         "engine.dataflow.arrangements.ordered_runs.OrderedRuns": 18,
-        "engine.dataflow.arrangements.rows_in_time.RowsInTime": 14,
         "engine.dataflow.buffers.calendar.Calendar": 15,
         "engine.dataflow.operators.window_extreme.WindowExtremeNode": 14,
         "engine.engine.Engine": 18,

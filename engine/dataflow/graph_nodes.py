@@ -17,6 +17,7 @@ from engine.dataflow.operators.entries import EntriesNode
 from engine.dataflow.operators.exits import ExitsNode
 from engine.dataflow.operators.flow import FlowNode
 from engine.dataflow.operators.held_scan import HeldScanNode, Holding
+from engine.dataflow.operators.readers import SeenByReaders
 from engine.dataflow.operators.rows import ConditionNode
 from engine.dataflow.operators.scan import ScanNode
 from engine.dataflow.operators.session import SessionNode
@@ -145,7 +146,7 @@ class GraphNodes:
         """
         for key in dict.fromkeys(reversed(keys)):
             leaf = self.leaves.get(key)
-            if isinstance(leaf, FlowNode | SessionNode):
+            if isinstance(leaf, SeenByReaders):
                 leaf.readers.pop(query_id, None)
             if not self.by_key[key].columns.count:
                 del self.by_key[key]

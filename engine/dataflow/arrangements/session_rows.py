@@ -1,9 +1,8 @@
 """Rows of a stream by their sessions: those that end at an instant are found without a look at the others.
 
-A row is kept as its ordinal, its instant, its key and links to the rows beside it in its session
-(:mod:`engine.kernels.sessions`), without values. Rows come at the end and go at the beginning, as retention
-takes them; the store is compacted when half of its room is empty. Cost: O(1) a row, amortised, and O(1) for
-each row of the sessions that are asked for.
+Rows are linked with those beside them in their session (:mod:`engine.kernels.sessions`). They come at the end
+and go as retention takes them. Cost: O(1) a row, amortised, and O(1) for each row of the sessions that are
+asked for.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ import numpy as np
 from engine.changes.assigned import Sessions
 from engine.changes.windows import Span
 from engine.dataflow.arrangements.keys import Keys
-from engine.dataflow.arrangements.row_store import longer
+from engine.dataflow.arrangements.row_queue import RowQueue
 from engine.kernels import sessions as kernels
 from engine.kernels.sessions import LinkedRows
 from engine.kernels.window_pairs import NOBODY
@@ -24,49 +23,28 @@ from engine.model.capacities import USUAL, Capacities
 from engine.model.types import Type
 from engine.operators.keys import with_one_zero
 
-ROOM_MIN = 256
 
+class SessionRows(RowQueue):
+    """One writer."""
 
-class SessionRows:
-    """One writer. Rows are at the places from ``low`` to ``high``."""
+    by_place = (*RowQueue.by_place, "_before", "_after")
+    to_places = (*RowQueue.to_places, "_before", "_after")
 
     def __init__(self, gap_ms: int, keys: Sequence[Type], capacities: Capacities = USUAL) -> None:
         """keys: types of the keys of sessions."""
-        room = self._room_min = capacities.first(ROOM_MIN)
+        super().__init__(Keys(keys, capacities), capacities)
         self._gap_ms = gap_ms
-        self._keys = Keys(keys, capacities)
-        self.low = 0
-        self.high = 0
-        self._ordinals: Int64Array = np.empty(room, np.int64)
-        self._at: Int64Array = np.empty(room, np.int64)
-        self._key: Int32Array = np.empty(room, np.int32)
-        self._before: Int32Array = np.empty(room, np.int32)
-        self._after: Int32Array = np.empty(room, np.int32)
-        self._last: Int32Array = np.empty(0, np.int32)
-
-    def __len__(self) -> int:
-        return self.high - self.low
+        self._before: Int32Array = np.empty(self._room_min, np.int32)
+        self._after: Int32Array = np.empty(self._room_min, np.int32)
 
     def append(self, ordinals: Int64Array, timestamps: Int64Array, keys: Sequence[Column]) -> None:
         """Rows come, after those that are here; their keys. int64[n], both ascending."""
-        n = len(ordinals)
-        self._make_room_for(n)
-        numbers = self._keys.number([with_one_zero(key) for key in keys], n)
-        self._keys.take(numbers)
-        low, self.high = self.high, self.high + n
-        here = slice(low, self.high)
-        self._ordinals[here], self._at[here], self._key[here] = ordinals, timestamps, numbers
-        known = len(self._last)
-        if known < self._keys.capacity:
-            self._last = longer(self._last, self._keys.capacity)
-            self._last[known:] = NOBODY
-        kernels.link(self.low, low, self.high, self._gap_ms, self._linked())
+        here = self._enter(ordinals, timestamps, [with_one_zero(key) for key in keys])
+        kernels.link(self.low, here.start, here.stop, self._gap_ms, self._linked())
 
     def leave(self, until: int) -> None:
         """The rows below an ordinal go."""
-        low = self.low + int(np.searchsorted(self._ordinals[self.low : self.high], until))
-        self._keys.give_back(self._key[self.low : low])
-        self.low = low
+        self._leave(self.low + int(np.searchsorted(self._ordinals[self.low : self.high], until)))
 
     def ending(self, spans: Iterable[Span], before_ms: int | None) -> tuple[Int64Array, Sessions]:
         """The sessions whose last instant is in one of these spans, as far as their rows have come, and those
@@ -104,34 +82,16 @@ class SessionRows:
         )
 
     def _linked(self) -> LinkedRows:
-        return LinkedRows(self._at, self._key, self._before, self._after, self._last)
-
-    def _make_room_for(self, n: int) -> None:
-        room = len(self._at)
-        if self.high + n <= room:
-            return
-        held, moved = len(self), self.low
-        if 2 * (held + n) > room:  # less than half of it was left
-            room = max(room, held + n + max(self._room_min, (held + n) // 4))
-        for name in ("_ordinals", "_at", "_key", "_before", "_after"):
-            array = getattr(self, name)
-            setattr(self, name, longer(array[self.low : self.high], room))
-        for links in (self._before, self._after, self._last):
-            links -= np.int32(moved)
-            np.maximum(links, NOBODY, out=links)
-        self.low, self.high = 0, held
+        return LinkedRows(self._at, self._key, self._before, self._after, self._last_by_key())
 
     @property
     def nbytes(self) -> int:
         """Bytes of what is kept."""
-        arrays = (self._ordinals, self._at, self._key, self._before, self._after, self._last)
-        return sum(array.nbytes for array in arrays) + self._keys.nbytes
+        return super().nbytes + self._keys.nbytes
 
     def _check(self) -> None:
+        super()._check()
         self._keys._check()
-        here = slice(self.low, self.high)
-        assert bool((np.diff(self._at[here]) >= 0).all())
-        assert bool((np.diff(self._ordinals[here]) > 0).all())
         last: dict[int, int] = {}
         for place in range(self.low, self.high):
             found = last.get(int(self._key[place]), NOBODY)
@@ -140,4 +100,3 @@ class SessionRows:
             if found != NOBODY:
                 assert self._after[found] == (place if follows else NOBODY)
             last[int(self._key[place])] = place
-        assert all(self._last[key] == place for key, place in last.items())

@@ -15,19 +15,18 @@ import numpy as np
 
 from engine.changes.context import EvaluationContext
 from engine.changes.instants import Evaluations
-from engine.changes.marks import seen_by
 from engine.changes.streams import Log, StreamChanges, Streams, is_settled
 from engine.changes.temporal_relation import Input, TemporalRelation
 from engine.dataflow.buffers.settings import StateSettings
 from engine.dataflow.delta import Delta
 from engine.dataflow.node import Node
+from engine.dataflow.operators.readers import SeenByReaders
 from engine.dataflow.turn import Turn
 from engine.language.query import Query
 from engine.model.batch import Int32Array
-from engine.standing.query import StandingQuery
 
 
-class FlowNode(Node):
+class FlowNode(SeenByReaders, Node):
     """The first stages of a query, the same for all that begin with them. It has one column."""
 
     def __init__(self, query: Query, streams: Streams, settings: StateSettings | None = None) -> None:
@@ -35,8 +34,7 @@ class FlowNode(Node):
         self._query = query
         self.sources = query.sources
         self._streams = streams
-        self.readers: dict[str, StandingQuery] = {}
-        """Queries that begin so; they see the sources with the matches that are kept for one of them."""
+        self.readers = {}
         self._context: EvaluationContext | None = None
         self._flow: Input | None = None
         self._log: Log | None = None
@@ -65,10 +63,8 @@ class FlowNode(Node):
 
     def _over(self, context: EvaluationContext) -> Input:
         if self._context is not context or self._flow is None:
-            reader = next(iter(self.readers.values()))
-            own = EvaluationContext(seen_by(reader, context.transition), context.limits)
             self._context = context
-            self._flow = self._flow_over(own)
+            self._flow = self._flow_over(self._seen(context))
         return self._flow
 
     def _flow_over(self, context: EvaluationContext) -> Input:

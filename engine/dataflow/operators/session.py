@@ -10,22 +10,21 @@ from __future__ import annotations
 
 from engine.changes.assigned import session_lives
 from engine.changes.context import EvaluationContext
-from engine.changes.marks import seen_by
 from engine.changes.temporal_relation import TemporalRelation
 from engine.changes.windows import moving
 from engine.dataflow.arrangements.session_rows import SessionRows
 from engine.dataflow.buffers.settings import StateSettings
+from engine.dataflow.operators.readers import SeenByReaders
 from engine.dataflow.operators.scan import ScanNode, stored_rows
 from engine.language.query import Scan
 from engine.operators.gather import ordinals_of, rows_at
 from engine.operators.places import timestamps_at
 from engine.operators.scan import ScanAt
-from engine.standing.query import StandingQuery
 from engine.windows.assignment import Session
 from engine.windows.clauses import TimeWindow
 
 
-class SessionNode(ScanNode):
+class SessionNode(SeenByReaders, ScanNode):
     """Sessions depend on which rows there are, so the predicate is the same for all queries of the node."""
 
     def __init__(self, kind: Scan, settings: StateSettings | None = None) -> None:
@@ -34,8 +33,7 @@ class SessionNode(ScanNode):
         assert isinstance(kind.assignment, Session)
         assert isinstance(kind.window, TimeWindow)
         self._session, self._window = kind.assignment, kind.window
-        self.readers: dict[str, StandingQuery] = {}
-        """Queries that read it; they see the stream with the matches that are kept for one of them."""
+        self.readers = {}
         self.forget()
 
     def forget(self) -> None:
@@ -54,9 +52,7 @@ class SessionNode(ScanNode):
         return self._moved[1]
 
     def _moving(self, context: EvaluationContext) -> TemporalRelation:
-        reader = next(iter(self.readers.values()))
-        source = self.kind.source
-        within = EvaluationContext(seen_by(reader, context.transition), context.limits).within(source)
+        within = self._seen(context).within(self.kind.source)
         at_source = within.at_source
         if not at_source.moves or at_source.at.now_ms is None:
             return context.scan_history(self.kind).changed()
