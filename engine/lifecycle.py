@@ -19,7 +19,7 @@ from engine.overload.tolerated import levels_of
 from engine.parts import Parts
 from engine.queries.admitted_query import AdmittedQuery
 from engine.queries.allotting import allotted, tolerates
-from engine.queries.registrations import admitted, bound, classify, sort_out_altered
+from engine.queries.registrations import admitted, bound, classify, classify_altered
 from engine.queries.telling import PendingOutput
 from engine.standing.query import SetKey, StandingQuery, set_key
 from tureen.errors import BeingPrepared, TureenError
@@ -70,7 +70,7 @@ class Lifecycle:
         self, registrations: tuple[Registration, ...], position: Position, told: PendingOutput
     ) -> StepResult:
         """Give queries other texts; one whose answer cannot be told stays as it was."""
-        asked = sort_out_altered(registrations, position, self._queries, self._catalogue)
+        asked = classify_altered(registrations, position, self._queries, self._catalogue)
         asked.refuse(self._following.nurseries.apart)
         names = [one.query_id for one in asked.coming]
         continued = self._exchange(asked.coming, self._come_instead, asked.failed, told)

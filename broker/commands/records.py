@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 LIMIT_MAX = 10_000
 ASKED_S = 10.0
-"""As long the broker is waited for when it is asked for the topic of a source."""
+"""How long the broker is waited for when it is asked for the topic of a source."""
 SHOWN_CHARACTERS = 300
 
 _limit = click.option(

@@ -21,8 +21,8 @@ from tureen.errors import TopicMissing, TureenError
 SAMPLE_RECORDS = 100
 SAMPLE_WAIT_S = 2.0
 IDLE_TIMEOUT_SAFE_MS = 10_000
-REASONS_TOLD = 3
 """A producer, or a broker on a busy machine, may well pause for some seconds."""
+REASONS_TOLD = 3
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,6 @@ import contextlib
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any
 
 import orjson
@@ -24,6 +23,7 @@ from broker.http.errors import BadRequest, QueryNotRunning, status_of
 from broker.http.requests import body_object
 from broker.http.writes import Answer, Writes, is_on_its_way
 from broker.node.node import Node
+from engine.language.places import did_you_mean
 from topics.wording import FIELDS, Wording, wording_of
 from tureen.errors import OptionRefused, PreparationTooLong, UnknownSource
 
@@ -93,9 +93,9 @@ def _of_another_type(name: str, value: object) -> BadRequest:
 
 def _unknown(name: str) -> BadRequest:
     names = (*_TYPES, "sql")
-    close = get_close_matches(name[:100].lower(), names, n=2)
-    meant = f"did you mean {' or '.join(close)}? " if close else ""
-    return BadRequest(f"{name[:100]!r} cannot be changed", hint=f"{meant}{', '.join(names)} can")
+    meant = did_you_mean(name[:100], names)
+    known = f"{', '.join(names)} can"
+    return BadRequest(f"{name[:100]!r} cannot be changed", hint=f"{meant} {known}" if meant else known)
 
 
 class QueryChanges:

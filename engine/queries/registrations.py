@@ -69,7 +69,7 @@ def classify(
     return asked
 
 
-def sort_out_altered(
+def classify_altered(
     registrations: tuple[Registration, ...],
     position: Position,
     standing: Mapping[str, StandingQuery],
