@@ -28,7 +28,6 @@ LARGER: dict[str, dict[str, int]] = {
         "engine.changes.streams": 570,
         "engine.dataflow.graph": 566,
         "engine.kernels.buffers": 527,
-        "engine.language.grammar.scalar": 507,
         "engine.language.templates": 504,
         "engine.overload.precision.allocation": 565,
         "engine.queries.source_set": 674,

@@ -208,9 +208,22 @@ class Writer:
         return f"CAST({self.expression(INTEGER, depth)} AS {self.pick(INTEGER, BIGINT)})"
 
     def instant_of(self, depth: int) -> str:
-        if self.draw(st.booleans()):
+        form = self.pick("epoch", "months", "interval", "truncated")
+        if form == "epoch":
             return f"TO_TIMESTAMP({self.whole(depth - 1)})"
+        if form == "months":
+            instant = self.expression(self.pick(TIMESTAMP, DATE), depth - 1)
+            return f"ADD_MONTHS({instant}, {self.whole(depth - 1)})"
+        if form == "interval":
+            return self.moved(depth)
         return f"DATE_TRUNC('{self.pick(*TRUNCATED)}', {self.expression(TIMESTAMP, depth - 1)})"
+
+    def moved(self, depth: int) -> str:
+        """An instant by an interval."""
+        unit = self.pick("MONTH", "QUARTER", "YEAR", "DAY", "HOUR")
+        number = self.draw(st.sampled_from([0, 1, 2, 11, 25]))
+        instant = self.expression(self.pick(TIMESTAMP, DATE), depth - 1)
+        return f"({instant} {self.pick('+', '-')} INTERVAL '{number}' {unit})"
 
     def string(self, depth: int) -> str:
         return self.pick(*STRING_FUNCTIONS)(self, depth - 1)

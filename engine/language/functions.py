@@ -346,6 +346,16 @@ _ALL = (
         "the beginning of the part that t lies in: " + ", ".join(temporal.TRUNCATED),
     ),
     ScalarFunction(
+        "ADD_MONTHS",
+        2,
+        2,
+        signatures.moved_by,
+        temporal.add_months,
+        "ADD_MONTHS(t, n)",
+        "t so many months later: the same day, or the last of a month that is shorter; "
+        "also t + INTERVAL '3' MONTH; an error outside the years 1 to 9999",
+    ),
+    ScalarFunction(
         "TO_TIMESTAMP",
         1,
         1,

@@ -166,6 +166,11 @@ def truncated(arguments: Sequence[Expression]) -> Types:
     return [STRING, fits(arguments, 1, TIMESTAMP)], TIMESTAMP
 
 
+def moved_by(arguments: Sequence[Expression]) -> Types:
+    """(TIMESTAMP, BIGINT) to TIMESTAMP."""
+    return [fits(arguments, 0, TIMESTAMP), fits(arguments, 1, BIGINT)], TIMESTAMP
+
+
 def from_epoch(arguments: Sequence[Expression]) -> Types:
     """BIGINT milliseconds to TIMESTAMP."""
     return [fits(arguments, 0, BIGINT)], TIMESTAMP

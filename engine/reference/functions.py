@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from calendar import monthrange
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -232,6 +233,15 @@ def _truncate(type_: Type, part: str, ms: int) -> Outcome:
     raise NotImplementedError(part)
 
 
+def _add_months(type_: Type, ms: int, months: int) -> Outcome:
+    moment = _moment(ms)
+    year, month = divmod(12 * moment.year + moment.month - 1 + months, 12)
+    if not 1 <= year <= 9999:
+        return ERROR
+    day = min(moment.day, monthrange(year, month + 1)[1])
+    return _ms(moment.replace(year=year, month=month + 1, day=day))
+
+
 def _part(part: str) -> Callable[..., Outcome]:
     return lambda type_, ms: _extract(type_, part, ms)
 
@@ -261,6 +271,7 @@ _STRICT: dict[str, Callable[..., Outcome]] = {
     "EXTRACT": _extract,
     **{part: _part(part) for part in ("YEAR", "QUARTER", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND")},
     "DATE_TRUNC": _truncate,
+    "ADD_MONTHS": _add_months,
     "TO_TIMESTAMP": lambda type_, ms: ms if in_years(ms) else ERROR,
     "EPOCH_MS": lambda type_, ms: ms,
     "COUNT_CHAR": count_char,

@@ -38,6 +38,8 @@ class Twins(Writer):
         return "TRUE"
 
     def instant_of(self, depth: int) -> str:
+        if self.pick(True, False):
+            return self.moved(depth)
         part = self.pick("YEAR", "MONTH", "DAY", "HOUR")
         return f"DATE_TRUNC('{part}', {self.expression(TIMESTAMP, depth - 1)})"
 

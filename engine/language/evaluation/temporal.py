@@ -10,6 +10,9 @@ from engine.language.evaluation.vector import Array, Vector, strict
 from engine.language.instants import DAY_MS
 from engine.model.types import BIGINT, TIMESTAMP, TIMESTAMP_MS_MAX, TIMESTAMP_MS_MIN, Type
 
+MONTHS_MAX = 12 * 9_999
+"""So many months later, or before, no year is left that an instant may lie in."""
+
 #: Parts as written -> the part.
 PARTS: dict[str, str] = {
     "year": "YEAR",
@@ -89,8 +92,7 @@ def _to_unit(unit: str) -> Callable[[Array], Array]:
 
 
 def _quarter(ms: Array) -> Array:
-    months = _month_index(ms) // 3 * 3
-    return np.asarray(months.astype("datetime64[M]").astype("datetime64[D]").astype(np.int64) * DAY_MS)
+    return np.asarray(_first_day(_month_index(ms) // 3 * 3) * DAY_MS)
 
 
 TRUNCATED: dict[str, Callable[[Array], Array]] = {
@@ -124,6 +126,21 @@ def truncate(arguments: Sequence[Vector], type_: Type, n: int) -> Vector:
     """DATE_TRUNC; weeks begin on Monday. A week that begins before year 1 is an error."""
     values = TRUNCATED[_part(arguments[0])](arguments[1].values)
     return strict(arguments[1:], TIMESTAMP, values, _outside(values))
+
+
+def add_months(arguments: Sequence[Vector], type_: Type, n: int) -> Vector:
+    """ADD_MONTHS; a day that a month does not have becomes its last. An error outside the years 1 to 9999."""
+    ms = arguments[0].values
+    month = _month_index(ms) + np.clip(arguments[1].values, -MONTHS_MAX, MONTHS_MAX)
+    first, following = _first_day(month), _first_day(month + 1)
+    values = np.minimum(first + _day_of_month(ms), following) - 1
+    values = np.asarray(values * DAY_MS + ms % DAY_MS)
+    return strict(arguments, TIMESTAMP, values, _outside(values))
+
+
+def _first_day(month: Array) -> Array:
+    """Days since 1970 of the first of a month, which is counted from January 1970."""
+    return np.asarray(month.astype("datetime64[M]").astype("datetime64[D]").astype(np.int64))
 
 
 def from_epoch(arguments: Sequence[Vector], type_: Type, n: int) -> Vector:

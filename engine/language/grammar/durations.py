@@ -1,9 +1,12 @@
-"""Durations: ``10 MINUTES``, ``30m``, ``1h30m``, ``INTERVAL '10' MINUTE``, ``'1 hour 30 minutes'``."""
+"""Durations: ``10 MINUTES``, ``30m``, ``1h30m``, ``INTERVAL '10' MINUTE``, ``'1 hour 30 minutes'``; and
+intervals, which may hold months too.
+"""
 
 from __future__ import annotations
 
 import re
 from decimal import Decimal
+from typing import NamedTuple
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
@@ -27,12 +30,17 @@ UNITS_MS = {
     "D": 86_400_000,
     "WEEK": 604_800_000,
 }
-_NO_FIXED_LENGTH = ("MONTH", "QUARTER", "YEAR")
+UNITS_MONTHS = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}
 _GLUED = re.compile(r"[A-Z]+(\d+[A-Z]+)+", re.ASCII)
 _PART = re.compile(r"\s*(\d{1,18}(?:\.\d{1,9})?)\s*([A-Za-z]+)\s*")
-_MONTHS = "months, quarters and years have no fixed length"
-_MONTHS_HINT = "write DAYS, such as 30 DAYS or INTERVAL '365' DAY"
 _HINT = "write a number and MILLISECONDS, SECONDS, MINUTES, HOURS, DAYS or WEEKS (ms, s, m, h, d)"
+
+
+class Interval(NamedTuple):
+    """months: by the calendar, None where no unit of months is written. ms: all the rest."""
+
+    months: int | None
+    ms: int
 
 
 def starts_duration(cursor: Cursor) -> bool:
@@ -41,39 +49,41 @@ def starts_duration(cursor: Cursor) -> bool:
 
 
 def parse_duration(cursor: Cursor, *, bare_ms: bool = False) -> nodes.Duration:
-    """One duration. ``bare_ms``: a number without a unit counts milliseconds."""
+    """One duration. ``bare_ms``: a number without a unit counts milliseconds. Raises NotSupported for months,
+    quarters and years.
+    """
+    token = cursor.token
+    months, ms = parse_interval(cursor, bare_ms=bare_ms)
+    if months is not None:
+        raise cursor.not_supported(
+            "months, quarters and years have no fixed length",
+            "write DAYS, such as 30 DAYS or INTERVAL '365' DAY",
+            token,
+        )
+    return cursor.node(nodes.Duration(this=ms), token)
+
+
+def parse_interval(cursor: Cursor, *, bare_ms: bool = False) -> Interval:
+    """One duration, of which months, quarters and years may be a part."""
     token = cursor.token
     interval = cursor.take_words("INTERVAL")
     if cursor.at(TokenType.STRING):
         text = cursor.advance().text
-        bare = text.strip().replace(".", "", 1).isdecimal()
-        unit = _unit(cursor) if interval and bare else None
-        ms = _of_text(cursor, token, text) if unit is None else _times(cursor, token, text.strip(), unit)
-    elif cursor.at(TokenType.NUMBER):
-        number = cursor.advance()
-        text, word = number.text, cursor.word
-        if unit_ms(word) is not None or word.removesuffix("S") in _NO_FIXED_LENGTH:
-            ms = _times(cursor, token, text, _unit(cursor))
-        elif cursor.token.start == number.end + 1 and _GLUED.fullmatch(word):
-            ms = _of_text(cursor, token, text + word)
-            cursor.advance()
-        elif bare_ms:
-            ms = _times(cursor, token, text, 1)
-        else:
+        if not (interval and text.strip().replace(".", "", 1).isdecimal()):
+            return _of_text(cursor, token, text)
+        if not _is_unit(cursor.word):
             raise cursor.expected("a unit of time", _HINT)
-    else:
+        return _times(cursor, token, text.strip(), cursor.advance().text)
+    if not cursor.at(TokenType.NUMBER):
         raise cursor.expected("a duration", _HINT)
-    return cursor.node(nodes.Duration(this=ms), token)
-
-
-def _unit(cursor: Cursor) -> int:
-    ms = unit_ms(cursor.word)
-    if ms is None:
-        if cursor.word.removesuffix("S") in _NO_FIXED_LENGTH:
-            raise cursor.not_supported(_MONTHS, _MONTHS_HINT)
-        raise cursor.expected("a unit of time", _HINT)
-    cursor.advance()
-    return ms
+    number = cursor.advance()
+    if _is_unit(cursor.word):
+        return _times(cursor, token, number.text, cursor.advance().text)
+    if cursor.token.start == number.end + 1 and _GLUED.fullmatch(cursor.word):
+        return _of_text(cursor, token, number.text + cursor.advance().text)
+    if bare_ms:
+        return _times(cursor, token, number.text, "MS")
+    raise cursor.expected("a unit of time", _HINT)
 
 
 def unit_ms(word: str) -> int | None:
@@ -82,41 +92,62 @@ def unit_ms(word: str) -> int | None:
     return UNITS_MS.get(word) or UNITS_MS.get(word.removesuffix("S"))
 
 
+def _unit_months(word: str) -> int | None:
+    """Months of a unit, singular or plural; None if it has no whole number of them."""
+    return UNITS_MONTHS.get(word.upper().removesuffix("S"))
+
+
+def _is_unit(word: str) -> bool:
+    return unit_ms(word) is not None or _unit_months(word) is not None
+
+
 def duration_ms(text: str) -> int | None:
-    """``'1 hour 30 minutes'`` in milliseconds; None if that is no duration."""
-    total, place = Decimal(0), 0
+    """``'1 hour 30 minutes'`` in milliseconds; None if that is no duration of a fixed length."""
+    found = _interval(text)
+    return None if found is None or found.months is not None else found.ms
+
+
+def _interval(text: str) -> Interval | None:
+    """``'1 year 2 hours'``; None if that is no interval."""
+    months: Decimal | None = None
+    ms, place = Decimal(0), 0
     while place < len(text):
         match = _PART.match(text, place)
-        unit = unit_ms(match.group(2)) if match else None
-        if match is None or unit is None:
+        if match is None:
             return None
-        total += Decimal(match.group(1)) * unit
+        count, of_month, of_ms = Decimal(match[1]), _unit_months(match[2]), unit_ms(match[2])
+        if of_month is not None:
+            months = (months or Decimal(0)) + count * of_month
+        elif of_ms is not None:
+            ms += count * of_ms
+        else:
+            return None
         place = match.end()
-    return int(total) if place and total == int(total) else None
+    if not place or ms != int(ms) or (months is not None and months != int(months)):
+        return None
+    return Interval(None if months is None else int(months), int(ms))
 
 
-def _of_text(cursor: Cursor, token: Token, text: str) -> int:
-    ms = duration_ms(text)
-    if ms is None and any(
-        word.upper().removesuffix("S") in _NO_FIXED_LENGTH for word in re.findall(r"[a-zA-Z]+", text)
-    ):
-        raise cursor.not_supported(_MONTHS, _MONTHS_HINT, token)
-    if ms is None:
+def _of_text(cursor: Cursor, token: Token, text: str) -> Interval:
+    found = _interval(text)
+    if found is None:
         raise cursor.text.of_token(token).refuse(SyntaxRefused, "this is not a duration", hint=_HINT)
-    return ms
+    return found
 
 
-def _times(cursor: Cursor, token: Token, text: str, unit: int) -> int:
+def _times(cursor: Cursor, token: Token, text: str, unit: str) -> Interval:
     if not re.fullmatch(r"\d{1,18}(\.\d{0,9})?", text, re.ASCII):
         raise cursor.text.of_token(token).refuse(SyntaxRefused, "this is not a duration", hint=_HINT)
-    ms = Decimal(text) * unit
-    if ms != int(ms):
+    of_month = _unit_months(unit)
+    count = Decimal(text) * (of_month or unit_ms(unit) or 0)
+    if count != int(count):
+        whole, smallest = "milliseconds", "the smallest unit is a millisecond"
+        if of_month is not None:
+            whole, smallest = "months", "write DAYS for parts of a month"
         raise cursor.text.of_token(token).refuse(
-            SyntaxRefused,
-            "this is not a whole number of milliseconds",
-            hint="the smallest unit is a millisecond",
+            SyntaxRefused, f"this is not a whole number of {whole}", hint=smallest
         )
-    return int(ms)
+    return Interval(None, int(count)) if of_month is None else Interval(int(count), 0)
 
 
 def parse_now_offset(cursor: Cursor) -> exp.Expr:

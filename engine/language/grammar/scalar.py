@@ -15,7 +15,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from engine.language.grammar import nodes
 from engine.language.grammar.calls import parse_call
 from engine.language.grammar.cursor import Cursor
-from engine.language.grammar.durations import parse_duration
+from engine.language.grammar.intervals import parse_moved, starts_interval
 from engine.language.grammar.preferences import parse_estimate, starts_estimate
 from engine.language.grammar.subqueries import parse_subquery, refuse_scalar_subquery, starts_query
 from engine.language.grammar.typenames import parse_type_name, starts_typed_literal
@@ -239,26 +239,12 @@ def _binary(cursor: Cursor, tightness: int) -> exp.Expr:
     left = _unary(cursor)
     while (operator := _OPERATORS.get(cursor.token.token_type)) and operator[0] >= tightness:
         cursor.advance()
-        if operator[1] in (exp.Add, exp.Sub) and _starts_interval(cursor):
-            left = _moved(cursor, left, operator[1])
+        if operator[1] in (exp.Add, exp.Sub) and starts_interval(cursor):
+            left = parse_moved(cursor, left, operator[1])
             continue
         right = _binary(cursor, operator[0] + 1)
         left = cursor.node(operator[1](this=left, expression=right), left, left, right)
     return left
-
-
-def _starts_interval(cursor: Cursor) -> bool:
-    return cursor.word == "INTERVAL" and cursor.peek().token_type in (TokenType.STRING, TokenType.NUMBER)
-
-
-def _moved(cursor: Cursor, instant: exp.Expr, way: type[exp.Binary]) -> exp.Expr:
-    """``t + INTERVAL '5' MINUTE``, or -: an instant so many milliseconds later, or before."""
-    token = cursor.token
-    duration = parse_duration(cursor)
-    ms = cursor.node(exp.Literal(this=str(duration.this), is_string=False), token)
-    epoch_ms = cursor.node(nodes.Call(name="EPOCH_MS", expressions=[instant]), instant, instant)
-    moved = cursor.node(way(this=epoch_ms, expression=ms), instant, epoch_ms, ms)
-    return cursor.node(nodes.Call(name="TO_TIMESTAMP", expressions=[moved]), instant, moved)
 
 
 def _unary(cursor: Cursor) -> exp.Expr:
@@ -372,7 +358,7 @@ def _word(cursor: Cursor, token: Token) -> exp.Expr:
             f"{word} (...) is not supported",
             "write x IN (SELECT ...), or x IN (1, 2, 3), or compare with MIN or MAX",
         )
-    if word == "INTERVAL" and _starts_interval(cursor):
+    if word == "INTERVAL" and starts_interval(cursor):
         raise cursor.not_supported(
             "an INTERVAL is allowed in windows, and after a TIMESTAMP and + or -",
             "write t + INTERVAL '5' MINUTE; elsewhere count milliseconds: EPOCH_MS(a) - EPOCH_MS(b) > 300000",

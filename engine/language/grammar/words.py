@@ -309,9 +309,7 @@ FUNCTIONS_REFUSED: dict[str, str] = {
     "FORMAT_DATE": "write DATE_FORMAT(t, 'yyyy-MM-dd')",
     "UNIX_TIMESTAMP": "write EPOCH_MS(t) / 1000",
     "UNIX_MILLIS": "write EPOCH_MS(t)",
-    **dict.fromkeys(
-        ("DATE_ADD", "DATEADD", "ADD_MONTHS", "TIMESTAMPADD", "TIMESTAMP_ADD"), "write t + INTERVAL '5' DAY"
-    ),
+    **dict.fromkeys(("DATE_ADD", "DATEADD", "TIMESTAMPADD", "TIMESTAMP_ADD"), "write t + INTERVAL '5' DAY"),
     **dict.fromkeys(("DATE_SUB", "DATESUB", "TIMESTAMP_SUB"), "write t - INTERVAL '5' DAY"),
     **dict.fromkeys(
         ("DATEDIFF", "DATE_DIFF", "TIMESTAMPDIFF", "TIMESTAMP_DIFF", "AGE"),

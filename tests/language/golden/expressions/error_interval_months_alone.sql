@@ -1,0 +1,1 @@
+SELECT INTERVAL '3' MONTH FROM flights

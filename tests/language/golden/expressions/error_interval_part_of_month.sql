@@ -1,0 +1,1 @@
+SELECT ts + INTERVAL '0.5' MONTH FROM flights

@@ -1,0 +1,1 @@
+SELECT carrier FROM flights WHERE day >= DATE '1993-10-31' AND day < DATE '1993-10-31' + INTERVAL '4' MONTH
