@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from broker.base.internal import Outcome
 from broker.base.settings import Settings
 from broker.http.errors import BadRequest
 from broker.http.named import known
@@ -13,8 +16,12 @@ from broker.http.requests import body_object
 from broker.http.writes import Answer, Writes
 from broker.node.directory import Directory
 from broker.node.node import Node
+from broker.node.waiters import Origin
 from broker.runtime.publisher import Publisher
 from tureen.errors import HandleNeeded, TureenError, UnknownQuery, UnknownSource
+
+AT_ONCE = 2_000
+"""Queries of one request that end together: others are answered in between."""
 
 _HINT = 'send {"queries": ["handle or id", ...]}, or {"source": "name"} for all that read it'
 
@@ -71,6 +78,8 @@ class Endings:
         found: list[str] = []
         unknown: list[dict[str, Any]] = []
         for place, given in enumerate(request.queries):
+            if place % AT_ONCE == 0:
+                await asyncio.sleep(0)
             try:
                 found.append(known(self._node, given, operator))
             except (UnknownQuery, HandleNeeded) as refused:
@@ -99,18 +108,28 @@ class Endings:
         Raises KafkaUnavailable where one could not be written; repeating it is safe.
         """
         ids = list(dict.fromkeys(names))
-        removals = [(one, None) for one in ids]
-        with self._node.waiters.expecting():
-            places = await self._publisher.publish_many(self._settings.names.queries, removals)
-            for place in places:
-                if isinstance(place, TureenError):
-                    raise place
-            origins = [place for place in places if not isinstance(place, TureenError)]
-            wait_s = self._settings.outcome_wait_ms / 1_000
-            outcomes = await self._node.waiters.outcomes(origins, wait_s)
+        outcomes: list[Outcome | None] = []
+        end_s = time.monotonic() + self._settings.outcome_wait_ms / 1_000
+        for start in range(0, len(ids), AT_ONCE):
+            with self._node.waiters.expecting():
+                origins = await self._removed(ids[start : start + AT_ONCE])
+                left_s = max(end_s - time.monotonic(), 0.0)
+                outcomes += await self._node.waiters.outcomes(origins, left_s)
         told = await self._writes.soon(ids, outcomes)
         return {
             name
             for name, outcome in zip(ids, told, strict=True)
             if not isinstance(outcome, dict) or outcome["state"] != "GONE"
         }
+
+    async def _removed(self, ids: Sequence[str]) -> list[Origin]:
+        """Write their removals; where each stands. Raises KafkaUnavailable."""
+        places = await self._publisher.publish_many(
+            self._settings.names.queries, [(one, None) for one in ids]
+        )
+        origins = []
+        for place in places:
+            if isinstance(place, TureenError):
+                raise place
+            origins.append(place)
+        return origins

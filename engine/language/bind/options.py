@@ -37,6 +37,25 @@ _ELSEWHERE = {
 _NOWHERE: Mapping[str, str] = {}
 
 
+def _unknown(
+    unknown: Mapping[str, Place], known: Sequence[str], elsewhere: Mapping[str, str]
+) -> QueryError:
+    """The refusal of all names that are no options, at the place of the first."""
+    hints = {
+        name: elsewhere.get(name) or _instead(name, known) or did_you_mean(name, known) for name in unknown
+    }
+    names = [shown(name) for name in unknown]
+    if len(names) == 1:
+        said = f"there is no option named {names[0]!r}"
+    else:
+        said = "there are no options named " + ", ".join(map(repr, names))
+    several = len(names) > 1
+    advice = [f"{shown(name)}: {hint}" if several else hint for name, hint in hints.items() if hint]
+    if len(advice) < len(names):
+        advice.append("there are " + ", ".join(known))
+    return next(iter(unknown.values())).refuse(SyntaxRefused, said, hint="; ".join(advice))
+
+
 class WithOptions:
     """Settings by name. Raises SyntaxRefused for a name that is none of ``known``, or stands twice.
 
@@ -53,22 +72,20 @@ class WithOptions:
         """elsewhere: options that have another place -> where that is."""
         self._text = text
         self._nodes: dict[str, exp.Expr] = {}
+        unknown: dict[str, Place] = {}
         for option in written:
             name = str(option.args["name"])
             place = text.of_node(option)
             if name not in known:
-                hint = (
-                    elsewhere.get(name)
-                    or _instead(name, known)
-                    or did_you_mean(name, known)
-                    or "there are " + ", ".join(known)
-                )
-                raise place.refuse(SyntaxRefused, f"there is no option named {shown(name)!r}", hint=hint)
+                unknown.setdefault(name, place)
+                continue
             if name in self._nodes:
                 raise place.refuse(
                     SyntaxRefused, f"the option {name} is given twice", hint="leave one of them out"
                 )
             self._nodes[name] = option.args["value"]
+        if unknown:
+            raise _unknown(unknown, known, elsewhere)
 
     def __contains__(self, name: str) -> bool:
         return name in self._nodes

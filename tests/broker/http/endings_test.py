@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
+from broker.http.endings import AT_ONCE
 from tests.broker.conftest import stream_sql
+from tests.broker.http.in_flight import NDJSON
 from tests.broker.running import Broker
 from tests.kafka import wait_until
 from tureen.protocol import new_handle, query_id
@@ -53,6 +57,18 @@ def test_many_end_in_one_call_and_unknown_ones_are_named(shared: Broker, name: s
     assert reply.json()["ended"] == [query_id(handles[2])]
     assert shared.http.post("/queries/unregister", json={"source": "nowhere"}).status_code == 400
     assert shared.http.post("/queries/unregister", json={"queries": "all"}).json()["code"] == "bad_request"
+
+
+def test_more_end_in_one_call_than_end_together(shared: Broker, name: str) -> None:
+    shared.create(stream_sql(name))
+    lines = [json.dumps({"sql": f"SELECT id FROM {name} WHERE v > {n}"}) for n in range(AT_ONCE + 1)]
+    made = shared.http.post("/queries", content="\n".join(lines), headers=NDJSON)
+    handles = [json.loads(line)["handle"] for line in made.text.splitlines()]
+    assert len(handles) == len(lines)
+    ended = shared.http.post("/queries/unregister", json={"queries": handles}).json()
+    told = ended["ended"] + ended["pending"]
+    assert sorted(told) == sorted(map(query_id, handles))
+    wait_until(lambda: not listed(shared) & set(told), what="all are gone")
 
 
 def test_drop_with_cascade_takes_what_reads_it_and_says_which(shared: Broker, name: str) -> None:
