@@ -147,6 +147,9 @@ class Writer:
         )
 
     def regex(self, depth: int) -> str:
+        if self.draw(st.booleans()):
+            function = self.pick("CONTAINS", "ENDS_WITH", "STARTS_WITH")
+            return f"{function}({self.expression(STRING, depth)}, {self.expression(STRING, 0)})"
         return f"REGEXP_LIKE({self.expression(STRING, depth)}, '{self.pick(*REGEXES)}')"
 
     def erring(self) -> str:
@@ -264,6 +267,11 @@ PARTS = (
 )
 TRUNCATED = ("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND")
 REGEXES = ("(a)|(b)", "^(.)b", "([a-z]+)$", "([0-9])[-.:]?", "(x?)", "([^a])", r"\.(\d+)")
+REPLACEMENTS = ("", "<\\0>", r"x\\\\y", r"\\0\\0")
+ANGLES = (
+    *("SIN", "COS", "TAN", "COT", "ASIN", "ACOS", "ATAN", "SIND", "COSD", "TAND", "ASIND", "ACOSD", "ATAND"),
+    *("SINH", "COSH", "TANH", "ASINH", "ACOSH", "ATANH", "DEGREES", "RADIANS"),
+)
 JAVA_FORMATS = ("yyyy-MM-dd HH:mm:ss.SSS", "d.M.yy", "h:m:s a", "hh", "''T''H", "MM/dd")
 POSTGRES_FORMATS = ("YYYY-MM-DD HH24:MI:SS.MS", "ddd", "HH12 am", 'HH"h"MI', "YY", "mmss")
 PARTS_OF_SPLITS = (-2, -1, 0, 1, 2, 5)
@@ -273,7 +281,20 @@ NUMBER_FUNCTIONS: tuple[Callable[[Writer, Type, int], str], ...] = (
     lambda w, t, d: f"ROUND({w.expression(t, d)}, {w.pick(*PLACES)})",
     lambda w, t, d: f"MOD({w.expression(t, d)}, {w.expression(t, d)})",
     lambda w, t, d: f"SQRT({w.expression(t, d)})",
-    lambda w, t, d: f"LENGTH({w.expression(STRING, d)})",
+    lambda w, t, d: f"TRUNC({w.expression(t, d)}{w.pick('', *(f', {n}' for n in PLACES))})",
+    lambda w, t, d: f"{w.pick(*ANGLES)}({w.expression(t, d)})",
+    lambda w, t, d: f"{w.pick('ATAN2', 'ATAN2D')}({w.expression(t, d)}, {w.expression(t, d)})",
+    lambda w, t, d: f"({w.whole(d)} {w.pick('&', '|', '#')} {w.whole(d)})",
+    lambda w, t, d: f"({w.whole(d)} {w.pick('<<', '>>')} {w.pick(-1, 0, 1, 31, 63, 64)})",
+    lambda w, t, d: f"(~ {w.whole(d)})",
+    lambda w, t, d: f"{w.pick('GCD', 'LCM', 'DIV')}({w.whole(d)}, {w.whole(d)})",
+    lambda w, t, d: f"FACTORIAL({w.whole(d)})",
+    lambda w, t, d: f"{w.pick('GAMMA', 'LGAMMA')}({w.expression(t, d)})",
+    lambda w, t, d: f"{w.pick('LENGTH', 'OCTET_LENGTH', 'ASCII')}({w.expression(STRING, d)})",
+    lambda w, t, d: f"STRPOS({w.expression(STRING, d)}, {w.expression(STRING, 0)})",
+    lambda w, t, d: f"REGEXP_COUNT({w.expression(STRING, d)}, '{w.pick(*REGEXES)}')",
+    lambda w, t, d: f"IF({w.predicate(d)}, {w.expression(t, d)}, {w.expression(t, d)})",
+    lambda w, t, d: f"NVL2({w.expression(STRING, d)}, {w.expression(t, d)}, {w.expression(t, d)})",
     lambda w, t, d: f"COUNT_CHAR({w.expression(STRING, d)}, {w.expression(STRING, 0)})",
     lambda w, t, d: f"POSITION({w.expression(STRING, d)}, {w.expression(STRING, d)})",
     lambda w, t, d: (
@@ -298,6 +319,23 @@ STRING_FUNCTIONS: tuple[Callable[[Writer, int], str], ...] = (
     lambda w, d: (
         f"{w.pick('SPLIT_PART', 'SPLIT_INDEX')}({w.expression(STRING, d)}, {w.expression(STRING, 0)},"
         f" {w.pick(*PARTS_OF_SPLITS)})"
+    ),
+    lambda w, d: f"{w.pick('LEFT', 'RIGHT', 'REPEAT')}({w.expression(STRING, d)}, {w.pick(-2, 0, 1, 3)})",
+    lambda w, d: (
+        f"{w.pick('LPAD', 'RPAD')}({w.expression(STRING, d)}, {w.pick(-1, 0, 2, 7, 5000)}"
+        f"{w.pick('', ', ' + w.expression(STRING, 0))})"
+    ),
+    lambda w, d: f"{w.pick('REVERSE', 'INITCAP', 'MD5', 'SHA1', 'SHA256')}({w.expression(STRING, d)})",
+    lambda w, d: (
+        f"TRANSLATE({w.expression(STRING, d)}, {w.expression(STRING, 0)}, {w.expression(STRING, 0)})"
+    ),
+    lambda w, d: (
+        f"CONCAT_WS({w.expression(STRING, 0)}, {w.expression(STRING, d)}, {w.expression(w.some_type(), d)})"
+    ),
+    lambda w, d: f"CHR({w.whole(d)})",
+    lambda w, d: (
+        f"REGEXP_REPLACE({w.expression(STRING, d)}, '{w.pick(*REGEXES)}', '{w.pick(*REPLACEMENTS)}'"
+        f"{w.pick('', ', ' + chr(39) + 'g' + chr(39), ', ' + chr(39) + 'gi' + chr(39))})"
     ),
     lambda w, d: f"REGEXP_EXTRACT({w.expression(STRING, d)}, '{w.pick(*REGEXES)}'{w.pick('', ', 0', ', 1')})",
     lambda w, d: f"DATE_FORMAT({w.expression(TIMESTAMP, d)}, '{w.pick(*JAVA_FORMATS)}')",

@@ -38,7 +38,7 @@ from broker.node.node import Node
 from broker.observe.status import source_list
 from broker.runtime.functions import facts
 from engine.language.aggregates import AGGREGATES, AggregateFunction
-from engine.language.functions import FUNCTIONS, FunctionCatalogue, ScalarFunction
+from engine.language.functions import FUNCTIONS, FunctionCatalogue
 from engine.language.instants import timestamp_text
 from engine.language.query import (
     AlterQuery,
@@ -55,6 +55,7 @@ from engine.language.query import (
     Query,
     Show,
 )
+from engine.language.scalar_functions.function import ScalarFunction
 from topics.wording import Wording
 from tureen import plans
 from tureen.errors import NotAllowed, NotSupported

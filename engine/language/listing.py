@@ -121,7 +121,7 @@ def _functions(catalogue: FunctionCatalogue) -> list[dict[str, Any]]:
     found = [
         _function(one.name, "scalar", one.usage, one.doc, _aliases(ALIASES, one.name))
         for one in FUNCTIONS.values()
-        if one.name != "||"  # an operator
+        if not one.is_operator
     ]
     found += [
         _function(one.name, "aggregate", one.usage, one.doc, _aliases(AGGREGATE_ALIASES, one.name))

@@ -4,9 +4,9 @@ result.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
-from engine.language.evaluation import formats, regexes
+from engine.language.evaluation import formats, regexes, temporal
 from engine.language.promotion import arithmetic, common
 from engine.model.expressions import Expression, Literal
 from engine.model.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, STRING, TIMESTAMP, Kind, Type, decimal
@@ -153,7 +153,15 @@ def nullif(arguments: Sequence[Expression]) -> Types:
 
 def part_of(arguments: Sequence[Expression]) -> Types:
     """(part, TIMESTAMP) to BIGINT."""
+    _check_part(arguments, temporal.EXTRACTED)
     return [STRING, fits(arguments, 1, TIMESTAMP)], BIGINT
+
+
+def _check_part(arguments: Sequence[Expression], known: Collection[str]) -> None:
+    part = arguments[0]
+    value = part.value if isinstance(part, Literal) else None
+    if not isinstance(value, str) or temporal.PARTS.get(value.lower()) not in known:
+        raise Unfit(0, "needs a part of a timestamp", "there are " + ", ".join(known))
 
 
 def calendar(arguments: Sequence[Expression]) -> Types:
@@ -163,6 +171,7 @@ def calendar(arguments: Sequence[Expression]) -> Types:
 
 def truncated(arguments: Sequence[Expression]) -> Types:
     """(part, TIMESTAMP) to TIMESTAMP."""
+    _check_part(arguments, temporal.TRUNCATED)
     return [STRING, fits(arguments, 1, TIMESTAMP)], TIMESTAMP
 
 
@@ -233,3 +242,62 @@ def literal_text(arguments: Sequence[Expression], place: int) -> str:
     if not isinstance(value, str):
         raise Unfit(place, "needs a string literal")
     return value
+
+
+def whole_numbers(arguments: Sequence[Expression]) -> Types:
+    """BIGINTs to a BIGINT."""
+    return [fits(arguments, place, BIGINT) for place in range(len(arguments))], BIGINT
+
+
+def chosen(arguments: Sequence[Expression]) -> Types:
+    """(BOOLEAN, x, y) to the type that x and y share."""
+    shared, result = _shared_behind(arguments)
+    return [fits(arguments, 0, BOOLEAN), *shared], result
+
+
+def chosen_where_there(arguments: Sequence[Expression]) -> Types:
+    """(anything, x, y) to the type that x and y share."""
+    shared, result = _shared_behind(arguments)
+    return [arguments[0].type, *shared], result
+
+
+def _shared_behind(arguments: Sequence[Expression]) -> Types:
+    """The types of all arguments but the first."""
+    try:
+        return common_type(arguments[1:])
+    except Unfit as unfit:
+        raise Unfit(unfit.place + 1, unfit.message, unfit.hint) from None
+
+
+def cut(arguments: Sequence[Expression]) -> Types:
+    """(STRING, BIGINT) to STRING."""
+    return [fits(arguments, 0, STRING), fits(arguments, 1, BIGINT)], STRING
+
+
+def padded(arguments: Sequence[Expression]) -> Types:
+    """(STRING, BIGINT [, STRING]) to STRING."""
+    fill = [fits(arguments, place, STRING) for place in range(2, len(arguments))]
+    return [fits(arguments, 0, STRING), fits(arguments, 1, BIGINT), *fill], STRING
+
+
+def character(arguments: Sequence[Expression]) -> Types:
+    """BIGINT to STRING."""
+    return [fits(arguments, 0, BIGINT)], STRING
+
+
+def replaced(arguments: Sequence[Expression]) -> Types:
+    """(STRING, a regular expression, what replaces it [, flags]) to STRING; all but the first literals."""
+    pattern, new = literal_text(arguments, 1), literal_text(arguments, 2)
+    flags = literal_text(arguments, 3) if len(arguments) == 4 else ""
+    unknown = set(flags) - set(regexes.FLAGS)
+    if unknown:
+        raise Unfit(
+            3, f"there is no flag {min(unknown)!r}", "there are 'g' for all matches, 'i' for any case"
+        )
+    problem = regexes.problem(pattern)
+    if problem is not None:
+        raise Unfit(1, problem, "patterns are RE2's, without look-ahead and back references")
+    problem = regexes.replacement_problem(pattern, new)
+    if problem is not None:
+        raise Unfit(2, problem, r"write \1 for the first group, \0 for all of the match, \\ for a backslash")
+    return [fits(arguments, 0, STRING)] + [STRING] * (len(arguments) - 1), STRING

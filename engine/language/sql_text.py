@@ -72,8 +72,10 @@ def expression_sql(expression: Expression, name: Name) -> str:
             return f"(CASE {whens} ELSE {sql(otherwise)} END)"
         case Cast(operand, type_, lenient):
             return f"{'TRY_CAST' if lenient else 'CAST'}({sql(operand)} AS {type_})"
-        case Function("||", (left, right)):
-            return f"({sql(left)} || {sql(right)})"
+        case Function("~", (operand,)):
+            return f"(~{sql(operand)})"
+        case Function(operator, (left, right)) if not operator[0].isalpha():
+            return f"({sql(left)} {operator} {sql(right)})"
         case Function("EXTRACT", (Literal(value=part), operand)):
             return f"EXTRACT({part} FROM {sql(operand)})"
         case Function(function, arguments):

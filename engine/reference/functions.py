@@ -12,7 +12,9 @@ from typing import Any
 
 from engine.model.types import Kind, Type
 from engine.reference.casts import half_away
+from engine.reference.mathematics import MATHEMATICS
 from engine.reference.samples import seeded_key
+from engine.reference.strings import STRINGS, concat_with
 from engine.reference.texts import (
     count_char,
     date_format,
@@ -40,6 +42,8 @@ def call(name: str, values: list[Outcome], types: list[Type], type_: Type) -> Ou
         if name == "CONCAT":
             return "".join(str(value) for value in present)
         return _extreme(name, present, type_)
+    if name == "CONCAT_WS":
+        return concat_with(values)
     function = _STRICT.get(name)
     if function is None:
         raise NotImplementedError(f"the function {name}")
@@ -104,6 +108,33 @@ def _round_double(x: float, places: int) -> float:
     if not math.isfinite(scaled):
         return x
     whole = math.copysign(float(half_away(Fraction(scaled))), x)
+    return whole / factor if places >= 0 else whole * factor
+
+
+def _trunc(type_: Type, x: Any, places: int = 0) -> Outcome:
+    """As ROUND, but that what is behind the places goes."""
+    if isinstance(x, float):
+        return _trunc_double(x, places)
+    if places >= 0 and isinstance(x, int):
+        return x
+    if places < -40:
+        return fit(0, type_)
+    unit = Fraction(1, 10**places) if places >= 0 else Fraction(10**-places)
+    exact = math.trunc(Fraction(x) / unit) * unit
+    return fit(int(exact) if isinstance(x, int) else exact, type_)
+
+
+def _trunc_double(x: float, places: int) -> float:
+    if not math.isfinite(x):
+        return x
+    try:
+        factor = 10.0 ** abs(places)
+    except OverflowError:
+        return x if places > 0 else math.copysign(0.0, x)
+    scaled = x * factor if places >= 0 else x / factor
+    if not math.isfinite(scaled):
+        return x
+    whole = math.copysign(float(math.trunc(scaled)), x)
     return whole / factor if places >= 0 else whole * factor
 
 
@@ -253,6 +284,7 @@ _STRICT: dict[str, Callable[..., Outcome]] = {
     "ROUND": _round,
     "FLOOR": _floor,
     "CEIL": _ceil,
+    "TRUNC": _trunc,
     "SQRT": _sqrt,
     "LN": _ln,
     "EXP": _exp,
@@ -281,4 +313,6 @@ _STRICT: dict[str, Callable[..., Outcome]] = {
     "REGEXP_EXTRACT": regexp_extract,
     "DATE_FORMAT": date_format,
     "TO_CHAR": to_char,
+    **MATHEMATICS,
+    **STRINGS,
 }

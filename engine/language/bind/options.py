@@ -37,9 +37,7 @@ _ELSEWHERE = {
 _NOWHERE: Mapping[str, str] = {}
 
 
-def _unknown(
-    unknown: Mapping[str, Place], known: Sequence[str], elsewhere: Mapping[str, str]
-) -> QueryError:
+def _unknown(unknown: Mapping[str, Place], known: Sequence[str], elsewhere: Mapping[str, str]) -> QueryError:
     """The refusal of all names that are no options, at the place of the first."""
     hints = {
         name: elsewhere.get(name) or _instead(name, known) or did_you_mean(name, known) for name in unknown

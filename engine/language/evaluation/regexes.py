@@ -12,11 +12,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from engine.language.evaluation.splits import missing_as_null
+from engine.language.evaluation.text import STRING_BYTES_MAX
 from engine.language.evaluation.vector import Array, Vector, over_dictionary
-from engine.model.types import BOOLEAN, STRING, Type
+from engine.model.batch import Int64Array
+from engine.model.types import BIGINT, BOOLEAN, STRING, Type
 
 PATTERN_CHARACTERS_MAX = 1_000
 GROUPS_MAX = 100
+FLAGS = "gi"
+"""What REGEXP_REPLACE may do otherwise: replace each match, match in any case."""
+WORK_BYTES_MAX = 1 << 24
+"""A string that may become larger while matches are replaced is an error beforehand."""
 _GROUP_NAME = re.compile(r"\?P?<[A-Za-z_]\w*>")
 
 
@@ -60,6 +66,59 @@ def regexp_extract(arguments: Sequence[Vector], type_: Type, n: int) -> Vector:
         return found, missing if missing.any() else None
 
     return missing_as_null(over_dictionary(arguments[0], STRING, over), arguments[:1])
+
+
+def regexp_count(arguments: Sequence[Vector], type_: Type, n: int) -> Vector:
+    """REGEXP_COUNT: how often the pattern matches, without overlaps."""
+    pattern = _text(arguments[1])
+
+    def over(strings: pa.StringArray) -> tuple[Any, Array | None]:
+        return _matches(strings, pattern), None
+
+    return over_dictionary(arguments[0], BIGINT, over)
+
+
+def regexp_replace(arguments: Sequence[Vector], type_: Type, n: int) -> Vector:
+    """REGEXP_REPLACE: the first match or, with the flag g, each; an error where the result is longer than
+    1 MiB.
+    """
+    pattern, new = _text(arguments[1]), _text(arguments[2])
+    flags = _text(arguments[3]) if len(arguments) == 4 else ""
+    if "i" in flags:
+        pattern = f"(?i){pattern}"
+    most = -1 if "g" in flags else 1
+
+    def over(strings: pa.StringArray) -> tuple[Any, Array | None]:
+        sizes = pc.binary_length(strings).to_numpy(zero_copy_only=False).astype(np.int64)
+        times = _matches(strings, pattern) if most < 0 else 1
+        added = times * len(new.encode()) + new.count("\\") * sizes
+        wrong = sizes + added > WORK_BYTES_MAX
+        if wrong.any():
+            strings = pc.if_else(pa.array(wrong), "", strings)
+        replaced = pc.replace_substring_regex(strings, pattern, new, max_replacements=most)
+        wrong |= pc.binary_length(replaced).to_numpy(zero_copy_only=False) > STRING_BYTES_MAX
+        return replaced, wrong if wrong.any() else None
+
+    return over_dictionary(arguments[0], STRING, over)
+
+
+def replacement_problem(pattern: str, new: str) -> str | None:
+    """Why ``new`` cannot replace matches of a pattern, None if it can."""
+    try:
+        pc.replace_substring_regex(pa.array([""], pa.string()), pattern, new)
+    except pa.ArrowInvalid:
+        return "this names a group that the pattern does not have, or has a lone backslash"
+    return None
+
+
+def _matches(strings: pa.StringArray, pattern: str) -> Int64Array:
+    """How often a pattern matches in each, int64[n]: by how much each grows when every match gets a
+    character more. Arrow's own count goes wrong where a match may be empty.
+    """
+    longer = pc.replace_substring_regex(strings, pattern, r"\0.")
+    lengths = (pc.utf8_length(array).to_numpy(zero_copy_only=False) for array in (longer, strings))
+    grown, before = lengths
+    return np.asarray(grown - before, np.int64)
 
 
 def _text(argument: Vector) -> str:

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from engine.language.evaluation.vector import (
     Array,
     Vector,
+    but_not,
     either,
     from_texts,
     height,
@@ -189,6 +190,27 @@ def _joined(arguments: Sequence[Vector], skip_nulls: bool) -> Vector:
         wrong = either(wrong, argument.error)
     result = from_texts([], STRING, joined)
     return Vector(STRING, result.values, None, wrong, result.dictionary)
+
+
+def concat_with(arguments: Sequence[Vector], type_: Type, n: int) -> Vector:
+    """CONCAT_WS: NULL where the separator is, other NULLs are left out; an error where an argument is one,
+    and where the result is longer than 1 MiB.
+    """
+    size = height(arguments)
+    separators, *parts = (_values(argument, size) for argument in arguments)
+    joined = pa.array(
+        [
+            "" if separator is None else separator.join(part for part in row if part is not None)
+            for separator, row in zip(separators, zip(*parts, strict=True), strict=True)
+        ],
+        pa.string(),
+    )
+    wrong = _too_long(joined)
+    for argument in arguments:
+        wrong = either(wrong, argument.error)
+    null = arguments[0].null
+    result = from_texts([], STRING, joined, wrong)
+    return Vector(STRING, result.values, null, but_not(result.error, null), result.dictionary)
 
 
 def _too_long(strings: pa.StringArray) -> Array | None:

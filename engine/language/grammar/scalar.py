@@ -1,6 +1,7 @@
 """Scalar expressions, by precedence as in PostgreSQL.
 
-OR  <  AND  <  NOT  <  IS  <  = <> < <= > >=  <  BETWEEN IN LIKE  <  ||  <  + -  <  * / %  <  unary + -  <  ::
+OR  <  AND  <  NOT  <  IS  <  = <> < <= > >=  <  BETWEEN IN LIKE  <  || & | # << >> ~  <  + -  <  * / %  <  ^
+<  unary + -  <  ::
 """
 
 from __future__ import annotations
@@ -16,45 +17,15 @@ from engine.language.grammar import nodes
 from engine.language.grammar.calls import parse_call
 from engine.language.grammar.cursor import Cursor
 from engine.language.grammar.intervals import parse_moved, starts_interval
+from engine.language.grammar.operators import COMPARISONS, FOREIGN, take_operator
 from engine.language.grammar.preferences import parse_estimate, starts_estimate
 from engine.language.grammar.subqueries import parse_subquery, refuse_scalar_subquery, starts_query
 from engine.language.grammar.typenames import parse_type_name, starts_typed_literal
-from engine.language.grammar.words import A_WINDOW_INSTEAD, CLOCKS, FUNCTIONS_REFUSED, JSON_TEXT, RESERVED
+from engine.language.grammar.words import A_WINDOW_INSTEAD, CLOCKS, RESERVED
 from tureen.errors import SyntaxRefused
 
 _OPERANDS = (TokenType.NUMBER, TokenType.VAR, TokenType.IDENTIFIER, TokenType.L_PAREN)
 _NUMBER = re.compile(r"\d+(\.\d*)?([eE][+-]?\d+)?", re.ASCII)
-_COMPARISONS: dict[TokenType, Callable[..., Any]] = {
-    TokenType.EQ: exp.EQ,
-    TokenType.NEQ: exp.NEQ,
-    TokenType.LT: exp.LT,
-    TokenType.LTE: exp.LTE,
-    TokenType.GT: exp.GT,
-    TokenType.GTE: exp.GTE,
-}
-# kind of token -> how tightly it binds, the node
-_OPERATORS: dict[TokenType, tuple[int, Callable[..., Any]]] = {
-    TokenType.DPIPE: (1, exp.DPipe),
-    TokenType.PLUS: (2, exp.Add),
-    TokenType.DASH: (2, exp.Sub),
-    TokenType.STAR: (3, exp.Mul),
-    TokenType.SLASH: (3, exp.Div),
-    TokenType.MOD: (3, exp.Mod),
-}
-_FOREIGN: dict[TokenType, tuple[str, str]] = {
-    TokenType.ADJACENT: ("==", "write ="),
-    TokenType.CARET: ("^", "write POWER(a, b)"),
-    TokenType.AMP: ("&", "write AND for conditions; there are no bit operators"),
-    TokenType.PIPE: ("|", "write OR for conditions, || for strings; there are no bit operators"),
-    TokenType.TILDE: ("~", "write REGEXP_LIKE(s, pattern), or LIKE or ILIKE"),
-    TokenType.ARROW: ("->", JSON_TEXT),
-    TokenType.L_BRACKET: (
-        "[",
-        "there are no arrays: write SUBSTRING(s, 1, 1) for a character, SPLIT_PART(s, ',', 1) for a part",
-    ),
-    TokenType.NOT: ("!", "write NOT, or <> for 'differs'"),
-    TokenType.HASH: ("#", "comments begin with --"),
-}
 
 
 def parse_expression(cursor: Cursor) -> exp.Expr:
@@ -97,7 +68,7 @@ def _comparison(cursor: Cursor) -> exp.Expr:
     left = _range(cursor)
     while True:
         kind = cursor.token.token_type
-        if make := _COMPARISONS.get(kind):
+        if make := COMPARISONS.get(kind):
             if isinstance(left, exp.EQ | exp.NEQ | exp.LT | exp.LTE | exp.GT | exp.GTE):
                 raise cursor.refuse(
                     SyntaxRefused, "comparisons cannot be chained", hint="write a < b AND b < c"
@@ -116,10 +87,14 @@ def _comparison(cursor: Cursor) -> exp.Expr:
             and cursor.peek().token_type in _OPERANDS
             and cursor.word_ahead() not in RESERVED
         ):
-            hint = "write a / b, which is whole for whole numbers" if cursor.word == "DIV" else "write a <> b"
+            hint = (
+                "write a / b, which is whole for whole numbers"
+                if cursor.word == "DIV"
+                else "write a # b, or a <> b for conditions"
+            )
             raise cursor.not_supported(f"the operator {cursor.word} is not supported", hint)
-        elif kind in _FOREIGN:
-            what, hint = _FOREIGN[kind]
+        elif kind in FOREIGN:
+            what, hint = FOREIGN[kind]
             raise cursor.not_supported(f"the operator {what} is not supported", hint)
         else:
             return left
@@ -237,8 +212,7 @@ _RANGES: dict[str, Callable[[Cursor, exp.Expr], exp.Expr]] = {
 
 def _binary(cursor: Cursor, tightness: int) -> exp.Expr:
     left = _unary(cursor)
-    while (operator := _OPERATORS.get(cursor.token.token_type)) and operator[0] >= tightness:
-        cursor.advance()
+    while operator := take_operator(cursor, tightness):
         if operator[1] in (exp.Add, exp.Sub) and starts_interval(cursor):
             left = parse_moved(cursor, left, operator[1])
             continue
@@ -256,6 +230,11 @@ def _unary(cursor: Cursor) -> exp.Expr:
         if kind is TokenType.PLUS:
             return operand
         return cursor.node(exp.Neg(this=operand), token, operand)
+    if kind is TokenType.TILDE:
+        with cursor.nested():
+            token = cursor.advance()
+            operand = _binary(cursor, 2)
+        return cursor.node(nodes.Call(name="~", expressions=[operand]), token, operand)
     operand = _primary(cursor)
     if cursor.at(TokenType.L_BRACKET):
         operand = _group_of_match(cursor, operand)
@@ -310,8 +289,8 @@ def _primary(cursor: Cursor) -> exp.Expr:
         raise cursor.refuse(
             SyntaxRefused, "an expression cannot begin with [", hint='write names in double quotes: "name"'
         )
-    if kind in _FOREIGN:
-        what, hint = _FOREIGN[kind]
+    if kind in FOREIGN:
+        what, hint = FOREIGN[kind]
         raise cursor.not_supported(f"the operator {what} is not supported", hint)
     raise cursor.expected("an expression")
 
@@ -337,7 +316,7 @@ def _word(cursor: Cursor, token: Token) -> exp.Expr:
     if word.startswith("$"):
         refuse_parameter(cursor)
     if word in ("LEFT", "RIGHT") and cursor.peek().token_type is TokenType.L_PAREN:
-        raise cursor.not_supported(f"{word} is not supported", FUNCTIONS_REFUSED[word])
+        return parse_call(cursor, parse_expression)
     if word in ("TRUE", "FALSE"):
         return cursor.node(exp.Boolean(this=word == "TRUE"), cursor.advance())
     if word == "NULL":
