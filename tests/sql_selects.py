@@ -136,7 +136,7 @@ class Selects:
         if form == "subquery" and depth > 0:
             return self.subquery(self.sets() if self.chance(3) else self.select(depth - 1))
         if form == "ranked" and depth > 0:
-            return self.subquery(self.ranked())
+            return self.subquery(self.ranked() if self.chance(2) else self.over())
         if form == "selection" and depth > 0:
             writer = self.writer()
             window = self.pick("", "[RANGE 20 MILLISECONDS]", "[NOW]")
@@ -256,6 +256,52 @@ class Selects:
             f"[PARTITION BY window_end, {self.keys()} ROWS 1]",
         )
         return Item(f"{text} {window}", Schema(self.stream.schema.fields + fields))
+
+    def over(self) -> str:
+        """Rows with values of window functions, at times those alone that a condition on one keeps."""
+        item = self.source(0)
+        writer = self.writer(item.schema)
+        calls = [f"{self.window_function(writer)} AS w{n}" for n in range(self.draw(st.integers(1, 2)))]
+        where = f"WHERE {writer.predicate(1)}" if self.chance(3) else ""
+        qualify = "QUALIFY w0 IS NOT NULL" if self.chance(4) else ""
+        columns = ", ".join(f'"{field.name}" AS x{n}' for n, field in enumerate(item.schema))
+        head = f"SELECT {columns}, {', '.join(calls)} FROM {item.text}"
+        return " ".join(part for part in (head, where, qualify, item.at_end) if part)
+
+    def window_function(self, writer: Writer) -> str:
+        """A call of one over a random window."""
+        column, by, key = (f'"{writer.pick(*writer.schema).name}"' for _ in range(3))
+        partition = self.pick("", f"PARTITION BY {by}")
+        direction = self.pick("", " DESC", " DESC NULLS LAST", " NULLS FIRST")
+        order = self.pick("", f"ORDER BY {key}{direction}", f"ORDER BY {key}{direction}, {by}")
+        if self.chance(2):
+            call = self.pick(
+                "RANK()",
+                "DENSE_RANK()",
+                "PERCENT_RANK()",
+                "CUME_DIST()",
+                "NTILE(3)",
+                f"LAG({column})",
+                f"LEAD({column}, 2, {column})",
+                f"LAG({column}) IGNORE NULLS",
+            )
+            return f"{call} OVER ({partition} {order})"
+        call = self.pick(
+            f"FIRST_VALUE({column})",
+            f"LAST_VALUE({column}) IGNORE NULLS",
+            f"NTH_VALUE({column}, 2)",
+            self.aggregate(writer),
+            self.aggregate(writer),
+        )
+        unit = self.pick("ROWS", "RANGE", "GROUPS") if order else "ROWS"
+        start, end = "CURRENT ROW", "CURRENT ROW"
+        if unit != "RANGE" and self.chance(2):
+            start = f"{self.draw(st.integers(0, 2))} PRECEDING"
+            end = f"{self.draw(st.integers(0, 2))} FOLLOWING"
+        start, end = self.pick(start, "UNBOUNDED PRECEDING"), self.pick(end, "UNBOUNDED FOLLOWING")
+        exclude = self.pick("", "", " EXCLUDE CURRENT ROW", " EXCLUDE GROUP", " EXCLUDE TIES")
+        frame = self.pick("", f"{unit} BETWEEN {start} AND {end}{exclude}")
+        return f"{call} OVER ({partition} {order} {frame})"
 
     # --- SELECT -------------------------------------------------------------------------------------
 

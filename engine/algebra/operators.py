@@ -16,6 +16,7 @@ from engine.algebra.semi_join.stage import SemiJoin
 from engine.algebra.set_operation.stage import SetOperation
 from engine.algebra.sort.stage import Sort
 from engine.algebra.streamed.stage import Streamed
+from engine.algebra.window_functions.stage import WindowFunctions
 from engine.algebra.with_ties.stage import WithTies
 
 Stage = (
@@ -27,6 +28,7 @@ Stage = (
     | Limit
     | WithTies
     | RowNumber
+    | WindowFunctions
     | SemiJoin
     | Join
     | SetOperation

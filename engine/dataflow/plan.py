@@ -33,6 +33,7 @@ from engine.dataflow.operators.set_operations import Compared, CopiesNode, Union
 from engine.dataflow.operators.set_rows import LeftRows, LeftRowsNode
 from engine.dataflow.operators.two_inputs import TwoInputs
 from engine.dataflow.operators.window_extreme import WindowExtremeNode
+from engine.dataflow.operators.window_functions import WindowFunctionsNode, WindowFunctionsSpec
 from engine.dataflow.operators.window_join import Spans, WindowJoinNode
 from engine.dataflow.parameters import Constants, parameterised
 from engine.dataflow.policy import KeptEdge
@@ -86,7 +87,7 @@ class OperatorOver:
     the window, in which columns differ. final: when groups get no row any more.
     """
 
-    shape: ProjectSpec | FilterSpec | GroupSpec | RankedSpec | LatestSpec
+    shape: ProjectSpec | FilterSpec | GroupSpec | RankedSpec | LatestSpec | WindowFunctionsSpec
     constants: Constants
     below: Plan
     stage: Stage | Scan
@@ -249,6 +250,8 @@ def node_of(step: OperatorOver, below: Node) -> Node:
             return LatestNode(below, latest)
         case RankedSpec() as ranked:
             return RankedNode(below, ranked)
+        case WindowFunctionsSpec() as functions:
+            return WindowFunctionsNode(below, functions)
 
 
 def node_of_two(plan: Joined | Combined, left: Node, right: Node) -> TwoInputs:
@@ -316,12 +319,12 @@ def _latest(scan: Scan, window: RowWindow) -> Plan:
     return OperatorOver(FilterSpec(predicate), constants, plan, Filter(scan.predicate))
 
 
-NO_ORDER = "LIMIT, ROW_NUMBER, FIRST and LAST: it is not known which of equal rows comes first"
+NO_ORDER = "LIMIT, OVER, FIRST and LAST: it is not known which of equal rows comes first"
 NO_IDS = "rows that are recomputed have no ids"
 
 
-def ranked(shape: RankedSpec, below: Plan, stage: Stage) -> Plan | str:
-    """The first rows of a plan, or why it has no operator."""
+def ranked(shape: RankedSpec | WindowFunctionsSpec, below: Plan, stage: Stage) -> Plan | str:
+    """The first rows of a plan, or its rows with window functions, or why it has no operator."""
     expressions = [*shape.keys, *(key.expression for key in shape.order)]
     key = _unique(below)
     if key is not None and key <= {each.index for each in expressions if isinstance(each, Column)}:
@@ -337,7 +340,7 @@ def in_order(plan: Plan) -> Plan | None:
             return with_ids(plan)
         case OperatorOver(LatestSpec()):
             return plan
-        case OperatorOver(ProjectSpec() | FilterSpec(), below=below):
+        case OperatorOver(ProjectSpec() | FilterSpec() | WindowFunctionsSpec(), below=below):
             under = in_order(below)
             return None if under is None else replace(plan, below=under)
         case OperatorOver(GroupSpec() as groups, below=below) if groups.keys:
@@ -367,7 +370,7 @@ def _unique(plan: Plan) -> frozenset[int] | None:
     match plan:
         case OperatorOver(GroupSpec(keys)):
             return frozenset(range(len(keys)))
-        case OperatorOver(FilterSpec() | RankedSpec(), below=below):
+        case OperatorOver(FilterSpec() | RankedSpec() | WindowFunctionsSpec(), below=below):
             return _unique(below)
         case OperatorOver(ProjectSpec(outputs), below=below):
             key = _unique(below)

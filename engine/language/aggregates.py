@@ -360,24 +360,10 @@ AGGREGATES_REFUSED = {
     "BIT_OR": "there are no bit operators",
     "BIT_XOR": "there are no bit operators",
     "ROW_NUMBER": "write ROW_NUMBER() OVER (PARTITION BY x ORDER BY y)",
-    **dict.fromkeys(
-        ("RANK", "DENSE_RANK", "PERCENT_RANK", "CUME_DIST", "NTILE", "NTH_VALUE"),
-        "only ROW_NUMBER() OVER (PARTITION BY x ORDER BY y) is supported over rows",
-    ),
-    **dict.fromkeys(
-        ("LAG", "LEAD"),
-        "give each row the one before it: SELECT a.v, b.v AS before FROM s a ASOF LEFT JOIN s b "
-        "ON a.k = b.k AND a.ts > b.ts",
-    ),
 }
 
 JOINED_AGGREGATE = "FROM s a CROSS JOIN (SELECT AVG(v) AS m FROM s) b"
-"""An aggregate beside each row: what to write in the place of OVER, and of a subquery as a value."""
-OVER_HINT = (
-    f"join the aggregate: SELECT a.v, b.m {JOINED_AGGREGATE}; by a key: "
-    "FROM s a JOIN (SELECT k, AVG(v) AS m FROM s GROUP BY k) b ON a.k = b.k; of the last rows of each key: "
-    "SELECT k, AVG(v) AS m FROM s [PARTITION BY k ROWS 5] GROUP BY k"
-)
+"""An aggregate beside each row: what to write in the place of a subquery as a value."""
 
 
 def aggregate_named(name: str) -> AggregateFunction | None:

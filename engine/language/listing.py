@@ -15,6 +15,7 @@ from engine.language.grammar.durations import UNITS_MS
 from engine.language.grammar.table_functions import USAGE
 from engine.language.grammar.words import BY_PLACE, RESERVED
 from engine.language.known_options import PLACES
+from engine.language.window_functions import WINDOW_FUNCTIONS
 from engine.model.types import DECIMAL_DIGITS_MAX
 
 STATEMENTS = (
@@ -132,6 +133,10 @@ def _functions(catalogue: FunctionCatalogue) -> list[dict[str, Any]]:
         for name, usage in USAGE.items()
     ]
     found += [_function(name, "window", usage, about) for name, (usage, about) in _OVER.items()]
+    found += [
+        _function(one.name, "window", f"{one.usage} OVER (PARTITION BY x ORDER BY y)", one.doc)
+        for one in WINDOW_FUNCTIONS.values()
+    ]
     found += [
         _function(
             f"{name}_{end}",

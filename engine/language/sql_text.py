@@ -6,7 +6,7 @@ names that the text around gives them, literals so that they get their types bac
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from engine.algebra.aggregate.stage import AggregateCall
 from engine.algebra.sort.stage import SortKey
@@ -79,13 +79,18 @@ def expression_sql(expression: Expression, name: Name) -> str:
         case Function("EXTRACT", (Literal(value=part), operand)):
             return f"EXTRACT({part} FROM {sql(operand)})"
         case Function(function, arguments):
-            return f"{function}({', '.join(_argument_sql(argument, name) for argument in arguments)})"
+            return f"{function}({arguments_sql(arguments, name)})"
 
 
 def literal_sql(literal: Literal) -> str:
     """With its type."""
     text = _plain_sql(literal)
     return text if literal.type.kind in _PLAIN else f"CAST({text} AS {literal.type})"
+
+
+def arguments_sql(arguments: Sequence[Expression], name: Name) -> str:
+    """What stands in the brackets of a call."""
+    return ", ".join(_argument_sql(argument, name) for argument in arguments)
 
 
 def _argument_sql(argument: Expression, name: Name) -> str:
@@ -112,7 +117,7 @@ def _plain_sql(literal: Literal) -> str:
 
 def call_sql(call: AggregateCall, name: Name) -> str:
     """One aggregate."""
-    inside = ", ".join(_argument_sql(argument, name) for argument in call.arguments) or "*"
+    inside = arguments_sql(call.arguments, name) or "*"
     distinct = "DISTINCT " if call.distinct else ""
     keep = "" if call.filter is None else f" FILTER (WHERE {expression_sql(call.filter, name)})"
     return f"{call.function}({distinct}{inside}){keep}"

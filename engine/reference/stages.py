@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cmp_to_key
 from typing import assert_never
 
 from engine.algebra.aggregate.stage import Aggregate
@@ -17,19 +16,22 @@ from engine.algebra.project.stage import Project
 from engine.algebra.row_number.stage import RowNumber
 from engine.algebra.semi_join.stage import SemiJoin
 from engine.algebra.set_operation.stage import SetOperation
-from engine.algebra.sort.stage import Sort, SortKey
+from engine.algebra.sort.stage import Sort
 from engine.algebra.streamed.stage import Streamed
+from engine.algebra.window_functions.stage import WindowFunctions
 from engine.algebra.with_ties.stage import WithTies
 from engine.language.query import Query
 from engine.model.expressions import Expression, Value
 from engine.reference.aggregates import aggregate
 from engine.reference.expressions import evaluate
 from engine.reference.joins import join, semi_join, values_of
+from engine.reference.ordering import compare, sort
 from engine.reference.rows import Placed, Values
 from engine.reference.seen import At
 from engine.reference.set_operations import merged, set_operation
 from engine.reference.streams import streamed
-from engine.reference.values import ERROR, Identity, identity, one_zero, order
+from engine.reference.values import ERROR, Identity, identity, one_zero
+from engine.reference.window_functions import window_functions
 from engine.reference.windows import gone_versions, scan, width_of
 
 
@@ -102,6 +104,8 @@ def _width_after(stage: Stage, width: int) -> int:
             return len(keys) + len(calls)
         case RowNumber():
             return width + 1
+        case WindowFunctions(calls=calls):
+            return width + len(calls)
         case Join(inner, kind) if kind not in ("semi", "anti"):
             return width + len(inner.columns)
         case _:
@@ -122,11 +126,13 @@ def _stage(stage: Stage, rows: list[Placed]) -> tuple[list[Placed], int]:
         case Distinct():
             return _distinct(rows), 0
         case Sort(keys):
-            return _sort(keys, rows)
+            return sort(keys, rows)
         case WithTies():
             return _with_ties(stage, rows)
         case RowNumber():
             return _row_number(stage, rows)
+        case WindowFunctions():
+            return window_functions(stage, rows)
         case Limit(count, offset):
             return rows[offset : None if count is None else offset + count], 0
         case SemiJoin() | Join() | SetOperation() | Streamed():
@@ -173,42 +179,14 @@ def _distinct(rows: Sequence[Placed]) -> list[Placed]:
     return list(kept.values())
 
 
-def _sort(keys: tuple[SortKey, ...], rows: Sequence[Placed]) -> tuple[list[Placed], int]:
-    keyed: list[tuple[Values, Placed]] = []
-    errors = 0
-    for row in rows:
-        values, met = values_of([key.expression for key in keys], row.values)
-        keyed.append((values, row))
-        errors += met
-
-    def compare(one: tuple[Values, Placed], other: tuple[Values, Placed]) -> int:
-        return _compare(keys, one[0], other[0])
-
-    return [row for _, row in sorted(keyed, key=cmp_to_key(compare))], errors
-
-
 def _with_ties(stage: WithTies, rows: Sequence[Placed]) -> tuple[list[Placed], int]:
-    placed, errors = _sort(stage.keys, rows)
+    placed, errors = sort(stage.keys, rows)
     stop = stage.offset + stage.count
     if stage.count and stop < len(placed):
         keys = [values_of([key.expression for key in stage.keys], row.values)[0] for row in placed]
-        while stop < len(placed) and _compare(stage.keys, keys[stop], keys[stop - 1]) == 0:
+        while stop < len(placed) and compare(stage.keys, keys[stop], keys[stop - 1]) == 0:
             stop += 1
     return placed[stage.offset : stop], errors
-
-
-def _compare(keys: tuple[SortKey, ...], one: Values, other: Values) -> int:
-    """-1, 0 or 1: which of two rows of sort keys comes first."""
-    for key, a, b in zip(keys, one, other, strict=True):
-        if a is None or b is None:
-            placed = int(a is None) - int(b is None)
-            placed = -placed if key.nulls_first else placed
-        else:
-            placed = order(a, key.expression.type, b, key.expression.type)
-            placed = -placed if key.descending else placed
-        if placed:
-            return placed
-    return 0
 
 
 def _row_number(stage: RowNumber, rows: Sequence[Placed]) -> tuple[list[Placed], int]:
@@ -220,7 +198,7 @@ def _row_number(stage: RowNumber, rows: Sequence[Placed]) -> tuple[list[Placed],
         errors += met
     numbers: dict[int, int] = {}
     for members in groups.values():
-        ordered, met = _sort(stage.order, members)
+        ordered, met = sort(stage.order, members)
         numbers |= {id(row): number for number, row in enumerate(ordered, start=1)}
         errors += met
     top = [row for row in rows if stage.count is None or numbers[id(row)] <= stage.count]

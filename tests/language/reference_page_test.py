@@ -11,6 +11,7 @@ from engine.language.bind.summaries import DEPTH_MAX, RATE_MAX
 from engine.language.functions import ALIASES, FUNCTIONS
 from engine.language.query import CreateStream, CreateSummary, Query
 from engine.language.statements import parse
+from engine.language.window_functions import WINDOW_FUNCTIONS
 from engine.model.limits import Limits
 from engine.model.source import Derived, Stream
 from engine.model.summary import SummaryDefinition, SummarySettings
@@ -42,7 +43,12 @@ def _others(name: str) -> list[str]:
     return [alias for alias, meant in AGGREGATE_ALIASES.items() if meant == name]
 
 
-TABLES = {"functions": functions_table, "aggregates": aggregates_table}
+def windows_table() -> str:
+    rows = [f"| {_code(function.usage)} | {function.doc} |" for function in WINDOW_FUNCTIONS.values()]
+    return "\n".join(["| call | gives |", "|---|---|", *rows]) + "\n"
+
+
+TABLES = {"functions": functions_table, "aggregates": aggregates_table, "windows": windows_table}
 
 
 @pytest.mark.parametrize("what", TABLES)
@@ -125,8 +131,8 @@ REFUSED = {
     WHERE airport = f.dest UNION SELECT wind FROM weather)""",
     "ends around a set operation": """SELECT dest FROM (SELECT dest FROM flights UNION ALL
     SELECT airport FROM weather) BEGIN NOW - 1 HOUR END NOW""",
-    "OVER": "SELECT SUM(delay) OVER (ORDER BY departed) FROM flights",
-    "QUALIFY": "SELECT * FROM flights QUALIFY TRUE",
+    "OVER in WHERE": "SELECT dest FROM flights WHERE RANK() OVER (ORDER BY departed) < 3",
+    "OVER in OVER": "SELECT SUM(RANK() OVER (ORDER BY delay)) OVER (ORDER BY departed) FROM flights",
     "ROLLUP": "SELECT COUNT(*) FROM flights GROUP BY ROLLUP (dest)",
     "GROUP BY ALL": "SELECT dest, COUNT(*) FROM flights GROUP BY ALL",
     "MEDIAN": "SELECT MEDIAN(delay) FROM flights",

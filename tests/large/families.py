@@ -38,6 +38,13 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         FROM s {W}) AS x WHERE n <= 3""",
         f"SELECT k, COUNT(*) AS c FROM s {W} GROUP BY k ORDER BY c DESC, k LIMIT 40",
     ),
+    "window functions": (
+        """SELECT k, LAG(v) OVER w AS b, SUM(v) OVER (w ROWS 5 PRECEDING) AS t, RANK() OVER (ORDER BY v) AS r
+        FROM s [RANGE 90 MILLISECONDS] WINDOW w AS (PARTITION BY g ORDER BY v, i, k, p, made)""",
+        """SELECT k, i, COUNT(*) OVER (PARTITION BY k) AS c, MAX(v) OVER (PARTITION BY i ORDER BY k) AS m
+        FROM s [RANGE 90 MILLISECONDS]""",
+        "SELECT k FROM s [RANGE 90 MILLISECONDS] QUALIFY DENSE_RANK() OVER (PARTITION BY i ORDER BY k) <= 2",
+    ),
     "set operations": (
         f"SELECT k FROM s {W} EXCEPT ALL SELECT k FROM u {W}",
         f"SELECT k FROM s {W} INTERSECT ALL SELECT k FROM u {W}",

@@ -108,6 +108,13 @@ OPERATORS: Mapping[str, Mapping[str, Field]] = {
         "as": Field("name", "the name of the column with the number", required=True),
         "first": Field("count", "only rows up to this number"),
     },
+    "window_functions": {
+        "input": _INPUT,
+        "partition": Field("expressions", "what PARTITION BY has"),
+        "order": Field("expressions", "what ORDER BY has"),
+        "calls": Field("columns", "names with functions: LAG(v, 1) IGNORE NULLS, SUM(v)", required=True),
+        "frames": Field("columns", "of some of these their frames: ROWS BETWEEN 1 PRECEDING AND CURRENT ROW"),
+    },
     "join": {
         "left": _LEFT,
         "right": _RIGHT,

@@ -182,6 +182,8 @@ class _Writer:
                 self._say(" ROWS WITH TIES")
             case "row_number":
                 self._row_number(node, below["input"], path)
+            case "window_functions":
+                self._window_functions(node, below["input"], path)
             case "join":
                 self._join(node, below, path)
             case "semi_join":
@@ -251,16 +253,37 @@ class _Writer:
         if "first" in node:
             self._say("SELECT * FROM (")
         self._say("SELECT *, ROW_NUMBER() OVER (")
+        self._partitions(node, path)
+        self._say(f") AS {quoted(node['as'])} FROM {below}")
+        if "first" in node:
+            self._say(f") WHERE {quoted(node['as'])} <= ")
+            self._put(str(node["first"]), f"{path}.first")
+
+    def _window_functions(self, node: Node, below: str, path: str) -> None:
+        frames = node.get("frames", {})
+        unknown = next((name for name in frames if name not in node["calls"]), None)
+        if unknown is not None:
+            raise PlanRefused(f"{path}.frames", f"there is no call {unknown}")
+        self._say("SELECT *")
+        for name, call in node["calls"].items():
+            self._say(", ")
+            self._put(call, f"{path}.calls.{name}")
+            self._say(" OVER (")
+            self._partitions(node, path)
+            if name in frames:
+                self._say(" ")
+                self._put(frames[name], f"{path}.frames.{name}")
+            self._say(f") AS {quoted(name)}")
+        self._say(f" FROM {below}")
+
+    def _partitions(self, node: Node, path: str) -> None:
+        """PARTITION BY and ORDER BY, as far as there are any."""
         if "partition" in node:
             self._say("PARTITION BY ")
             self._list(node["partition"], f"{path}.partition")
         if "order" in node:
             self._say(" ORDER BY " if "partition" in node else "ORDER BY ")
             self._list(node["order"], f"{path}.order")
-        self._say(f") AS {quoted(node['as'])} FROM {below}")
-        if "first" in node:
-            self._say(f") WHERE {quoted(node['as'])} <= ")
-            self._put(str(node["first"]), f"{path}.first")
 
     def _join(self, node: Node, below: Mapping[str, str], path: str) -> None:
         words = node.get("kind", "inner").upper()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -37,6 +37,11 @@ class RowNumber(Operator):
 
     def up_to_number(self, count: int) -> RowNumber | None:
         return replace(self, count=count) if self.count is None else None
+
+    def with_expressions(self, change: Callable[[Expression], Expression]) -> RowNumber:
+        """With others in the place of what it evaluates."""
+        order = tuple(replace(key, expression=change(key.expression)) for key in self.order)
+        return replace(self, keys=tuple(map(change, self.keys)), order=order)
 
     def expressions(self) -> tuple[Expression, ...]:
         return (*self.keys, *(key.expression for key in self.order))

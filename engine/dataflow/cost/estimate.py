@@ -29,6 +29,7 @@ from engine.dataflow.operators.latest import LatestSpec
 from engine.dataflow.operators.ranked import RankedSpec
 from engine.dataflow.operators.rows import FilterSpec, ProjectSpec
 from engine.dataflow.operators.set_operations import Compared, Union
+from engine.dataflow.operators.window_functions import WindowFunctionsSpec
 from engine.dataflow.plan import Combined, Exits, Joined, Keeping, OpaqueLeaf, OperatorOver, Plan, ScanLeaf
 from engine.dataflow.policy import KeptEdge
 from engine.language.query import Scan
@@ -162,7 +163,7 @@ class _Costs:
             case ProjectSpec() | FilterSpec():
                 touched = (self._touch(below.flow, below.foretold),)
                 return PlanCost(flow, touched, (), (below,), below.foretold)
-            case RankedSpec():
+            case RankedSpec() | WindowFunctionsSpec():
                 return self._ranked(flow, below)
             case GroupSpec(calls=(), in_order=False):
                 return self._distinct(flow, below, plan.keeping)

@@ -19,6 +19,7 @@ from engine.language.grammar.words import FUNCTIONS_REFUSED
 from engine.language.literals import instant_literal, typed
 from engine.language.places import Place, shown
 from engine.language.signatures import Types, Unfit
+from engine.language.window_functions import WINDOW_FUNCTIONS
 from engine.model import expressions as bound
 from engine.model.expressions import Expression, Literal
 from engine.model.types import STRING, Kind, Type
@@ -129,6 +130,12 @@ def _misplaced(name: str, node: exp.Expr, scope: Scope) -> QueryError:
 
 
 def _unknown(name: str, scope: Scope, place: Place) -> QueryError:
+    if name in WINDOW_FUNCTIONS:
+        return place.refuse(
+            NotSupported,
+            f"{name} needs OVER",
+            hint=f"write {WINDOW_FUNCTIONS[name].usage} OVER (PARTITION BY x ORDER BY y)",
+        )
     instead = AGGREGATES_REFUSED.get(name) or FUNCTIONS_REFUSED.get(name)
     if instead is not None:
         return place.refuse(NotSupported, f"{name} is not supported", hint=instead)

@@ -30,7 +30,7 @@ KEYS_MAX = 100
 
 
 @dataclass(frozen=True, slots=True)
-class _Call:
+class BoundAggregate:
     """An aggregate as bound: what makes two the same."""
 
     function: str
@@ -48,7 +48,7 @@ class Grouping:
         self._keys: dict[Expression, int] = {}
         self._sizes: set[int] = set()
         self._kinds: set[type] = set()
-        self._calls: dict[_Call, int] = {}
+        self._calls: dict[BoundAggregate, int] = {}
 
     def group_by(self, expressions: Sequence[Expression], written: Sequence[exp.Expr]) -> None:
         """The keys: as bound over the rows, and as they stand in the text."""
@@ -95,45 +95,9 @@ class Grouping:
 
     def call(self, node: exp.Expr, function: AggregateFunction) -> Expression:
         """The column of an aggregate's call; equal calls share one."""
-        name, scope = str(node.args["name"]), self._rows
-        place = scope.place(node)
-        written: list[exp.Expr] = node.args.get("expressions") or []
-        distinct = bool(node.args.get("distinct"))
-        arguments: tuple[Expression, ...] = ()
-        if node.args.get("star"):
-            if not function.takes_rows:
-                raise place.refuse(
-                    TypeMismatch,
-                    f"{name}(*) is not supported: only COUNT takes *",
-                    hint=f"write {function.usage}",
-                )
-            _, type_ = function.types(())
-        else:
-            if len(written) != function.arity:
-                several = distinct and len(written) > 1
-                raise place.refuse(
-                    TypeMismatch,
-                    f"{name}(DISTINCT ...) takes one argument"
-                    if several
-                    else f"{name} does not take {len(written)} argument{'' if len(written) == 1 else 's'}",
-                    hint="write SELECT COUNT(*) FROM (SELECT DISTINCT a, b FROM ...)"
-                    if several and function.takes_rows
-                    else f"write {function.usage}",
-                )
-            arguments, type_ = bind_arguments(function, node, scope, bind_scalar)
-        if distinct and function.distinct is DistinctUse.REFUSED:
-            raise place.refuse(
-                NotSupported,
-                f"{name}(DISTINCT ...) is not supported",
-                hint="select DISTINCT in a subquery: FROM (SELECT DISTINCT ...)",
-            )
-        condition = node.args.get("filter")
-        keep = None if condition is None else bind_condition(condition, replace(scope, clause="FILTER"))
-        bound = _Call(
-            function.name, arguments, type_, distinct and function.distinct is DistinctUse.SERVED, keep
-        )
+        bound = bind_aggregate(node, function, self._rows)
         at = self._calls.setdefault(bound, len(self._calls))
-        return Column(len(self._keys) + at, function.name.lower(), type_)
+        return Column(len(self._keys) + at, function.name.lower(), bound.type)
 
     # --- the outcome
 
@@ -168,6 +132,47 @@ class Grouping:
         for call in self._calls:
             found += [*call.arguments, *(() if call.filter is None else (call.filter,))]
         return found
+
+
+def bind_aggregate(node: exp.Expr, function: AggregateFunction, scope: Scope) -> BoundAggregate:
+    """A call of an aggregate, over the rows of a scope. Raises TypeMismatch, NotSupported."""
+    name = str(node.args["name"])
+    place = scope.place(node)
+    written: list[exp.Expr] = node.args.get("expressions") or []
+    distinct = bool(node.args.get("distinct"))
+    arguments: tuple[Expression, ...] = ()
+    if node.args.get("star"):
+        if not function.takes_rows:
+            raise place.refuse(
+                TypeMismatch,
+                f"{name}(*) is not supported: only COUNT takes *",
+                hint=f"write {function.usage}",
+            )
+        _, type_ = function.types(())
+    else:
+        if len(written) != function.arity:
+            several = distinct and len(written) > 1
+            raise place.refuse(
+                TypeMismatch,
+                f"{name}(DISTINCT ...) takes one argument"
+                if several
+                else f"{name} does not take {len(written)} argument{'' if len(written) == 1 else 's'}",
+                hint="write SELECT COUNT(*) FROM (SELECT DISTINCT a, b FROM ...)"
+                if several and function.takes_rows
+                else f"write {function.usage}",
+            )
+        arguments, type_ = bind_arguments(function, node, scope, bind_scalar)
+    if distinct and function.distinct is DistinctUse.REFUSED:
+        raise place.refuse(
+            NotSupported,
+            f"{name}(DISTINCT ...) is not supported",
+            hint="select DISTINCT in a subquery: FROM (SELECT DISTINCT ...)",
+        )
+    condition = node.args.get("filter")
+    keep = None if condition is None else bind_condition(condition, replace(scope, clause="FILTER"))
+    return BoundAggregate(
+        function.name, arguments, type_, distinct and function.distinct is DistinctUse.SERVED, keep
+    )
 
 
 def holds_aggregate(node: exp.Expr) -> bool:

@@ -58,10 +58,8 @@ def _derived_name(node: exp.Expr, place: int) -> str:
         node = node.this
     if isinstance(node, exp.Column):
         return str(node.this.this)
-    if isinstance(node, nodes.Call):
+    if isinstance(node, nodes.Call | nodes.WindowFunctionOver):
         return str(node.args["name"]).lower()
-    if isinstance(node, nodes.RowNumberOver):
-        return "row_number"
     if isinstance(node, exp.Cast) and isinstance(node.this, exp.Column):
         return str(node.this.this.this)
     if isinstance(node, exp.Case):

@@ -104,14 +104,15 @@ def _column(node: exp.Expr, scope: Scope) -> Expression:
     return scope.column(node)
 
 
-def _row_number(node: exp.Expr, scope: Scope) -> Expression:
-    if scope.numbering is None:
-        raise scope.place(node).refuse(
-            NotSupported,
-            f"ROW_NUMBER() is not allowed in {scope.clause}",
-            hint="select it in a subquery: FROM (SELECT *, ROW_NUMBER() OVER (...) AS n ...) WHERE n <= 3",
-        )
-    return scope.numbering.column(node, scope)
+def _window_function(node: exp.Expr, scope: Scope) -> Expression:
+    if scope.over is None:
+        name = str(node.args["name"])
+        written = f"{name}()" if name == "ROW_NUMBER" else f"{name}(...) OVER"
+        hint = "select it in a subquery: FROM (SELECT *, ROW_NUMBER() OVER (...) AS n ...) WHERE n <= 3"
+        if scope.clause in ("WHERE", "HAVING"):
+            hint = f"write QUALIFY in the place of {scope.clause}, or {hint}"
+        raise scope.place(node).refuse(NotSupported, f"{written} is not allowed in {scope.clause}", hint=hint)
+    return scope.over.column(node, scope)
 
 
 def _estimate(node: exp.Expr, scope: Scope) -> Expression:
@@ -469,7 +470,7 @@ _BINDERS: dict[type[Any], Callable[[Any, Scope], Expression]] = {
     exp.Case: _case,
     exp.Cast: _cast,
     exp.TryCast: _cast,
-    nodes.RowNumberOver: _row_number,
+    nodes.WindowFunctionOver: _window_function,
     nodes.WindowCall: _window_call,
     nodes.EstimateCall: _estimate,
     nodes.InQuery: _subquery,

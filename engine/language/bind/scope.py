@@ -21,7 +21,7 @@ from tureen.errors import NotSupported, SyntaxRefused, UnknownColumn
 
 if TYPE_CHECKING:
     from engine.language.bind.grouping import Grouping
-    from engine.language.bind.numbering import Numbering
+    from engine.language.bind.over import OverColumns
     from engine.language.bind.preferences import Estimates
 
 NODES_MAX = 50_000
@@ -85,7 +85,7 @@ class Scope:
     aliases: Mapping[str, exp.Expr] = field(default_factory=dict)
     selected: Collection[str] = ()
     grouping: Grouping | None = None
-    numbering: Numbering | None = None
+    over: OverColumns | None = None
     outer: Scope | None = None
     is_mixed: bool = False
     window: exp.Expr | None = None

@@ -2,7 +2,7 @@
 
 FROM, WHERE        rows, named and narrowed
 GROUP BY           Aggregate; HAVING narrows its rows
-OVER               RowNumber, one for each different ROW_NUMBER()
+OVER               WindowFunctions and RowNumber, one for each window; QUALIFY narrows their rows
 DISTINCT           Project, Distinct
 ORDER BY, LIMIT    Sort, Limit
 SELECT             the columns, computed at the very end where nothing needs them before
@@ -18,7 +18,6 @@ from sqlglot import exp
 
 from engine.algebra.limit.stage import Limit
 from engine.algebra.project.stage import Output
-from engine.algebra.row_number.stage import RowNumber
 from engine.algebra.sort.stage import Sort, SortKey
 from engine.algebra.with_ties.stage import WithTies
 from engine.language.bind.allowed import with_allowed
@@ -29,6 +28,7 @@ from engine.language.bind.conditions import (
     SubqueryJoin,
     apply,
     bind_conditions,
+    conjuncts,
 )
 from engine.language.bind.emit import with_changes
 from engine.language.bind.environment import Environment
@@ -36,12 +36,12 @@ from engine.language.bind.group_windows import expanded, expanded_outputs, in_wi
 from engine.language.bind.grouping import KEYS_MAX, Grouping, holds_aggregate
 from engine.language.bind.implied import with_implied
 from engine.language.bind.joins import bind_from
-from engine.language.bind.numbering import FIRST, Numbering
 from engine.language.bind.ordering import require_few, require_varying, sort_key
 from engine.language.bind.outputs import WrittenOutput, unique, written_outputs
+from engine.language.bind.over import OverColumns
 from engine.language.bind.preferences import bind_preference, with_preference
 from engine.language.bind.relation import BoundRelation
-from engine.language.bind.scalar import bind_scalar, bind_value
+from engine.language.bind.scalar import bind_condition, bind_scalar, bind_value
 from engine.language.bind.scope import NODES_MAX, Scope
 from engine.language.bind.set_operations import bind_sets
 from engine.language.bind.sources import renamed, uses_of, with_operator
@@ -157,7 +157,7 @@ class _Select:
         self.numbered: list[WrittenOutput] = written_outputs(tree.expressions, self.rows)
         self.written = self.numbered
         self.aliases = {column.name: column.node for column in self.written if column.alias}
-        self.numbering = Numbering()
+        self.over = OverColumns(tree.args.get("windows") or ())
 
     def bind(self) -> BoundRelation:
         tree, env = self.tree, self.env
@@ -176,16 +176,17 @@ class _Select:
             self.rows = replace(self.rows, columns=env.scope(self.relation, None).columns, window=window)
         self.written = expanded_outputs(self.numbered, self.rows)
         grouping = self._grouping(expanded(items, self.rows))
-        scope = replace(self.rows, clause="SELECT", grouping=grouping, numbering=self.numbering)
+        scope = replace(self.rows, clause="SELECT", grouping=grouping, over=self.over)
         outputs = [bind_value(column.node, scope) for column in self.written]
         scope = replace(scope, aliases=self.aliases)
         order = self._order(outputs, scope.at("ORDER BY"))
         having = bind_conditions(
-            tree.args.get("having"), replace(scope, clause="HAVING", numbering=None), env, bind_select
+            tree.args.get("having"), replace(scope, clause="HAVING", over=None), env, bind_select
         )
+        qualify = self._qualify(scope.at("QUALIFY"))
         if self._is_correlated:
             self._check_correlated(grouping)
-        self._check_size(grouping, [*where, *outputs, *having], [key for key, _ in order])
+        self._check_size(grouping, [*where, *outputs, *having, *qualify], [key for key, _ in order])
         names = unique([column.name for column in self.written])
         self.relation = apply(self.relation, where, env.text.sql)
         groups: list[str] = []
@@ -193,7 +194,10 @@ class _Select:
             groups = self._group(grouping, names, outputs, having)
             outputs = [_named(output, groups) for output in outputs]
             order = [(replace(key, expression=_named(key.expression, groups)), item) for key, item in order]
-        settle = self._number(groups)
+        settle = self._over(groups)
+        if qualify:
+            named = [transform(_named(condition, groups), settle) for condition in qualify]
+            self.relation = self.relation.narrowed(named)
         order = [(replace(key, expression=transform(key.expression, settle)), item) for key, item in order]
         self._finish(names, [transform(output, settle) for output in outputs], order)
         self._check_stages()
@@ -319,18 +323,27 @@ class _Select:
             return next(iter(found), None)
         return None
 
-    def _number(self, groups: Sequence[str]) -> Callable[[Expression], Expression]:
-        """RowNumber stages; gives what puts their columns into expressions."""
-        width = self.relation.width
-        for stage in self.numbering.stages():
-            keys = tuple(rewrite(_named(key, groups)) for key in stage.keys)
-            self.relation = self.relation.then(RowNumber(keys, _rewritten(stage.order, groups)))
+    def _qualify(self, scope: Scope) -> list[Expression]:
+        """The conditions that AND joins in QUALIFY."""
+        node = self.tree.args.get("qualify")
+        if node is None:
+            return []
+        found = [bind_condition(part, scope) for part in conjuncts(node, scope)]
+        if not self.over:
+            raise scope.place(node).refuse(
+                SyntaxRefused,
+                "QUALIFY needs a window function, here or in SELECT",
+                hint="write WHERE for a condition on rows, HAVING for one on groups",
+            )
+        return found
 
-        def settle(node: Expression) -> Expression:
-            if isinstance(node, Column) and node.index < 0:
-                return Column(width + FIRST - node.index, node.name, node.type)
-            return node
-
+    def _over(self, groups: Sequence[str]) -> Callable[[Expression], Expression]:
+        """The stages of window functions; gives what puts their columns into expressions."""
+        settle = self.over.settle(self.relation.width)
+        for stage in self.over.stages():
+            self.relation = self.relation.then(
+                stage.with_expressions(lambda expression: rewrite(_named(expression, groups)))
+            )
         return settle
 
     def _finish(
@@ -387,8 +400,8 @@ class _Select:
                 expressions += part.conditions
             else:
                 expressions.append(part)
-        for stage in self.numbering.stages():
-            expressions += [*stage.keys, *(key.expression for key in stage.order)]
+        for stage in self.over.stages():
+            expressions += stage.expressions()
         if grouping is not None:
             expressions += grouping.expressions()
         expressions += self.relation.where
@@ -422,7 +435,7 @@ class _Select:
         """Raise for what such a subquery cannot do: its rows differ for each row around it."""
         tree = self.tree
         limited = tree.args.get("limit") is not None or tree.args.get("offset")
-        if grouping is not None or limited or self.numbering.stages():
+        if grouping is not None or limited or self.over:
             raise self.rows.place(tree).refuse(
                 NotSupported,
                 "a subquery that uses a column of the query around it can only select",

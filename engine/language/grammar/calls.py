@@ -7,12 +7,12 @@ from collections.abc import Callable
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
-from engine.language.aggregates import AGGREGATES_REFUSED, OVER_HINT, aggregate_named
 from engine.language.evaluation.temporal import PARTS
 from engine.language.grammar import nodes
 from engine.language.grammar.cursor import Cursor
 from engine.language.grammar.durations import parse_duration, starts_duration
-from engine.language.grammar.ordering import Expressions, parse_order
+from engine.language.grammar.ordering import Expressions
+from engine.language.grammar.over import parse_over, starts_over
 from engine.language.grammar.subqueries import refuse_scalar_subquery
 from engine.language.grammar.words import A_WINDOW_INSTEAD, CLOCKS, FUNCTIONS_REFUSED
 from tureen.errors import SyntaxRefused
@@ -22,7 +22,6 @@ _DURATIONS = {
     "HOP": "INTERVAL '1' MINUTE, INTERVAL '5' MINUTE",
     "SESSION": "INTERVAL '5' MINUTE",
 }
-_ONLY_ROW_NUMBER = "only ROW_NUMBER() OVER (PARTITION BY x ORDER BY y) is; group with GROUP BY"
 WINDOW_CALLS = frozenset(name + part for name in _DURATIONS for part in ("", "_START", "_END"))
 
 
@@ -42,6 +41,7 @@ def parse_call(cursor: Cursor, expression: Expressions) -> exp.Expr:
     cursor.advance()
     distinct = False
     arguments: list[exp.Expr] = []
+    ignores: Token | None = None
     star = cursor.take(TokenType.STAR)
     if star:
         cursor.expect(TokenType.R_PAREN, ")")
@@ -55,20 +55,34 @@ def parse_call(cursor: Cursor, expression: Expressions) -> exp.Expr:
             special = _SPECIAL.get(name)
             arguments = special(cursor, expression) if special else _plain(cursor, expression, name)
             _refuse_inside(cursor)
+            ignores = _ignores_nulls(cursor)
             cursor.expect(TokenType.R_PAREN, ") or a comma")
         if name == "TRIM" and len(arguments) > 1 and isinstance(arguments[-1], exp.Var):
             name = str(arguments.pop().this)
-    if cursor.word == "OVER" and cursor.peek().token_type in (TokenType.L_PAREN, TokenType.VAR):
-        if name == "ROW_NUMBER" and not arguments and not star:
-            return _row_number(cursor, token, expression)
-        raise cursor.not_supported(
-            f"{name}(...) OVER is not supported",
-            OVER_HINT if aggregate_named(name) else AGGREGATES_REFUSED.get(name, _ONLY_ROW_NUMBER),
-            token,
-        )
+    ignores = ignores or _ignores_nulls(cursor)
     condition = _filter(cursor, expression)
+    ignores = ignores or _ignores_nulls(cursor)
     call = nodes.Call(name=name, expressions=arguments, star=star, distinct=distinct, filter=condition)
-    return cursor.node(call, token, *arguments, *([] if condition is None else [condition]))
+    call = cursor.node(call, token, *arguments, *([] if condition is None else [condition]))
+    if starts_over(cursor):
+        ignored = ignores is not None and ignores.text.upper() == "IGNORE"
+        return parse_over(cursor, call, token, expression, ignore_nulls=ignored)
+    if ignores is not None:
+        raise cursor.not_supported(
+            f"{ignores.text.upper()} NULLS without OVER is not supported",
+            "aggregates pass NULLs over; only ARRAY_AGG keeps them",
+            ignores,
+        )
+    return call
+
+
+def _ignores_nulls(cursor: Cursor) -> Token | None:
+    """``IGNORE NULLS`` or ``RESPECT NULLS``: the first token."""
+    if cursor.word not in ("IGNORE", "RESPECT") or cursor.word_ahead() != "NULLS":
+        return None
+    token = cursor.advance()
+    cursor.advance()
+    return token
 
 
 def _window_call(cursor: Cursor, expression: Expressions) -> exp.Expr:
@@ -96,10 +110,6 @@ def _filter(cursor: Cursor, expression: Expressions) -> exp.Expr | None:
     """``FILTER (WHERE condition)``."""
     if cursor.word == "WITHIN" and cursor.word_ahead() == "GROUP":
         raise cursor.not_supported("WITHIN GROUP is not supported", "write APPROX_QUANTILE(x, 0.5)")
-    if cursor.word in ("IGNORE", "RESPECT") and cursor.word_ahead() == "NULLS":
-        raise cursor.not_supported(
-            f"{cursor.word} NULLS is not supported", "aggregates pass NULLs over; only ARRAY_AGG keeps them"
-        )
     if cursor.word != "FILTER" or cursor.peek().token_type is not TokenType.L_PAREN:
         return None
     cursor.advance()
@@ -109,25 +119,6 @@ def _filter(cursor: Cursor, expression: Expressions) -> exp.Expr | None:
         condition = expression(cursor)
         cursor.expect(TokenType.R_PAREN, ")")
     return condition
-
-
-def _row_number(cursor: Cursor, token: Token, expression: Expressions) -> exp.Expr:
-    """``OVER (PARTITION BY x, ... ORDER BY y, ...)``; the next token is OVER."""
-    cursor.advance()
-    partition: list[exp.Expr] = []
-    order: list[nodes.OrderItem] = []
-    cursor.expect(TokenType.L_PAREN, "( after OVER", "write ROW_NUMBER() OVER (PARTITION BY x ORDER BY y)")
-    with cursor.nested():
-        if cursor.take_words("PARTITION", "BY"):
-            partition = cursor.listed(lambda: expression(cursor))
-        if cursor.word == "ORDER":
-            order = parse_order(cursor, expression)
-        if cursor.word in ("ROWS", "RANGE", "GROUPS"):
-            raise cursor.not_supported(
-                "a frame in OVER is not supported", "leave it out: ROW_NUMBER has none"
-            )
-        cursor.expect(TokenType.R_PAREN, ")", "write ROW_NUMBER() OVER (PARTITION BY x ORDER BY y)")
-    return cursor.node(nodes.RowNumberOver(partition=partition, order=order), token, *partition, *order)
 
 
 def _refuse_inside(cursor: Cursor) -> None:

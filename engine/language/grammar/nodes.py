@@ -172,12 +172,13 @@ class EmitClause(exp.Expression):
 
 
 class SelectQuery(exp.Expression):
-    """WITH tables SELECT [DISTINCT] expressions FROM source WHERE where GROUP BY group HAVING having BEGIN
-    .. END .. ORDER BY order LIMIT limit OFFSET offset WITH PREFERENCE preference WITH (allowed) EMIT ...
+    """WITH tables SELECT [DISTINCT] expressions FROM source WHERE where GROUP BY group HAVING having WINDOW
+    windows QUALIFY qualify BEGIN .. END .. ORDER BY order LIMIT limit OFFSET offset WITH PREFERENCE
+    preference WITH (allowed) EMIT ...
 
-    source: FromItem or FromList. ends: BeginEnd or None. limit, offset: int or None. operator:
-    StreamOperatorWord or None. preference: PreferenceClause or None. allowed: AllowedClause or None. emit:
-    EmitClause or None.
+    source: FromItem or FromList. windows: NamedWindows. ends: BeginEnd or None. limit, offset: int or None.
+    operator: StreamOperatorWord or None. preference: PreferenceClause or None. allowed: AllowedClause or
+    None. emit: EmitClause or None.
     """
 
     arg_types: ClassVar[dict[str, bool]] = {
@@ -188,6 +189,8 @@ class SelectQuery(exp.Expression):
         "where": False,
         "group": False,
         "having": False,
+        "windows": False,
+        "qualify": False,
         "ends": False,
         "order": False,
         "limit": False,
@@ -241,10 +244,56 @@ class WindowCall(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"name": True, "column": False, "durations": True, "part": False}
 
 
-class RowNumberOver(exp.Expression):
-    """``ROW_NUMBER() OVER (PARTITION BY partition ORDER BY order)``."""
+class WindowFunctionOver(exp.Expression):
+    """``name(expressions) OVER window``: what a Call has, and a WindowSpecification; ``ignore_nulls``:
+    whether it says IGNORE NULLS.
+    """
 
-    arg_types: ClassVar[dict[str, bool]] = {"partition": False, "order": False}
+    arg_types: ClassVar[dict[str, bool]] = {
+        "name": True,
+        "expressions": False,
+        "star": False,
+        "distinct": False,
+        "filter": False,
+        "ignore_nulls": False,
+        "window": True,
+    }
+
+
+class WindowSpecification(exp.Expression):
+    """``(base PARTITION BY partition ORDER BY order frame)``.
+
+    base: Identifier of a named window or None. frame: FrameClause or None. whole: whether it is that window,
+    without brackets.
+    """
+
+    arg_types: ClassVar[dict[str, bool]] = {
+        "base": False,
+        "partition": False,
+        "order": False,
+        "frame": False,
+        "whole": False,
+    }
+
+
+class NamedWindow(exp.Expression):
+    """``this AS window`` of WINDOW: Identifier, WindowSpecification."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "window": True}
+
+
+class FrameClause(exp.Expression):
+    """``unit BETWEEN start AND end EXCLUDE exclude``: words in lower case, FrameBounds."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"unit": True, "start": True, "end": True, "exclude": True}
+
+
+class FrameBound(exp.Expression):
+    """``distance side``: a Literal, a Duration or None for UNBOUNDED; PRECEDING, FOLLOWING or None: the row
+    itself.
+    """
+
+    arg_types: ClassVar[dict[str, bool]] = {"side": False, "distance": False}
 
 
 class DistinctFrom(exp.Expression):

@@ -1,5 +1,5 @@
-"""``WITH .. SELECT outputs FROM sources WHERE .. GROUP BY .. HAVING .. BEGIN e END e UNION .. ORDER BY ..
-LIMIT n OFFSET m WITH PREFERENCE .. WITH (..) EMIT ..``.
+"""``WITH .. SELECT outputs FROM sources WHERE .. GROUP BY .. HAVING .. WINDOW .. QUALIFY .. BEGIN e END e
+UNION .. ORDER BY .. LIMIT n OFFSET m WITH PREFERENCE .. WITH (..) EMIT ..``.
 
 What stands behind several SELECTs with set operations between them is about their rows together:
 ``SELECT * FROM (them) ORDER BY ..``, which is how it is read.
@@ -17,6 +17,7 @@ from engine.language.grammar.allowed import EXAMPLE, parse_allowed
 from engine.language.grammar.cursor import Cursor
 from engine.language.grammar.emit import OPERATORS, parse_emit, parse_operator, starts_operator
 from engine.language.grammar.ordering import parse_limits, parse_order
+from engine.language.grammar.over import parse_named_windows, starts_named_windows
 from engine.language.grammar.preferences import EXAMPLE as PREFERENCE
 from engine.language.grammar.preferences import parse_preference, starts_preference
 from engine.language.grammar.scalar import parse_expression
@@ -161,16 +162,17 @@ def _select(cursor: Cursor) -> nodes.SelectQuery:
     where = parse_expression(cursor) if cursor.take_words("WHERE") else None
     group = _group_by(cursor)
     having = parse_expression(cursor) if cursor.take_words("HAVING") else None
+    windows, qualify = _windows_and_qualify(cursor)
     ends = parse_begin_end(cursor) if cursor.word == "BEGIN" else None
-    if ends is not None and cursor.word in ("WHERE", "GROUP", "HAVING"):
+    if ends is not None and cursor.word in ("WHERE", "GROUP", "HAVING", "WINDOW", "QUALIFY"):
         raise cursor.refuse(
             SyntaxRefused,
             f"{cursor.word} must come before BEGIN",
             hint="write WHERE ... GROUP BY ... HAVING ... BEGIN ... END ... ORDER BY ... LIMIT ...",
         )
     refuse_clause(cursor)
-    parts: list[exp.Expr] = [*outputs, source, *group]
-    parts += [part for part in (where, having) if part is not None]
+    parts: list[exp.Expr] = [*outputs, source, *group, *windows]
+    parts += [part for part in (where, having, qualify) if part is not None]
     query = nodes.SelectQuery(
         distinct=distinct,
         expressions=outputs,
@@ -178,10 +180,25 @@ def _select(cursor: Cursor) -> nodes.SelectQuery:
         where=where,
         group=group,
         having=having,
+        windows=windows,
+        qualify=qualify,
         ends=ends,
         operator=operator,
     )
     return cursor.node(query, token, *parts)
+
+
+def _windows_and_qualify(cursor: Cursor) -> tuple[list[nodes.NamedWindow], exp.Expr | None]:
+    """WINDOW and QUALIFY, in either order."""
+    windows: list[nodes.NamedWindow] = []
+    qualify: exp.Expr | None = None
+    while True:
+        if not windows and starts_named_windows(cursor):
+            windows = parse_named_windows(cursor, parse_expression)
+        elif qualify is None and cursor.take_words("QUALIFY"):
+            qualify = parse_expression(cursor)
+        else:
+            return windows, qualify
 
 
 def _distinct(cursor: Cursor) -> bool:

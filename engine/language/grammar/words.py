@@ -80,12 +80,14 @@ BY_PLACE = frozenset(
         "COLLAPSE",
         "CONSTRAINT",
         "CREATE",
+        "CURRENT",
         "DESC",
         "DESCRIBE",
         "DESCRIPTOR",
         "DOWN",
         "DROP",
         "DSTREAM",
+        "EXCLUDE",
         "EXPLAIN",
         "EXTENDED",
         "FACTOR",
@@ -93,10 +95,13 @@ BY_PLACE = frozenset(
         "FILTER",
         "FINAL",
         "FIRST",
+        "FOLLOWING",
         "FOR",
         "FUNCTIONS",
         "GRANULARITY",
+        "GROUPS",
         "IF",
+        "IGNORE",
         "INTERVAL",
         "ISTREAM",
         "KEY",
@@ -104,12 +109,14 @@ BY_PLACE = frozenset(
         "LIST",
         "MANY",
         "NEXT",
+        "NO",
         "NON",
         "NOW",
         "NULLS",
         "ONE",
         "ONLY",
         "ORDERED",
+        "OTHERS",
         "OUTER",
         "PARTITION",
         "PAUSE",
@@ -123,6 +130,7 @@ BY_PLACE = frozenset(
         "REFERENCES",
         "RELEASE",
         "REPLACE",
+        "RESPECT",
         "RESUME",
         "RETROACTIVE",
         "ROW",
@@ -143,6 +151,7 @@ BY_PLACE = frozenset(
         "TABLE",
         "TABLES",
         "TERMINATE",
+        "TIES",
         "TO",
         "UNBOUNDED",
         "UNIQUE",
@@ -159,7 +168,18 @@ BY_PLACE = frozenset(
 SET_OPERATIONS = ("UNION", "INTERSECT", "EXCEPT")
 
 #: First words of the clauses of a query that stand before what is said of all of it.
-EARLIER = ("WHERE", "GROUP", "HAVING", "BEGIN", *SET_OPERATIONS, "ORDER", "LIMIT", "FETCH", "OFFSET")
+EARLIER = (
+    "WHERE",
+    "GROUP",
+    "HAVING",
+    "QUALIFY",
+    "BEGIN",
+    *SET_OPERATIONS,
+    "ORDER",
+    "LIMIT",
+    "FETCH",
+    "OFFSET",
+)
 
 #: What may follow a source in SQL and is not supported: word -> (what it is, what to write instead).
 CLAUSES_REFUSED: dict[str, tuple[str, str]] = {
@@ -176,7 +196,6 @@ CLAUSES_REFUSED: dict[str, tuple[str, str]] = {
         "WINDOW",
         "write FROM TUMBLE(s, INTERVAL '1' HOUR), or HOP or SESSION, or slide with [RANGE 1 HOUR] after s",
     ),
-    "QUALIFY": ("QUALIFY", "select ROW_NUMBER() in a subquery and put the condition in the WHERE around it"),
     "TABLESAMPLE": ("TABLESAMPLE", "write a percentage of the rows, as in FROM s SAMPLE(10)"),
     "SAMPLE": ("SAMPLE here", "write it after a stream with a percentage, as in FROM s SAMPLE(10)"),
     "FOR": (

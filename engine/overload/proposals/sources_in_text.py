@@ -86,7 +86,7 @@ def _of_query(
         ranked=above.ranked
         or args.get("limit") is not None
         or bool(args.get("offset"))
-        or any(each.find(nodes.RowNumberOver) is not None for each in args["expressions"]),
+        or any(each.find(nodes.WindowFunctionOver) is not None for each in args["expressions"]),
         grouped=above.grouped or grouped,
     )
     plain = not grouped and not args.get("distinct") and inside.ranked == above.ranked

@@ -1,0 +1,1 @@
+"""Window functions: f(...) OVER (PARTITION BY ... ORDER BY ... frame)."""

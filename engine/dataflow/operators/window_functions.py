@@ -1,0 +1,286 @@
+"""Window functions: of each run the rows in order, and their values where some that they are made of change.
+
+A run is a partition, all rows of a column or those with one value of the keys. At an instant at which rows of
+a run come or go, the values of those that may change are made before and behind it (:func:`reach_of`): where
+all calls look a number of rows around them (LAG, LEAD, frames of ROWS), of so many rows around each that
+moves; else of the whole run. Rows with other values, and no others, are told.
+
+Cost: O(log n) and a move of the slots behind it for each row that comes or goes; at each instant of a run the
+evaluation of twice as many rows as may change, and of those around them; a merge of the rows of the runs that
+are touched. State: the columns of rows that somebody reads. Values are not kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.algebra.sort.stage import SortKey
+from engine.algebra.window_functions.stage import WindowFunctionCall, WindowFunctions
+from engine.changes.context import EvaluationContext
+from engine.changes.equality import array_codes, equal_values
+from engine.changes.temporal_relation import TemporalRelation
+from engine.changes.transition import FOREVER, NEVER
+from engine.dataflow.arrangements.ordered_runs import bounds_of
+from engine.dataflow.delta import Delta
+from engine.dataflow.node import Node
+from engine.dataflow.operators.in_order import InOrder, KeptOrder
+from engine.dataflow.turn import Turn
+from engine.kernels import window_versions as kernels
+from engine.kernels.ranked import RankVersions
+from engine.kernels.window_versions import Lives, Reach, Segments
+from engine.language.window_functions import WINDOW_FUNCTIONS
+from engine.model.batch import BoolArray, Column, Int32Array, Int64Array
+from engine.model.expressions import Expression, Literal
+from engine.model.lazy_columns import LazyColumns
+from engine.model.limits import Limits
+from engine.model.types import Kind
+from engine.operators.frames import in_runs
+from engine.operators.relation import Relation
+from engine.operators.window_functions import values_of_calls
+from tureen.errors import LimitExceeded
+
+ALL = 1 << 40
+"""More rows than there are."""
+
+
+@dataclass(frozen=True, slots=True)
+class WindowFunctionsSpec:
+    """The calls of a window. read: the places of the columns that somebody above reads, and those that are
+    read here; None: all.
+    """
+
+    keys: tuple[Expression, ...]
+    order: tuple[SortKey, ...]
+    calls: tuple[WindowFunctionCall, ...]
+    read: frozenset[int] | None
+
+    @classmethod
+    def of(cls, stage: WindowFunctions, read: frozenset[int] | None) -> WindowFunctionsSpec:
+        """read: the places that somebody above reads, those of the calls among them."""
+        own = stage.places_read
+        return cls(stage.keys, stage.order, stage.calls, None if read is None or own is None else read | own)
+
+
+class WindowFunctionsNode(InOrder):
+    """A row's id is the one below and its column."""
+
+    def __init__(self, below: Node, stage: WindowFunctionsSpec) -> None:
+        self._calls = stage.calls
+        self._reach = reach_of(stage.calls)
+        bounds = bounds_of(0, None, numbered=False)
+        super().__init__(below, stage.keys, stage.order, bounds, stage.read)
+        self.id_words = below.id_words + 1
+        self.ordered = below.ordered
+
+    # --- rows that stand --------------------------------------------------------------------------
+
+    def standing(self, context: EvaluationContext, columns: Int32Array) -> Iterator[Delta]:
+        kept = self._kept
+        if kept is None:
+            return
+        there = kept.runs.first(self._runs_of_columns(columns))
+        values = self._values(kept, there.slots, there.runs.astype(np.int64))
+        n = len(there.slots)
+        self.visited += n
+        yield self._versions(
+            kept, there.slots, there.runs, there.valid_from, there.valid_to, values, np.arange(n)
+        )
+
+    # --- rows that move ---------------------------------------------------------------------------
+
+    def _told(self, told: RankVersions, kept: KeptOrder, turn: Turn) -> Delta:
+        runs, slots, lives, of_run = _merged(told, kept)
+        place, at = _moves(lives)
+        if not len(place):
+            nothing = np.empty(0, np.int64)
+            none = slots[:0]
+            values = self._values(kept, none, nothing)
+            return self._versions(kept, none, none, nothing, nothing, values, nothing)
+        stretches = _segments(at, place, self._reach, lives)
+        places, parts, inner = _rows_of(stretches, lives, turn.context.limits)
+        self.visited += len(places)
+        values = self._values(kept, slots[places], parts)
+        one, other = _changed_rows(places, parts, inner, len(slots), values)
+        chain = _Chain.of(one, other, places, parts, stretches.at)
+        given = chain.places
+        return self._versions(
+            kept, slots[given], runs[of_run[given]], chain.valid_from, chain.valid_to, values, chain.rows
+        )
+
+    def _values(self, kept: KeptOrder, slots: Int32Array, parts: Int64Array) -> list[Column]:
+        """The calls of rows part by part, each in order. parts: int64[n], ascending."""
+        column, words = kept.rows.columns(slots), kept.rows.words[slots, : self._order.width]
+        relation = Relation(LazyColumns(kept.width, lambda place: column(kept.places[place])), len(slots))
+        partitions = in_runs(parts, list(np.ascontiguousarray(words.T)))
+        return values_of_calls(self._calls, self._sort_keys, partitions, relation)[0]
+
+    def _versions(
+        self,
+        kept: KeptOrder,
+        slots: Int32Array,
+        runs: Int32Array,
+        valid_from: Int64Array,
+        valid_to: Int64Array,
+        values: Sequence[Column],
+        rows: Int64Array,
+    ) -> Delta:
+        """Rows that are given. values: of those that were evaluated; rows: which of these each is."""
+        column = kept.rows.columns(slots)
+
+        def make(place: int) -> Column:
+            call = place - kept.width
+            return values[call].take(rows) if call >= 0 else column(kept.places[place])
+
+        relation = Relation(LazyColumns(kept.width + len(values), make), len(slots))
+        owners = self._columns_of(runs)
+        ids = self._ids_of(kept, slots, owners)
+        return Delta.of_one_each(TemporalRelation(relation, valid_from, valid_to), owners, lambda: ids)
+
+
+# --- how far a change reaches -------------------------------------------------------------------------
+
+
+def reach_of(calls: Sequence[WindowFunctionCall]) -> Reach:
+    """How many rows around one that comes or goes may change, and are looked at for that."""
+    each = [_reach(call) for call in calls]
+    low, high, before, behind = (max(sizes) for sizes in zip(*each, strict=True))
+    if max(low, high, before, behind) >= ALL:
+        return Reach(ALL, ALL, ALL, ALL)
+    return Reach(low, high, before, behind)
+
+
+def _reach(call: WindowFunctionCall) -> Reach:
+    everywhere = Reach(ALL, ALL, ALL, ALL)
+    if call.function in ("LAG", "LEAD"):
+        distance = 1
+        if len(call.arguments) > 1:
+            assert isinstance(call.arguments[1], Literal)
+            distance = int(str(call.arguments[1].value))
+        if call.ignore_nulls:
+            return everywhere
+        return Reach(0, distance, distance, 0) if call.function == "LAG" else Reach(distance, 0, 0, distance)
+    frame = call.frame
+    framed = call.aggregate is not None or WINDOW_FUNCTIONS[call.function].framed
+    by_rows = framed and frame.unit == "rows" and frame.exclude in ("no others", "current row")
+    if not by_rows or frame.start is None or frame.end is None:
+        return everywhere
+    before, behind = max(0, -int(frame.start)), max(0, int(frame.end))
+    return Reach(behind, before, before, behind)
+
+
+# --- rows and their lives -----------------------------------------------------------------------------
+
+
+def _merged(told: RankVersions, kept: KeptOrder) -> tuple[Int32Array, Int32Array, Lives, Int64Array]:
+    """(runs that are touched; the slots of all rows of these, run by run in order; their lives; which of the
+    runs each is in, by its place).
+    """
+    runs = np.unique(told.runs)
+    went = np.flatnonzero(told.valid_to != FOREVER)
+    words = kept.rows.words
+    by_word = [words[told.slots[went], word] for word in reversed(range(words.shape[1]))]
+    went = went[np.lexsort([*by_word, told.runs[went]])]
+    left, left_starts = told.slots[went], np.searchsorted(told.runs[went], np.append(runs, runs[-1:] + 1))
+    there = kept.runs.first(runs)
+    starts = np.searchsorted(there.runs, np.append(runs, runs[-1:] + 1))
+    slots = np.empty(len(there.slots) + len(left), np.int32)
+    kernels.merge(there.slots, starts, left, left_starts, words, slots)
+    counts = np.diff(starts) + np.diff(left_starts)
+    begins = np.full(len(kept.rows.gone), NEVER)
+    ends = np.full(len(kept.rows.gone), FOREVER)
+    begins[told.slots], ends[told.slots] = told.valid_from, told.valid_to
+    stops = np.cumsum(counts)
+    lives = Lives(begins[slots], ends[slots], np.repeat(stops - counts, counts), np.repeat(stops, counts))
+    return runs, slots, lives, np.repeat(np.arange(len(runs)), counts)
+
+
+def _moves(lives: Lives) -> tuple[Int64Array, Int64Array]:
+    """(place, instant) of all that come or go, by run, instant and place."""
+    came, went = np.flatnonzero(lives.begins != NEVER), np.flatnonzero(lives.ends != FOREVER)
+    place = np.concatenate([came, went])
+    at = np.concatenate([lives.begins[came], lives.ends[went]])
+    order = np.lexsort([place, at, lives.starts[place]])
+    return place[order], at[order]
+
+
+def _segments(at: Int64Array, place: Int64Array, reach: Reach, lives: Lives) -> Segments:
+    made = Segments(*(np.empty(len(at), np.int64) for _ in Segments._fields))
+    count = kernels.segments(at, place, reach, lives, made)
+    return Segments(*(each[:count] for each in made))
+
+
+def _rows_of(stretches: Segments, lives: Lives, limits: Limits) -> tuple[Int64Array, Int64Array, BoolArray]:
+    """(places, parts, inner) of the rows of segments. Raises LimitExceeded where they are too many."""
+    room = 2 * int((stretches.high - stretches.low + 1).sum())
+    most = 4 * limits.intermediate_rows_max
+    if room > most:
+        hint = (
+            "narrow the window, or partition by more: all rows of a partition may change with each that comes"
+        )
+        raise LimitExceeded("intermediate_rows_max", limits.intermediate_rows_max, room, hint=hint)
+    places, parts, inner = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.bool_)
+    count = kernels.rows_of(stretches, lives, places, parts, inner)
+    return places[:count], parts[:count], inner[:count]
+
+
+# --- what is told -------------------------------------------------------------------------------------
+
+
+def _changed_rows(
+    places: Int64Array, parts: Int64Array, inner: BoolArray, width: int, values: Sequence[Column]
+) -> tuple[Int64Array, Int64Array]:
+    """The rows before and behind an instant that are not the same: (before, behind), -1 where there is none.
+    width: above all places.
+    """
+    sides = [np.flatnonzero(inner & (parts % 2 == side)) for side in range(2)]
+    before, behind = sides
+    keys = [(parts[side] // 2) * width + places[side] for side in sides]
+    found = np.searchsorted(keys[1], keys[0])
+    found = np.minimum(found, max(0, len(behind) - 1))
+    both = keys[1][found] == keys[0] if len(behind) else np.zeros(len(before), np.bool_)
+    one, other = before[both], behind[found[both]] if len(behind) else behind
+    same = np.ones(len(one), np.bool_)
+    for column in values:
+        told = array_codes(column) if column.type.kind is Kind.ARRAY and len(column) else column
+        same &= equal_values(told, one, other)
+    alone = np.ones(len(behind), np.bool_)
+    alone[found[both]] = False
+    gone, new = before[~both], behind[alone]
+    return (
+        np.concatenate([one[~same], gone, np.full(len(new), -1)]),
+        np.concatenate([other[~same], np.full(len(gone), -1), new]),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Chain:
+    """Versions of rows: places, the row that was evaluated, and the instants between which it stood."""
+
+    places: Int64Array
+    rows: Int64Array
+    valid_from: Int64Array
+    valid_to: Int64Array
+
+    @classmethod
+    def of(
+        cls, before: Int64Array, behind: Int64Array, places: Int64Array, parts: Int64Array, at: Int64Array
+    ) -> _Chain:
+        """before, behind: changes as rows that were evaluated. at: by segment."""
+        either = np.where(before >= 0, before, behind)
+        place, instant = places[either], at[parts[either] // 2]
+        order = np.lexsort([instant, place])
+        before, behind, place, instant = before[order], behind[order], place[order], instant[order]
+        first = np.ones(len(place), np.bool_)
+        first[1:] = place[1:] != place[:-1]
+        until = np.full(len(place), FOREVER)
+        until[:-1][~first[1:]] = instant[1:][~first[1:]]
+        old, new = np.flatnonzero(first & (before >= 0)), np.flatnonzero(behind >= 0)
+        return cls(
+            np.concatenate([place[old], place[new]]),
+            np.concatenate([before[old], behind[new]]),
+            np.concatenate([np.full(len(old), NEVER), instant[new]]),
+            np.concatenate([instant[old], until[new]]),
+        )

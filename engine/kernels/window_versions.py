@@ -1,0 +1,167 @@
+"""Which rows of a partition have to be looked at again where some come and go.
+
+Rows of *runs* stand run by run in order: those that are there at the end of a turn and those that left in it,
+each with its life, begins <= t < ends. A *segment* is a stretch of a run at an instant at which rows of it
+come or go: all rows whose values may change (inner), and those around them that their values are made of.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from engine.kernels.compiled import borrowing, step
+
+Int32Array = npt.NDArray[np.int32]
+Int64Array = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+
+
+class Reach(NamedTuple):
+    """How many rows before and behind one that comes or goes may change (low, high), and how many before and
+    behind a row its value is made of (before, behind).
+    """
+
+    low: int
+    high: int
+    before: int
+    behind: int
+
+
+class Segments(NamedTuple):
+    """int64[n] each: instants, the places from low to high, both included, and of the inner ones."""
+
+    at: Int64Array
+    low: Int64Array
+    high: Int64Array
+    inner_low: Int64Array
+    inner_high: Int64Array
+
+
+class Lives(NamedTuple):
+    """By place: int64, the life of a row, and between which places its run is."""
+
+    begins: Int64Array
+    ends: Int64Array
+    starts: Int64Array
+    stops: Int64Array
+
+
+@step
+def _less(one: int, other: int, words: Int64Array) -> bool:
+    for word in range(words.shape[1]):
+        if words[one, word] != words[other, word]:
+            return bool(words[one, word] < words[other, word])
+    return False
+
+
+@borrowing
+def merge(
+    staying: Int32Array,
+    staying_starts: Int64Array,
+    left: Int32Array,
+    left_starts: Int64Array,
+    words: Int64Array,
+    slots: Int32Array,
+) -> None:
+    """Put the rows of each run that stay and those that left into one order, that of their words.
+
+    Run r has staying[staying_starts[r]:staying_starts[r + 1]], and left likewise. slots: int32, written.
+    """
+    n = 0
+    for run in range(staying_starts.shape[0] - 1):
+        i, j = staying_starts[run], left_starts[run]
+        while i < staying_starts[run + 1] or j < left_starts[run + 1]:
+            from_left = i >= staying_starts[run + 1]
+            if not from_left and j < left_starts[run + 1]:
+                from_left = _less(left[j], staying[i], words)
+            if from_left:
+                slots[n] = left[j]
+                j += 1
+            else:
+                slots[n] = staying[i]
+                i += 1
+            n += 1
+
+
+@step
+def _before(place: int, at: int, lives: Lives) -> bool:
+    return bool(lives.begins[place] < at <= lives.ends[place])
+
+
+@step
+def _after(place: int, at: int, lives: Lives) -> bool:
+    return bool(lives.begins[place] <= at < lives.ends[place])
+
+
+@borrowing
+def _down(place: int, stop: int, at: int, count: int, lives: Lives) -> int:
+    """The place so many rows before another, of those before the instant and of those behind it; the first
+    of the run where there are fewer.
+    """
+    before, after = count, count
+    while place > stop and (before > 0 or after > 0):
+        place -= 1
+        before -= int(_before(place, at, lives))
+        after -= int(_after(place, at, lives))
+    return place
+
+
+@borrowing
+def _up(place: int, stop: int, at: int, count: int, lives: Lives) -> int:
+    """The place so many rows behind another; the last of the run where there are fewer."""
+    before, after = count, count
+    while place < stop - 1 and (before > 0 or after > 0):
+        place += 1
+        before -= int(_before(place, at, lives))
+        after -= int(_after(place, at, lives))
+    return place
+
+
+@borrowing
+def segments(at: Int64Array, places: Int64Array, reach: Reach, lives: Lives, made: Segments) -> int:
+    """The segments of rows that come or go. at, places: by run, instant and place. made: written, with room
+    for as many. Return how many there are. O(rows that come or go * rows of a segment).
+    """
+    n = 0
+    for i in range(at.shape[0]):
+        instant, place = at[i], places[i]
+        start, stop = lives.starts[place], lives.stops[place]
+        same = n > 0 and made.at[n - 1] == instant and made.low[n - 1] >= start and made.high[n - 1] < stop
+        if same and made.high[n - 1] == stop - 1 and made.low[n - 1] == start:
+            if made.inner_high[n - 1] < stop - 1:
+                made.inner_high[n - 1] = _up(place, stop, instant, reach.high, lives)
+            continue
+        inner_low = _down(place, start, instant, reach.low, lives)
+        inner_high = _up(place, stop, instant, reach.high, lives)
+        low = _down(inner_low, start, instant, reach.before, lives)
+        high = _up(inner_high, stop, instant, reach.behind, lives)
+        if same and low <= made.high[n - 1] + 1:
+            made.high[n - 1], made.inner_high[n - 1] = high, inner_high
+            continue
+        made.at[n], made.low[n], made.high[n] = instant, low, high
+        made.inner_low[n], made.inner_high[n] = inner_low, inner_high
+        n += 1
+    return n
+
+
+@borrowing
+def rows_of(
+    stretches: Segments, lives: Lives, places: Int64Array, parts: Int64Array, inner: BoolArray
+) -> int:
+    """The rows of segments: of each those before its instant, part 2 * segment, then those behind it, part 2
+    * segment + 1. Written, with room for two a place; return how many there are.
+    """
+    n = 0
+    for segment in range(stretches.at.shape[0]):
+        at = stretches.at[segment]
+        for side in range(2):
+            for place in range(stretches.low[segment], stretches.high[segment] + 1):
+                there = _after(place, at, lives) if side else _before(place, at, lives)
+                if there:
+                    places[n], parts[n] = place, 2 * segment + side
+                    inner[n] = stretches.inner_low[segment] <= place <= stretches.inner_high[segment]
+                    n += 1
+    return n

@@ -1,0 +1,112 @@
+"""Window functions kept incrementally: at every instant what the operator that is evaluated gives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.algebra.window_functions.stage import WindowFunctions
+from engine.changes.temporal_relation import TemporalRelation
+from engine.dataflow.arrangements import ordered_runs, sort_words, string_labels
+from engine.dataflow.operators.window_functions import WindowFunctionsNode, WindowFunctionsSpec
+from engine.dataflow.turn import Turn
+from engine.model.types import BIGINT, DOUBLE, STRING
+from engine.operators.window_functions import window_functions
+from tests.changes.given import Given, inputs
+from tests.dataflow.given_node import GivenNode, transitions
+from tests.dataflow.group import folded, of_column
+from tests.operators.relations import PRICE, exactly, rows_of
+from tests.operators.window_calls import stages
+
+TYPES = (BIGINT, STRING, DOUBLE, PRICE)
+COLUMNS = 3
+LOCAL = ("LAG", "LEAD", "SUM", "COUNT", "FIRST_VALUE")
+
+
+def expected(stage: WindowFunctions, rows: TemporalRelation, instant: int) -> list[Any]:
+    relation, _ = window_functions(stage, rows.relation.take(rows.at(instant)))
+    return sorted(exactly(rows_of(relation)), key=repr)
+
+
+@pytest.mark.parametrize("functions", [(), LOCAL], ids=["all", "local"])
+@given(st.data())
+def test_rows_of_every_column_at_every_instant(functions: tuple[str, ...], data: Any) -> None:
+    """Columns come and go between transitions; heaps are built anew at any time."""
+    check(data, functions, 25)
+
+
+@pytest.mark.slow
+@settings(max_examples=1_000)
+@given(st.data())
+def test_many_rows(data: Any) -> None:
+    check(data, (), 80)
+
+
+def check(data: Any, functions: tuple[str, ...], most: int) -> None:
+    below: Given = data.draw(inputs(TYPES, most))
+    owners = [sorted(data.draw(st.sets(st.integers(0, COLUMNS - 1)))) for _ in range(len(below.temporal))]
+    node = GivenNode(below.temporal, owners, range(len(owners)))
+    stage = data.draw(stages(TYPES, functions))
+    with pytest.MonkeyPatch.context() as patched:
+        if data.draw(st.booleans()):
+            patched.setattr(ordered_runs, "SPARE_MIN", 1)
+            patched.setattr(ordered_runs, "DEAD_MIN", 1)
+            patched.setattr(sort_words, "LABELS_MIN", 1)
+            patched.setattr(string_labels, "SPREAD", 1 << 8)
+            patched.setattr(string_labels, "MOST", 1 << 9)
+            patched.setattr("engine.dataflow.kept_columns.DEAD_MIN", -2)
+        spec = WindowFunctionsSpec.of(stage, None)
+        follow(WindowFunctionsNode(node, spec), node, stage, below, data)
+
+
+def follow(
+    functions: WindowFunctionsNode, node: GivenNode, stage: WindowFunctions, below: Given, data: Any
+) -> None:
+    first = max(0, below.interval.since)
+    cuts = sorted(data.draw(st.sets(st.integers(first, below.interval.until), max_size=4)))
+    wanted: set[int] = set()
+    for context, interval in transitions(below.interval, cuts):
+        for one in range(COLUMNS):
+            if data.draw(st.booleans()):
+                (functions.leave if one in wanted else functions.want)(one)
+                wanted ^= {one}
+        if data.draw(st.booleans()):
+            functions.forget()
+        functions.begin(context)
+        standing = list(functions.standing(context, np.array(sorted(wanted), np.int32)))
+        for one in wanted:
+            found = [row for each in standing for row in exactly(rows_of(of_column(each, one).relation))]
+            assert sorted(found, key=repr) == expected(stage, node.of(one), interval.since)
+        delta = functions.delta(Turn(context, interval))
+        delta.temporal._check()
+        functions._check()
+        assert set(delta.owners.tolist()) <= wanted
+        for one in wanted:
+            rows, told = node.of(one), of_column(delta, one)
+            known = expected(stage, rows, interval.since)
+            for instant in range(max(0, interval.since + 1), interval.until + 1):
+                known = folded(known, told, instant)
+                assert known == expected(stage, rows, instant), (one, instant)
+
+
+@given(st.data())
+def test_rows_whose_values_stay_are_not_told(data: Any) -> None:
+    below: Given = data.draw(inputs(TYPES, 20))
+    node = GivenNode(below.temporal, [[0]] * len(below.temporal), range(len(below.temporal)))
+    functions = WindowFunctionsNode(node, WindowFunctionsSpec.of(data.draw(stages(TYPES)), None))
+    functions.want(0)
+    for context, interval in transitions(below.interval, []):
+        functions.begin(context)
+        delta = functions.delta(Turn(context, interval))
+        rows = rows_of(delta.temporal.relation)
+        ids = [tuple(each) for each in delta.ids_of().tolist()]
+        ends = dict[Any, Any]()
+        order = np.argsort(delta.temporal.valid_from, kind="stable")
+        for row in order.tolist():
+            key = ids[row], int(delta.temporal.valid_from[row])
+            assert ends.get(key) != exactly(rows[row])
+            ends[ids[row], int(delta.temporal.valid_to[row])] = exactly(rows[row])

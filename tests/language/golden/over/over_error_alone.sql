@@ -1,0 +1,1 @@
+SELECT LAG(delay) FROM flights

@@ -1,0 +1,1 @@
+SELECT LAG() OVER (ORDER BY ts) FROM flights

@@ -1,0 +1,1 @@
+SELECT LAG(DISTINCT delay) OVER (ORDER BY ts) FROM flights

@@ -1,0 +1,1 @@
+SELECT RANK() FILTER (WHERE delay > 1) OVER (ORDER BY ts) FROM flights

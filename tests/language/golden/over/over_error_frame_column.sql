@@ -1,0 +1,1 @@
+SELECT COUNT(*) OVER (ORDER BY ts ROWS flight PRECEDING) FROM flights

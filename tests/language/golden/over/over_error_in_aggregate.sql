@@ -1,0 +1,1 @@
+SELECT SUM(RANK() OVER (ORDER BY ts)) FROM flights

@@ -1,0 +1,1 @@
+SELECT LAG(delay, -1) OVER (ORDER BY ts) FROM flights

@@ -1,0 +1,1 @@
+SELECT RANK() OVER v FROM flights WINDOW w AS (ORDER BY ts)

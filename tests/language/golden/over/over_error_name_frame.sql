@@ -1,0 +1,1 @@
+SELECT SUM(delay) OVER (w ORDER BY ts) FROM flights WINDOW w AS (ROWS 3 PRECEDING)

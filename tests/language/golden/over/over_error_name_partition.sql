@@ -1,0 +1,1 @@
+SELECT SUM(delay) OVER (w PARTITION BY dest) FROM flights WINDOW w AS (ORDER BY ts)

@@ -1,0 +1,1 @@
+SELECT RANK() OVER w FROM flights WINDOW w AS (ORDER BY ts), w AS (ORDER BY delay)

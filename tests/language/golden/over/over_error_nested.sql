@@ -1,0 +1,1 @@
+SELECT SUM(RANK() OVER (ORDER BY ts)) OVER (ORDER BY delay) FROM flights

@@ -1,0 +1,1 @@
+SELECT NTILE(0) OVER (ORDER BY ts) FROM flights

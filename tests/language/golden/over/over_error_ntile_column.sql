@@ -1,0 +1,1 @@
+SELECT NTILE(flight) OVER (ORDER BY ts) FROM flights

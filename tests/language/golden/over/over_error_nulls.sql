@@ -1,0 +1,1 @@
+SELECT SUM(delay) IGNORE NULLS OVER (ORDER BY ts) FROM flights

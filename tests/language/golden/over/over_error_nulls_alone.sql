@@ -1,0 +1,1 @@
+SELECT SUM(delay) IGNORE NULLS FROM flights

@@ -1,0 +1,1 @@
+SELECT ROW_NUMBER(delay) OVER (ORDER BY ts) FROM flights

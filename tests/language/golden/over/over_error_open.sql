@@ -1,0 +1,1 @@
+SELECT COUNT(*) OVER (PARTITION BY dest FROM flights

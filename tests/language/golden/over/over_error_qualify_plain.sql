@@ -1,0 +1,1 @@
+SELECT carrier FROM flights QUALIFY delay > 3

@@ -1,0 +1,1 @@
+SELECT SUM(delay) OVER (ORDER BY ts, delay RANGE 5 PRECEDING) FROM flights

@@ -1,0 +1,1 @@
+SELECT ABS(delay) OVER (ORDER BY ts) FROM flights

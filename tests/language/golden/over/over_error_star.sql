@@ -1,0 +1,1 @@
+SELECT RANK(*) OVER (ORDER BY ts) FROM flights

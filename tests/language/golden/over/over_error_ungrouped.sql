@@ -1,0 +1,1 @@
+SELECT carrier, SUM(delay) OVER (ORDER BY carrier) FROM flights GROUP BY carrier

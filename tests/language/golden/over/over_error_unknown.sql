@@ -1,0 +1,1 @@
+SELECT LAGG(delay) OVER (ORDER BY ts) FROM flights

@@ -1,0 +1,1 @@
+SELECT dest, SUM(COUNT(*)) OVER (ORDER BY dest) AS run, RANK() OVER (ORDER BY COUNT(*) DESC) AS place FROM flights GROUP BY dest HAVING COUNT(*) > 1

@@ -1,0 +1,1 @@
+SELECT COUNT(DISTINCT dest) FILTER (WHERE delay > 0) OVER (PARTITION BY carrier) AS n FROM flights

@@ -1,0 +1,1 @@
+SELECT *, ROW_NUMBER() OVER (ORDER BY ts), LAG(flight) OVER (ORDER BY ts) FROM flights

@@ -1,0 +1,1 @@
+SELECT SUM(delay) OVER (w ROWS 3 PRECEDING), COUNT(*) OVER (p) FROM flights WINDOW p AS (PARTITION BY carrier), w AS (p ORDER BY ts)

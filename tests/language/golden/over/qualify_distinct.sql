@@ -1,0 +1,1 @@
+SELECT DISTINCT carrier FROM flights QUALIFY COUNT(*) OVER (PARTITION BY carrier) > 2 ORDER BY carrier LIMIT 2

@@ -1,0 +1,1 @@
+SELECT carrier, COUNT(*) AS n FROM flights GROUP BY carrier QUALIFY DENSE_RANK() OVER (ORDER BY COUNT(*) DESC) = 1

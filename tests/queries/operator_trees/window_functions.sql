@@ -1,0 +1,1 @@
+SELECT k, LAG(v) OVER (PARTITION BY k ORDER BY v) AS before, RANK() OVER (ORDER BY v) AS place FROM s QUALIFY place < 3
