@@ -25,7 +25,7 @@ LARGER: dict[str, dict[str, int]] = {
         "broker.http.writes": 535,
         "broker.observe.entities": 556,
         "broker.shard.shard": 658,
-        "engine.changes.streams": 570,
+        "engine.changes.streams": 522,
         "engine.dataflow.graph": 566,
         "engine.kernels.buffers": 527,
         "engine.language.templates": 504,

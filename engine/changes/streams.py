@@ -6,20 +6,20 @@
     at 10:00:03   (a, 2)            element (a, 2) of 10:00:03
     at 11:00:02   (a, 1)            element (a, 1) of 11:00:02, as a row went
 
-The relation is evaluated at the instants at which a row comes into one of its scans or leaves it; between two
-of them it is the same, so the differences of successive ones are all its changes (CQL, ISTREAM and DSTREAM).
-They are made of the rows that are retained now. Those after the first instant from which on nothing is gone
-that the relation's windows reach back to are known for certain; an answer that holds others says so.
+What comes into the relation and leaves it (CQL, ISTREAM and DSTREAM) is told as of any query that is
+followed. RSTREAM is the relation at each instant at which a row comes into one of its scans or leaves it;
+between two of them it is the same. Elements are made of the rows that are retained now. Those after the first
+instant from which on nothing is gone that the relation's windows reach back to are known for certain; an
+answer that holds others says so.
 
-Cost: for a window of time an evaluation for each of these instants that it holds, for others for each that
-there is, and the rows of all these answers.
+Cost: that of the changes, and an evaluation for each instant that has several elements; of RSTREAM an
+evaluation for each instant that the window holds, and the rows of all these answers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 from typing import Protocol
 
 import numpy as np
@@ -96,7 +96,7 @@ Follow = Callable[[Query, StreamOperator], Followed]
 @dataclass(frozen=True, slots=True)
 class Log:
     """The elements of a stream up to an instant that a window may still hold, and who tells those after it;
-    None: they are worked out from the answers.
+    None: they are the answers.
     """
 
     until_ms: int
@@ -107,15 +107,13 @@ class Log:
 class Streams:
     """Gives streams of subqueries, as :class:`engine.operators.stream_source.StreamSource` says."""
 
-    def __init__(self, follow: Follow | None = None) -> None:
-        """follow: works changes out faster than by evaluating the query at each instant; None: nothing
-        does.
-        """
+    def __init__(self, follow: Follow) -> None:
+        """follow: begins to tell the changes of a query."""
         self._follow = follow
 
     def followed(self, below: Query, operator: StreamOperator) -> Followed | None:
-        """Who tells the changes of a query; None: its answers do."""
-        return None if self._follow is None or operator == "rstream" else self._follow(below, operator)
+        """Who tells the changes of a query; None: its elements are its answers."""
+        return None if operator == "rstream" else self._follow(below, operator)
 
     def __call__(
         self, below: Query, stage: Streamed, at: Mapping[SourceName, ScanAt], limits: Limits
@@ -173,11 +171,25 @@ class Streams:
             found = Elements(relation.take(order), timestamps[order])
         else:
             following = ((instant, stands(instant)) for instant in instants_of(below, context).tolist())
-            pieces = list(_differences(stands(context.interval.since), following, stage.operator, limits))
-            found = _joined(pieces)
+            found = _answers(stands(context.interval.since).slice(0, 0), following, limits)
         if stage.sample is None or stage.sample.is_whole:
             return found
         return found.take(np.flatnonzero(kept(found.relation, found.timestamps, stage.sample)))
+
+
+def _answers(none: Relation, following: Iterable[tuple[int, Relation]], limits: Limits) -> Elements:
+    """The rows of successive relations. none: a relation without rows; following: each with its instant, in
+    the scale of lives.
+    """
+    pieces, total = [Elements(none, np.empty(0, np.int64))], 0
+    for instant, relation in following:
+        total += len(relation)
+        if total > limits.intermediate_rows_max:
+            hint = "narrow the window over the subquery"
+            raise LimitExceeded("intermediate_rows_max", limits.intermediate_rows_max, total, hint=hint)
+        pieces.append(Elements(relation, np.full(len(relation), instant)))
+    found = _joined(pieces)
+    return Elements(found.relation, halved(found.timestamps))
 
 
 def _joined(pieces: Sequence[Elements]) -> Elements:
@@ -468,66 +480,6 @@ def _turns(below: Query, stage: Streamed, context: EvaluationContext) -> Iterato
         assert gone is not None
         yield gone[context.interval.among(gone)]
         yield np.full(1, within.end)
-
-
-def _differences(
-    first: Relation, following: Iterable[tuple[int, Relation]], operator: StreamOperator, limits: Limits
-) -> Iterator[Elements]:
-    """The elements of successive relations, in pieces, at least one. following: each with its instant, in the
-    scale of lives.
-    """
-    before, total = first, 0
-    relations, instants, rows = [first], list[int](), len(first)
-    empty = True
-    for instant, relation in chain(following, [(None, first)]):
-        if instant is not None:
-            relations.append(relation)
-            instants.append(instant)
-            rows += len(relation)
-        if rows > PIECE_ROWS or instant is None:
-            found = _elements(relations, np.array(instants, np.int64), operator)
-            total += len(found.relation)
-            if total > limits.intermediate_rows_max:
-                hint = "narrow the window over the subquery"
-                raise LimitExceeded("intermediate_rows_max", limits.intermediate_rows_max, total, hint=hint)
-            if len(found.relation) or (instant is None and empty):
-                empty = False
-                yield found
-            before = relations[-1]
-            relations, instants, rows = [before], [], len(before)
-
-
-def _elements(relations: list[Relation], instants: Int64Array, operator: StreamOperator) -> Elements:
-    """The elements of relations at a first instant, which gives none, and at these."""
-    sizes = np.array([len(each) for each in relations])
-    whole = one_after_another([always(each) for each in relations]).relation
-    time = np.repeat(np.arange(len(relations)), sizes)
-    if operator == "rstream":
-        places, of = np.flatnonzero(time > 0), time[time > 0]
-    else:
-        copies, others = _copies(whole, time, 1 if operator == "istream" else -1)
-        places = np.flatnonzero(copies > others)
-        of = time[places] + (operator == "dstream")
-        within = (of > 0) & (of < len(relations))
-        places, of = places[within], of[within]
-    return Elements(whole.take(places), halved(instants)[of - 1])
-
-
-def _copies(relation: Relation, time: Int64Array, step: int) -> tuple[Int64Array, Int64Array]:
-    """int64[n] each: which of the equal rows of its time a row is, from 1, and how many equal ones there are
-    ``step`` times before.
-    """
-    n = len(relation)
-    copies, others = np.zeros(n, np.int64), np.zeros(n, np.int64)
-    if not n:
-        return copies, others
-    keys = codes_of(relation.columns, n) * (int(time[-1]) + 3) + time + 1
-    order = np.argsort(keys, kind="stable")
-    ordered = keys[order]
-    copies[order] = np.arange(n) - np.searchsorted(ordered, ordered) + 1
-    wanted = keys - step
-    others[:] = np.searchsorted(ordered, wanted, "right") - np.searchsorted(ordered, wanted)
-    return copies, others
 
 
 def _order(

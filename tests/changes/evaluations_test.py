@@ -10,8 +10,8 @@ from hypothesis import given
 from engine.changes.context import EvaluationContext
 from engine.changes.instants import Evaluations
 from engine.changes.operator import operator_of
-from engine.changes.streams import Streams
 from engine.changes.transition import NEVER, SourceTransition, Transition
+from engine.dataflow.graph import STREAMS as SUBQUERIES
 from engine.model.limits import Limits
 from engine.model.source import SourceName
 from tests.changes.ways import (
@@ -45,7 +45,7 @@ def test_what_goes_by_an_order_that_is_lost(text: str, seed: int) -> None:
     query = bound(text)
     transition = random_transition(rng, query.sources)
     check_changes(query, transition, rng.choice(("changes", "istream", "rstream")))
-    evaluated = Evaluations(query, EvaluationContext(transition, LIMITS), Streams()).alive()
+    evaluated = Evaluations(query, EvaluationContext(transition, LIMITS), SUBQUERIES).alive()
     evaluated._check()
     check_snapshots(query, transition, evaluated)
 
