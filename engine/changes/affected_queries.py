@@ -2,12 +2,12 @@
 
 A query is affected where a row that may come into one of its scans in the interval, or leave it, satisfies
 that scan's predicate. The others' answers did not change, and are not looked at. Cost: O(rows that came or
-went * words + matches), for each kind of scan, whatever the number of queries.
+went * words) for each kind of scan, a word for 64 predicates.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -15,21 +15,33 @@ import numpy as np
 from engine.changes.ranges import affected_ranges
 from engine.changes.transition import Transition
 from engine.language.query import Query, Scan
+from engine.operators.maintained.match_columns import MatchColumns
 from engine.standing.query import StandingQuery
-from engine.store.matches.accepted import Slots, accepted
+
+
+class _Slots:
+    """Slots that are asked for together. masks: those of each word. holders: the queries of each slot."""
+
+    def __init__(self, slots: Mapping[str, int]) -> None:
+        """slots: by query id."""
+        self.masks: dict[int, int] = {}
+        self.holders: dict[int, list[str]] = {}
+        for query_id, slot in slots.items():
+            self.masks[slot >> 6] = self.masks.get(slot >> 6, 0) | 1 << (slot & 63)
+            self.holders.setdefault(slot, []).append(query_id)
+        self.matches = MatchColumns(self.masks)
 
 
 @dataclass(slots=True)
 class _Alike:
     """Queries with a scan of the same source and windows. slots: of the predicate, by query id; those without
-    one, or whose matches are not kept, are in ``every``.
+    one, or whose matches are not kept, are in ``every``. asked: the slots; None: others came or went.
     """
 
     scan: Scan
     slots: dict[str, int] = field(default_factory=dict)
     every: set[str] = field(default_factory=set)
-    asked: Slots | None = None
-    holders: dict[int, list[str]] = field(default_factory=dict)
+    asked: _Slots | None = None
 
 
 class AffectedQueries:
@@ -88,14 +100,13 @@ def _affected(alike: _Alike, transition: Transition) -> Iterable[str]:
     parts = [part for start, stop in ranges for part in at_source.at.rows.ranges(start, stop)]
     if not parts:
         return ()
-    if alike.asked is None:
-        alike.asked = Slots(np.array(list(alike.slots.values()), np.int32))
-        alike.holders = {}
-        for query_id, slot in alike.slots.items():
-            alike.holders.setdefault(slot, []).append(query_id)
-    found = set(alike.every)
+    asked = alike.asked = alike.asked or _Slots(alike.slots)
+    found, left = set(alike.every), dict(asked.masks)
     for part, first, last in parts:
-        _, slots = accepted(part.matches, alike.asked, first, last)
-        for slot in np.unique(slots).tolist():
-            found.update(alike.holders[slot])
+        for word, column in asked.matches.of(part, first, last).items():
+            met = int(np.bitwise_or.reduce(column)) & left[word]
+            left[word] ^= met
+            for bit in range(met.bit_length()):
+                if met >> bit & 1:
+                    found.update(asked.holders[word << 6 | bit])
     return found

@@ -16,6 +16,9 @@ from engine.windows.clauses import RowWindow, TimeWindow
 
 Range = tuple[int, int]
 
+SUPERSEDED_MAX = 64
+"""The rows of more that are superseded are not told one by one."""
+
 
 def ordinals(at: ScanAt, span: Span) -> Range:
     """The visible rows with these timestamps that are retained at the beginning of the interval."""
@@ -43,6 +46,8 @@ def affected_ranges(scan: Scan, transition: Transition, at_source: SourceTransit
     if transition.since_ms == NEVER:
         return None
     rows = at_source.at.rows
+    if isinstance(rows, TableRows) and not scan.history:
+        return _versions(transition, at_source, rows)
     taken = (
         []
         if at_source.retained_to_ms is None
@@ -52,8 +57,8 @@ def affected_ranges(scan: Scan, transition: Transition, at_source: SourceTransit
         return taken
     came = rows.first_at_or_after(transition.since_ms + 1), at_source.at.end
     window = scan.window
-    if isinstance(rows, TableRows) or scan.history:
-        return None if came[0] < came[1] else taken  # a version that nobody wants may supersede another
+    if scan.history:
+        return None if came[0] < came[1] else taken
     if isinstance(window, RowWindow):
         if scan.assignment is not None or not window.plain:
             return None
@@ -64,6 +69,22 @@ def affected_ranges(scan: Scan, transition: Transition, at_source: SourceTransit
     if not isinstance(scan.assignment, Hop):
         return None
     return [*_closed(scan.assignment, window, transition, rows), *taken]
+
+
+def _versions(transition: Transition, at_source: SourceTransition, rows: TableRows) -> list[Range] | None:
+    """Versions that come, and those that they supersede, or that retention takes as others, not seen yet, do
+    so.
+    """
+    end = at_source.at.end
+    start = rows.first_at_or_after(transition.since_ms + 1) if at_source.moves else end
+    stop = end
+    if at_source.retained_to_ms is not None:
+        stop = max(end, rows.first_at_or_after(at_source.retained_to_ms + 1))
+    before = rows.before[start - rows.base : stop - rows.base]
+    before = before[before >= 0]
+    if len(before) > SUPERSEDED_MAX:
+        return None
+    return [(start, end), *((gone, gone + 1) for gone in before.tolist())]
 
 
 def _closed(hop: Hop, window: TimeWindow, transition: Transition, rows: Rows) -> list[Range]:

@@ -15,8 +15,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from engine.language.query import Scan
 from engine.model.batch import Int64Array
 from engine.model.expressions import Expression
@@ -116,35 +114,3 @@ class TableAt(ScanAt):
             if len(kept):
                 found.append((part, kept))
         return found
-
-    # --- what changed -----------------------------------------------------------------------------
-
-    def follows(self, was: WindowRange) -> bool:
-        """Whether rows have kept their ordinals since the table was seen like that, time went on, and no
-        retention that is ahead of this instant took any.
-        """
-        if was.start != self.rows.base or was.stop > self.end:
-            return False
-        gone_ms, now_ms = self.gone_before_ms, self.now_ms
-        return gone_ms is None or now_ms is None or gone_ms <= now_ms or gone_ms == was.complete_from_ms
-
-    def changes(self, predicate: Expression | None, end: int) -> bool:
-        """Whether a row that a predicate accepts came or went since the table was its first ``end`` rows."""
-        if self.count(predicate, end, self.end):
-            return True
-        gone = self.gone_since(end)
-        if predicate is None or not len(gone):
-            return bool(len(gone))
-        places = [
-            (part, gone[slice(*gone.searchsorted([part.first, part.end]))] - part.first)
-            for part in self.rows.parts
-        ]
-        return bool(self.satisfying(predicate, [(part, where) for part, where in places if len(where)]))
-
-    def gone_since(self, end: int) -> Int64Array:
-        """Ordinals, ascending, of rows that were the table's among the first ``end`` and are no more."""
-        assert isinstance(self.rows, TableRows)
-        base = self.rows.base
-        before = self.rows.before[end - base : self.end - base]
-        before = before[(before >= 0) & (before < end)]
-        return np.sort(before[self.rows.superseded[before - base] != before])

@@ -1,8 +1,8 @@
 """The answers of the eager queries over one set of sources.
 
 Aggregates without keys over one stream are read from trees of partial results
-(:mod:`engine.operators.maintained`), which rows enter with each step. All other answers are kept whole and
-brought up to date after steps (:mod:`engine.views.kept`). Both only as far as
+(:mod:`engine.operators.maintained`), which rows enter with each step. All other answers are kept whole, and
+brought up to date after steps that touched them (:mod:`engine.queries.kept_answers`). Both only as far as
 :class:`engine.queries.upkeep.Upkeep` has time for them. What takes longer is put off
 (:mod:`engine.queries.put_off`): the query is answered lazily, which gives the same, and what would be kept is
 tried beside the shard. It is kept from when what was made so is current, or brought up to date in time.
@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from math import isfinite
 
+from engine.changes.marks import Mark
 from engine.language.query import Query
 from engine.language.templates import FixedQuery
 from engine.model.attributes import Attribute
@@ -30,6 +31,7 @@ from engine.operators.maintained.ranked_aggregates import RankedAggregates
 from engine.operators.scan import ScanAt
 from engine.queries.admitted_query import AdmittedQuery
 from engine.queries.attempts import Attempt
+from engine.queries.kept_answers import KeptAnswers
 from engine.queries.put_off import Off, PutOffs
 from engine.queries.upkeep import Cost, expression_work, work_of
 from engine.sources.source import Source
@@ -41,17 +43,16 @@ CHEAP_WORK = 50.0
 of a stream share their work, as they share that of matching.
 """
 
-Seen = Callable[[], tuple[Mapping[SourceName, ScanAt], CompositeSource | None]]
-"""Returns how the sources are seen at NOW, without slots, and what is kept of joins."""
+Seen = Callable[[], tuple[Mapping[SourceName, ScanAt], CompositeSource | None, Limits]]
+"""Returns how the sources are seen at NOW, without slots, what is kept of joins, and the limits."""
 
 
 @dataclass(slots=True)
 class WholeAnswer:
-    """A query whose answer is kept whole. before: as of the last time; None: it is still to be made."""
+    """A query whose answer is kept whole."""
 
     query: StandingQuery
     cost: Cost
-    before: KeptAnswer | None = None
 
 
 class EagerAnswers:
@@ -61,17 +62,17 @@ class EagerAnswers:
         self,
         sources: Sequence[Source],
         seen: Seen,
-        limits: Limits,
+        mark: Callable[[], Mark],
         put_offs: PutOffs,
         defects: Defects,
         standing: dict[str, StandingQuery],
     ) -> None:
-        """sources: of the set. put_offs, defects: the engine's. standing: the queries of the set, by id, of
-        which some stand otherwise once they are put off or kept again.
+        """sources: of the set. mark: returns where they stand. put_offs, defects: the engine's. standing: the
+        queries of the set, by id, of which some stand otherwise once they are put off or kept again.
         """
         self._sources = sources
         self._seen = seen
-        self._limits = limits
+        self.kept = KeptAnswers(mark)
         self._put_offs = put_offs
         self._upkeep = put_offs.upkeep
         self._defects = defects
@@ -94,6 +95,7 @@ class EagerAnswers:
         for one, like in zip(standing, coming, strict=True):
             query_id = one.query_id
             self._whole.pop(query_id, None)
+            self.kept.forget(query_id)
             self._take_off(query_id)
             mine = one if one.put_off is None else replace(one, put_off=None)
             if not one.keeps_answer or one.prefers:
@@ -107,6 +109,7 @@ class EagerAnswers:
                     trees[query_id] = mine
                 else:
                     self._whole[query_id] = WholeAnswer(mine, Cost(work_of(query)))
+                    self.kept.put(mine, query)
         planted = self._plant(trees.values())
         return [planted.get(one.query_id, one) for one in put]
 
@@ -148,6 +151,7 @@ class EagerAnswers:
     def fell(self, query_id: str) -> None:
         """A query goes, or its answer is kept no more."""
         self._whole.pop(query_id, None)
+        self.kept.forget(query_id)
         self._take_off(query_id)
         self._fell(query_id)
 
@@ -238,15 +242,17 @@ class EagerAnswers:
                 return trees
 
             return Attempt(planted, self._rows(), timer)
+        self.kept.put(query, query.query)
+        self.kept.begin(query.query_id)
         try:
-            work = brought(query, *self._seen(), self._limits, None)
-            assert isinstance(work, RefreshWork)
+            work = brought(query, *self._seen(), None)
         except Exception as defect:  # noqa: BLE001  (it is this one's)
             work = RefreshWork(1.0, partial(self._failed, query.query_id, defect))
         return Attempt(work.make, work.rows, timer)
 
     def _take_up(self) -> None:
         """Look at what was tried: keep what can be kept."""
+        touched = set(self.kept.touched() if self._off else ())
         for query_id in list(self._off):
             off = self._put_offs.get(query_id)
             attempt = None if off is None else off.tried()
@@ -260,11 +266,12 @@ class EagerAnswers:
             elif isinstance(attempt.made, RankedAggregates):
                 step_ns = self._graft(query, cost, attempt.made)
             elif attempt.made is not None:
-                step_ns = self._resume(query, cost, attempt.made)
+                step_ns = self._resume(query, cost, attempt.made, is_current=query_id not in touched)
             if step_ns is None:
                 self._take_off(query_id)
                 self._change(replace(query, partials=self._trees.reader(query_id)))
             else:
+                self.kept.forget(query_id)
                 self._put_offs.waits(off, attempt.took_ns)
                 told = PutOff(step_ns if isfinite(step_ns) else None)
                 self._change(replace(query, maintenance="lazy", partials=None, put_off=told))
@@ -286,13 +293,17 @@ class EagerAnswers:
         self._dear[query.query_id] = cost
         return None
 
-    def _resume(self, query: StandingQuery, cost: Cost, made: KeptAnswer) -> float | None:
+    def _resume(
+        self, query: StandingQuery, cost: Cost, made: KeptAnswer, *, is_current: bool
+    ) -> float | None:
         """Keep an answer that was made beside. Returns what a step takes, where that is too much."""
-        with self._defects.of(query.query_id):
-            now = brought(query, *self._seen(), self._limits, made)
-            if isinstance(now, RefreshWork) and not self._upkeep.affords(cost, now.rows):
-                return cost.expected_ns(now.rows)
-        self._whole[query.query_id] = WholeAnswer(query, cost, made)
+        if not is_current:
+            with self._defects.of(query.query_id):
+                now = brought(query, *self._seen(), made)
+                if not self._upkeep.affords(cost, now.rows):
+                    return cost.expected_ns(now.rows)
+        self._whole[query.query_id] = WholeAnswer(query, cost)
+        self.kept.keep(query.query_id, made)
         return None
 
     # --- what steps do ----------------------------------------------------------------------------
@@ -334,8 +345,7 @@ class EagerAnswers:
         """The rows of a source have other ordinals now or begin elsewhere: all that is kept is made anew.
         Returns the queries whose partial results are.
         """
-        for whole in self._whole.values():
-            whole.before = None
+        self.kept.lose()
         for query_id in self._off:
             off = self._put_offs.get(query_id)
             if off is not None:
@@ -353,16 +363,18 @@ class EagerAnswers:
         there is no time. Returns what is kept, by query id.
         """
         self._take_up()
-        at, composites = self._seen()
-        kept: dict[str, KeptAnswer] = {}
+        touched = [self._whole[query_id] for query_id in self.kept.touched() if query_id in self._whole]
+        if not touched:
+            return self.kept.shown()
+        seen = self._seen()
         works: list[tuple[float, WholeAnswer, RefreshWork]] = []
-        for query_id, whole in self._whole.items():
+        for whole in touched:
+            query_id = whole.query.query_id
+            self.kept.begin(query_id)
             try:
-                now = brought(whole.query, at, composites, self._limits, whole.before)
+                now = brought(whole.query, *seen, self.kept.get(query_id))
             except Exception as defect:  # noqa: BLE001  (the answer is one that cannot be given)
-                now = self._failed(query_id, defect)
-            if isinstance(now, KeptAnswer):
-                kept[query_id] = whole.before = now
+                self.kept.keep(query_id, self._failed(query_id, defect))
             else:
                 works.append((whole.cost.expected_ns(now.rows), whole, now))
         works.sort(key=lambda one: one[0])
@@ -370,14 +382,15 @@ class EagerAnswers:
             query_id = whole.query.query_id
             if not self._upkeep.affords(whole.cost, work.rows):
                 del self._whole[query_id]
+                self.kept.forget(query_id)
                 self._change(self._put_off(whole.query, whole.cost, whole.cost.expected_ns(work.rows)))
                 continue
             try:
                 made = self._upkeep.spend(whole.cost, work.rows, work.make)
             except Exception as defect:  # noqa: BLE001  (the answer is one that cannot be given)
                 made = self._failed(query_id, defect)
-            kept[query_id] = whole.before = made
-        return kept
+            self.kept.keep(query_id, made)
+        return self.kept.shown()
 
     def _failed(self, query_id: str, defect: Exception) -> KeptAnswer:
         failed = internal(defect)
@@ -391,15 +404,13 @@ class EagerAnswers:
 
     def bytes_of(self, query_id: str) -> int:
         """Bytes of what is kept of one query's answer."""
-        whole = self._whole.get(query_id)
-        kept = 0 if whole is None or whole.before is None else whole.before.nbytes
-        return kept + self._trees.bytes_of(query_id)
+        kept = self.kept.get(query_id)
+        return (0 if kept is None else kept.nbytes) + self._trees.bytes_of(query_id)
 
     @property
     def nbytes(self) -> int:
         """Bytes of all that is kept. O(queries whose answers are kept whole)."""
-        kept = (whole.before for whole in self._whole.values())
-        return self._trees.nbytes + sum(one.nbytes for one in kept if one is not None)
+        return self._trees.nbytes + self.kept.nbytes
 
     def attributes(self) -> tuple[Attribute, ...]:
         """What can be read of it."""
@@ -416,6 +427,7 @@ class EagerAnswers:
     def _check(self) -> None:
         if len(self._trees):
             self._trees._check()
+        self.kept._check()
         assert self._dear.keys() <= set(self._trees)
         assert self._off.isdisjoint({*self._whole, *self._trees})
         for query_id in self._off:

@@ -105,7 +105,7 @@ class SourceSet:
         self._timer = timer
         self._unaffordable: set[str] = set()
         self._lone = sources[0] if len(sources) == 1 and not sources[0].stream.is_table else None
-        self._eager = EagerAnswers(sources, self._as_seen, limits, put_offs, defects, self.standing)
+        self.eager = EagerAnswers(sources, self._as_seen, self.mark, put_offs, defects, self.standing)
         self._counts = None if self._lone is None else RowCounts()
         self._joins = Joins(
             indexes,
@@ -199,7 +199,7 @@ class SourceSet:
     def _put(self, standing: Sequence[StandingQuery], coming: Sequence[AdmittedQuery]) -> list[StandingQuery]:
         self._view = None
         self._catch_up([one for one in standing if one.keeps_answer or one.meaning.emits])
-        put = self._eager.put(standing, coming)
+        put = self.eager.put(standing, coming)
         for query in put:
             query_id = query.query_id
             self.standing[query_id] = query
@@ -279,7 +279,7 @@ class SourceSet:
         if after.holds_rows != before.holds_rows:
             self._count_windows(coming.query, 1 if after.holds_rows else -1)
         if not after.keeps_answer:
-            self._eager.fell(before.query_id)
+            self.eager.fell(before.query_id)
         if after.keeps_matches and before.keeps_matches:
             after = replace(after, slots=before.slots)
         elif after.keeps_matches:
@@ -303,7 +303,7 @@ class SourceSet:
         self._unaffordable.discard(query_id)
         self._view = None
         self.promising.remove(query_id)
-        self._eager.fell(query_id)
+        self.eager.fell(query_id)
         if self._counts is not None:
             self._counts.forget(query_id)
         bound = query.query
@@ -340,7 +340,7 @@ class SourceSet:
         """One of the sources took a step."""
         self._view = None
         with self._watch.on(self.usage):
-            self._eager.advance()
+            self.eager.advance()
         if len(self._joins):
             self._advance_joins()
         if len(self.promising):
@@ -349,7 +349,7 @@ class SourceSet:
 
     def replanted(self) -> list[StandingQuery]:
         """Queries that are answered from other partial results than they were, since the last time."""
-        return self._eager.replanted()
+        return self.eager.replanted()
 
     def follow_summaries(self) -> None:
         """A summary went on, in a step of a source that is none of these: groups let go of what it has no
@@ -383,7 +383,7 @@ class SourceSet:
     def dropped(self, name: SourceName) -> None:
         """One of the sources let go of rows."""
         self._view = None
-        self._eager.dropped()
+        self.eager.dropped()
         self._joins.drop_below(name, self.sources[name].rows.base)
         self.promising.drop_below(name)
         if self.sources[name].stream.is_table and len(self._joins):
@@ -399,7 +399,7 @@ class SourceSet:
         self._joins.forget(name)
         if self._lone is not None:
             self._counts = RowCounts()
-        anew = self._eager.renumbered()
+        anew = self.eager.renumbered()
         if len(self.promising):
             self.prefer_anew()
         self.advance()
@@ -491,7 +491,7 @@ class SourceSet:
         if self._view is None or self._view.sources is not seen.sources:
             found = self.promising.found()
             with self._watch.on(self.usage):
-                kept = self._eager.refresh()
+                kept = self.eager.refresh()
             joins = self._composites()
             asked = self.promising.on_demand()
             self._view = SetView(seen.sources, seen.now_ms, seen.at, joins, kept, self._counts, found, asked)
@@ -504,8 +504,8 @@ class SourceSet:
     def _composites(self) -> JoinViews | None:
         return self._joins.view() if len(self._joins) else None
 
-    def _as_seen(self) -> tuple[Mapping[SourceName, ScanAt], JoinViews | None]:
-        return self._seen().at, self._composites()
+    def _as_seen(self) -> tuple[Mapping[SourceName, ScanAt], JoinViews | None, Limits]:
+        return self._seen().at, self._composites(), self._limits
 
     def stands(self) -> Mapping[SourceName, ScanAt]:
         """How the sources are seen at NOW of the queries."""
@@ -599,7 +599,7 @@ class SourceSet:
             Attribute(
                 "now_ms", now_of([s.view() for s in self.sources.values()]), "their NOW, ms since 1970"
             ),
-            *self._eager.attributes(),
+            *self.eager.attributes(),
         )
 
     # --- the store's side -------------------------------------------------------------------------
@@ -630,7 +630,7 @@ class SourceSet:
 
     def kept_bytes(self) -> int:
         """Bytes of what is kept of answers. O(eager queries)."""
-        return self._eager.nbytes
+        return self.eager.nbytes
 
     @property
     def running(self) -> int:
@@ -639,12 +639,12 @@ class SourceSet:
 
     def own_bytes(self) -> dict[str, int]:
         """Bytes that queries keep for themselves alone, of those that do. O(these)."""
-        kept = {query_id: self.answer_bytes(query_id) for query_id in self._eager}
+        kept = {query_id: self.answer_bytes(query_id) for query_id in self.eager}
         return {query_id: held for query_id, held in kept.items() if held}
 
     def answer_bytes(self, query_id: str) -> int:
         """Bytes of what is kept of one query's answer."""
-        return self._eager.bytes_of(query_id)
+        return self.eager.bytes_of(query_id)
 
     def group_of(self, query: StandingQuery) -> JoinGroup | None:
         """The join that a query shares, if there is one."""
@@ -666,7 +666,7 @@ class SourceSet:
     def _check(self) -> None:
         for group in self._joins:
             group._check()
-        self._eager._check()
+        self.eager._check()
         self.promising._check()
         assert self._paused == {name for name, query in self.standing.items() if query.paused}
         for query in self.standing.values():

@@ -68,7 +68,7 @@ BeforeRetention = Mapping[SourceName, tuple[Rows, int]]
 """The rows of streams, and the first ordinal that is retained."""
 
 Marks = Mapping[SetKey, Mark]
-"""How the sets with followed queries stood before a step."""
+"""How sets stood before a step."""
 
 
 class Subscriptions:
@@ -506,16 +506,17 @@ class Subscriptions:
     def marks(
         self, sets: SourceSets, affected: Collection[SourceName] | None, *, tells: bool = True
     ) -> Marks:
-        """Marks how sets stand; to be called before a step. affected: the sources that the step moves on, or
-        takes rows from; None: any. tells: False: only what is worked out beside goes through the step.
+        """Marks how sets with followed queries or kept answers stand before a step. affected: the sources
+        that it moves, or takes rows from; None: any. tells: False: only what is worked out beside goes
+        through the step.
 
         A source that moves on may end the hold of a join on rows of another, and so change what those who
         read that one see. O(sets that read these).
         """
-        keys: Iterable[SetKey] = self._graphs if tells else ()
-        if affected is not None:
-            keys = {key for name in affected for key in sets.reading(name) if tells and key in self._graphs}
-        keys = self.nurseries.keys(affected).union(keys)
+        keys = self.nurseries.keys(affected)
+        if tells:
+            among = sets if affected is None else sets.over(affected)
+            keys |= {key for one in among if (key := tuple(one.sources)) in self._graphs or one.eager.kept}
         return {key: sets.seen(key).mark() for key in sorted(keys)}
 
     def rows(self, sets: SourceSets, marks: Marks) -> dict[SourceName, Rows]:
@@ -536,17 +537,16 @@ class Subscriptions:
     ) -> None:
         """What changed in the step of a position. tells: as for :meth:`marks`."""
         for key, mark in marks.items():
-            graph = self._graphs.get(key) if tells else None
-            if graph is None and key not in self.nurseries.keys(key):
-                continue
-            sources = sets.seen(key)
+            sources, graph = sets.seen(key), self._graphs.get(key) if tells else None
             shared = len(key) == 1 and sets.is_joined(key[0])
             transition = transition_of(mark, sources.mark(), sources.views(), rows, shared)
-            if transition is not None:
-                assert sources.now_ms is not None
-                self.nurseries.came(key, transition, sources.now_ms, position)
-                if graph is None:
-                    continue
+            with self._watch.on(sources.usage):
+                sources.eager.kept.moved(mark, transition)
+            if transition is None:
+                continue
+            assert sources.now_ms is not None
+            self.nurseries.came(key, transition, sources.now_ms, position)
+            if graph is not None:
                 with self._watch.on(Usage()):  # the graph divides its time itself
                     self._graphs[key], changes = advanced(
                         graph, transition, self._limits, sources.now_ms, told.broken, self._defects

@@ -149,7 +149,7 @@ class View:
             return replace(found, rows=found.rows.first(first))
         kept = over.kept.get(query_id) if at_ms is None else None
         if kept is not None and not (kept.is_too_large and first is not None):
-            now_ms, result = over.now_ms, kept.answer(limit, first)
+            now_ms, result = over.now_ms, kept.answer(query.query, over.at, limit, first)
         else:
             now_ms = over.now_ms if at_ms is None else at_ms
             result = self._evaluated(query, over, at_ms, limit, first).first(first)

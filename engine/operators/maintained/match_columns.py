@@ -17,7 +17,7 @@ from engine.kernels import partials
 from engine.model.batch import Int64Array
 from engine.stems.segment import SegmentView
 from engine.store.matches.cohorts import SELECTIVE, Cohorts
-from engine.store.matches.part_matches import PartMatches
+from engine.store.matches.part_matches import PartMatches, place_of
 
 Words = npt.NDArray[np.uint64]
 
@@ -127,9 +127,7 @@ def _pairs(
         if any(lists.upto > first for lists in matches.lists):
             return None
         rows, slots = matches.log
-        low, high = (
-            rows.searchsorted([first, last]) if last < 65_536 else (rows.searchsorted(first), len(rows))
-        )
+        low, high = place_of(rows, first), place_of(rows, last)
         return rows[low:high], slots[low:high]
     if len(matches.lists) > 1:
         return None
