@@ -18,6 +18,9 @@ Int32Array = npt.NDArray[np.int32]
 Int64Array = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
+NEVER = -(1 << 63)
+FOREVER = (1 << 63) - 1
+
 
 class Reach(NamedTuple):
     """How many rows before and behind one that comes or goes may change (low, high), and how many before and
@@ -57,33 +60,79 @@ def _less(one: int, other: int, words: Int64Array) -> bool:
     return False
 
 
+class RunLists(NamedTuple):
+    """Slots of rows by run: run r has slots[starts[r]:starts[r + 1]], in order. int32, int64[runs + 1]."""
+
+    slots: Int32Array
+    starts: Int64Array
+
+
+class SlotLives(NamedTuple):
+    """By slot: int64, the life of a row."""
+
+    begins: Int64Array
+    ends: Int64Array
+
+
 @borrowing
 def merge(
-    staying: Int32Array,
-    staying_starts: Int64Array,
-    left: Int32Array,
-    left_starts: Int64Array,
+    staying: RunLists,
+    left: RunLists,
     words: Int64Array,
+    told: SlotLives,
     slots: Int32Array,
+    of_run: Int32Array,
+    lives: Lives,
 ) -> None:
     """Put the rows of each run that stay and those that left into one order, that of their words.
 
-    Run r has staying[staying_starts[r]:staying_starts[r + 1]], and left likewise. slots: int32, written.
+    slots, of_run, lives: by place, written.
     """
-    n = 0
-    for run in range(staying_starts.shape[0] - 1):
-        i, j = staying_starts[run], left_starts[run]
-        while i < staying_starts[run + 1] or j < left_starts[run + 1]:
-            from_left = i >= staying_starts[run + 1]
-            if not from_left and j < left_starts[run + 1]:
-                from_left = _less(left[j], staying[i], words)
+    n = np.int64(0)
+    for run in range(staying.starts.shape[0] - 1):
+        i, i_stop = staying.starts[run], staying.starts[run + 1]
+        j, j_stop = left.starts[run], left.starts[run + 1]
+        start, stop = n, n + i_stop - i + j_stop - j
+        while n < stop:
+            from_left = i >= i_stop
+            if not from_left and j < j_stop:
+                from_left = _less(left.slots[j], staying.slots[i], words)
             if from_left:
-                slots[n] = left[j]
+                slot = left.slots[j]
                 j += 1
             else:
-                slots[n] = staying[i]
+                slot = staying.slots[i]
                 i += 1
+            slots[n], of_run[n] = slot, run
+            lives.begins[n], lives.ends[n] = told.begins[slot], told.ends[slot]
+            lives.starts[n], lives.stops[n] = start, stop
             n += 1
+
+
+@borrowing
+def appended(of_run: Int32Array, lives: Lives, firsts: Int64Array) -> None:
+    """firsts[r] = the first place of run r that has a row that came, where all that moves is rows that come
+    behind all others, one not before another behind which it stands; -1: it is not so. int64[runs], written.
+    """
+    for run in range(firsts.shape[0]):
+        firsts[run] = -1
+    broken = -2
+    for place in range(of_run.shape[0]):
+        run = of_run[place]
+        first, begins = firsts[run], lives.begins[place]
+        if first == broken:
+            continue
+        if lives.ends[place] != FOREVER:
+            firsts[run] = broken
+        elif begins == NEVER:
+            if first >= 0:
+                firsts[run] = broken
+        elif first < 0:
+            firsts[run] = place
+        elif begins < lives.begins[place - 1]:
+            firsts[run] = broken
+    for run in range(firsts.shape[0]):
+        firsts[run] = max(firsts[run], -1)
 
 
 @step
@@ -152,16 +201,23 @@ def rows_of(
     stretches: Segments, lives: Lives, places: Int64Array, parts: Int64Array, inner: BoolArray
 ) -> int:
     """The rows of segments: of each those before its instant, part 2 * segment, then those behind it, part 2
-    * segment + 1. Written, with room for two a place; return how many there are.
+    * segment + 1; none, where no inner one is among them. Written, with room for two a place; return how many
+    there are.
     """
     n = 0
     for segment in range(stretches.at.shape[0]):
         at = stretches.at[segment]
+        inner_low, inner_high = stretches.inner_low[segment], stretches.inner_high[segment]
         for side in range(2):
+            wanted = False
+            for place in range(inner_low, inner_high + 1):
+                wanted = wanted or (_after(place, at, lives) if side else _before(place, at, lives))
+            if not wanted:
+                continue
             for place in range(stretches.low[segment], stretches.high[segment] + 1):
                 there = _after(place, at, lives) if side else _before(place, at, lives)
                 if there:
                     places[n], parts[n] = place, 2 * segment + side
-                    inner[n] = stretches.inner_low[segment] <= place <= stretches.inner_high[segment]
+                    inner[n] = inner_low <= place <= inner_high
                     n += 1
     return n

@@ -25,6 +25,8 @@ from tests.operators.window_calls import stages
 TYPES = (BIGINT, STRING, DOUBLE, PRICE)
 COLUMNS = 3
 LOCAL = ("LAG", "LEAD", "SUM", "COUNT", "FIRST_VALUE")
+BEFORE = ("LAG",)
+"""Of those that look at rows before alone, rows that come behind all others are looked at once."""
 
 
 def expected(stage: WindowFunctions, rows: TemporalRelation, instant: int) -> list[Any]:
@@ -32,7 +34,7 @@ def expected(stage: WindowFunctions, rows: TemporalRelation, instant: int) -> li
     return sorted(exactly(rows_of(relation)), key=repr)
 
 
-@pytest.mark.parametrize("functions", [(), LOCAL], ids=["all", "local"])
+@pytest.mark.parametrize("functions", [(), LOCAL, BEFORE], ids=["all", "local", "before"])
 @given(st.data())
 def test_rows_of_every_column_at_every_instant(functions: tuple[str, ...], data: Any) -> None:
     """Columns come and go between transitions; heaps are built anew at any time."""

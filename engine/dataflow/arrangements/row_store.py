@@ -108,6 +108,11 @@ class RowStore:
         tuples, codes = self._values[slots], self._codes.as_they_stand()
         return lambda place: codes.column(place, tuples)
 
+    def column(self, place: int, slots: Int32Array) -> Column:
+        """The values of rows in one of the columns that are kept, read at once."""
+        nulls = self._values[slots, self._codes.null_word(place)]
+        return self._codes.decode(place, self._values[slots, place], nulls)
+
     def _new(self, words: Int64Array, columns: Sequence[Column]) -> Int32Array:
         n = len(words)
         if n > self._free_count:

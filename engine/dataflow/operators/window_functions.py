@@ -3,7 +3,8 @@
 A run is a partition, all rows of a column or those with one value of the keys. At an instant at which rows of
 a run come or go, the values of those that may change are made before and behind it (:func:`reach_of`): where
 all calls look a number of rows around them (LAG, LEAD, frames of ROWS), of so many rows around each that
-moves; else of the whole run. Rows with other values, and no others, are told.
+moves; else of the whole run. Where rows come behind all others of a run, and calls look at those before a
+row alone, these are looked at once. Rows with other values, and no others, are told.
 
 Cost: O(log n) and a move of the slots behind it for each row that comes or goes; at each instant of a run the
 evaluation of twice as many rows as may change, and of those around them; a merge of the rows of the runs that
@@ -30,9 +31,9 @@ from engine.dataflow.operators.in_order import InOrder, KeptOrder
 from engine.dataflow.turn import Turn
 from engine.kernels import window_versions as kernels
 from engine.kernels.ranked import RankVersions
-from engine.kernels.window_versions import Lives, Reach, Segments
+from engine.kernels.window_versions import Lives, Reach, RunLists, Segments, SlotLives
 from engine.language.window_functions import WINDOW_FUNCTIONS
-from engine.model.batch import BoolArray, Column, Int32Array, Int64Array
+from engine.model.batch import BoolArray, Column, Int32Array, Int64Array, concatenate_columns
 from engine.model.expressions import Expression, Literal
 from engine.model.lazy_columns import LazyColumns
 from engine.model.limits import Limits
@@ -70,6 +71,7 @@ class WindowFunctionsNode(InOrder):
     def __init__(self, below: Node, stage: WindowFunctionsSpec) -> None:
         self._calls = stage.calls
         self._reach = reach_of(stage.calls)
+        self._lives = SlotLives(np.empty(0, np.int64), np.empty(0, np.int64))
         bounds = bounds_of(0, None, numbered=False)
         super().__init__(below, stage.keys, stage.order, bounds, stage.read)
         self.id_words = below.id_words + 1
@@ -82,62 +84,110 @@ class WindowFunctionsNode(InOrder):
         if kept is None:
             return
         there = kept.runs.first(self._runs_of_columns(columns))
-        values = self._values(kept, there.slots, there.runs.astype(np.int64))
         n = len(there.slots)
         self.visited += n
-        yield self._versions(
-            kept, there.slots, there.runs, there.valid_from, there.valid_to, values, np.arange(n)
-        )
+        values = self._values(kept, there.slots, there.runs.astype(np.int64))
+        places, lives = np.arange(n), Lives(*[np.empty(0, np.int64)] * len(Lives._fields))
+        runs, of_run = np.unique(there.runs, return_inverse=True)
+        rows = _Rows(runs, there.slots, of_run.astype(np.int32), lives)
+        versions = _Versions(places, there.valid_from, there.valid_to, values, places)
+        yield self._given(kept, rows, [versions])
 
     # --- rows that move ---------------------------------------------------------------------------
 
     def _told(self, told: RankVersions, kept: KeptOrder, turn: Turn) -> Delta:
-        runs, slots, lives, of_run = _merged(told, kept)
-        place, at = _moves(lives)
-        if not len(place):
-            nothing = np.empty(0, np.int64)
-            none = slots[:0]
-            values = self._values(kept, none, nothing)
-            return self._versions(kept, none, none, nothing, nothing, values, nothing)
-        stretches = _segments(at, place, self._reach, lives)
-        places, parts, inner = _rows_of(stretches, lives, turn.context.limits)
+        rows = self._merged(told, kept)
+        n = len(rows.slots)
+        appended = np.zeros(n, np.bool_)
+        if self._reach.low == self._reach.behind == 0:
+            appended = rows.appended()
+        found = [self._appended(rows, appended, kept)] if appended.any() else []
+        if not found or not appended.all():
+            found.append(self._moved(rows, appended, kept, turn.context.limits))
+        return self._given(kept, rows, found)
+
+    def _appended(self, rows: _Rows, appended: BoolArray, kept: KeptOrder) -> _Versions:
+        """What is told of runs that rows come behind: none changes another, so each is looked at once, among
+        all that are there after all. appended: the places of the rows of these runs.
+        """
+        came = appended & (rows.lives.begins != NEVER)
+        far = np.flatnonzero(appended)
+        places = far[rows.ahead(came)[far] <= self._reach.before]
         self.visited += len(places)
-        values = self._values(kept, slots[places], parts)
-        one, other = _changed_rows(places, parts, inner, len(slots), values)
-        chain = _Chain.of(one, other, places, parts, stretches.at)
-        given = chain.places
-        return self._versions(
-            kept, slots[given], runs[of_run[given]], chain.valid_from, chain.valid_to, values, chain.rows
-        )
+        values = self._values(kept, rows.slots[places], rows.of_run[places].astype(np.int64))
+        given = np.flatnonzero(came[places])
+        place = places[given]
+        return _Versions(place, rows.lives.begins[place], np.full(len(place), FOREVER), values, given)
+
+    def _moved(self, rows: _Rows, appended: BoolArray, kept: KeptOrder, limits: Limits) -> _Versions:
+        """What is told of the others: their rows before and behind each instant."""
+        place, at = _moves(rows.lives, ~appended)
+        stretches = _segments(at, place, self._reach, rows.lives)
+        places, parts, inner = _rows_of(stretches, rows.lives, limits)
+        self.visited += len(places)
+        values = self._values(kept, rows.slots[places], parts)
+        one, other = _changed_rows(places, parts, inner, len(rows.slots), values)
+        return _chained(one, other, places, parts, stretches.at, values)
 
     def _values(self, kept: KeptOrder, slots: Int32Array, parts: Int64Array) -> list[Column]:
         """The calls of rows part by part, each in order. parts: int64[n], ascending."""
-        column, words = kept.rows.columns(slots), kept.rows.words[slots, : self._order.width]
-        relation = Relation(LazyColumns(kept.width, lambda place: column(kept.places[place])), len(slots))
-        partitions = in_runs(parts, list(np.ascontiguousarray(words.T)))
+
+        def column(place: int) -> Column:
+            return kept.rows.column(kept.places[place], slots)
+
+        relation = Relation(LazyColumns(kept.width, column), len(slots))
+        order = [kept.rows.words[slots, word] for word in range(self._order.width)]
+        partitions = in_runs(parts, order)
         return values_of_calls(self._calls, self._sort_keys, partitions, relation)[0]
 
-    def _versions(
-        self,
-        kept: KeptOrder,
-        slots: Int32Array,
-        runs: Int32Array,
-        valid_from: Int64Array,
-        valid_to: Int64Array,
-        values: Sequence[Column],
-        rows: Int64Array,
-    ) -> Delta:
-        """Rows that are given. values: of those that were evaluated; rows: which of these each is."""
-        column = kept.rows.columns(slots)
+    def _given(self, kept: KeptOrder, rows: _Rows, found: Sequence[_Versions]) -> Delta:
+        """Versions as a delta."""
+        place = np.concatenate([each.places for each in found])
+        slots, runs = rows.slots[place], rows.runs[rows.of_run[place]]
+        column, width = kept.rows.columns(slots), kept.width
 
         def make(place: int) -> Column:
-            call = place - kept.width
-            return values[call].take(rows) if call >= 0 else column(kept.places[place])
+            if place < width:
+                return column(kept.places[place])
+            values = [each.values[place - width].take(each.rows) for each in found]
+            return concatenate_columns(self._calls[place - width].type, values)
 
-        relation = Relation(LazyColumns(kept.width + len(values), make), len(slots))
+        relation = Relation(LazyColumns(width + len(self._calls), make), len(slots))
+        valid_from = np.concatenate([each.valid_from for each in found])
+        valid_to = np.concatenate([each.valid_to for each in found])
         owners = self._columns_of(runs)
         ids = self._ids_of(kept, slots, owners)
         return Delta.of_one_each(TemporalRelation(relation, valid_from, valid_to), owners, lambda: ids)
+
+    def _merged(self, told: RankVersions, kept: KeptOrder) -> _Rows:
+        """All rows of the runs that are touched."""
+        runs = np.unique(told.runs)
+        went = np.flatnonzero(told.valid_to != FOREVER)
+        words = kept.rows.words
+        by_word = [words[told.slots[went], word] for word in reversed(range(words.shape[1]))]
+        went = went[np.lexsort([*by_word, told.runs[went]])]
+        until = np.append(runs, runs[-1:] + 1)
+        left = RunLists(told.slots[went], np.searchsorted(told.runs[went], until))
+        there = kept.runs.first(runs)
+        staying = RunLists(there.slots, np.searchsorted(there.runs, until))
+        n = len(there.slots) + len(went)
+        rows = _Rows(
+            runs,
+            np.empty(n, np.int32),
+            np.empty(n, np.int32),
+            Lives(*(np.empty(n, np.int64) for _ in Lives._fields)),
+        )
+        lives = self._slot_lives(len(kept.rows.gone))
+        lives.begins[told.slots], lives.ends[told.slots] = told.valid_from, told.valid_to
+        kernels.merge(staying, left, words, lives, rows.slots, rows.of_run, rows.lives)
+        lives.begins[told.slots], lives.ends[told.slots] = NEVER, FOREVER
+        return rows
+
+    def _slot_lives(self, room: int) -> SlotLives:
+        """Lives by slot, all of rows that neither come nor go; kept, so that they are not made each time."""
+        if len(self._lives.begins) < room:
+            self._lives = SlotLives(np.full(room, NEVER), np.full(room, FOREVER))
+        return self._lives
 
 
 # --- how far a change reaches -------------------------------------------------------------------------
@@ -174,32 +224,51 @@ def _reach(call: WindowFunctionCall) -> Reach:
 # --- rows and their lives -----------------------------------------------------------------------------
 
 
-def _merged(told: RankVersions, kept: KeptOrder) -> tuple[Int32Array, Int32Array, Lives, Int64Array]:
-    """(runs that are touched; the slots of all rows of these, run by run in order; their lives; which of the
-    runs each is in, by its place).
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """Rows by place. runs: those that are touched. slots, of_run: int32, the slot of each, and which of the
+    runs it is in.
     """
-    runs = np.unique(told.runs)
-    went = np.flatnonzero(told.valid_to != FOREVER)
-    words = kept.rows.words
-    by_word = [words[told.slots[went], word] for word in reversed(range(words.shape[1]))]
-    went = went[np.lexsort([*by_word, told.runs[went]])]
-    left, left_starts = told.slots[went], np.searchsorted(told.runs[went], np.append(runs, runs[-1:] + 1))
-    there = kept.runs.first(runs)
-    starts = np.searchsorted(there.runs, np.append(runs, runs[-1:] + 1))
-    slots = np.empty(len(there.slots) + len(left), np.int32)
-    kernels.merge(there.slots, starts, left, left_starts, words, slots)
-    counts = np.diff(starts) + np.diff(left_starts)
-    begins = np.full(len(kept.rows.gone), NEVER)
-    ends = np.full(len(kept.rows.gone), FOREVER)
-    begins[told.slots], ends[told.slots] = told.valid_from, told.valid_to
-    stops = np.cumsum(counts)
-    lives = Lives(begins[slots], ends[slots], np.repeat(stops - counts, counts), np.repeat(stops, counts))
-    return runs, slots, lives, np.repeat(np.arange(len(runs)), counts)
+
+    runs: Int32Array
+    slots: Int32Array
+    of_run: Int32Array
+    lives: Lives
+
+    def appended(self) -> BoolArray:
+        """bool by place: whether its run is one that rows come behind, and nothing else moves in it."""
+        firsts = np.empty(len(self.runs), np.int64)
+        kernels.appended(self.of_run, self.lives, firsts)
+        found: BoolArray = (firsts >= 0)[self.of_run]
+        return found
+
+    def ahead(self, came: BoolArray) -> Int64Array:
+        """int64 by place: how far behind it the first row of its run stands that came."""
+        places = np.flatnonzero(came)
+        runs, at = np.unique(self.of_run[places], return_index=True)
+        firsts = np.zeros(len(self.runs), np.int64)
+        firsts[runs] = places[at]
+        found: Int64Array = firsts[self.of_run] - np.arange(len(self.of_run))
+        return found
 
 
-def _moves(lives: Lives) -> tuple[Int64Array, Int64Array]:
-    """(place, instant) of all that come or go, by run, instant and place."""
-    came, went = np.flatnonzero(lives.begins != NEVER), np.flatnonzero(lives.ends != FOREVER)
+@dataclass(frozen=True, slots=True)
+class _Versions:
+    """Versions of rows: their places, the instants between which they stand, the values of the rows that were
+    evaluated, and which of these each is.
+    """
+
+    places: Int64Array
+    valid_from: Int64Array
+    valid_to: Int64Array
+    values: Sequence[Column]
+    rows: Int64Array
+
+
+def _moves(lives: Lives, some: BoolArray) -> tuple[Int64Array, Int64Array]:
+    """(place, instant) of all among some places that come or go, by run, instant and place."""
+    came = np.flatnonzero(some & (lives.begins != NEVER))
+    went = np.flatnonzero(some & (lives.ends != FOREVER))
     place = np.concatenate([came, went])
     at = np.concatenate([lives.begins[came], lives.ends[went]])
     order = np.lexsort([place, at, lives.starts[place]])
@@ -255,32 +324,30 @@ def _changed_rows(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Chain:
-    """Versions of rows: places, the row that was evaluated, and the instants between which it stood."""
-
-    places: Int64Array
-    rows: Int64Array
-    valid_from: Int64Array
-    valid_to: Int64Array
-
-    @classmethod
-    def of(
-        cls, before: Int64Array, behind: Int64Array, places: Int64Array, parts: Int64Array, at: Int64Array
-    ) -> _Chain:
-        """before, behind: changes as rows that were evaluated. at: by segment."""
-        either = np.where(before >= 0, before, behind)
-        place, instant = places[either], at[parts[either] // 2]
-        order = np.lexsort([instant, place])
-        before, behind, place, instant = before[order], behind[order], place[order], instant[order]
-        first = np.ones(len(place), np.bool_)
-        first[1:] = place[1:] != place[:-1]
-        until = np.full(len(place), FOREVER)
-        until[:-1][~first[1:]] = instant[1:][~first[1:]]
-        old, new = np.flatnonzero(first & (before >= 0)), np.flatnonzero(behind >= 0)
-        return cls(
-            np.concatenate([place[old], place[new]]),
-            np.concatenate([before[old], behind[new]]),
-            np.concatenate([np.full(len(old), NEVER), instant[new]]),
-            np.concatenate([instant[old], until[new]]),
-        )
+def _chained(
+    before: Int64Array,
+    behind: Int64Array,
+    places: Int64Array,
+    parts: Int64Array,
+    at: Int64Array,
+    values: Sequence[Column],
+) -> _Versions:
+    """The versions that changes of rows make, of each one behind the other. before, behind: changes as rows
+    that were evaluated. at: by segment.
+    """
+    either = np.where(before >= 0, before, behind)
+    place, instant = places[either], at[parts[either] // 2]
+    order = np.lexsort([instant, place])
+    before, behind, place, instant = before[order], behind[order], place[order], instant[order]
+    first = np.ones(len(place), np.bool_)
+    first[1:] = place[1:] != place[:-1]
+    until = np.full(len(place), FOREVER)
+    until[:-1][~first[1:]] = instant[1:][~first[1:]]
+    old, new = np.flatnonzero(first & (before >= 0)), np.flatnonzero(behind >= 0)
+    return _Versions(
+        np.concatenate([place[old], place[new]]),
+        np.concatenate([np.full(len(old), NEVER), instant[new]]),
+        np.concatenate([instant[old], until[new]]),
+        values,
+        np.concatenate([before[old], behind[new]]),
+    )
