@@ -28,6 +28,10 @@ RUNS = {
         "--queries 1 40 --rows 40000 --retain 10000",
         ["rows_per_s.q40", "register_s.q1", "restart_s.q40", "resident_bytes_per_query.q40"],
     ),
+    "tpch": (
+        "--scale 0.002 --queries q03 q17 q22 --repeats 1",
+        ["rows_per_s.q03", "answer_ms.q17", "duckdb_ms.q22", "rows_per_s.min", "answer_ms.sum"],
+    ),
     "memory": ("--queries 300 --rows 100000 --standing 20 --no-broker", ["bytes_per_query", "bytes_per_row"]),
     "chain": (
         "--rows 512 --bursts 2 --modules 30 --repeats 1",

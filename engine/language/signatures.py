@@ -145,6 +145,12 @@ def common_type(arguments: Sequence[Expression]) -> Types:
     return [type_] * len(arguments), type_
 
 
+def counted_value(arguments: Sequence[Expression]) -> Types:
+    """(anything, BIGINT) to the first argument's type."""
+    type_ = INTEGER if arguments[0].type.kind is Kind.NULL else arguments[0].type
+    return [type_, fits(arguments, 1, BIGINT)], type_
+
+
 def nullif(arguments: Sequence[Expression]) -> Types:
     """The first argument's type; the two are compared in the type they share."""
     (shared, _), _ = common_type(arguments)

@@ -35,6 +35,8 @@ def call(name: str, values: list[Outcome], types: list[Type], type_: Type) -> Ou
         return next((value for value in values if value is not None), None)
     if name == "NULLIF":
         return _nullif(values[0], values[1], types[0])
+    if name == "SINGLE":
+        return _single(values[0], values[1])
     if name in ("GREATEST", "LEAST", "CONCAT"):
         if ERROR in values:
             return ERROR
@@ -52,6 +54,12 @@ def call(name: str, values: list[Outcome], types: list[Type], type_: Type) -> Ou
     if ERROR in values:
         return ERROR
     return function(type_, *values)
+
+
+def _single(value: Outcome, count: Outcome) -> Outcome:
+    if isinstance(count, int) and count > 1:
+        return ERROR
+    return ERROR if value is not None and count is ERROR else value
 
 
 def _nullif(value: Outcome, other: Outcome, type_: Type) -> Outcome:

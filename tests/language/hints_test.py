@@ -43,8 +43,6 @@ OF_THE_LAST = "SELECT k, AVG(v) AS m FROM s [PARTITION BY k ROWS 5] GROUP BY k"
         ("SELECT v - AVG(v) OVER (ORDER BY ts) FROM s", BESIDE, "{}"),
         ("SELECT SUM(v) OVER (PARTITION BY k) FROM s", BY_KEY, "SELECT a.v, b.m {}"),
         ("SELECT AVG(v) OVER (PARTITION BY k ORDER BY ts ROWS 4 PRECEDING) FROM s", OF_THE_LAST, "{}"),
-        ("SELECT (SELECT AVG(v) FROM s) FROM s", BESIDE, "{}"),
-        ("SELECT v FROM s WHERE v > (SELECT AVG(v) FROM s)", BESIDE, "{} WHERE a.v > b.m"),
         ("SELECT v FROM s [RANGE '2 years']", "30 DAYS", "SELECT v FROM s [RANGE {}]"),
         ("PRINT s", "SELECT * FROM s [ROWS 10]", "{}"),
         ("SHOW TOPICS", "SHOW SOURCES", "{}"),

@@ -143,9 +143,12 @@ REFUSED = {
     "DISTINCT ON": "SELECT DISTINCT ON (dest) dest FROM flights",
     "LIMIT BY": "SELECT * FROM flights LIMIT 3 BY dest",
     "LIMIT m, n": "SELECT * FROM flights LIMIT 3, 4",
-    "scalar subquery": "SELECT * FROM flights WHERE delay > (SELECT AVG(delay) FROM flights)",
+    "value in ON": "SELECT 1 FROM flights a JOIN weather ON wind > (SELECT AVG(delay) FROM flights)",
+    "value by an inequality": """SELECT (SELECT AVG(wind) FROM weather WHERE measured < departed) AS w
+        FROM flights""",
     "ANY": "SELECT * FROM flights WHERE delay = ANY (SELECT delay FROM flights)",
-    "IN below OR": "SELECT * FROM flights WHERE delay > 3 OR dest IN (SELECT dest FROM flights)",
+    "rows of IN below OR": """SELECT * FROM flights
+        WHERE delay > 3 OR (dest, carrier) IN (SELECT dest, carrier FROM flights)""",
     "correlation": "SELECT 1 FROM flights a WHERE dest IN (SELECT a.dest FROM weather WHERE wind > 3)",
     "groups": "SELECT 1 FROM flights WHERE EXISTS (SELECT SUM(wind) FROM weather WHERE wind > delay)",
     "NOT IN": (

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Literal as OneOf
 
 from sqlglot import exp
 
@@ -23,13 +24,13 @@ from engine.language.bind.group_windows import expanded_equality
 from engine.language.bind.placing import asked_of_pairs, narrowed
 from engine.language.bind.relation import BoundRelation
 from engine.language.bind.scalar import TRUE, bind_condition, bind_scalar
-from engine.language.bind.scope import OUTER, Scope, of_outer
+from engine.language.bind.scope import OUTER, Around, Scope, of_outer
 from engine.language.grammar import nodes
 from engine.language.promotion import common
 from engine.language.rules import rewrite
 from engine.language.rules.tree import transform
-from engine.model.expressions import Column, Compare, Expression, IsNull, Or
-from engine.model.types import Kind
+from engine.model.expressions import Column, Compare, Expression, IsNull, Literal, Or
+from engine.model.types import Kind, Type
 from tureen.errors import NotSupported, TypeMismatch
 
 JOINS_DEPTH_MAX = 16
@@ -70,20 +71,33 @@ class BoundSubquery:
         return replace(joined, columns=relation.columns, joins_depth=depth)
 
 
+RowsMany = OneOf["one", "at most one", "several"]
+
+
 @dataclass(slots=True)
 class Correlation:
     """The scope around a subquery; pairs: (inner, outer) expressions that must be equal, as they are met.
 
-    mixed: other conditions with columns of both, where they may stand (None: they may not).
+    mixed: other conditions with columns of both, where they may stand (None: they may not). The subquery has
+    one more column for each pair, behind those that it selects.
+    is_value: it stands in the place of a value. Then rows: how many there may be, for each value of the
+    pairs; empty: the value over no rows, None: NULL.
     """
 
     around: Scope
     pairs: list[tuple[Expression, Expression]] = field(default_factory=list)
     mixed: list[Expression] | None = None
+    is_value: bool = False
+    rows: RowsMany = "several"
+    empty: Expression | None = None
 
     @property
     def is_used(self) -> bool:
         return bool(self.pairs or self.mixed)
+
+    def empty_of(self, type_: Type) -> Expression:
+        """The value over no rows."""
+        return Literal(None, type_) if self.empty is None else self.empty
 
 
 Condition = Expression | SubqueryJoin | BoundSubquery
@@ -102,6 +116,8 @@ def bind_conditions(
         return []
     found: list[Condition] = []
     for part in conjuncts(node, scope):
+        if scope.values is not None:
+            scope.values.reject_missing(part)
         if correlation is not None and _correlate(part, scope, correlation):
             continue
         join = _join(part, scope, env, subselect)
@@ -141,13 +157,14 @@ def _correlate(node: exp.Expr, scope: Scope, correlation: Correlation) -> bool:
         return True
     if correlation.mixed is None or not _is_mixed(node, scope, correlation.around):
         return False
-    correlation.mixed.append(bind_condition(node, replace(scope, is_mixed=True)))
+    within = replace(scope, outer=Around(correlation.around, is_mixed=True))
+    correlation.mixed.append(bind_condition(node, within))
     return True
 
 
 def _is_mixed(node: exp.Expr, scope: Scope, around: Scope) -> bool:
     """Whether columns around stand in a condition; one with a subquery in it is none of these."""
-    if next(node.find_all(nodes.InQuery, nodes.ExistsQuery), None) is not None:
+    if next(node.find_all(*nodes.SUBQUERIES), None) is not None:
         return False
     columns = node.find_all(exp.Column)
     return any(scope.find(column) is None and around.find(column) is not None for column in columns)
@@ -158,14 +175,20 @@ def _is_equal(node: exp.Expr, scope: Scope, correlation: Correlation) -> bool:
     if not isinstance(node, exp.EQ):
         return False
     for inner, outer in ((node.this, node.expression), (node.expression, node.this)):
-        column = outer.unnest()
-        if not isinstance(column, exp.Column) or scope.find(column) is not None:
+        if not _is_around(outer, scope, correlation.around) or _is_mixed(inner, scope, correlation.around):
             continue
-        if correlation.around.find(column) is None or _is_mixed(inner, scope, correlation.around):
-            continue
-        correlation.pairs.append((bind_scalar(inner, scope), bind_scalar(column, correlation.around)))
+        around = bind_scalar(outer, replace(correlation.around, values=None))
+        key, value = fit(node, around, bind_scalar(inner, scope), scope)
+        correlation.pairs.append((value, key))
         return True
     return False
+
+
+def _is_around(node: exp.Expr, scope: Scope, around: Scope) -> bool:
+    """Whether an expression is over columns around a subquery alone."""
+    if not _is_mixed(node, scope, around):
+        return False
+    return all(scope.find(column) is None for column in node.find_all(exp.Column))
 
 
 def _join(
@@ -187,10 +210,10 @@ def _exists(
     node: exp.Expr, negated: bool, scope: Scope, env: Environment, subselect: Subselect
 ) -> SubqueryJoin | BoundSubquery:
     correlation = Correlation(scope, mixed=[] if scope.grouping is None else None)
-    inner = _inner(node, subselect(node.args["query"], env, correlation), scope)
+    inner = nested(node, subselect(node.args["query"], env, correlation), scope)
     if correlation.mixed:
-        return BoundSubquery(inner, negated, _conditions(node, correlation, scope))
-    keys, columns = _pairs(node, correlation, scope)
+        return BoundSubquery(inner, negated, _conditions(correlation, inner))
+    keys, columns = _pairs(correlation, inner)
     if not keys:
         columns = [Output("found", TRUE)]
     return SubqueryJoin(tuple(keys), replace(inner, columns=tuple(columns)), negated, null_aware=False)
@@ -201,16 +224,12 @@ def _in(
 ) -> SubqueryJoin | BoundSubquery:
     written = node.this.expressions if isinstance(node.this, nodes.RowValue) else [node.this]
     correlation = Correlation(scope, mixed=[] if scope.grouping is None else None)
-    inner = _inner(node, subselect(node.args["query"], env, correlation), scope)
-    if len(inner.columns) != len(written):
-        raise scope.place(node.args["query"]).refuse(
-            TypeMismatch,
-            f"the subquery has {len(inner.columns)} columns, before IN there are {len(written)}",
-            hint="select as many columns as there are before IN",
-        )
+    inner = nested(node, subselect(node.args["query"], env, correlation), scope)
+    selected = inner.columns[: len(inner.columns) - len(correlation.pairs)]
+    check_columns(node, len(selected), len(written), scope)
     compared = [
-        _fit(node, bind_scalar(part, scope), output.expression, scope)
-        for part, output in zip(written, inner.columns, strict=True)
+        fit(node, bind_scalar(part, scope), output.expression, scope)
+        for part, output in zip(written, selected, strict=True)
     ]
     three_valued = negated and (correlation.pairs or len(written) > 1)
     if correlation.mixed or three_valued:
@@ -221,10 +240,10 @@ def _in(
                 hint="write SELECT * FROM (SELECT ... GROUP BY ...) WHERE (a, b) NOT IN (SELECT ...)",
             )
         same = [_same(transform(key, of_outer), value, or_unknown=negated) for key, value in compared]
-        return BoundSubquery(inner, negated, (*same, *_conditions(node, correlation, scope)))
+        return BoundSubquery(inner, negated, (*same, *_conditions(correlation, inner)))
     keys = [key for key, _ in compared]
-    columns = [Output(output.name, value) for output, (_, value) in zip(inner.columns, compared, strict=True)]
-    more_keys, more_columns = _pairs(node, correlation, scope)
+    columns = [Output(output.name, value) for output, (_, value) in zip(selected, compared, strict=True)]
+    more_keys, more_columns = _pairs(correlation, inner)
     inner = replace(inner, columns=(*columns, *more_columns))
     return SubqueryJoin((*keys, *more_keys), inner, negated, null_aware=negated)
 
@@ -235,27 +254,33 @@ def _same(key: Expression, value: Expression, *, or_unknown: bool) -> Expression
     return Or((equal, IsNull(key), IsNull(value))) if or_unknown else equal
 
 
-def _conditions(node: exp.Expr, correlation: Correlation, scope: Scope) -> tuple[Expression, ...]:
+def _conditions(correlation: Correlation, inner: BoundRelation) -> tuple[Expression, ...]:
     """All that correlates, over the subquery's rows and those of OUTER."""
+    keys, columns = _pairs(correlation, inner)
     equal = [
-        Compare("=", transform(outer, of_outer), value)
-        for outer, value in (_fit(node, outer, value, scope) for value, outer in correlation.pairs)
+        Compare("=", transform(key, of_outer), column.expression)
+        for key, column in zip(keys, columns, strict=True)
     ]
     return *equal, *(correlation.mixed or ())
 
 
-def _pairs(node: exp.Expr, correlation: Correlation, scope: Scope) -> tuple[list[Expression], list[Output]]:
+def _pairs(correlation: Correlation, inner: BoundRelation) -> tuple[list[Expression], list[Output]]:
     """Keys, and columns of the subquery, of what correlates."""
-    keys: list[Expression] = []
-    columns: list[Output] = []
-    for place, (inner, outer) in enumerate(correlation.pairs):
-        key, value = _fit(node, outer, inner, scope)
-        keys.append(key)
-        columns.append(Output(f"equal_{place + 1}", value))
-    return keys, columns
+    keys = [around for _, around in correlation.pairs]
+    return keys, list(inner.columns[len(inner.columns) - len(keys) :])
 
 
-def _fit(node: exp.Expr, left: Expression, right: Expression, scope: Scope) -> tuple[Expression, Expression]:
+def check_columns(node: exp.Expr, selected: int, wanted: int, scope: Scope) -> None:
+    """Raise TypeMismatch where IN has other columns before it than behind."""
+    if selected != wanted:
+        raise scope.place(node.args["query"]).refuse(
+            TypeMismatch,
+            f"the subquery has {selected} columns, before IN there are {wanted}",
+            hint="select as many columns as there are before IN",
+        )
+
+
+def fit(node: exp.Expr, left: Expression, right: Expression, scope: Scope) -> tuple[Expression, Expression]:
     """Both expressions, cast to the type that they share. Raises TypeMismatch."""
     type_ = common([left.type, right.type])
     if type_ is None or type_.kind is Kind.ARRAY:
@@ -269,9 +294,10 @@ def _fit(node: exp.Expr, left: Expression, right: Expression, scope: Scope) -> t
     return coerce(left, type_), coerce(right, type_)
 
 
-def _inner(node: exp.Expr, inner: BoundRelation, scope: Scope) -> BoundRelation:
+def nested(node: exp.Expr, inner: BoundRelation, scope: Scope) -> BoundRelation:
+    """The relation of a subquery. Raises LimitExceeded where subqueries nest too deep."""
     if inner.joins_depth >= JOINS_DEPTH_MAX:
         raise scope.place(node).exceeded(
-            "subqueries_depth_max", JOINS_DEPTH_MAX, hint="nest fewer IN (SELECT ...) and EXISTS (SELECT ...)"
+            "subqueries_depth_max", JOINS_DEPTH_MAX, hint="nest fewer subqueries in conditions and values"
         )
     return inner

@@ -64,12 +64,22 @@ class Grouping:
         if isinstance(node, exp.Column):
             found = self._rows.find(node)
             return None if found is None else self._column(found)
-        if type(node) not in self._kinds:
+        if type(node) not in self._kinds or self._holds_other_values(node):
             return None
         try:
             return self._column(bind_scalar(node, self._rows))
         except QueryError:
             return None  # it holds an aggregate, or is wrong: then its parts tell
+
+    def _holds_other_values(self, node: exp.Expr) -> bool:
+        """Whether a subquery stands in it in the place of a value that is not one of a key."""
+        values = self._rows.values
+        return any(values is None or not values.knows(each) for each in node.find_all(*nodes.SUBQUERIES))
+
+    def column(self, expression: Expression) -> Expression:
+        """The column of a key that is as bound over the rows."""
+        place = self._keys[expression]
+        return Column(place, self._key_name(expression, place), expression.type)
 
     def _column(self, expression: Expression) -> Expression | None:
         if self._rows.sizes.of(expression)[0] not in self._sizes:

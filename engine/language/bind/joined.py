@@ -18,7 +18,9 @@ from engine.model.expressions import (
     Column,
     Compare,
     Expression,
+    Function,
     Literal,
+    children,
     columns_of,
     conjunction,
 )
@@ -88,8 +90,10 @@ class BoundJoin:
         return key is None or all(column.index - self.offset in key for column in columns_of(condition))
 
     def pair(self, condition: Expression) -> tuple[Expression, Expression] | None:
-        """The sides of ``before = inner`` over their own columns, None where it is something else."""
-        if not isinstance(condition, Compare) or condition.op != "=":
+        """The sides of ``before = inner`` over their own columns, None where it is something else; or where a
+        subquery's rows are counted, which errs for partners alone.
+        """
+        if not isinstance(condition, Compare) or condition.op != "=" or counts_rows(condition):
             return None
         left, right = condition.left, condition.right
         if self.sides(left) == (False, True):
@@ -143,6 +147,13 @@ class BoundJoin:
             return columns[node.index - self.offset] if isinstance(node, Column) else node
 
         return transform(expression, moved)
+
+
+def counts_rows(expression: Expression) -> bool:
+    """Whether it is an error where a subquery has several rows. O(nodes)."""
+    if isinstance(expression, Function) and expression.name == "SINGLE":
+        return True
+    return any(counts_rows(child) for child in children(expression))
 
 
 def fitted(left: Expression, right: Expression) -> tuple[Expression, Expression] | None:

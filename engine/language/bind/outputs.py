@@ -60,6 +60,9 @@ def _derived_name(node: exp.Expr, place: int) -> str:
         return str(node.this.this)
     if isinstance(node, nodes.Call | nodes.WindowFunctionOver):
         return str(node.args["name"]).lower()
+    if isinstance(node, nodes.ValueQuery) and isinstance(node.args["query"], nodes.SelectQuery):
+        first = node.args["query"].expressions[0]
+        return first.alias or _derived_name(first, place)
     if isinstance(node, exp.Cast) and isinstance(node.this, exp.Column):
         return str(node.this.this.this)
     if isinstance(node, exp.Case):

@@ -20,7 +20,9 @@ from engine.algebra.filter.stage import Filter
 from engine.language.bind.relation import BoundRelation
 from engine.language.bind.scalar import TRUE
 from engine.language.rules import rewrite
-from engine.model.expressions import And, Expression, columns_of, conjunction
+from engine.language.rules.factor_or import factor_or
+from engine.language.rules.flatten_connectors import flatten_connectors
+from engine.model.expressions import And, Expression, Or, columns_of, conjunction
 
 
 def narrowed(relation: BoundRelation, conditions: Iterable[Expression]) -> BoundRelation:
@@ -52,10 +54,12 @@ def asked_of_pairs(relation: BoundRelation, conditions: Iterable[Expression]) ->
 
 
 def conjuncts(condition: Expression) -> Iterator[Expression]:
-    """The parts that AND joins."""
+    """The parts that AND joins, or that every part of an OR holds."""
     waiting = [condition]
     while waiting:
         part = waiting.pop()
+        if isinstance(part, Or):
+            part = factor_or(flatten_connectors(part))
         if isinstance(part, And):
             waiting += reversed(part.operands)
         else:

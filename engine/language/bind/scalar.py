@@ -144,12 +144,17 @@ def same_window(left: exp.Expr, right: exp.Expr) -> bool:
 
 
 def _subquery(node: exp.Expr, scope: Scope) -> Expression:
-    word = "EXISTS" if isinstance(node, nodes.ExistsQuery) else "IN"
+    if scope.values is not None:
+        return scope.values.bind(node, scope)
+    words: dict[type[exp.Expr], str] = {
+        nodes.InQuery: "IN (SELECT ...)",
+        nodes.ExistsQuery: "EXISTS (SELECT ...)",
+    }
+    what = words.get(type(node), "a subquery in the place of a value")
     raise scope.place(node).refuse(
         NotSupported,
-        f"{word} (SELECT ...) is supported only as a separate condition of WHERE or HAVING",
-        hint=f"join it to the other conditions by AND: WHERE a > 1 AND {'x ' if word == 'IN' else ''}{word} "
-        "(SELECT ...)",
+        f"{what} is not allowed in {scope.clause}",
+        hint="write it in SELECT, WHERE, HAVING or ORDER BY",
     )
 
 
@@ -473,8 +478,7 @@ _BINDERS: dict[type[Any], Callable[[Any, Scope], Expression]] = {
     nodes.WindowFunctionOver: _window_function,
     nodes.WindowCall: _window_call,
     nodes.EstimateCall: _estimate,
-    nodes.InQuery: _subquery,
-    nodes.ExistsQuery: _subquery,
+    **dict.fromkeys(nodes.SUBQUERIES, _subquery),
     nodes.Call: lambda node, scope: bind_call(node, scope, bind_scalar),
     **dict.fromkeys(_COMPARE_OPS, _compare),
     **dict.fromkeys(_ARITHMETIC_OPS, _arithmetic),

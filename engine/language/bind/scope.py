@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from engine.language.bind.grouping import Grouping
     from engine.language.bind.over import OverColumns
     from engine.language.bind.preferences import Estimates
+    from engine.language.bind.subqueries.values import SubqueryValues
 
 NODES_MAX = 50_000
 OUTER = -2_000_000
@@ -59,6 +60,14 @@ class NamedItem:
 
 
 @dataclass(frozen=True, slots=True)
+class Around:
+    """What is around a subquery; is_mixed: its columns may stand in it too, as those of OUTER."""
+
+    scope: Scope
+    is_mixed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Scope:
     """The columns that expressions may name, and what else may stand there.
 
@@ -67,9 +76,9 @@ class Scope:
     star, by name and place, what ``*`` stands for. hidden: sources of SEMI and ANTI JOIN. clause: where this
     is, for refusals. aliases: outputs by name, for where columns have no such name. selected: names that only
     come later. grouping: set where aggregates may stand: columns are then those of its groups. numbering: set
-    where ROW_NUMBER() may stand. outer: around a subquery; is_mixed: its columns may stand here too, as those
-    of OUTER. window: of GROUP BY, which TUMBLE_START(...) and the like are about. estimates: set where
-    estimates of summaries may stand. memo: what nodes were bound to; set where they are bound again.
+    where ROW_NUMBER() may stand. outer: around a subquery. window: of GROUP BY, which TUMBLE_START(...) and
+    the like are about. estimates: set where estimates of summaries may stand. values: set where a subquery
+    may stand in the place of a value. memo: what nodes were bound to; set where they are bound again.
     """
 
     text: Text
@@ -86,13 +95,13 @@ class Scope:
     selected: Collection[str] = ()
     grouping: Grouping | None = None
     over: OverColumns | None = None
-    outer: Scope | None = None
-    is_mixed: bool = False
+    outer: Around | None = None
     window: exp.Expr | None = None
     memo: dict[int, Expression] | None = None
     functions: FunctionCatalogue = BUILT_IN
     sizes: Sizes = field(default_factory=Sizes)
     estimates: Estimates | None = None
+    values: SubqueryValues | None = None
 
     def at(self, clause: str) -> Scope:
         """This scope in another clause."""
@@ -155,15 +164,15 @@ class Scope:
         found = self.find(node)
         if found is not None:
             return found
-        around = None if self.outer is None else self.outer.find(node)
-        if around is not None and self.is_mixed:
+        around = None if self.outer is None else self.outer.scope.find(node)
+        if around is not None and self.outer is not None and self.outer.is_mixed:
             return transform(around, of_outer)
         if around is not None:
             raise self.place(node).refuse(
                 NotSupported,
                 f"{shown(str(node.this.this))!r} is a column of the query around this one, "
-                "which may be used only in the WHERE of EXISTS and IN",
-                hint="write EXISTS (SELECT * FROM s b WHERE b.key = a.key AND ...)",
+                "which may be used only in the WHERE of a subquery, that of a value only in an equality",
+                hint="write (SELECT MAX(b.v) FROM s b WHERE b.key = a.key)",
             )
         qualifier = node.args.get("table")
         if qualifier is not None:

@@ -42,9 +42,18 @@ from engine.language.bind.over import OverColumns
 from engine.language.bind.preferences import bind_preference, with_preference
 from engine.language.bind.relation import BoundRelation
 from engine.language.bind.scalar import bind_condition, bind_scalar, bind_value
-from engine.language.bind.scope import NODES_MAX, Scope
+from engine.language.bind.scope import NODES_MAX, Around, Scope
 from engine.language.bind.set_operations import bind_sets
 from engine.language.bind.sources import renamed, uses_of, with_operator
+from engine.language.bind.subqueries.joined_value import SubqueryValue
+from engine.language.bind.subqueries.rows import (
+    equal_columns,
+    first_of_each,
+    is_limited,
+    note_rows,
+    value_of_groups,
+)
+from engine.language.bind.subqueries.values import SubqueryValues, ValuesOfGroups
 from engine.language.grammar import nodes
 from engine.language.places import shown
 from engine.language.query import Query
@@ -152,17 +161,20 @@ class _Select:
             select = partial(_bind_side, around=correlation.around)
         found = bind_from(tree.args["source"], tree.args.get("ends"), env, select)
         self.relation, self.rows = found.relation, found.scope(env)
+        self.values = SubqueryValues(env, bind_select, self._join_value)
+        self.rows = replace(self.rows, values=self.values)
         if correlation is not None:
-            self.rows = replace(self.rows, outer=correlation.around)
+            self.rows = replace(self.rows, outer=Around(correlation.around))
         self.numbered: list[WrittenOutput] = written_outputs(tree.expressions, self.rows)
         self.written = self.numbered
         self.aliases = {column.name: column.node for column in self.written if column.alias}
         self.over = OverColumns(tree.args.get("windows") or ())
+        self.of_groups = ValuesOfGroups()
 
     def bind(self) -> BoundRelation:
         tree, env = self.tree, self.env
         rows = replace(self.rows, clause="WHERE", selected=self.aliases)
-        preference = bind_preference(tree, self.relation, self.rows, env)
+        preference = bind_preference(tree, self.relation, replace(self.rows, values=None), env)
         self.relation = replace(self.relation, preference=preference)
         where = bind_conditions(tree.args.get("where"), rows, env, bind_select, self.correlation)
         items = [self._key(self._meant(item, "GROUP BY")) for item in tree.args.get("group") or ()]
@@ -175,8 +187,11 @@ class _Select:
             self.relation = in_windows(window, keys, self.relation, self.rows)
             self.rows = replace(self.rows, columns=env.scope(self.relation, None).columns, window=window)
         self.written = expanded_outputs(self.numbered, self.rows)
-        grouping = self._grouping(expanded(items, self.rows))
+        keys = expanded(items, self.rows)
+        grouping = self._grouping(keys)
         scope = replace(self.rows, clause="SELECT", grouping=grouping, over=self.over)
+        if grouping is not None:
+            scope = replace(scope, values=SubqueryValues(env, bind_select, self.of_groups.add))
         outputs = [bind_value(column.node, scope) for column in self.written]
         scope = replace(scope, aliases=self.aliases)
         order = self._order(outputs, scope.at("ORDER BY"))
@@ -184,24 +199,39 @@ class _Select:
             tree.args.get("having"), replace(scope, clause="HAVING", over=None), env, bind_select
         )
         qualify = self._qualify(scope.at("QUALIFY"))
-        if self._is_correlated:
-            self._check_correlated(grouping)
+        correlated: list[Expression] = []
+        if self.correlation is not None and self.correlation.is_used:
+            correlated = equal_columns(tree, grouping, bool(keys), bool(self.over), self.correlation, env)
+        if self.correlation is not None and self.correlation.is_value and len(outputs) == 1:
+            note_rows(tree, self.relation, self.correlation)
+            if grouping is not None and not keys:
+                outputs[0], having = value_of_groups(
+                    tree, grouping, outputs[0], having, self.correlation, env
+                )
         self._check_size(grouping, [*where, *outputs, *having, *qualify], [key for key, _ in order])
         names = unique([column.name for column in self.written])
         self.relation = apply(self.relation, where, env.text.sql)
         groups: list[str] = []
         if grouping is not None:
             groups = self._group(grouping, names, outputs, having)
-            outputs = [_named(output, groups) for output in outputs]
-            order = [(replace(key, expression=_named(key.expression, groups)), item) for key, item in order]
+            outputs = [self._settled(output, groups) for output in outputs]
+            correlated = [self._settled(expression, groups) for expression in correlated]
+            order = [
+                (replace(key, expression=self._settled(key.expression, groups)), item) for key, item in order
+            ]
         settle = self._over(groups)
         if qualify:
-            named = [transform(_named(condition, groups), settle) for condition in qualify]
+            named = [transform(self._settled(condition, groups), settle) for condition in qualify]
             self.relation = self.relation.narrowed(named)
         order = [(replace(key, expression=transform(key.expression, settle)), item) for key, item in order]
-        self._finish(names, [transform(output, settle) for output in outputs], order)
+        self._finish(names, [transform(output, settle) for output in outputs], order, correlated)
         self._check_stages()
         return self.relation
+
+    def _join_value(self, value: SubqueryValue) -> Expression:
+        """Rows with the value of a subquery; what stands for it."""
+        self.relation, found = value.joined(self.relation, self.env.text.sql)
+        return found
 
     # --- groups
 
@@ -219,7 +249,8 @@ class _Select:
             raise self.rows.place(keys[KEYS_MAX]).exceeded("group_keys_max", KEYS_MAX, len(keys))
         scope = replace(self.rows, clause="GROUP BY", aliases=self.aliases)
         grouping = Grouping(self.rows)
-        grouping.group_by([bind_scalar(node, scope) for node in keys], keys)
+        equal = [] if self.correlation is None else [inner for inner, _ in self.correlation.pairs]
+        grouping.group_by([*(bind_scalar(node, scope) for node in keys), *equal], keys)
         return grouping
 
     def _key(self, item: exp.Expr) -> exp.Expr:
@@ -250,16 +281,23 @@ class _Select:
             taken.add(name)
             groups.append(name)
         self.relation = self.relation.then(grouping.stage(groups))
+        self.relation = self.of_groups.joined(
+            self.relation, lambda expression: _named(expression, groups), self.env.text.sql
+        )
         conditions: list[Condition] = [
-            replace(condition, keys=tuple(_named(key, groups) for key in condition.keys))
+            replace(condition, keys=tuple(self._settled(key, groups) for key in condition.keys))
             if isinstance(condition, SubqueryJoin)
             else condition
             if isinstance(condition, BoundSubquery)  # never among these: there are groups
-            else _named(condition, groups)
+            else self._settled(condition, groups)
             for condition in having
         ]
         self.relation = apply(self.relation, conditions, self.env.text.sql)
         return groups
+
+    def _settled(self, expression: Expression, groups: Sequence[str]) -> Expression:
+        """An expression over groups of these names, and over the values that stand beside them."""
+        return self.of_groups.settled(_named(expression, groups))
 
     # --- columns, order
 
@@ -342,7 +380,7 @@ class _Select:
         settle = self.over.settle(self.relation.width)
         for stage in self.over.stages():
             self.relation = self.relation.then(
-                stage.with_expressions(lambda expression: rewrite(_named(expression, groups)))
+                stage.with_expressions(lambda expression: rewrite(self._settled(expression, groups)))
             )
         return settle
 
@@ -351,12 +389,15 @@ class _Select:
         names: Sequence[str],
         outputs: Sequence[Expression],
         order: Sequence[tuple[SortKey, exp.Expr]],
+        correlated: Sequence[Expression],
     ) -> None:
         """DISTINCT, ORDER BY, LIMIT, and the columns that wait to be computed."""
         tree = self.tree
         columns = tuple(Output(name, output) for name, output in zip(names, outputs, strict=True))
-        self.relation = replace(self.relation, columns=columns)
-        if tree.args.get("distinct") and not self._is_correlated:
+        equal = [Output(f"equal_{place}", each) for place, each in enumerate(correlated, start=1)]
+        self.relation = replace(self.relation, columns=(*columns, *equal))
+        is_value = self.correlation is not None and self.correlation.is_value
+        if tree.args.get("distinct") and (is_value or not self._is_correlated):
             order = [(self._distinct_key(key, item, outputs), item) for key, item in order]
             for column, written in zip(columns, self.written, strict=True):
                 if column.type.kind is Kind.ARRAY:
@@ -365,7 +406,12 @@ class _Select:
                     )
             self.relation = self.relation.distinct()
         limit, offset = tree.args.get("limit"), tree.args.get("offset") or 0
-        keys = _rewritten([key for key, _ in order], ())
+        keys = _rewritten([key for key, _ in order])
+        if correlated or (is_value and not is_limited(tree)):
+            if is_limited(tree):
+                parts = [output.expression for output in self.relation.columns[len(columns) :]]
+                self.relation = first_of_each(self.relation, parts, keys, limit, offset)
+            return
         if tree.args.get("ties") and limit is not None:
             self.relation = self.relation.then(WithTies(keys, limit, offset))
             return
@@ -431,17 +477,6 @@ class _Select:
         """Whether this is a subquery that uses columns of the query around it."""
         return self.correlation is not None and self.correlation.is_used
 
-    def _check_correlated(self, grouping: Grouping | None) -> None:
-        """Raise for what such a subquery cannot do: its rows differ for each row around it."""
-        tree = self.tree
-        limited = tree.args.get("limit") is not None or tree.args.get("offset")
-        if grouping is not None or limited or self.over:
-            raise self.rows.place(tree).refuse(
-                NotSupported,
-                "a subquery that uses a column of the query around it can only select",
-                hint="write x IN (SELECT key FROM s GROUP BY key HAVING ...), which uses no such column",
-            )
-
 
 def _named(expression: Expression, names: Sequence[str]) -> Expression:
     """With these names for the columns of groups; none: as it is."""
@@ -456,5 +491,5 @@ def _named(expression: Expression, names: Sequence[str]) -> Expression:
     return transform(expression, name)
 
 
-def _rewritten(order: Sequence[SortKey], names: Sequence[str]) -> tuple[SortKey, ...]:
-    return tuple(replace(key, expression=rewrite(_named(key.expression, names))) for key in order)
+def _rewritten(order: Sequence[SortKey]) -> tuple[SortKey, ...]:
+    return tuple(replace(key, expression=rewrite(key.expression)) for key in order)

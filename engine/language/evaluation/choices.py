@@ -64,6 +64,19 @@ def nullif(arguments: Sequence[Vector], type_: Type, n: int) -> Vector:
     return Vector(type_, spread(value.values, n), null if null.any() else None, error, value.dictionary)
 
 
+def single(arguments: Sequence[Vector], type_: Type, n: int) -> Vector:
+    """The value; an error where the count is above 1, whatever the value is."""
+    value, count = arguments
+    many: Array = count.values > 1 if count.unusable is None else (count.values > 1) & ~count.unusable
+    many = spread(many, n)
+    null = None if value.null is None else but_not(spread(value.null, n), many)
+    wrong = [mask for mask in (value.error, count.error) if mask is not None]
+    for mask in wrong:
+        many = many | spread(mask, n)
+    error = but_not(many, null) if many.any() else None
+    return Vector(type_, spread(value.values, n), null, error, value.dictionary)
+
+
 def greatest(arguments: Sequence[Vector], type_: Type, n: int) -> Vector:
     """The greatest that is not NULL; an error where any is one."""
     return _extreme(">", arguments, type_, n)

@@ -13,7 +13,7 @@ from engine.language.grammar.cursor import Cursor
 from engine.language.grammar.durations import parse_duration, starts_duration
 from engine.language.grammar.ordering import Expressions
 from engine.language.grammar.over import parse_over, starts_over
-from engine.language.grammar.subqueries import refuse_scalar_subquery
+from engine.language.grammar.subqueries import refuse_values
 from engine.language.grammar.words import A_WINDOW_INSTEAD, CLOCKS, FUNCTIONS_REFUSED
 from tureen.errors import SyntaxRefused
 
@@ -135,7 +135,7 @@ def _refuse_inside(cursor: Cursor) -> None:
 def _plain(cursor: Cursor, expression: Expressions, name: str = "") -> list[exp.Expr]:
     if cursor.at(TokenType.R_PAREN):
         return []
-    refuse_scalar_subquery(cursor)
+    refuse_values(cursor)
     return cursor.listed(lambda: _argument(cursor, expression, name))
 
 

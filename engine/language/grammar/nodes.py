@@ -229,6 +229,16 @@ class ExistsQuery(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"query": True}
 
 
+class ValueQuery(exp.Expression):
+    """``(query)`` in the place of a value."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"query": True}
+
+
+SUBQUERIES = (InQuery, ExistsQuery, ValueQuery)
+"""Where a query stands in an expression."""
+
+
 class RowValue(exp.Expression):
     """``(a, b)``: what may stand left of IN (SELECT ...)."""
 

@@ -19,7 +19,7 @@ from engine.language.grammar.cursor import Cursor
 from engine.language.grammar.intervals import parse_moved, starts_interval
 from engine.language.grammar.operators import COMPARISONS, FOREIGN, take_operator
 from engine.language.grammar.preferences import parse_estimate, starts_estimate
-from engine.language.grammar.subqueries import parse_subquery, refuse_scalar_subquery, starts_query
+from engine.language.grammar.subqueries import parse_subquery, refuse_values, starts_query
 from engine.language.grammar.typenames import parse_type_name, starts_typed_literal
 from engine.language.grammar.words import A_WINDOW_INSTEAD, CLOCKS, RESERVED
 from tureen.errors import SyntaxRefused
@@ -174,7 +174,7 @@ def _in(cursor: Cursor, left: exp.Expr) -> exp.Expr:
             "a row of values is allowed only before IN (SELECT ...)",
             "compare the columns one by one with AND and OR",
         )
-    refuse_scalar_subquery(cursor)
+    refuse_values(cursor)
     if cursor.at(TokenType.R_PAREN):
         raise cursor.refuse(
             SyntaxRefused, "the list of IN is empty", hint="write at least one value, or FALSE"
@@ -271,7 +271,10 @@ def _primary(cursor: Cursor) -> exp.Expr:
         return string(cursor)
     if kind is TokenType.L_PAREN:
         cursor.advance()
-        refuse_scalar_subquery(cursor)
+        if starts_query(cursor):
+            query = parse_subquery(cursor)
+            return cursor.node(nodes.ValueQuery(query=query), token, query)
+        refuse_values(cursor)
         with cursor.nested():
             inside = parse_expression(cursor)
             if cursor.at(TokenType.COMMA):

@@ -1,14 +1,16 @@
-"""Where a query may stand inside another: IN (SELECT ...), EXISTS (SELECT ...), FROM (SELECT ...)."""
+"""Where a query may stand inside another: IN (SELECT ...), EXISTS (SELECT ...), FROM (SELECT ...), and
+``(SELECT ...)`` in the place of a value.
+"""
 
 from __future__ import annotations
 
 from sqlglot.tokenizer_core import TokenType
 
-from engine.language.aggregates import JOINED_AGGREGATE
 from engine.language.grammar import nodes
 from engine.language.grammar.cursor import Cursor
 from engine.language.grammar.emit import refuse_changes, starts_operator
 from engine.language.grammar.words import SET_OPERATIONS
+from tureen.errors import SyntaxRefused
 
 _QUERIES = ("SELECT", "WITH")
 
@@ -68,10 +70,15 @@ def _refuse_changes(cursor: Cursor, query: nodes.SelectQuery, *, is_stream: bool
     refuse_changes(cursor, query, "a subquery", hint, is_stream=is_stream)
 
 
-def refuse_scalar_subquery(cursor: Cursor) -> None:
-    """Raise NotSupported where a query stands in the place of a value."""
-    if cursor.word in ("SELECT", "WITH", "VALUES"):
+def refuse_values(cursor: Cursor) -> None:
+    """Raise NotSupported where VALUES, or a query without brackets of its own, stands for a value."""
+    if cursor.word == "VALUES":
         raise cursor.not_supported(
-            "a subquery in the place of a value is not supported",
-            f"join it: SELECT a.v, b.m {JOINED_AGGREGATE}, and WHERE a.v > b.m; or write x IN (SELECT ...)",
+            "VALUES is not supported here", "write the values themselves, as in x IN (1, 2, 3)"
+        )
+    if cursor.word in _QUERIES:
+        raise cursor.refuse(
+            SyntaxRefused,
+            "a query in the place of a value needs brackets of its own",
+            hint="write COALESCE((SELECT ...), 0)",
         )

@@ -6,6 +6,7 @@ A rule keeps the outcome of every row: value, NULL and error alike. None of them
 from __future__ import annotations
 
 from engine.language.rules.calls_last import calls_last
+from engine.language.rules.factor_or import factor_or
 from engine.language.rules.flatten_connectors import flatten_connectors
 from engine.language.rules.fold_constants import fold_constants
 from engine.language.rules.gather_in import gather_in
@@ -18,6 +19,7 @@ RULES = (
     fold_constants,
     push_not_down,
     flatten_connectors,
+    factor_or,
     literal_right,
     narrow_literals,
     gather_in,

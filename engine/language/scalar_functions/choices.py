@@ -48,6 +48,15 @@ CHOICES = (
         "the first argument that is not NULL; errors in arguments after it do not count",
     ),
     ScalarFunction(
+        "SINGLE",
+        2,
+        2,
+        signatures.counted_value,
+        choices.single,
+        "SINGLE(x, n)",
+        "x; an error where n is above 1: what a subquery in the place of a value gives of n rows",
+    ),
+    ScalarFunction(
         "NULLIF", 2, 2, signatures.nullif, choices.nullif, "NULLIF(x, y)", "NULL where x = y, else x"
     ),
     ScalarFunction(

@@ -90,7 +90,8 @@ def _of_query(
         grouped=above.grouped or grouped,
     )
     plain = not grouped and not args.get("distinct") and inside.ranked == above.ranked
-    semi = list(_inner_queries(args.get("where"))) + list(_inner_queries(args.get("having")))
+    holders = [args.get("where"), args.get("having"), *args["expressions"], *(args.get("order") or ())]
+    semi = [found for holder in holders for found in _inner_queries(holder)]
     below = replace(inside, joined=inside.joined or bool(semi))
     yield from _of_from(args["source"], catalogue, below, outer if plain and not semi else None)
     for inner, negated in semi:
@@ -184,13 +185,13 @@ def _conjuncts(condition: exp.Expr) -> Iterator[exp.Expr]:
 
 
 def _inner_queries(node: exp.Expr | None, negated: bool = False) -> Iterator[tuple[exp.Expr, bool]]:
-    """The queries of IN and EXISTS in a condition, and whether they are negated. Under CASE and the like
-    nothing tells, so that these count as negated.
+    """The queries of IN and EXISTS in a condition, and those in the place of a value; and whether they are
+    negated. Of a value, and under CASE and the like, nothing tells, so that these count as negated.
     """
     if node is None:
         return
-    if isinstance(node, nodes.InQuery | nodes.ExistsQuery):
-        yield node.args["query"], negated
+    if isinstance(node, nodes.InQuery | nodes.ExistsQuery | nodes.ValueQuery):
+        yield node.args["query"], negated or isinstance(node, nodes.ValueQuery)
         return
     plain = isinstance(node, exp.And | exp.Or | exp.Paren)
     for child in node.iter_expressions():

@@ -1,0 +1,1 @@
+SELECT carrier, (SELECT ARRAY_AGG(wind) FROM weather) FROM flights

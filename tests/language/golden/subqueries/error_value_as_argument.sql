@@ -1,0 +1,1 @@
+SELECT COALESCE(SELECT MAX(wind) FROM weather, 0) FROM flights

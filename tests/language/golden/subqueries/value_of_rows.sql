@@ -1,0 +1,1 @@
+SELECT carrier, (SELECT wind FROM weather WHERE dest = 'JFK') AS wind FROM flights

@@ -1,0 +1,1 @@
+SELECT carrier, COUNT(*) AS n, (SELECT MAX(wind) FROM weather w WHERE w.dest = f.carrier) FROM flights f GROUP BY carrier HAVING COUNT(*) > (SELECT COUNT(*) FROM weather) ORDER BY (SELECT MIN(wind) FROM weather w WHERE w.dest = f.carrier)
