@@ -109,10 +109,23 @@ def merge(
             n += 1
 
 
+@step
+def _are_peers(one: int, other: int, words: Int64Array, width: int) -> bool:
+    same = True
+    for word in range(width):
+        same = same and words[one, word] == words[other, word]
+    return same
+
+
 @borrowing
-def appended(of_run: Int32Array, lives: Lives, firsts: Int64Array) -> None:
+def appended(
+    slots: Int32Array, of_run: Int32Array, lives: Lives, words: Int64Array, peers: int, firsts: Int64Array
+) -> None:
     """firsts[r] = the first place of run r that has a row that came, where all that moves is rows that come
-    behind all others, one not before another behind which it stands; -1: it is not so. int64[runs], written.
+    behind all others, one not before another behind which it stands; -1: it is not so.
+
+    peers: how many words are equal of rows that may not come at different instants; -1: all rows may.
+    firsts: int64[runs], written.
     """
     for run in range(firsts.shape[0]):
         firsts[run] = -1
@@ -122,15 +135,18 @@ def appended(of_run: Int32Array, lives: Lives, firsts: Int64Array) -> None:
         first, begins = firsts[run], lives.begins[place]
         if first == broken:
             continue
-        if lives.ends[place] != FOREVER:
+        if lives.ends[place] != FOREVER or (begins == NEVER and first >= 0):
             firsts[run] = broken
-        elif begins == NEVER:
-            if first >= 0:
-                firsts[run] = broken
-        elif first < 0:
+            continue
+        if begins == NEVER:
+            continue
+        if first < 0:
             firsts[run] = place
-        elif begins < lives.begins[place - 1]:
-            firsts[run] = broken
+        if place > lives.starts[place]:
+            before = lives.begins[place - 1]
+            tied = before < begins and peers >= 0 and _are_peers(slots[place - 1], slots[place], words, peers)
+            if before > begins or tied:
+                firsts[run] = broken
     for run in range(firsts.shape[0]):
         firsts[run] = max(firsts[run], -1)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,24 +10,29 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.algebra.window_functions.stage import WindowFunctions
+from engine.algebra.sort.stage import SortKey
+from engine.algebra.window_functions.stage import DEFAULT_FRAME, WindowFunctionCall, WindowFunctions
 from engine.changes.temporal_relation import TemporalRelation
+from engine.changes.transition import FOREVER
 from engine.dataflow.arrangements import ordered_runs, sort_words, string_labels
 from engine.dataflow.operators.window_functions import WindowFunctionsNode, WindowFunctionsSpec
 from engine.dataflow.turn import Turn
+from engine.model.batch import Column
 from engine.model.types import BIGINT, DOUBLE, STRING
+from engine.operators.relation import Relation
 from engine.operators.window_functions import window_functions
 from tests.changes.given import Given, inputs
 from tests.dataflow.given_node import GivenNode, transitions
 from tests.dataflow.group import folded, of_column
+from tests.operators.aggregate import column
 from tests.operators.relations import PRICE, exactly, rows_of
 from tests.operators.window_calls import stages
 
 TYPES = (BIGINT, STRING, DOUBLE, PRICE)
 COLUMNS = 3
 LOCAL = ("LAG", "LEAD", "SUM", "COUNT", "FIRST_VALUE")
-BEFORE = ("LAG",)
-"""Of those that look at rows before alone, rows that come behind all others are looked at once."""
+BEFORE = ("LAG", "RANK", "DENSE_RANK")
+"""Of those that look back alone, rows that come behind all others are looked at once."""
 
 
 def expected(stage: WindowFunctions, rows: TemporalRelation, instant: int) -> list[Any]:
@@ -112,3 +118,30 @@ def test_rows_whose_values_stay_are_not_told(data: Any) -> None:
             key = ids[row], int(delta.temporal.valid_from[row])
             assert ends.get(key) != exactly(rows[row])
             ends[ids[row], int(delta.temporal.valid_to[row])] = exactly(rows[row])
+
+
+@given(st.data())
+def test_rows_that_come_behind_all_others(data: Any) -> None:
+    """In the order of the window, as those of a stream by its time: rows that stand do not change."""
+    below: Given = data.draw(inputs(TYPES, 20))
+    begins = np.sort(below.temporal.valid_from)
+    order = (SortKey(column(0, BIGINT)),)
+    if data.draw(st.booleans()):
+        keys = np.cumsum(np.diff(begins, prepend=begins[:1]) > 0)  # peers come at one instant
+    else:
+        keys = np.arange(len(begins)) // data.draw(st.integers(1, 3))
+    columns = [Column(BIGINT, keys.astype(np.int64)), *list(below.temporal.relation.columns)[1:]]
+    stays = np.full(len(begins), FOREVER)
+    rows = TemporalRelation(Relation(columns, len(begins)), begins, stays)
+    node = GivenNode(rows, [[0, 1]] * len(rows), range(len(rows)))
+    stage = data.draw(
+        stages(TYPES, ("LAG", "RANK", "DENSE_RANK", "SUM", "COUNT", "FIRST_VALUE", "LAST_VALUE"))
+    )
+    stage = WindowFunctions(stage.keys, order, tuple(_plain(call) for call in stage.calls))
+    spec = WindowFunctionsSpec.of(stage, None)
+    follow(WindowFunctionsNode(node, spec), node, stage, Given(rows, below.interval), data)
+
+
+def _plain(call: WindowFunctionCall) -> WindowFunctionCall:
+    """The call with a frame that goes with any order, the default one mostly."""
+    return call if call.frame.unit == "rows" else replace(call, frame=DEFAULT_FRAME)

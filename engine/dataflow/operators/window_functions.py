@@ -3,8 +3,8 @@
 A run is a partition, all rows of a column or those with one value of the keys. At an instant at which rows of
 a run come or go, the values of those that may change are made before and behind it (:func:`reach_of`): where
 all calls look a number of rows around them (LAG, LEAD, frames of ROWS), of so many rows around each that
-moves; else of the whole run. Where rows come behind all others of a run, and calls look at those before a
-row alone, these are looked at once. Rows with other values, and no others, are told.
+moves; else of the whole run. Where rows come behind all others of a run, and all calls look back alone (LAG,
+RANK, frames that end with the row), these are looked at once. Told are rows with other values, and no others.
 
 Cost: O(log n) and a move of the slots behind it for each row that comes or goes; at each instant of a run the
 evaluation of twice as many rows as may change, and of those around them; a merge of the rows of the runs that
@@ -70,7 +70,7 @@ class WindowFunctionsNode(InOrder):
 
     def __init__(self, below: Node, stage: WindowFunctionsSpec) -> None:
         self._calls = stage.calls
-        self._reach = reach_of(stage.calls)
+        self._reach, self._back = reach_of(stage.calls), looking_back(stage.calls)
         self._lives = SlotLives(np.empty(0, np.int64), np.empty(0, np.int64))
         bounds = bounds_of(0, None, numbered=False)
         super().__init__(below, stage.keys, stage.order, bounds, stage.read)
@@ -98,21 +98,21 @@ class WindowFunctionsNode(InOrder):
     def _told(self, told: RankVersions, kept: KeptOrder, turn: Turn) -> Delta:
         rows = self._merged(told, kept)
         n = len(rows.slots)
-        appended = np.zeros(n, np.bool_)
-        if self._reach.low == self._reach.behind == 0:
-            appended = rows.appended()
-        found = [self._appended(rows, appended, kept)] if appended.any() else []
+        appended, back = np.zeros(n, np.bool_), self._back
+        if back is not None:
+            appended = rows.appended(kept.rows.words, self._order.width if back.by_peers else -1)
+        found = [] if back is None or not appended.any() else [self._appended(rows, appended, kept, back)]
         if not found or not appended.all():
             found.append(self._moved(rows, appended, kept, turn.context.limits))
         return self._given(kept, rows, found)
 
-    def _appended(self, rows: _Rows, appended: BoolArray, kept: KeptOrder) -> _Versions:
+    def _appended(self, rows: _Rows, appended: BoolArray, kept: KeptOrder, back: LooksBack) -> _Versions:
         """What is told of runs that rows come behind: none changes another, so each is looked at once, among
         all that are there after all. appended: the places of the rows of these runs.
         """
         came = appended & (rows.lives.begins != NEVER)
         far = np.flatnonzero(appended)
-        places = far[rows.ahead(came)[far] <= self._reach.before]
+        places = far[rows.ahead(came)[far] <= back.rows]
         self.visited += len(places)
         values = self._values(kept, rows.slots[places], rows.of_run[places].astype(np.int64))
         given = np.flatnonzero(came[places])
@@ -221,6 +221,39 @@ def _reach(call: WindowFunctionCall) -> Reach:
     return Reach(behind, before, before, behind)
 
 
+@dataclass(frozen=True, slots=True)
+class LooksBack:
+    """Of calls whose value of a row is made of those before it and its peers alone: how many rows before, and
+    whether peers count, so that one that comes later changes those that are there.
+    """
+
+    rows: int
+    by_peers: bool
+
+
+def looking_back(calls: Sequence[WindowFunctionCall]) -> LooksBack | None:
+    """What calls look at, where all of them look back alone; None: one does not."""
+    each = [_looking_back(call) for call in calls]
+    found = [one for one in each if one is not None]
+    if len(found) < len(each):
+        return None
+    return LooksBack(max(one.rows for one in found), any(one.by_peers for one in found))
+
+
+def _looking_back(call: WindowFunctionCall) -> LooksBack | None:
+    if call.function == "LAG":
+        return LooksBack(_reach(call).before, by_peers=False)
+    if call.function in ("RANK", "DENSE_RANK"):
+        return LooksBack(ALL, by_peers=True)
+    framed = call.aggregate is not None or WINDOW_FUNCTIONS[call.function].framed
+    frame = call.frame
+    if not framed or frame.end is None or frame.end > 0:
+        return None
+    if frame.unit == "rows" and frame.exclude in ("no others", "current row"):
+        return LooksBack(ALL if frame.start is None else max(0, -int(frame.start)), by_peers=False)
+    return LooksBack(ALL, by_peers=True)
+
+
 # --- rows and their lives -----------------------------------------------------------------------------
 
 
@@ -235,10 +268,12 @@ class _Rows:
     of_run: Int32Array
     lives: Lives
 
-    def appended(self) -> BoolArray:
-        """bool by place: whether its run is one that rows come behind, and nothing else moves in it."""
+    def appended(self, words: Int64Array, peers: int) -> BoolArray:
+        """bool by place: whether its run is one that rows come behind, and nothing else moves in it. words:
+        by slot; peers: of :func:`engine.kernels.window_versions.appended`.
+        """
         firsts = np.empty(len(self.runs), np.int64)
-        kernels.appended(self.of_run, self.lives, firsts)
+        kernels.appended(self.slots, self.of_run, self.lives, words, peers, firsts)
         found: BoolArray = (firsts >= 0)[self.of_run]
         return found
 
