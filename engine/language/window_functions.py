@@ -37,6 +37,12 @@ class WindowFunction:
     framed: bool = False
     peers_alike: bool = False
 
+    @property
+    def shortest(self) -> str:
+        """A call without what may be left out."""
+        first, optional, _ = self.usage.partition(" [")
+        return f"{first})" if optional else first
+
     def types(self, arguments: Sequence[Expression]) -> Types:
         """The types that the arguments become, and the result's. Raises Unfit."""
         return self.signature(arguments)

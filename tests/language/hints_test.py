@@ -27,22 +27,29 @@ def hint_of(engine: Engine, sql: str) -> str:
     return refused.value.hint or ""
 
 
-BEFORE = "SELECT a.v, b.v AS before FROM s a ASOF LEFT JOIN s b ON a.k = b.k AND a.ts > b.ts"
-BESIDE = "SELECT a.v, b.m FROM s a CROSS JOIN (SELECT AVG(v) AS m FROM s) b"
-BY_KEY = "FROM s a JOIN (SELECT k, AVG(v) AS m FROM s GROUP BY k) b ON a.k = b.k"
-
-OF_THE_LAST = "SELECT k, AVG(v) AS m FROM s [PARTITION BY k ROWS 5] GROUP BY k"
+X_AND_Y = "FROM (SELECT v AS x, ts AS y FROM s)"
+FIRST_THREE = "RANK() OVER (ORDER BY v) < 3"
 
 
 @pytest.mark.parametrize(
     ("written", "advised", "completed"),
     [
-        ("SELECT LAG(v) OVER (PARTITION BY k ORDER BY ts) FROM s", BEFORE, "{}"),
-        ("SELECT LAG(v) FROM s", BEFORE, "{}"),
-        ("SELECT LEAD(v) OVER (ORDER BY ts) FROM s", BEFORE, "{}"),
-        ("SELECT v - AVG(v) OVER (ORDER BY ts) FROM s", BESIDE, "{}"),
-        ("SELECT SUM(v) OVER (PARTITION BY k) FROM s", BY_KEY, "SELECT a.v, b.m {}"),
-        ("SELECT AVG(v) OVER (PARTITION BY k ORDER BY ts ROWS 4 PRECEDING) FROM s", OF_THE_LAST, "{}"),
+        ("SELECT LAG(v) FROM s", "LAG(x) OVER (PARTITION BY x ORDER BY y)", f"SELECT {{}} {X_AND_Y}"),
+        (
+            "SELECT NTILE(3) FROM s",
+            "NTILE(n) OVER (PARTITION BY x ORDER BY y)",
+            "SELECT NTILE(3) OVER () FROM s",
+        ),
+        (
+            "SELECT v FROM s WHERE RANK() OVER (ORDER BY v) < 3",
+            "QUALIFY",
+            f"SELECT v FROM s {{}} {FIRST_THREE}",
+        ),
+        (
+            "SELECT MAX(v) FROM s HAVING RANK() OVER (ORDER BY v) < 3",
+            "QUALIFY",
+            f"SELECT v FROM s {{}} {FIRST_THREE}",
+        ),
         ("SELECT v FROM s [RANGE '2 years']", "30 DAYS", "SELECT v FROM s [RANGE {}]"),
         ("PRINT s", "SELECT * FROM s [ROWS 10]", "{}"),
         ("SHOW TOPICS", "SHOW SOURCES", "{}"),

@@ -223,8 +223,8 @@ def _reach(call: WindowFunctionCall) -> Reach:
 
 @dataclass(frozen=True, slots=True)
 class LooksBack:
-    """Of calls whose value of a row is made of those before it and its peers alone: how many rows before, and
-    whether peers count, so that one that comes later changes those that are there.
+    """How far calls look whose value of a row is made of those before it and its peers alone: at how many
+    rows, and whether at peers, so that one that comes later changes those that are there.
     """
 
     rows: int

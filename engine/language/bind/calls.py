@@ -134,7 +134,7 @@ def _unknown(name: str, scope: Scope, place: Place) -> QueryError:
         return place.refuse(
             NotSupported,
             f"{name} needs OVER",
-            hint=f"write {WINDOW_FUNCTIONS[name].usage} OVER (PARTITION BY x ORDER BY y)",
+            hint=f"write {WINDOW_FUNCTIONS[name].shortest} OVER (PARTITION BY x ORDER BY y)",
         )
     instead = AGGREGATES_REFUSED.get(name) or FUNCTIONS_REFUSED.get(name)
     if instead is not None:
