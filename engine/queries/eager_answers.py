@@ -243,7 +243,7 @@ class EagerAnswers:
 
             return Attempt(planted, self._rows(), timer)
         self.kept.put(query, query.query)
-        self.kept.begin(query.query_id)
+        self.kept.begin([query.query_id])
         try:
             work = brought(query, *self._seen(), None)
         except Exception as defect:  # noqa: BLE001  (it is this one's)
@@ -252,7 +252,6 @@ class EagerAnswers:
 
     def _take_up(self) -> None:
         """Look at what was tried: keep what can be kept."""
-        touched = set(self.kept.touched() if self._off else ())
         for query_id in list(self._off):
             off = self._put_offs.get(query_id)
             attempt = None if off is None else off.tried()
@@ -266,7 +265,7 @@ class EagerAnswers:
             elif isinstance(attempt.made, RankedAggregates):
                 step_ns = self._graft(query, cost, attempt.made)
             elif attempt.made is not None:
-                step_ns = self._resume(query, cost, attempt.made, is_current=query_id not in touched)
+                step_ns = self._resume(query, cost, attempt.made)
             if step_ns is None:
                 self._take_off(query_id)
                 self._change(replace(query, partials=self._trees.reader(query_id)))
@@ -293,17 +292,15 @@ class EagerAnswers:
         self._dear[query.query_id] = cost
         return None
 
-    def _resume(
-        self, query: StandingQuery, cost: Cost, made: KeptAnswer, *, is_current: bool
-    ) -> float | None:
+    def _resume(self, query: StandingQuery, cost: Cost, made: KeptAnswer) -> float | None:
         """Keep an answer that was made beside. Returns what a step takes, where that is too much."""
-        if not is_current:
+        if self.kept.is_touched(query.query_id):
             with self._defects.of(query.query_id):
                 now = brought(query, *self._seen(), made)
                 if not self._upkeep.affords(cost, now.rows):
                     return cost.expected_ns(now.rows)
         self._whole[query.query_id] = WholeAnswer(query, cost)
-        self.kept.keep(query.query_id, made)
+        self.kept.keep(query.query_id, made, is_now=False)
         return None
 
     # --- what steps do ----------------------------------------------------------------------------
@@ -363,18 +360,17 @@ class EagerAnswers:
         there is no time. Returns what is kept, by query id.
         """
         self._take_up()
-        touched = [self._whole[query_id] for query_id in self.kept.touched() if query_id in self._whole]
+        touched = [self._whole[query_id] for query_id in self.kept.begin(self._whole)]
         if not touched:
             return self.kept.shown()
         seen = self._seen()
         works: list[tuple[float, WholeAnswer, RefreshWork]] = []
         for whole in touched:
             query_id = whole.query.query_id
-            self.kept.begin(query_id)
             try:
                 now = brought(whole.query, *seen, self.kept.get(query_id))
             except Exception as defect:  # noqa: BLE001  (the answer is one that cannot be given)
-                self.kept.keep(query_id, self._failed(query_id, defect))
+                self.kept.keep(query_id, self._failed(query_id, defect), is_now=True)
             else:
                 works.append((whole.cost.expected_ns(now.rows), whole, now))
         works.sort(key=lambda one: one[0])
@@ -389,7 +385,7 @@ class EagerAnswers:
                 made = self._upkeep.spend(whole.cost, work.rows, work.make)
             except Exception as defect:  # noqa: BLE001  (the answer is one that cannot be given)
                 made = self._failed(query_id, defect)
-            self.kept.keep(query_id, made)
+            self.kept.keep(query_id, made, is_now=True)
         return self.kept.shown()
 
     def _failed(self, query_id: str, defect: Exception) -> KeptAnswer:

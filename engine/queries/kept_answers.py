@@ -7,7 +7,8 @@ however many there are. Where the sources stand elsewhere than it was told, all 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
+from dataclasses import replace
 
 from engine.changes.affected_queries import AffectedQueries
 from engine.changes.marks import Mark
@@ -24,7 +25,6 @@ class KeptAnswers:
         """mark: returns where the sources stand."""
         self._mark = mark
         self._as_of: Mark | None = None
-        """Where they stood when it was found last what is touched."""
         self._answers: dict[str, KeptAnswer] = {}
         self._shown: Mapping[str, KeptAnswer] | None = None
         """What readers have of these; None: they have something else."""
@@ -84,20 +84,29 @@ class KeptAnswers:
 
     # --- answers ----------------------------------------------------------------------------------
 
-    def touched(self) -> list[str]:
-        """Ids of the queries whose answers are to be brought up to date, or made."""
+    def begin(self, among: Container[str]) -> list[str]:
+        """The answers of those of these queries that were touched are about to be made as the sources stand.
+        Returns the ids of these queries.
+        """
         self._look(self._mark())
-        return sorted(self._touched)
+        touched = sorted(query_id for query_id in self._touched if query_id in among)
+        self._touched.difference_update(touched)
+        return touched
 
-    def begin(self, query_id: str) -> None:
-        """The answer of a query is about to be made as the sources stand."""
+    def is_touched(self, query_id: str) -> bool:
+        """Whether the answer of a query may be another than when its making began."""
         self._look(self._mark())
-        self._touched.discard(query_id)
+        return query_id in self._touched
 
-    def keep(self, query_id: str, answer: KeptAnswer) -> None:
-        """An answer was made. It is true unless it was touched since :meth:`begin`."""
-        self._answers[query_id] = answer
+    def keep(self, query_id: str, answer: KeptAnswer, *, is_now: bool) -> None:
+        """An answer was made; it is true unless it was touched since :meth:`begin`. is_now: that was now."""
+        self._answers[query_id] = replace(answer, as_of=self._as_of if is_now else None)
         self._shown = None
+
+    @property
+    def as_of(self) -> Mark | None:
+        """Where the sources stood when it was found last what is touched."""
+        return self._as_of
 
     def get(self, query_id: str) -> KeptAnswer | None:
         """An answer as of when it was kept."""

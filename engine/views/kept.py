@@ -17,13 +17,14 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from engine.algebra.project.stage import Output
+from engine.changes.marks import Mark
 from engine.dataflow.graph import STREAMS
 from engine.language.query import Query, Scan
 from engine.model.answer import AnswerColumns
 from engine.model.limits import Limits
 from engine.model.source import SourceName
 from engine.operators.chain import CompositeSource
-from engine.operators.gather import project, schema_of
+from engine.operators.gather import project
 from engine.operators.pipeline import Evaluated, evaluate
 from engine.operators.scan import ScanAt, is_range
 from engine.operators.table_scan import TableAt
@@ -39,7 +40,7 @@ CHUNKS_MAX = 64
 
 def goes_by_rows(query: Query) -> bool:
     """Whether an answer is the same, whatever NOW and retention do, until a row comes or goes that one of the
-    scans accepts; but for the instant from which it is complete, of which :func:`complete_from` tells.
+    scans accepts; but for the instant from which it is complete (:func:`with_completeness`).
     """
     if query.has_streams:
         return False
@@ -49,8 +50,13 @@ def goes_by_rows(query: Query) -> bool:
     return is_range(scan) and all(map(is_range, others))
 
 
-def complete_from(query: Query, at: Mapping[SourceName, ScanAt]) -> int | None:
-    """From when on an answer that goes by rows is complete; None: all of it is. O(scans * log rows)."""
+def with_completeness(answer: Evaluated, query: Query, at: Mapping[SourceName, ScanAt]) -> Evaluated:
+    """An answer that was kept before its sources came to stand so. O(scans * log rows)."""
+    return answer.with_completeness(_complete_from(query, at)) if goes_by_rows(query) else answer
+
+
+def _complete_from(query: Query, at: Mapping[SourceName, ScanAt]) -> int | None:
+    """From when on an answer that goes by rows is complete; None: all of it is."""
     if query.scan.assignment is not None:
         source = at[query.source]
         return None if source.is_complete(query.scan) else source.gone_before_ms
@@ -61,23 +67,24 @@ def complete_from(query: Query, at: Mapping[SourceName, ScanAt]) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class KeptAnswer:
-    """An answer as of a step. window: of a selection that goes on from it, of which rows it is."""
+    """An answer as of a step. window: of a selection that goes on from it, of which rows it is. as_of: where
+    its sources stood; None: that is not known.
+    """
 
     evaluated: Evaluated | LimitExceeded | InternalError
     window: WindowRange | None = None
+    as_of: Mark | None = None
 
-    def answer(
-        self, query: Query, at: Mapping[SourceName, ScanAt], rows_max: int, first: int | None = None
-    ) -> Evaluated:
-        """What is kept of a query whose sources stand so; first: so many rows of it at most, the first.
-        Raises LimitExceeded, for what was too large to be kept too.
+    def answer(self, rows_max: int, first: int | None = None) -> Evaluated:
+        """What is kept; first: so many rows of it at most, the first. Raises LimitExceeded, for what was too
+        large to be kept too.
         """
         if isinstance(self.evaluated, LimitExceeded | InternalError):
             raise self.evaluated
         found = self.evaluated.first(first)
         if found.rows.n > rows_max:
             raise LimitExceeded("snapshot_rows_max", rows_max, found.rows.n)
-        return found.with_completeness(complete_from(query, at)) if goes_by_rows(query) else found
+        return found
 
     @property
     def is_too_large(self) -> bool:
@@ -155,24 +162,26 @@ class _Bringing:
 
     def _slide(self, outputs: Sequence[Output], at: ScanAt, before: KeptAnswer | None) -> RefreshWork:
         window, predicate = at.window(self.query.scan), self.query.scan.predicate
-        start, kept = window.start, schema_of(self.query.columns).empty_table()
+        start, stay = window.start, 0
         was = None if before is None else before.window
-        if was is not None and was.start <= window.start <= was.stop <= window.stop:
-            assert before is not None
-            assert isinstance(before.evaluated, Evaluated)
-            start, kept = was.stop, before.evaluated.table
-            kept = kept.slice(kept.num_rows - at.count(predicate, window.start, was.stop))
+        if was is not None and was.start <= window.start < was.stop <= window.stop:
+            start, stay = was.stop, at.count(predicate, window.start, was.stop)
 
         def make() -> KeptAnswer:
             places = at.matching(predicate, start, window.stop)
-            total = kept.num_rows + sum(len(where) for _, where in places)
+            total = stay + sum(len(where) for _, where in places)
             if total > self.limits.snapshot_rows_max:
                 raise LimitExceeded("snapshot_rows_max", self.limits.snapshot_rows_max, total)
-            came, errors = project(outputs, at.rows.schema, places)
-            table = pa.concat_tables([kept, came.table])
-            if table.num_columns and table.column(0).num_chunks > CHUNKS_MAX:
-                table = table.combine_chunks()
-            answer = Evaluated(AnswerColumns.of_table(table), errors, window.complete_from_ms)
+            rows, errors = project(outputs, at.rows.schema, places)
+            if stay:
+                assert before is not None
+                assert isinstance(before.evaluated, Evaluated)
+                kept = before.evaluated.table
+                table = pa.concat_tables([kept.slice(kept.num_rows - stay), rows.table])
+                if table.num_columns and table.column(0).num_chunks > CHUNKS_MAX:
+                    table = table.combine_chunks()
+                rows = AnswerColumns.of_table(table)
+            answer = Evaluated(rows, errors, window.complete_from_ms)
             return KeptAnswer(answer, None if errors else window)  # nobody knows which rows they were of
 
         return RefreshWork(1.0 + at.count(predicate, start, window.stop), _refusable(make))

@@ -36,6 +36,8 @@ RANDOM = (
     f"SELECT v, p FROM s {WINDOW} LEFT JOIN m ON s.k = m.k WHERE v > 0",
     f"SELECT a.v, b.n FROM s {WINDOW} AS a JOIN u {WINDOW} AS b ON a.k = b.k WHERE n > 0",
     f"SELECT k FROM s {WINDOW} WHERE v > 0 EXCEPT SELECT k FROM u {WINDOW} WHERE n > 0",
+    f"SELECT k, v FROM s {WINDOW} WHERE v > (SELECT MIN(n) FROM u {WINDOW} WHERE n > 0)",
+    f"SELECT k, v, RANK() OVER (PARTITION BY k ORDER BY v) AS r FROM s {WINDOW} WHERE v > 0",
 )
 MODES = ("none", "eager")
 
