@@ -119,11 +119,15 @@ class Subqueries:
             f"a.w {word}IN ({groups})",
             f"a.v {word}IN ({first})",
             f"{word}EXISTS ({first})",
+            f"{word}a.v {self.quantified()} (SELECT b.w FROM {source} b WHERE {equal})",
             f"{word}EXISTS (SELECT b.v FROM {source} b WHERE {equal} AND b.v <> a.v)",
         )
 
+    def quantified(self) -> str:
+        return f"{self.pick(*COMPARISONS)} {self.pick('ANY', 'ALL')}"
+
     def test(self) -> str:
-        """IN or EXISTS, correlated or not."""
+        """IN, EXISTS or ANY, correlated or not."""
         source, word = self.source(), self.pick("", "NOT ")
         tests = [self.equal("a.k", "a.v")] * self.draw(st.integers(0, 1)) + [self.pick("b.v > 1", "b.w < 3")]
         where = " AND ".join(tests)
@@ -131,6 +135,7 @@ class Subqueries:
             f"{word}EXISTS (SELECT * FROM {source} b WHERE {where})",
             f"a.v {word}IN (SELECT b.v FROM {source} b WHERE {where})",
             f"a.v + 1 {word}IN (SELECT b.w FROM {source} b)",
+            f"a.v {self.quantified()} (SELECT b.v FROM {source} b WHERE {where})",
         )
 
     def value(self, *around: str) -> str:

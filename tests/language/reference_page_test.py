@@ -146,7 +146,7 @@ REFUSED = {
     "value in ON": "SELECT 1 FROM flights a JOIN weather ON wind > (SELECT AVG(delay) FROM flights)",
     "value by an inequality": """SELECT (SELECT AVG(wind) FROM weather WHERE measured < departed) AS w
         FROM flights""",
-    "ANY": "SELECT * FROM flights WHERE delay = ANY (SELECT delay FROM flights)",
+    "ANY": "SELECT * FROM flights WHERE delay = ANY (1, 2)",
     "rows of IN below OR": """SELECT * FROM flights
         WHERE delay > 3 OR (dest, carrier) IN (SELECT dest, carrier FROM flights)""",
     "correlation": "SELECT 1 FROM flights a WHERE dest IN (SELECT a.dest FROM weather WHERE wind > 3)",

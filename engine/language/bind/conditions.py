@@ -29,7 +29,7 @@ from engine.language.grammar import nodes
 from engine.language.promotion import common
 from engine.language.rules import rewrite
 from engine.language.rules.tree import transform
-from engine.model.expressions import Column, Compare, Expression, IsNull, Literal, Or
+from engine.model.expressions import Column, Compare, CompareOp, Expression, IsNull, Literal, Or
 from engine.model.types import Kind, Type
 from tureen.errors import NotSupported, TypeMismatch
 
@@ -203,6 +203,8 @@ def _join(
         return _exists(inside, negated, scope, env, subselect)
     if isinstance(inside, nodes.InQuery):
         return _in(inside, negated, scope, env, subselect)
+    if isinstance(inside, nodes.AnyQuery) and scope.grouping is None:
+        return _any(inside, negated, scope, env, subselect)
     return None
 
 
@@ -248,10 +250,21 @@ def _in(
     return SubqueryJoin((*keys, *more_keys), inner, negated, null_aware=negated)
 
 
-def _same(key: Expression, value: Expression, *, or_unknown: bool) -> Expression:
-    """Whether two values are equal, or might be, as one of them is NULL."""
-    equal = Compare("=", key, value)
-    return Or((equal, IsNull(key), IsNull(value))) if or_unknown else equal
+def _any(
+    node: exp.Expr, negated: bool, scope: Scope, env: Environment, subselect: Subselect
+) -> BoundSubquery:
+    correlation = Correlation(scope, mixed=[])
+    inner = nested(node, subselect(node.args["query"], env, correlation), scope)
+    check_columns(node, len(inner.columns) - len(correlation.pairs), 1, scope)
+    key, value = fit(node, bind_scalar(node.this, scope), inner.columns[0].expression, scope)
+    holds = _same(transform(key, of_outer), value, or_unknown=negated, op=node.args["op"])
+    return BoundSubquery(inner, negated, (holds, *_conditions(correlation, inner)))
+
+
+def _same(key: Expression, value: Expression, *, or_unknown: bool, op: CompareOp = "=") -> Expression:
+    """Whether two values are equal, or compare so, or might, as one of them is NULL."""
+    holds = Compare(op, key, value)
+    return Or((holds, IsNull(key), IsNull(value))) if or_unknown else holds
 
 
 def _conditions(correlation: Correlation, inner: BoundRelation) -> tuple[Expression, ...]:
@@ -275,9 +288,13 @@ def check_columns(node: exp.Expr, selected: int, wanted: int, scope: Scope) -> N
     if selected != wanted:
         raise scope.place(node.args["query"]).refuse(
             TypeMismatch,
-            f"the subquery has {selected} columns, before IN there are {wanted}",
-            hint="select as many columns as there are before IN",
+            f"the subquery has {selected} columns, before {_word(node)} there are {wanted}",
+            hint=f"select as many columns as there are before {_word(node)}",
         )
+
+
+def _word(node: exp.Expr) -> str:
+    return "IN" if isinstance(node, nodes.InQuery) else "ANY or ALL"
 
 
 def fit(node: exp.Expr, left: Expression, right: Expression, scope: Scope) -> tuple[Expression, Expression]:

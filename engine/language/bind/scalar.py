@@ -149,6 +149,7 @@ def _subquery(node: exp.Expr, scope: Scope) -> Expression:
     words: dict[type[exp.Expr], str] = {
         nodes.InQuery: "IN (SELECT ...)",
         nodes.ExistsQuery: "EXISTS (SELECT ...)",
+        nodes.AnyQuery: "ANY or ALL (SELECT ...)",
     }
     what = words.get(type(node), "a subquery in the place of a value")
     raise scope.place(node).refuse(

@@ -235,7 +235,13 @@ class ValueQuery(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"query": True}
 
 
-SUBQUERIES = (InQuery, ExistsQuery, ValueQuery)
+class AnyQuery(exp.Expression):
+    """``this op ANY (query)``; op: any comparison but =, which is IN. ALL is the negation of the opposite."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "op": True, "query": True}
+
+
+SUBQUERIES = (InQuery, ExistsQuery, ValueQuery, AnyQuery)
 """Where a query stands in an expression."""
 
 

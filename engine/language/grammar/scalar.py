@@ -19,7 +19,13 @@ from engine.language.grammar.cursor import Cursor
 from engine.language.grammar.intervals import parse_moved, starts_interval
 from engine.language.grammar.operators import COMPARISONS, FOREIGN, take_operator
 from engine.language.grammar.preferences import parse_estimate, starts_estimate
-from engine.language.grammar.subqueries import parse_subquery, refuse_values, starts_query
+from engine.language.grammar.subqueries import (
+    parse_quantified,
+    parse_subquery,
+    refuse_values,
+    starts_quantified,
+    starts_query,
+)
 from engine.language.grammar.typenames import parse_type_name, starts_typed_literal
 from engine.language.grammar.words import A_WINDOW_INSTEAD, CLOCKS, RESERVED
 from tureen.errors import SyntaxRefused
@@ -76,6 +82,9 @@ def _comparison(cursor: Cursor) -> exp.Expr:
             cursor.advance()
             if kind is TokenType.EQ and (cursor.at(TokenType.GT) or cursor.at(TokenType.LT)):
                 raise cursor.expected("an expression", "write >= or <=")
+            if starts_quantified(cursor):
+                left = parse_quantified(cursor, left, make)
+                continue
             right = _range(cursor)
             left = cursor.node(make(this=left, expression=right), left, left, right)
         elif cursor.word == "IS":

@@ -4,6 +4,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
+from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from engine.language.grammar import nodes
@@ -50,6 +54,48 @@ def parse_subquery(cursor: Cursor, *, is_stream: bool = False) -> nodes.SelectQu
         _refuse_changes(cursor, query, is_stream=is_stream)
         cursor.expect(TokenType.R_PAREN, ") after the subquery")
     return query
+
+
+_QUANTIFIERS = ("ANY", "SOME", "ALL")
+_OPPOSITES: dict[Callable[..., Any], str] = {
+    exp.EQ: "<>",
+    exp.NEQ: "=",
+    exp.LT: ">=",
+    exp.LTE: ">",
+    exp.GT: "<=",
+    exp.GTE: "<",
+}
+_OPS: dict[Callable[..., Any], str] = {
+    exp.EQ: "=",
+    exp.NEQ: "<>",
+    exp.LT: "<",
+    exp.LTE: "<=",
+    exp.GT: ">",
+    exp.GTE: ">=",
+}
+
+
+def starts_quantified(cursor: Cursor) -> bool:
+    """Whether ``ANY (query)``, SOME or ALL is next."""
+    return (
+        cursor.word in _QUANTIFIERS
+        and cursor.peek().token_type is TokenType.L_PAREN
+        and (cursor.word_ahead(2) in _QUERIES or starts_sets(cursor, 2))
+    )
+
+
+def parse_quantified(cursor: Cursor, left: exp.Expr, comparison: Callable[..., Any]) -> exp.Expr:
+    """``left = ANY (query)`` and the like; the quantifier is next."""
+    is_all = cursor.word == "ALL"
+    cursor.advance()
+    cursor.advance()
+    query = parse_subquery(cursor)
+    op = (_OPPOSITES if is_all else _OPS)[comparison]
+    test: exp.Expr = nodes.AnyQuery(this=left, op=op, query=query)
+    if op == "=":
+        test = nodes.InQuery(this=left, query=query)
+    test = cursor.node(test, left, left, query)
+    return cursor.node(exp.Not(this=test), left, test) if is_all else test
 
 
 def parse_stream(cursor: Cursor) -> nodes.SelectQuery:

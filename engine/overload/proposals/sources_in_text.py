@@ -190,7 +190,7 @@ def _inner_queries(node: exp.Expr | None, negated: bool = False) -> Iterator[tup
     """
     if node is None:
         return
-    if isinstance(node, nodes.InQuery | nodes.ExistsQuery | nodes.ValueQuery):
+    if isinstance(node, nodes.SUBQUERIES):
         yield node.args["query"], negated or isinstance(node, nodes.ValueQuery)
         return
     plain = isinstance(node, exp.And | exp.Or | exp.Paren)

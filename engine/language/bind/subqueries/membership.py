@@ -1,5 +1,7 @@
-"""IN and EXISTS where they are no conditions of their own: below OR, in CASE, in SELECT.
+"""IN, EXISTS and ANY where they are no conditions of their own: below OR, in CASE, in SELECT.
 
+x < ANY (q)   the greatest value for < and <=, the least for > and >=, both for <>; and, as for IN, what q
+              gives besides
 EXISTS (q)    rows of q, counted for what correlates: whether there are any
 x IN (q)      the same with q's column among what must be equal, and what q gives besides: no rows (FALSE),
               rows without NULL, or with one, where nothing that is not found is FALSE
@@ -15,7 +17,7 @@ from engine.algebra.project.stage import Output
 from engine.language.bind.relation import BoundRelation
 from engine.language.bind.subqueries.joined_value import SubqueryValue
 from engine.language.rules import rewrite
-from engine.model.expressions import Case, Column, Compare, Expression, IsNull, Literal, Not, Or
+from engine.model.expressions import Case, Column, Compare, CompareOp, Expression, IsNull, Literal, Or
 from engine.model.types import BIGINT, BOOLEAN, INTEGER
 
 NO_ROWS, KNOWN, SOME_NULL = range(3)
@@ -55,11 +57,30 @@ def nulls_among(
     return replace(found, empty=Literal(NO_ROWS, INTEGER))
 
 
-def is_member(key: Expression, count: Expression, kind: Expression) -> Expression:
-    """``key IN (...)``, of what the two above give."""
+def extreme(
+    relation: BoundRelation,
+    value: Output,
+    columns: Sequence[Output],
+    outer: Sequence[Expression],
+    function: str,
+) -> SubqueryValue:
+    """The least or the greatest value, by MIN or MAX, of the rows that equal ``outer`` in these columns."""
+    call = AggregateCall("extreme", function, (rewrite(value.expression),), value.type)
+    return _counted(relation, columns, outer, [call], Column(len(columns), "extreme", value.type))
+
+
+def compares_with_any(op: CompareOp, key: Expression, least: Expression, greatest: Expression) -> Expression:
+    """Whether ``key op`` one of the values between these two, which are values too."""
+    if op == "<>":
+        return Or((Compare(op, key, least), Compare(op, key, greatest)))
+    return Compare(op, key, greatest if op in ("<", "<=") else least)
+
+
+def is_member(key: Expression, found: Expression, kind: Expression) -> Expression:
+    """``key IN (...)`` or ANY: whether a value is found, and what :func:`nulls_among` gives."""
     unknown = Or((IsNull(key), Compare("=", kind, Literal(SOME_NULL, INTEGER))))
     branches: tuple[tuple[Expression, Expression], ...] = (
-        (Not(IsNull(count)), Literal(True, BOOLEAN)),
+        (found, Literal(True, BOOLEAN)),
         (Compare("=", kind, Literal(NO_ROWS, INTEGER)), Literal(False, BOOLEAN)),
         (unknown, Literal(None, BOOLEAN)),
     )

@@ -19,12 +19,19 @@ from engine.language.bind.relation import BoundRelation
 from engine.language.bind.scalar import bind_scalar
 from engine.language.bind.scope import Scope
 from engine.language.bind.subqueries.joined_value import SubqueryValue
-from engine.language.bind.subqueries.membership import are_any, count_of_equals, is_member, nulls_among
+from engine.language.bind.subqueries.membership import (
+    are_any,
+    compares_with_any,
+    count_of_equals,
+    extreme,
+    is_member,
+    nulls_among,
+)
 from engine.language.bind.subqueries.one_row import one_row
 from engine.language.bind.subqueries.rejecting import rejecting
 from engine.language.grammar import nodes
 from engine.language.rules.tree import transform
-from engine.model.expressions import Column, Expression
+from engine.model.expressions import Column, Expression, IsNull, Not
 from engine.model.types import Kind
 from tureen.errors import NotSupported, TypeMismatch
 
@@ -59,6 +66,8 @@ class SubqueryValues:
         if found is None:
             if isinstance(node, nodes.InQuery):
                 found = self._member(node, scope)
+            elif isinstance(node, nodes.AnyQuery):
+                found = self._any(node, scope)
             elif isinstance(node, nodes.ExistsQuery):
                 found = self._exists(node, scope)
             else:
@@ -90,7 +99,25 @@ class SubqueryValues:
         key, value = fit(node, bind_scalar(node.this, scope), selected[0].expression, scope)
         column = replace(selected[0], expression=value)
         count = self._joined(count_of_equals(relation, [column, *equal], [key, *outer]))
-        return is_member(key, count, self._joined(nulls_among(relation, column, equal, outer)))
+        kind = self._joined(nulls_among(relation, column, equal, outer))
+        return is_member(key, Not(IsNull(count)), kind)
+
+    def _any(self, node: exp.Expr, scope: Scope) -> Expression:
+        relation, selected, equal, outer = self._rows(node, scope)
+        check_columns(node, len(selected), 1, scope)
+        key, value = fit(node, bind_scalar(node.this, scope), selected[0].expression, scope)
+        column, op = replace(selected[0], expression=value), node.args["op"]
+        wanted = {"<": "MAX", "<=": "MAX", ">": "MIN", ">=": "MIN"}.get(op)
+        ends = {
+            function: self._joined(extreme(relation, column, equal, outer, function))
+            for function in ("MIN", "MAX")
+            if wanted in (None, function)
+        }
+        least, greatest = ends.get("MIN", ends.get("MAX")), ends.get("MAX", ends.get("MIN"))
+        assert least is not None
+        assert greatest is not None
+        kind = self._joined(nulls_among(relation, column, equal, outer))
+        return is_member(key, compares_with_any(op, key, least, greatest), kind)
 
     def _value(self, node: exp.Expr, scope: Scope) -> SubqueryValue:
         query = node.args["query"]

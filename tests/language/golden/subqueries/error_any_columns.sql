@@ -1,0 +1,1 @@
+SELECT carrier FROM flights WHERE delay > ANY (SELECT wind, dest FROM weather)

@@ -1,0 +1,1 @@
+SELECT f.carrier FROM flights f JOIN weather w ON f.delay > ANY (SELECT wind FROM weather)

@@ -1,0 +1,1 @@
+SELECT carrier FROM flights WHERE delay > ANY (1, 2)

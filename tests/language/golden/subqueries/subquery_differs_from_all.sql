@@ -1,0 +1,1 @@
+SELECT carrier FROM flights WHERE dest <> ALL (SELECT dest FROM weather)

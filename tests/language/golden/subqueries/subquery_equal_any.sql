@@ -1,0 +1,1 @@
+SELECT carrier FROM flights WHERE dest = SOME (SELECT dest FROM weather)

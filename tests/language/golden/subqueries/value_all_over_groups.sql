@@ -1,0 +1,1 @@
+SELECT carrier, COUNT(*) AS n FROM flights GROUP BY carrier HAVING COUNT(*) > ALL (SELECT wind FROM weather)
