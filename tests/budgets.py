@@ -10,6 +10,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
 BESIDE = "files beside the folders"
 """What the table calls the tests that stand in no folder."""
@@ -45,3 +47,8 @@ def lines(spent: Mapping[str, float], allowed: Mapping[str, float]) -> list[str]
         told.append(f"{seconds:8,.0f} {budget:8,.0f}  {folder}{'  above its budget' * (seconds > budget)}")
     total, most = sum(spent.values()), sum(allowed.get(folder, 0.0) for folder in spent)
     return [*told, f"{total:8,.0f} {most:8,.0f}  all of these"]
+
+
+def time_limit(config: pytest.Config, usual_s: float) -> float:
+    """The seconds that a test may take: what is usual, or what the command says where that is more."""
+    return max(usual_s, float(config.getoption("timeout") or 0))

@@ -127,7 +127,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if {"kafka", "kafka_node"} & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.kafka)
             if item.get_closest_marker("slow") is None:  # those have what the command says
-                item.add_marker(pytest.mark.timeout(TEST_S, func_only=True))
+                item.add_marker(pytest.mark.timeout(budgets.time_limit(config, TEST_S), func_only=True))
             if hasattr(config, "workerinput"):
                 item.add_marker(pytest.mark.flaky(reruns=1))
     if hasattr(config, "workerinput"):

@@ -15,7 +15,9 @@ from spark_jobs import packages
 from spark_jobs.errors import JavaUnsuitable
 from spark_jobs.session import find_java, start
 from spark_jobs.settings import SparkSettings
+from tests import budgets
 
+TEST_S = 120
 HERE = Path(__file__).parent
 FETCH_S = 240
 """Connector, Delta Lake and what they need are some 70 MB; fetched once for a machine."""
@@ -98,7 +100,7 @@ def spark(packages_fetched: None, tmp_path_factory: pytest.TempPathFactory) -> I
     session.stop()
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Whatever takes the session is marked, so that ``-m 'not spark'`` leaves it out.
 
     Its time counts from when the session stands: fetching and starting have limits of their own.
@@ -106,4 +108,4 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.is_relative_to(HERE) and "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.spark)
-            item.add_marker(pytest.mark.timeout(120, func_only=True))
+            item.add_marker(pytest.mark.timeout(budgets.time_limit(config, TEST_S), func_only=True))
