@@ -15,11 +15,13 @@ from engine.language.query import Query
 from engine.language.statements import parse
 from engine.model.limits import Limits
 from engine.model.source import Derived, Field, Schema, Stream
-from engine.model.types import BIGINT, DOUBLE, TIMESTAMP, Kind, Type
+from engine.model.types import BIGINT, DOUBLE, STRING, TIMESTAMP, Kind, Type
 from tests.sql_strategies import COMPARISONS, Writer, comparable, literal
 
 NUMERIC_ONLY = ("SUM", "AVG", "STDDEV", "STDDEV_SAMP", "STDDEV_POP", "VARIANCE", "VAR_SAMP", "VAR_POP")
 ANY_TYPE = ("COUNT", "MIN", "MAX", "FIRST", "LAST", "ARRAY_AGG")
+SHARES = ("0", "0.1", "0.25", "0.5", "1")
+OF_PAIRS = ("COVAR_POP", "COVAR_SAMP", "CORR", "REGR_COUNT", "REGR_AVGX", "REGR_SLOPE", "REGR_R2")
 WITH_DISTINCT = ("COUNT", "SUM", "AVG", "MIN", "MAX")
 
 
@@ -415,6 +417,8 @@ class Selects:
     def aggregate(self, writer: Writer) -> str:
         """A call of a random aggregate, over a column or an expression."""
         filtered = f" FILTER (WHERE {writer.predicate(1)})" if self.chance(5) else ""
+        if self.chance(3):
+            return self.of_all_values(writer) + filtered
         if self.chance(5):
             return f"COUNT(*){filtered}"
         if self.chance(8):
@@ -430,6 +434,29 @@ class Selects:
         argument = writer.column(type_) if self.chance(2) else None
         distinct = "DISTINCT " if function in WITH_DISTINCT and self.chance(3) else ""
         return f"{function}({distinct}{argument or writer.expression(type_, 1)}){filtered}"
+
+    def of_all_values(self, writer: Writer) -> str:
+        """An aggregate that needs all values: by their order, of bits, of pairs, or one after another."""
+        numbers = [f.type for f in writer.schema if f.type.is_numeric] or [BIGINT, DOUBLE]
+        number = writer.expression(writer.pick(*numbers), 1)
+        type_ = writer.some_type()
+        some, text = writer.expression(type_, 1), writer.expression(STRING, 1)
+        by = f"{writer.expression(writer.some_type(), 1)}{self.pick('', ' DESC', ' NULLS FIRST')}"
+        share, distinct = self.pick(*SHARES), self.pick("", "", "DISTINCT ")
+        down = self.pick("", " DESC")
+        return self.pick(
+            f"MEDIAN({distinct}{number})",
+            f"PERCENTILE_CONT({share}) WITHIN GROUP (ORDER BY {number}{down})",
+            f"PERCENTILE_DISC({share}) WITHIN GROUP (ORDER BY {some}{down})",
+            f"MODE({some})",
+            f"STRING_AGG({distinct}{text}, '{self.pick('', '-')}')",
+            f"STRING_AGG({text}, ',' ORDER BY {by})",
+            f"FIRST({some} ORDER BY {by})",
+            f"{self.pick('BIT_AND', 'BIT_OR', 'BIT_XOR')}({distinct}{writer.whole(1)})",
+            f"{self.pick('ARG_MIN', 'ARG_MAX')}({some}, {number})",
+            f"COUNT(DISTINCT {some}, {number})",
+            f"{self.pick(*OF_PAIRS)}({number}, {writer.expression(DOUBLE, 1)})",
+        )
 
     # --- the end ------------------------------------------------------------------------------------
 

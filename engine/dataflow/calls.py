@@ -23,6 +23,8 @@ _BY_ROW = {Statistic.FIRST: False, Statistic.LAST: True}
 def is_recomputed(call: AggregateCall) -> bool:
     """Whether a call is made again from all rows of a group when one enters or leaves."""
     statistic = call.aggregate.statistic
+    if call.order or len(call.of_rows) > 1:
+        return True
     if call.aggregate.invertible or statistic in _BY_ROW:
         return False
     return statistic not in _BY_VALUE or call.arguments[0].type.kind is Kind.ARRAY

@@ -75,8 +75,7 @@ class Recomputed(Part):
         """
         super().__init__(calls)
         self._over = tuple(over)
-        expressions = [argument for call in over for argument in call.arguments]
-        expressions += [call.filter for call in over if call.filter is not None]
+        expressions = [expression for call in over for expression in call.expressions()]
         read = {each.index: each.type for expression in expressions for each in columns_of(expression)}
         self._places = tuple(sorted(read))
         self._values = Words([read[place] for place in self._places], capacities)

@@ -1,6 +1,7 @@
 """The catalogue of aggregates: name, arity, types, what a call gives, and what it is computed from.
 
-Everything that is known of an aggregate stands here, a row each; how it is computed, in
+Everything that is known of an aggregate stands here, a row each; its types in
+:mod:`engine.language.aggregate_signatures`, how it is computed in
 :mod:`engine.operators.aggregates`.
 
 All but COUNT(*) and ARRAY_AGG pass over rows where the argument is NULL. Without such rows COUNT and
@@ -14,21 +15,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from engine.language.signatures import Signature, Types, Unfit, fits, number
-from engine.model.expressions import Expression, Literal
-from engine.model.types import (
-    BIGINT,
-    BOOLEAN,
-    DECIMAL_DIGITS_MAX,
-    DOUBLE,
-    INTEGER,
-    Kind,
-    Type,
-    array,
-    decimal,
-)
+from engine.language import aggregate_signatures as signatures
+from engine.language.signatures import Signature, Types
+from engine.model.expressions import Expression
 
 ARRAY_ELEMENTS_MAX = 100_000
+COLUMNS_MAX = 64
+"""Arguments of COUNT."""
+STRING_BYTES_MAX = 1 << 20
+"""A string that STRING_AGG makes is no longer."""
 
 
 class DistinctUse(Enum):
@@ -50,6 +45,7 @@ class Statistic(Enum):
     FIRST = "the first of them, in the order of rows"
     LAST = "the last of them, in the order of rows"
     ALL = "all of them, in the order of rows"
+    VALUES = "all of them, in whatever order"
     ERRORS = "how many rows an argument or a filter that is an error keeps out"
 
     __hash__ = object.__hash__
@@ -60,11 +56,27 @@ _IN_ORDER = {Statistic.FIRST, Statistic.LAST, Statistic.ALL}
 
 
 @dataclass(frozen=True, slots=True)
+class Arguments:
+    """How many an aggregate has: from ``least`` to ``most``, of which ``of_rows`` are taken from each row and
+    those behind them are literals.
+    """
+
+    least: int = 1
+    most: int = 1
+    of_rows: int = 1
+
+
+ONE = Arguments()
+WITH_LITERAL = Arguments(2, 2)
+TWO = Arguments(2, 2, of_rows=2)
+
+
+@dataclass(frozen=True, slots=True)
 class AggregateFunction:
     """One aggregate."""
 
     name: str
-    arity: int
+    arguments: Arguments
     signature: Signature
     distinct: DistinctUse
     statistic: Statistic
@@ -97,74 +109,34 @@ class AggregateFunction:
     @property
     def mergeable(self) -> bool:
         """Whether the statistics of parts of the rows, in whatever order, make that of all of them."""
-        return not self.order_dependent
+        return not self.order_dependent and self.statistic is not Statistic.VALUES
 
     def types(self, arguments: Sequence[Expression]) -> Types:
         """The types that the arguments become, and the result's. Raises Unfit."""
         return self.signature(arguments)
 
 
-def _anything(arguments: Sequence[Expression]) -> Type:
-    type_ = arguments[0].type
-    return INTEGER if type_.kind is Kind.NULL else type_
-
-
-def _counted(arguments: Sequence[Expression]) -> Types:
-    return [_anything(arguments)] if arguments else [], BIGINT
-
-
-def _same(arguments: Sequence[Expression]) -> Types:
-    type_ = _anything(arguments)
-    return [type_], type_
-
-
-def _total(arguments: Sequence[Expression]) -> Types:
-    type_ = number(arguments, 0)
-    if type_.kind is Kind.DECIMAL:
-        return [type_], decimal(DECIMAL_DIGITS_MAX, type_.scale)
-    return [type_], DOUBLE if type_ == DOUBLE else BIGINT
-
-
-def _mean(arguments: Sequence[Expression]) -> Types:
-    return [number(arguments, 0)], DOUBLE
-
-
-def _spread(arguments: Sequence[Expression]) -> Types:
-    return [fits(arguments, 0, DOUBLE)], DOUBLE
-
-
-def _quantile(arguments: Sequence[Expression]) -> Types:
-    fraction = arguments[1]
-    value = fraction.value if isinstance(fraction, Literal) else None
-    if isinstance(value, bool | str) or value is None or not 0 <= value <= 1:
-        raise Unfit(1, "needs a number literal from 0 to 1", "write APPROX_QUANTILE(x, 0.99)")
-    return [fits(arguments, 0, DOUBLE), DOUBLE], DOUBLE
-
-
-def _condition(arguments: Sequence[Expression]) -> Types:
-    return [fits(arguments, 0, BOOLEAN)], BOOLEAN
-
-
-def _listed(arguments: Sequence[Expression]) -> Types:
-    type_ = _anything(arguments)
-    return [type_], array(type_)
+def _of_pairs(name: str, doc: str, signature: Signature = signatures.pairs) -> AggregateFunction:
+    """A function of pairs of numbers: rows where one of them is NULL are passed over."""
+    usage = f"{name}(y, x)"
+    return AggregateFunction(name, TWO, signature, DistinctUse.REFUSED, Statistic.VALUES, usage, doc)
 
 
 _ALL = (
     AggregateFunction(
         "COUNT",
-        1,
-        _counted,
+        Arguments(1, COLUMNS_MAX, of_rows=COLUMNS_MAX),
+        signatures.counted,
         DistinctUse.SERVED,
         Statistic.COUNT,
-        "COUNT(*), COUNT([DISTINCT] x)",
-        "the number of rows, or of rows where x is not NULL, as BIGINT",
+        "COUNT(*), COUNT([DISTINCT] x, ...)",
+        "the number of rows, or of rows where no x is NULL, as BIGINT",
         takes_rows=True,
     ),
     AggregateFunction(
         "SUM",
-        1,
-        _total,
+        ONE,
+        signatures.total,
         DistinctUse.SERVED,
         Statistic.SUM,
         "SUM([DISTINCT] x)",
@@ -173,8 +145,8 @@ _ALL = (
     ),
     AggregateFunction(
         "AVG",
-        1,
-        _mean,
+        ONE,
+        signatures.mean,
         DistinctUse.SERVED,
         Statistic.SUM,
         "AVG([DISTINCT] x)",
@@ -183,18 +155,20 @@ _ALL = (
     ),
     AggregateFunction(
         "MIN",
-        1,
-        _same,
+        ONE,
+        signatures.same,
         DistinctUse.IDLE,
         Statistic.LEAST,
         "MIN(x)",
         "the least value; NaN is above all numbers",
     ),
-    AggregateFunction("MAX", 1, _same, DistinctUse.IDLE, Statistic.GREATEST, "MAX(x)", "the greatest value"),
+    AggregateFunction(
+        "MAX", ONE, signatures.same, DistinctUse.IDLE, Statistic.GREATEST, "MAX(x)", "the greatest value"
+    ),
     AggregateFunction(
         "STDDEV_SAMP",
-        1,
-        _spread,
+        ONE,
+        signatures.spread,
         DistinctUse.REFUSED,
         Statistic.SPREAD,
         "STDDEV_SAMP(x)",
@@ -204,8 +178,8 @@ _ALL = (
     ),
     AggregateFunction(
         "STDDEV_POP",
-        1,
-        _spread,
+        ONE,
+        signatures.spread,
         DistinctUse.REFUSED,
         Statistic.SPREAD,
         "STDDEV_POP(x)",
@@ -214,8 +188,8 @@ _ALL = (
     ),
     AggregateFunction(
         "VAR_SAMP",
-        1,
-        _spread,
+        ONE,
+        signatures.spread,
         DistinctUse.REFUSED,
         Statistic.SPREAD,
         "VAR_SAMP(x)",
@@ -224,8 +198,8 @@ _ALL = (
     ),
     AggregateFunction(
         "VAR_POP",
-        1,
-        _spread,
+        ONE,
+        signatures.spread,
         DistinctUse.REFUSED,
         Statistic.SPREAD,
         "VAR_POP(x)",
@@ -233,8 +207,8 @@ _ALL = (
     ),
     AggregateFunction(
         "APPROX_COUNT_DISTINCT",
-        1,
-        _counted,
+        ONE,
+        signatures.counted,
         DistinctUse.IDLE,
         Statistic.ALL,
         "APPROX_COUNT_DISTINCT(x)",
@@ -242,8 +216,8 @@ _ALL = (
     ),
     AggregateFunction(
         "APPROX_QUANTILE",
-        2,
-        _quantile,
+        WITH_LITERAL,
+        signatures.quantile,
         DistinctUse.REFUSED,
         Statistic.ALL,
         "APPROX_QUANTILE(x, fraction)",
@@ -252,8 +226,8 @@ _ALL = (
     ),
     AggregateFunction(
         "FIRST",
-        1,
-        _same,
+        ONE,
+        signatures.same,
         DistinctUse.IDLE,
         Statistic.FIRST,
         "FIRST(x)",
@@ -261,8 +235,8 @@ _ALL = (
     ),
     AggregateFunction(
         "LAST",
-        1,
-        _same,
+        ONE,
+        signatures.same,
         DistinctUse.REFUSED,
         Statistic.LAST,
         "LAST(x)",
@@ -270,8 +244,8 @@ _ALL = (
     ),
     AggregateFunction(
         "ARRAY_AGG",
-        1,
-        _listed,
+        ONE,
+        signatures.listed,
         DistinctUse.REFUSED,
         Statistic.ALL,
         "ARRAY_AGG(x)",
@@ -281,8 +255,8 @@ _ALL = (
     ),
     AggregateFunction(
         "BOOL_AND",
-        1,
-        _condition,
+        ONE,
+        signatures.condition,
         DistinctUse.IDLE,
         Statistic.LEAST,
         "BOOL_AND(x)",
@@ -290,13 +264,120 @@ _ALL = (
     ),
     AggregateFunction(
         "BOOL_OR",
-        1,
-        _condition,
+        ONE,
+        signatures.condition,
         DistinctUse.IDLE,
         Statistic.GREATEST,
         "BOOL_OR(x)",
         "whether x is TRUE anywhere",
     ),
+    AggregateFunction(
+        "MEDIAN",
+        ONE,
+        signatures.interpolated,
+        DistinctUse.SERVED,
+        Statistic.VALUES,
+        "MEDIAN([DISTINCT] x)",
+        "the value in the middle, or the mean of the two there, as DOUBLE: PERCENTILE_CONT(x, 0.5)",
+    ),
+    AggregateFunction(
+        "PERCENTILE_CONT",
+        Arguments(2, 3),
+        signatures.interpolated,
+        DistinctUse.SERVED,
+        Statistic.VALUES,
+        "PERCENTILE_CONT(x, fraction), PERCENTILE_CONT(fraction) WITHIN GROUP (ORDER BY x)",
+        "the value at this fraction of the way from the least to the greatest, between two values on a line "
+        "from one to the other, as DOUBLE; NaN is above all numbers",
+    ),
+    AggregateFunction(
+        "PERCENTILE_DISC",
+        Arguments(2, 3),
+        signatures.chosen,
+        DistinctUse.SERVED,
+        Statistic.VALUES,
+        "PERCENTILE_DISC(x, fraction), PERCENTILE_DISC(fraction) WITHIN GROUP (ORDER BY x)",
+        "the first value, in order, up to which there is at least this fraction of them",
+    ),
+    AggregateFunction(
+        "MODE",
+        ONE,
+        signatures.same,
+        DistinctUse.REFUSED,
+        Statistic.VALUES,
+        "MODE(x), MODE() WITHIN GROUP (ORDER BY x)",
+        "the most frequent value, the least of several",
+    ),
+    AggregateFunction(
+        "STRING_AGG",
+        Arguments(1, 2),
+        signatures.joined,
+        DistinctUse.SERVED,
+        Statistic.ALL,
+        "STRING_AGG([DISTINCT] x, separator [ORDER BY y])",
+        "all values as one string with the separator (a comma without one) between them, "
+        "in the order of rows or by ORDER BY; an error where it is longer than 1 MiB",
+    ),
+    AggregateFunction(
+        "BIT_AND",
+        ONE,
+        signatures.bits,
+        DistinctUse.IDLE,
+        Statistic.VALUES,
+        "BIT_AND(x)",
+        "the bits that all values have",
+    ),
+    AggregateFunction(
+        "BIT_OR",
+        ONE,
+        signatures.bits,
+        DistinctUse.IDLE,
+        Statistic.VALUES,
+        "BIT_OR(x)",
+        "the bits that any value has",
+    ),
+    AggregateFunction(
+        "BIT_XOR",
+        ONE,
+        signatures.bits,
+        DistinctUse.SERVED,
+        Statistic.VALUES,
+        "BIT_XOR([DISTINCT] x)",
+        "the bits that an odd number of values have",
+    ),
+    AggregateFunction(
+        "ARG_MIN",
+        TWO,
+        signatures.at_extreme,
+        DistinctUse.IDLE,
+        Statistic.ALL,
+        "ARG_MIN(x, y)",
+        "x of the row where y is least, the first of several; rows where x or y is NULL are passed over",
+    ),
+    AggregateFunction(
+        "ARG_MAX",
+        TWO,
+        signatures.at_extreme,
+        DistinctUse.IDLE,
+        Statistic.ALL,
+        "ARG_MAX(x, y)",
+        "x of the row where y is greatest, the first of several",
+    ),
+    _of_pairs("COVAR_POP", "the covariance of a whole population"),
+    _of_pairs("COVAR_SAMP", "the covariance of a sample; NULL for fewer than two pairs"),
+    _of_pairs("CORR", "the coefficient of correlation; NULL where y or x is the same everywhere"),
+    _of_pairs("REGR_COUNT", "the number of pairs, as BIGINT", signatures.counted_pairs),
+    _of_pairs("REGR_AVGX", "the mean of x"),
+    _of_pairs("REGR_AVGY", "the mean of y"),
+    _of_pairs("REGR_SXX", "the sum of the squares of x less its mean"),
+    _of_pairs("REGR_SYY", "the sum of the squares of y less its mean"),
+    _of_pairs("REGR_SXY", "the sum of the products of y and x less their means"),
+    _of_pairs(
+        "REGR_SLOPE",
+        "the slope of the line of least squares; NULL where x is the same everywhere",
+    ),
+    _of_pairs("REGR_INTERCEPT", "where that line meets the axis of y"),
+    _of_pairs("REGR_R2", "the square of CORR(y, x); 1 where only y is the same everywhere"),
 )
 
 AGGREGATES: dict[str, AggregateFunction] = {function.name: function for function in _ALL}
@@ -311,54 +392,31 @@ AGGREGATE_ALIASES = {
     "ANY_VALUE": "FIRST",
     "LAST_VALUE": "LAST",
     "EVERY": "BOOL_AND",
+    "LOGICAL_AND": "BOOL_AND",
+    "LOGICAL_OR": "BOOL_OR",
+    "QUANTILE_CONT": "PERCENTILE_CONT",
+    "QUANTILE_DISC": "PERCENTILE_DISC",
+    "LISTAGG": "STRING_AGG",
+    "GROUP_CONCAT": "STRING_AGG",
+    "MAX_BY": "ARG_MAX",
+    "MIN_BY": "ARG_MIN",
+    "COLLECT_LIST": "ARRAY_AGG",
+    "LIST": "ARRAY_AGG",
 }
 
 #: Aggregates of other systems: what to write instead.
 AGGREGATES_REFUSED = {
-    "MEDIAN": "write APPROX_QUANTILE(x, 0.5)",
     "APPROX_MEDIAN": "write APPROX_QUANTILE(x, 0.5)",
-    "QUANTILE": "write APPROX_QUANTILE(x, 0.99)",
-    "PERCENTILE_CONT": "write APPROX_QUANTILE(x, 0.99)",
-    "PERCENTILE_DISC": "write APPROX_QUANTILE(x, 0.99)",
+    "QUANTILE": "write PERCENTILE_DISC(x, 0.99) or PERCENTILE_CONT(x, 0.99)",
     "APPROX_PERCENTILE_CONT": "write APPROX_QUANTILE(x, 0.99)",
-    "STRING_AGG": "write ARRAY_AGG(x) and join the values where you fetch them",
-    "GROUP_CONCAT": "write ARRAY_AGG(x) and join the values where you fetch them",
-    "LISTAGG": "write ARRAY_AGG(x) and join the values where you fetch them",
     "COLLECT": "write ARRAY_AGG(x)",
-    "COLLECT_LIST": "write ARRAY_AGG(x)",
     "COLLECT_SET": "write ARRAY_AGG(x) FROM (SELECT DISTINCT x FROM ...)",
     "LATEST_BY_OFFSET": "write LAST(x)",
     "EARLIEST_BY_OFFSET": "write FIRST(x)",
     "COUNT_DISTINCT": "write COUNT(DISTINCT x)",
     "TOPK": "write ORDER BY x DESC LIMIT 3",
-    "LIST": "write ARRAY_AGG(x)",
     "COUNT_IF": "write COUNT(*) FILTER (WHERE condition)",
     "COUNTIF": "write COUNT(*) FILTER (WHERE condition)",
-    "MAX_BY": "select the row in a subquery by ROW_NUMBER() OVER (PARTITION BY k ORDER BY x DESC) AS n",
-    "MIN_BY": "select the row in a subquery by ROW_NUMBER() OVER (PARTITION BY k ORDER BY x) AS n",
-    "ARG_MAX": "select the row in a subquery by ROW_NUMBER() OVER (PARTITION BY k ORDER BY x DESC) AS n",
-    "ARG_MIN": "select the row in a subquery by ROW_NUMBER() OVER (PARTITION BY k ORDER BY x) AS n",
-    "MODE": "count the values with GROUP BY, then ORDER BY the count and LIMIT 1",
-    "CORR": "compute it from AVG(x), AVG(y), AVG(x * y), STDDEV_POP(x) and STDDEV_POP(y)",
-    "COVAR_POP": "compute it as AVG(x * y) - AVG(x) * AVG(y)",
-    "COVAR_SAMP": "compute it from AVG(x * y), AVG(x), AVG(y) and COUNT(*)",
-    **dict.fromkeys(
-        (
-            "REGR_SLOPE",
-            "REGR_INTERCEPT",
-            "REGR_COUNT",
-            "REGR_R2",
-            "REGR_AVGX",
-            "REGR_AVGY",
-            "REGR_SXX",
-            "REGR_SYY",
-            "REGR_SXY",
-        ),
-        "compute it from SUM, AVG and COUNT of x, y, x * x and x * y",
-    ),
-    "BIT_AND": "there are no bit operators",
-    "BIT_OR": "there are no bit operators",
-    "BIT_XOR": "there are no bit operators",
     "ROW_NUMBER": "write ROW_NUMBER() OVER (PARTITION BY x ORDER BY y)",
 }
 

@@ -118,6 +118,8 @@ def _plain_sql(literal: Literal) -> str:
 def call_sql(call: AggregateCall, name: Name) -> str:
     """One aggregate."""
     inside = arguments_sql(call.arguments, name) or "*"
+    if call.order:
+        inside += " ORDER BY " + ", ".join(sort_key_sql(key, name) for key in call.order)
     distinct = "DISTINCT " if call.distinct else ""
     keep = "" if call.filter is None else f" FILTER (WHERE {expression_sql(call.filter, name)})"
     return f"{call.function}({distinct}{inside}){keep}"

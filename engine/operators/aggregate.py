@@ -10,8 +10,16 @@ from collections.abc import Callable, Sequence
 
 from engine.algebra.aggregate.stage import Aggregate, AggregateCall
 from engine.model.batch import Column, Int64Array
-from engine.model.expressions import Expression
-from engine.operators.aggregates import arrays, moments, picks, sketches, totals
+from engine.operators.aggregates import (
+    arrays,
+    bits,
+    moments,
+    order_statistics,
+    pairs,
+    picks,
+    sketches,
+    totals,
+)
 from engine.operators.aggregates.members import Members, select
 from engine.operators.keys import encode, with_one_zero
 from engine.operators.relation import Relation
@@ -35,6 +43,17 @@ FUNCTIONS: dict[str, Function] = {
     "ARRAY_AGG": arrays.collect,
     "APPROX_COUNT_DISTINCT": sketches.distinct_count,
     "APPROX_QUANTILE": sketches.quantile,
+    "MEDIAN": order_statistics.continuous,
+    "PERCENTILE_CONT": order_statistics.continuous,
+    "PERCENTILE_DISC": order_statistics.discrete,
+    "MODE": order_statistics.mode,
+    "STRING_AGG": arrays.joined,
+    "BIT_AND": bits.all_of,
+    "BIT_OR": bits.any_of,
+    "BIT_XOR": bits.odd_of,
+    "ARG_MIN": picks.at_least,
+    "ARG_MAX": picks.at_greatest,
+    **pairs.FUNCTIONS,
 }
 """By the names of :mod:`engine.language.aggregates`."""
 
@@ -80,13 +99,17 @@ class _Grouping:
         self._relation = relation
         self._codes = codes
         self._groups = groups
-        self._known: dict[tuple[Expression | None, Expression | None, bool], tuple[Members, int]] = {}
+        self._known: dict[tuple[object, ...], tuple[Members, int]] = {}
 
     def members(self, call: AggregateCall) -> tuple[Members, int]:
         """What a call is over, and how many rows an error keeps out of it."""
-        argument = call.arguments[0] if call.arguments else None
-        known = (argument, call.filter, call.aggregate.keeps_nulls)
+        argument, more = (call.of_rows[0], call.of_rows[1:]) if call.arguments else (None, ())
+        nulls = call.aggregate.keeps_nulls
+        known = (argument, more, call.filter, nulls, call.order)
         if known not in self._known:
-            self._known[known] = select(self._relation, *known, self._codes, self._groups)
+            self._known[known] = select(
+                self._relation, argument, call.filter, nulls, self._codes, self._groups,
+                more=more, order=call.order,
+            )  # fmt: skip
         members, errors = self._known[known]
         return (members.distinct() if call.distinct else members), errors

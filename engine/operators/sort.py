@@ -28,7 +28,7 @@ def sort(
     if wanted is not None and wanted < len(relation):
         rows = _candidates(by[0], keys[0], wanted)
         keys = [key.take(rows) for key in keys]
-    arrays = [array for key, column in zip(by, keys, strict=True) for array in _arrays(key, column)]
+    arrays = [array for key, column in zip(by, keys, strict=True) for array in key_arrays(key, column)]
     if len(arrays) == 1:
         order = np.argsort(arrays[0], kind="stable")
     else:
@@ -56,11 +56,11 @@ def sort_arrays(keys: Sequence[SortKey], relation: Relation) -> tuple[list[Int64
     """int64[n] each, by which rows are sorted, the first weighs most; how many values are errors."""
     columns, errors = relation.values_of(key.expression for key in keys)
     return [
-        array for key, column in zip(keys, columns, strict=True) for array in _arrays(key, column)
+        array for key, column in zip(keys, columns, strict=True) for array in key_arrays(key, column)
     ], errors
 
 
-def _arrays(key: SortKey, column: Column) -> list[Int64Array]:
+def key_arrays(key: SortKey, column: Column) -> list[Int64Array]:
     """int64[n] each, the first weighs most: where NULLs go, then the values' order."""
     values = order_keys(column)
     if key.descending:

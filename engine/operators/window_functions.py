@@ -188,9 +188,9 @@ class _Aggregated:
 
     def __init__(self, call: AggregateCall, rows: Partitions, pieces: Pieces, relation: Relation) -> None:
         n = len(rows)
-        argument = call.arguments[0] if call.arguments else None
+        argument, more = (call.of_rows[0], call.of_rows[1:]) if call.arguments else (None, ())
         members, self.errors = select(
-            relation, argument, call.filter, call.aggregate.keeps_nulls, np.arange(n), n
+            relation, argument, call.filter, call.aggregate.keeps_nulls, np.arange(n), n, more=more
         )
         assert members.codes is not None
         self._call = call
@@ -200,6 +200,7 @@ class _Aggregated:
         counted: BoolArray = place >= 0
         self._pieces = pieces if counted.all() else pieces.among(counted)
         self._values = None if members.column is None else members.column.take(place[counted])
+        self._more = [column.take(place[counted]) for column in members.more]
         self._counts = self._pieces.counts()
 
     def value(self) -> tuple[Column, int]:
@@ -301,20 +302,20 @@ class _Aggregated:
 
     def _of_some(self, pieces: Pieces, some: slice) -> Column:
         frame, place = pieces.members(some)
-        column = self.values.take(place)
-        relation = Relation([column], len(place))
-        over = ColumnOf(0, "value", column.type)
+        columns = [column.take(place) for column in (self.values, *self._more)]
+        relation = Relation(columns, len(place))
+        over = [ColumnOf(at, "value", column.type) for at, column in enumerate(columns)]
         call = AggregateCall(
             self._call.name,
             self._call.function,
-            (over, *self._call.arguments[1:]),
+            (*over, *self._call.arguments[len(over) :]),
             self._call.type,
             self._call.distinct,
         )
         return call_columns([call], relation, frame, some.stop - some.start)[0]
 
 
-_MAY_FAIL = ("SUM", "ARRAY_AGG")
+_MAY_FAIL = ("SUM", "ARRAY_AGG", "STRING_AGG")
 """Functions that are NULL of some rows where their value is an error."""
 _AGGREGATED: dict[str, Callable[[_Aggregated], tuple[Column, int]]] = {
     "COUNT": _Aggregated.count,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 from engine.algebra.aggregate.stage import AggregateCall
@@ -19,7 +20,7 @@ def result_type(function: str, argument: Type) -> Type:
             return BIGINT
         case "SUM" if argument.kind is Kind.DECIMAL:
             return decimal(18, argument.scale)
-        case "AVG":
+        case "AVG" | "MEDIAN" | "PERCENTILE_CONT":
             return DOUBLE
         case "ARRAY_AGG":
             return Type(Kind.ARRAY, element=argument)
@@ -32,6 +33,6 @@ def column(place: int, type_: Type) -> ex.Column:
 
 def call_of(function: str, argument: Type, place: int = 0, **options: Any) -> AggregateCall:
     name = f"{function}_{place}"
-    return AggregateCall(
-        name, function, (column(place, argument),), result_type(function, argument), **options
-    )
+    share = (ex.Literal(Decimal("0.3"), decimal(2, 1)),) if function.startswith("PERCENTILE") else ()
+    arguments = (column(place, argument), *share)
+    return AggregateCall(name, function, arguments, result_type(function, argument), **options)

@@ -15,7 +15,7 @@ from engine.algebra.project.stage import Output
 from engine.model import expressions as ex
 from engine.model.types import BIGINT, BOOLEAN, DOUBLE, INTEGER, STRING, Kind, Type
 from engine.operators.aggregate import FUNCTIONS, aggregate
-from engine.operators.aggregates import arrays
+from engine.operators.aggregates import arrays, pairs
 from engine.reference.aggregates import aggregate as plain
 from engine.reference.rows import Placed
 from engine.reference.values import identity, one_zero
@@ -36,7 +36,16 @@ FITTING: dict[str, list[Type]] = {
     "LAST": list(TYPES),
     "ARRAY_AGG": list(TYPES),
     "APPROX_COUNT_DISTINCT": list(TYPES),
+    "MEDIAN": NUMERIC,
+    "PERCENTILE_CONT": NUMERIC,
+    "PERCENTILE_DISC": list(TYPES),
+    "MODE": list(TYPES),
+    "STRING_AGG": [STRING],
+    **{key: [BIGINT] for key in ("BIT_AND", "BIT_OR", "BIT_XOR")},
 }
+WITH_DISTINCT = ("COUNT", "SUM", "AVG", "MIN", "MAX", "MEDIAN", "PERCENTILE_DISC", "STRING_AGG", "BIT_XOR")
+OF_TWO = {"ARG_MIN", "ARG_MAX", *pairs.FUNCTIONS}
+"""Random statements compare these."""
 
 
 def expected(stage: Aggregate, rows: list[Placed]) -> tuple[list[tuple[Any, ...]], int]:
@@ -54,7 +63,7 @@ def expected(stage: Aggregate, rows: list[Placed]) -> tuple[list[tuple[Any, ...]
 
 
 def test_the_reference_has_all_but_the_quantile():
-    assert set(FUNCTIONS) == {*FITTING, "APPROX_QUANTILE"}
+    assert set(FUNCTIONS) == {*FITTING, *OF_TWO, "APPROX_QUANTILE"}
 
 
 @given(
@@ -63,7 +72,7 @@ def test_the_reference_has_all_but_the_quantile():
 def test_every_aggregate_of_every_type(data, function, keys, narrowed):
     argument = data.draw(st.sampled_from(FITTING[function]))
     types = [argument, BOOLEAN, *keys]
-    distinct = function in ("COUNT", "SUM", "AVG", "MIN", "MAX") and data.draw(st.booleans())
+    distinct = function in WITH_DISTINCT and data.draw(st.booleans())
     rows = data.draw(tables(types))
     stage = Aggregate(
         tuple(Output(f"k{place}", column(2 + place, type_)) for place, type_ in enumerate(keys)),

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from engine.algebra.operator import Operator
 from engine.algebra.project.stage import Output
+from engine.algebra.sort.stage import SortKey
 from engine.language.aggregates import AGGREGATES, AggregateFunction
 from engine.model.expressions import Expression
 from engine.model.types import Type
@@ -17,8 +18,9 @@ class AggregateCall:
     """One aggregate of a group.
 
     function: an upper-case name of :mod:`engine.language.aggregates`. arguments: none for COUNT(*);
-    constants follow the argument. distinct: equal arguments count once. filter: only rows where it is TRUE
-    count. A row whose argument or filter is an error is passed over and counted.
+    constants follow those of rows. distinct: equal arguments count once. filter: only rows where it is TRUE
+    count. order: in which order the rows of a group come, those that are equal in that of the relation. A row
+    of which an argument, the filter or a key of the order is an error is passed over and counted.
     """
 
     name: str
@@ -27,15 +29,22 @@ class AggregateCall:
     type: Type
     distinct: bool = False
     filter: Expression | None = None
+    order: tuple[SortKey, ...] = ()
 
     @property
     def aggregate(self) -> AggregateFunction:
         """Its row of the catalogue."""
         return AGGREGATES[self.function]
 
+    @property
+    def of_rows(self) -> tuple[Expression, ...]:
+        """The arguments that are taken from each row."""
+        return self.arguments[: self.aggregate.arguments.of_rows]
+
     def expressions(self) -> tuple[Expression, ...]:
-        """Its arguments, and its filter."""
-        return self.arguments if self.filter is None else (*self.arguments, self.filter)
+        """Its arguments, its filter, and the keys of its order."""
+        keys = tuple(key.expression for key in self.order)
+        return (*self.arguments, *(() if self.filter is None else (self.filter,)), *keys)
 
 
 @dataclass(frozen=True, slots=True)

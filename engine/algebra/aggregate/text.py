@@ -7,7 +7,7 @@ from typing import Any
 
 from engine.algebra.aggregate.stage import Aggregate, AggregateCall
 from engine.language.plan_files import PlanWriter, namer
-from engine.language.render import render_expression, render_name, render_output
+from engine.language.render import render_expression, render_name, render_output, render_sort_key
 from engine.language.sql_text import call_sql, expression_sql
 
 
@@ -36,6 +36,8 @@ def plan_node(stage: Aggregate, below: str, columns: list[str], writer: PlanWrit
 
 def _call(call: AggregateCall) -> str:
     inside = ", ".join(render_expression(argument) for argument in call.arguments) or "*"
+    if call.order:
+        inside += " ORDER BY " + ", ".join(map(render_sort_key, call.order))
     distinct = "DISTINCT " if call.distinct else ""
     keep = "" if call.filter is None else f" FILTER (WHERE {render_expression(call.filter)})"
     return f"{render_name(call.name)} {call.type} = {call.function}({distinct}{inside}){keep}"

@@ -8,15 +8,17 @@ bound to is kept.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
 from engine.algebra.aggregate.stage import Aggregate, AggregateCall
 from engine.algebra.project.stage import Output
+from engine.algebra.sort.stage import SortKey
 from engine.language.aggregates import AggregateFunction, DistinctUse, aggregate_named
 from engine.language.bind.calls import bind_arguments
+from engine.language.bind.ordering import sort_key
 from engine.language.bind.scalar import bind_condition, bind_scalar
 from engine.language.bind.scope import Scope
 from engine.language.grammar import nodes
@@ -38,6 +40,15 @@ class BoundAggregate:
     type: Type
     distinct: bool
     filter: Expression | None
+    order: tuple[SortKey, ...]
+
+    def expressions(self) -> Iterator[Expression]:
+        """All that is computed for the rows."""
+        yield from self.arguments
+        if self.filter is not None:
+            yield self.filter
+        for key in self.order:
+            yield key.expression
 
 
 class Grouping:
@@ -126,6 +137,7 @@ class Grouping:
                 call.type,
                 call.distinct,
                 None if call.filter is None else rewrite(call.filter),
+                tuple(replace(key, expression=rewrite(key.expression)) for key in call.order),
             )
             for name, call in zip(names[len(keys) :], self._calls, strict=True)
         )
@@ -140,7 +152,7 @@ class Grouping:
         """All that is computed for the rows."""
         found = list(self._keys)
         for call in self._calls:
-            found += [*call.arguments, *(() if call.filter is None else (call.filter,))]
+            found += call.expressions()
         return found
 
 
@@ -160,16 +172,12 @@ def bind_aggregate(node: exp.Expr, function: AggregateFunction, scope: Scope) ->
             )
         _, type_ = function.types(())
     else:
-        if len(written) != function.arity:
-            several = distinct and len(written) > 1
+        undistinct = len(written) > 1 and function.takes_rows and not distinct
+        if undistinct or not function.arguments.least <= len(written) <= function.arguments.most:
             raise place.refuse(
                 TypeMismatch,
-                f"{name}(DISTINCT ...) takes one argument"
-                if several
-                else f"{name} does not take {len(written)} argument{'' if len(written) == 1 else 's'}",
-                hint="write SELECT COUNT(*) FROM (SELECT DISTINCT a, b FROM ...)"
-                if several and function.takes_rows
-                else f"write {function.usage}",
+                f"{name} does not take {len(written)} argument{'' if len(written) == 1 else 's'}",
+                hint="write COUNT(DISTINCT a, b)" if undistinct else f"write {function.usage}",
             )
         arguments, type_ = bind_arguments(function, node, scope, bind_scalar)
     if distinct and function.distinct is DistinctUse.REFUSED:
@@ -180,9 +188,16 @@ def bind_aggregate(node: exp.Expr, function: AggregateFunction, scope: Scope) ->
         )
     condition = node.args.get("filter")
     keep = None if condition is None else bind_condition(condition, replace(scope, clause="FILTER"))
-    return BoundAggregate(
-        function.name, arguments, type_, distinct and function.distinct is DistinctUse.SERVED, keep
-    )
+    distinct = distinct and function.distinct is DistinctUse.SERVED
+    return BoundAggregate(function.name, arguments, type_, distinct, keep, _order(node, function, scope))
+
+
+def _order(node: exp.Expr, function: AggregateFunction, scope: Scope) -> tuple[SortKey, ...]:
+    """ORDER BY inside the brackets, of a function that depends on the order of rows."""
+    scope = replace(scope, clause="ORDER BY inside an aggregate")
+    items: list[exp.Expr] = node.args.get("order") or []
+    keys = [sort_key(bind_scalar(item.this, scope), item) for item in items]
+    return tuple(keys) if function.order_dependent else ()
 
 
 def holds_aggregate(node: exp.Expr) -> bool:

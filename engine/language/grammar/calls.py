@@ -11,11 +11,11 @@ from engine.language.evaluation.temporal import PARTS
 from engine.language.grammar import nodes
 from engine.language.grammar.cursor import Cursor
 from engine.language.grammar.durations import parse_duration, starts_duration
-from engine.language.grammar.ordering import Expressions
+from engine.language.grammar.ordering import Expressions, parse_order
 from engine.language.grammar.over import parse_over, starts_over
 from engine.language.grammar.subqueries import refuse_values
 from engine.language.grammar.words import A_WINDOW_INSTEAD, CLOCKS, FUNCTIONS_REFUSED
-from tureen.errors import SyntaxRefused
+from tureen.errors import NotSupported, SyntaxRefused
 
 _DURATIONS = {
     "TUMBLE": "INTERVAL '1' MINUTE",
@@ -42,6 +42,7 @@ def parse_call(cursor: Cursor, expression: Expressions) -> exp.Expr:
     distinct = False
     arguments: list[exp.Expr] = []
     ignores: Token | None = None
+    order: list[nodes.OrderItem] = []
     star = cursor.take(TokenType.STAR)
     if star:
         cursor.expect(TokenType.R_PAREN, ")")
@@ -54,16 +55,23 @@ def parse_call(cursor: Cursor, expression: Expressions) -> exp.Expr:
                 cursor.advance()
             special = _SPECIAL.get(name)
             arguments = special(cursor, expression) if special else _plain(cursor, expression, name)
-            _refuse_inside(cursor)
+            if cursor.word == "ORDER" and cursor.word_ahead() == "BY":
+                order = parse_order(cursor, expression)
+            if cursor.take_words("SEPARATOR"):
+                arguments.append(expression(cursor))
             ignores = _ignores_nulls(cursor)
             cursor.expect(TokenType.R_PAREN, ") or a comma")
         if name == "TRIM" and len(arguments) > 1 and isinstance(arguments[-1], exp.Var):
             name = str(arguments.pop().this)
     ignores = ignores or _ignores_nulls(cursor)
+    if cursor.word == "WITHIN" and cursor.word_ahead() == "GROUP":
+        arguments, order = _within_group(cursor, expression, name, arguments)
     condition = _filter(cursor, expression)
     ignores = ignores or _ignores_nulls(cursor)
-    call = nodes.Call(name=name, expressions=arguments, star=star, distinct=distinct, filter=condition)
-    call = cursor.node(call, token, *arguments, *([] if condition is None else [condition]))
+    call = nodes.Call(
+        name=name, expressions=arguments, star=star, distinct=distinct, filter=condition, order=order
+    )
+    call = cursor.node(call, token, *arguments, *([] if condition is None else [condition]), *order)
     if starts_over(cursor):
         ignored = ignores is not None and ignores.text.upper() == "IGNORE"
         return parse_over(cursor, call, token, expression, ignore_nulls=ignored)
@@ -83,6 +91,36 @@ def _ignores_nulls(cursor: Cursor) -> Token | None:
     token = cursor.advance()
     cursor.advance()
     return token
+
+
+def _within_group(
+    cursor: Cursor, expression: Expressions, name: str, arguments: list[exp.Expr]
+) -> tuple[list[exp.Expr], list[nodes.OrderItem]]:
+    """``WITHIN GROUP (ORDER BY x)`` behind a call: the arguments that mean it, and what sorts the rows."""
+    token = cursor.advance()
+    cursor.advance()
+    cursor.expect(TokenType.L_PAREN, "( after WITHIN GROUP", "write WITHIN GROUP (ORDER BY x)")
+    with cursor.nested():
+        if cursor.word != "ORDER":
+            raise cursor.expected("ORDER BY", "write WITHIN GROUP (ORDER BY x)")
+        order = parse_order(cursor, expression)
+        cursor.expect(TokenType.R_PAREN, ") or a comma")
+    if name in ("STRING_AGG", "LISTAGG", "ARRAY_AGG"):
+        return arguments, order
+    wanted = _OF_THE_ORDERED.get(name)
+    if wanted is None or len(arguments) != wanted or len(order) > 1:
+        raise cursor.text.of_token(token).refuse(
+            NotSupported,
+            f"{name} does not take WITHIN GROUP so",
+            hint="write PERCENTILE_CONT(0.5), PERCENTILE_DISC(0.5) or MODE() WITHIN GROUP (ORDER BY x)",
+        )
+    (item,) = order
+    descends = [cursor.node(exp.Boolean(this=True), item)] if wanted and item.args["descending"] else []
+    return [item.this, *arguments, *descends], []
+
+
+_OF_THE_ORDERED = {"PERCENTILE_CONT": 1, "PERCENTILE_DISC": 1, "MODE": 0}
+"""Functions of the one key of WITHIN GROUP -> how many arguments they have besides."""
 
 
 def _window_call(cursor: Cursor, expression: Expressions) -> exp.Expr:
@@ -108,8 +146,6 @@ def _window_call(cursor: Cursor, expression: Expressions) -> exp.Expr:
 
 def _filter(cursor: Cursor, expression: Expressions) -> exp.Expr | None:
     """``FILTER (WHERE condition)``."""
-    if cursor.word == "WITHIN" and cursor.word_ahead() == "GROUP":
-        raise cursor.not_supported("WITHIN GROUP is not supported", "write APPROX_QUANTILE(x, 0.5)")
     if cursor.word != "FILTER" or cursor.peek().token_type is not TokenType.L_PAREN:
         return None
     cursor.advance()
@@ -119,17 +155,6 @@ def _filter(cursor: Cursor, expression: Expressions) -> exp.Expr | None:
         condition = expression(cursor)
         cursor.expect(TokenType.R_PAREN, ")")
     return condition
-
-
-def _refuse_inside(cursor: Cursor) -> None:
-    """Raise NotSupported for what SQL allows behind the arguments of an aggregate."""
-    if cursor.word == "ORDER" and cursor.word_ahead() == "BY":
-        raise cursor.not_supported(
-            "ORDER BY inside an aggregate is not supported",
-            "rows come in the order of time; sort them in a subquery: FROM (SELECT ... ORDER BY ...)",
-        )
-    if cursor.word == "SEPARATOR":
-        raise cursor.not_supported("SEPARATOR is not supported", "see the table of aggregates")
 
 
 def _plain(cursor: Cursor, expression: Expressions, name: str = "") -> list[exp.Expr]:

@@ -325,8 +325,8 @@ class IsTruth(exp.Expression):
 
 
 class Call(exp.Expression):
-    """A call: ``name`` upper-case, ``expressions``, ``star`` for COUNT(*), ``distinct`` and ``filter`` of an
-    aggregate.
+    """A call: ``name`` upper-case, ``expressions``, ``star`` for COUNT(*), ``distinct``, ``filter`` and
+    ``order`` of an aggregate.
     """
 
     arg_types: ClassVar[dict[str, bool]] = {
@@ -335,6 +335,7 @@ class Call(exp.Expression):
         "star": False,
         "distinct": False,
         "filter": False,
+        "order": False,
     }
 
 

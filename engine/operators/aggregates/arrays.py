@@ -1,12 +1,15 @@
-"""ARRAY_AGG: the values of a group as one, NULLs among them, in the order of the rows. O(rows)."""
+"""ARRAY_AGG and STRING_AGG: the values of a group as one, in the order of the rows. O(rows)."""
 
 from __future__ import annotations
+
+import itertools
 
 import numpy as np
 import pyarrow as pa
 
 from engine.algebra.aggregate.stage import AggregateCall
-from engine.language.aggregates import ARRAY_ELEMENTS_MAX
+from engine.language.aggregates import ARRAY_ELEMENTS_MAX, STRING_BYTES_MAX
+from engine.language.evaluate import constant_value
 from engine.model.batch import Column
 from engine.operators.aggregates.members import Members
 
@@ -24,3 +27,22 @@ def collect(members: Members, call: AggregateCall) -> tuple[Column, int]:
     valid = (counts > 0) & ~too_long
     places = np.arange(members.groups, dtype=np.int32)
     return Column(call.type, places, None if valid.all() else valid, lists), int(too_long.sum())
+
+
+def joined(members: Members, call: AggregateCall) -> tuple[Column, int]:
+    """STRING_AGG. NULL of no rows; an error where the string is too long."""
+    separator = ","
+    if len(call.arguments) > 1:
+        literal = constant_value(call.arguments[1])
+        assert literal is not None
+        separator = str(literal.value)
+    order, starts = members.arranged()
+    texts = (members.values if order is None else members.values.take(order)).to_arrow().to_pylist()
+    strings: list[str | None] = []
+    wrong = 0
+    for start, stop in itertools.pairwise(starts.tolist()):
+        some = texts[start:stop]
+        bytes_ = sum(len(text.encode()) for text in some) + len(separator.encode()) * (len(some) - 1)
+        strings.append(separator.join(some) if some and bytes_ <= STRING_BYTES_MAX else None)
+        wrong += bool(some) and bytes_ > STRING_BYTES_MAX
+    return Column.from_arrow(call.type, pa.array(strings, pa.string())), wrong

@@ -1,4 +1,4 @@
-"""Aggregates that give one of the values: MIN, MAX, FIRST, LAST, BOOL_AND, BOOL_OR.
+"""Aggregates that give one of the values: MIN, MAX, FIRST, LAST, BOOL_AND, BOOL_OR, ARG_MIN, ARG_MAX.
 
 Of equal ones the first is given, and 0.0 of zeros. O(rows), and O(distinct log distinct) to order strings.
 """
@@ -24,26 +24,44 @@ def greatest(members: Members, call: AggregateCall) -> tuple[Column, int]:
     return _extreme(members, ~order_keys(members.values)), 0
 
 
+def at_least(members: Members, call: AggregateCall) -> tuple[Column, int]:
+    """ARG_MIN: the value beside the least of another."""
+    order, _ = members.arranged()
+    return at(members, order, _places(members, order_keys(members.more[0]))), 0
+
+
+def at_greatest(members: Members, call: AggregateCall) -> tuple[Column, int]:
+    """ARG_MAX: the value beside the greatest of another."""
+    order, _ = members.arranged()
+    return at(members, order, _places(members, ~order_keys(members.more[0]))), 0
+
+
 def first(members: Members, call: AggregateCall) -> tuple[Column, int]:
     """The value of the first row that has one."""
     order, starts = members.arranged()
-    return _at(members, order, np.where(starts[:-1] < starts[1:], starts[:-1], -1)), 0
+    return at(members, order, np.where(starts[:-1] < starts[1:], starts[:-1], -1)), 0
 
 
 def last(members: Members, call: AggregateCall) -> tuple[Column, int]:
     """The value of the last row that has one."""
     order, starts = members.arranged()
-    return _at(members, order, np.where(starts[:-1] < starts[1:], starts[1:] - 1, -1)), 0
+    return at(members, order, np.where(starts[:-1] < starts[1:], starts[1:] - 1, -1)), 0
 
 
 def _extreme(members: Members, keys: Int64Array) -> Column:
+    order, _ = members.arranged()
+    return with_one_zero(at(members, order, _places(members, keys)))
+
+
+def _places(members: Members, keys: Int64Array) -> Int64Array:
+    """Where, in the order group by group, the first of the least keys of each group is; -1 of none."""
     order, starts = members.arranged()
     places = np.empty(members.groups, np.int64)
     aggregates.least(keys if order is None else keys[order], starts, places)
-    return with_one_zero(_at(members, order, places))
+    return places
 
 
-def _at(members: Members, order: Int64Array | None, places: Int64Array) -> Column:
+def at(members: Members, order: Int64Array | None, places: Int64Array) -> Column:
     """The values at these places in order, NULL at -1."""
     there = places >= 0
     if there.all():

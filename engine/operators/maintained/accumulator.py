@@ -59,7 +59,7 @@ def accumulator(measure: Measure) -> Accumulator | DoubleSums:
             return WHOLE_GREATEST if measure.whole else DOUBLE_GREATEST
         case Statistic.SPREAD:
             return DoubleSums(squares=True)
-        case Statistic.FIRST | Statistic.LAST | Statistic.ALL:
+        case Statistic.FIRST | Statistic.LAST | Statistic.ALL | Statistic.VALUES:
             raise AssertionError(f"{measure.statistic} is not kept by parts")
 
 

@@ -1,0 +1,108 @@
+"""Aggregates of all values against DuckDB's, over rows in an order of their own, with filters and groups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.model.batch import Batch
+from engine.model.source import SourceName
+from engine.model.step import Heartbeat, Position, Step
+from tests.capacities import small_engine
+from tests.differential.agreement import EngineSubject, plain_rows
+from tests.differential.duckdb_selects import close
+
+ROWS = st.lists(
+    st.tuples(
+        st.sampled_from(["a", "b"]),
+        st.none() | st.integers(-3, 9),
+        st.none() | st.sampled_from([-2.5, 0.0, 1.0, 1.5, 7.25]) | st.floats(-100, 100, width=32),
+        st.none() | st.sampled_from(["x", "y", "ä", ""]),
+    ),
+    max_size=30,
+)
+"""Key, whole number, double, string; each row has its place as a further column."""
+
+SAME = (
+    "MEDIAN(d)",
+    "QUANTILE_CONT(d, 0.3)",
+    "QUANTILE_DISC(d, 0.3)",
+    "PERCENTILE_CONT(0.25) WITHIN GROUP (ORDER BY d DESC)",
+    "PERCENTILE_DISC(0.25) WITHIN GROUP (ORDER BY i)",
+    "PERCENTILE_DISC(0.7) WITHIN GROUP (ORDER BY i DESC)",
+    "PERCENTILE_DISC(0) WITHIN GROUP (ORDER BY s)",
+    "MEDIAN(DISTINCT i)",
+    "STRING_AGG(s, '-' ORDER BY n)",
+    "STRING_AGG(s, ', ' ORDER BY d DESC NULLS LAST, n) FILTER (WHERE i > 0)",
+    "STRING_AGG(DISTINCT s, ',' ORDER BY s)",
+    "FIRST(n ORDER BY d NULLS FIRST, n)",
+    "LAST(n ORDER BY d DESC NULLS FIRST, n)",
+    "BIT_AND(i)",
+    "BIT_OR(i)",
+    "BIT_XOR(i)",
+    "ARG_MAX(n, i * 100 + n)",
+    "ARG_MIN(s, i * 100 + n)",
+    "COVAR_POP(d, i)",
+    "COVAR_SAMP(d, i)",
+    "REGR_COUNT(d, i)",
+    "REGR_AVGX(d, i)",
+    "REGR_AVGY(d, i)",
+    "REGR_SXX(d, i)",
+    "REGR_SYY(d, i)",
+    "REGR_SXY(d, i)",
+    "BOOL_AND(i > 0)",
+)
+
+
+@pytest.fixture(scope="module")
+def database() -> Iterator[duckdb.DuckDBPyConnection]:
+    with duckdb.connect() as connection:
+        connection.execute("SET threads = 1")
+        yield connection
+
+
+NAMES = ("k", "i", "d", "s", "n")
+
+
+def texts() -> Iterator[str]:
+    """One row for all, then a row for each key."""
+    for key, by in (("", ""), ("k, ", " GROUP BY k ORDER BY k")):
+        yield f"SELECT {key}{', '.join(f'{call} AS o{n}' for n, call in enumerate(SAME))} FROM t{by}"
+
+
+@given(ROWS, st.integers(1, 5))
+def test_aggregates(database: duckdb.DuckDBPyConnection, rows: list[tuple[Any, ...]], pieces: int) -> None:
+    """Asked for, and kept while rows come in pieces."""
+    columns = [list(column) for column in zip(*rows, strict=True)] if rows else [[], [], [], []]
+    types = (pa.string(), pa.int64(), pa.float64(), pa.string())
+    arrays = [pa.array(column, type_) for column, type_ in zip(columns, types, strict=True)]
+    table = pa.table([*arrays, pa.array(range(len(rows)), pa.int64())], names=NAMES)
+    subject = EngineSubject(engine := small_engine())
+    engine.create("CREATE STREAM t (k STRING, i BIGINT, d DOUBLE, s STRING, n BIGINT) RETAIN 100 DAYS")
+    for place, sql in enumerate(texts()):
+        engine.register(f"lazy{place}", sql)
+        subject.register(f"followed{place}", sql, {"maintenance": "eager"})
+        engine.follow(f"followed{place}")
+    schema = engine.catalogue["t"].schema
+    for some in np.array_split(np.arange(len(rows)), pieces):
+        batch = Batch.from_arrow(schema, table.take(pa.array(some)), np.zeros(len(some)), some, some)
+        engine.ingest("t", batch, 10**6)
+    for clock_ms in (10**6 + 40_000, 10**6 + 80_000):  # nothing comes any more: NOW is behind the last row
+        position = Position(0, engine.position.sequence + 1)
+        engine.enqueue(Step(position, clock_ms, Heartbeat(SourceName("t"))))
+        engine.run()
+    database.register("t", table)
+    for place, sql in enumerate(texts()):
+        theirs = plain_rows(database.sql(sql).to_arrow_table())
+        for way in ("lazy", "followed"):
+            ours = plain_rows(engine.view().snapshot(f"{way}{place}").table)
+            for mine, other in zip(ours, theirs, strict=True):
+                for call, a, b in zip(("k", *SAME)[1 - place :], mine, other, strict=True):
+                    assert close(a, b), (way, call, a, b)

@@ -1,0 +1,1 @@
+SELECT carrier, STRING_AGG(DISTINCT dest, ' ') FILTER (WHERE delay > 3) AS dests, MODE() WITHIN GROUP (ORDER BY dest) AS most, LISTAGG(dest, ';') WITHIN GROUP (ORDER BY delay DESC) AS late, CORR(delay, delay) AS one, MAX_BY(dest, delay) AS latest FROM flights GROUP BY carrier

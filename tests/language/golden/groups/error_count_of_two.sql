@@ -1,0 +1,1 @@
+SELECT COUNT(carrier, dest) FROM flights

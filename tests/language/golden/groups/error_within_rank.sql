@@ -1,0 +1,1 @@
+SELECT RANK() WITHIN GROUP (ORDER BY delay) FROM flights
