@@ -149,7 +149,8 @@ _ALL = (
         3,
         _at_distance,
         "LAG(x [, distance [, default]])",
-        "x of the row so many before in the partition, 1 if not given; else the default, or NULL",
+        "x of the row so many (1 if not given) before in the partition; "
+        "where there is none the default, or NULL",
         takes_nulls=True,
     ),
     WindowFunction(

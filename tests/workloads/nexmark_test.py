@@ -15,7 +15,6 @@ import pytest
 from engine.engine import Engine
 from tests.capacities import small_engine
 from tests.workloads import loading
-from tureen.errors import NotSupported
 
 WITH = "WITH (topic = '{name}', timestamp = 'date_time', idle_advances = true) RETAIN 3650 DAYS"
 COLUMNS = {
@@ -36,21 +35,6 @@ SIDE_INPUT = """
 CREATE TABLE side_input (key BIGINT PRIMARY KEY, value STRING, since TIMESTAMP NOT NULL)
 WITH (topic = 'side_input', timestamp = 'since', idle_advances = true) RETAIN 3650 DAYS NON RETROACTIVE
 """
-REFUSED = {
-    "q6_group_top1": """
-        SELECT Q.seller, AVG(Q.final) OVER (
-            PARTITION BY Q.seller ORDER BY Q.date_time ROWS BETWEEN 10 PRECEDING AND CURRENT ROW
-        ) AS avg
-        FROM (
-            SELECT ROW_NUMBER() OVER (PARTITION BY A.id, A.seller ORDER BY B.price) AS rank,
-                A.seller, B.price AS final, B.date_time
-            FROM auction AS A, bid AS B
-            WHERE A.id = B.auction AND B.date_time BETWEEN A.date_time AND A.expires
-        ) AS Q
-        WHERE Q.rank <= 1
-    """
-}
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "compatibility.md"
 
 
 @pytest.fixture(scope="module")
@@ -130,14 +114,6 @@ def test_the_version_of_a_table_that_held_at_a_bid(engine: Engine, sample: Path)
     assert sorted(list(row.values()) for row in table.to_pylist()) == sorted(expected)
 
 
-@pytest.mark.parametrize("name", REFUSED)
-def test_what_is_refused_is_on_the_page(engine: Engine, name: str) -> None:
-    with pytest.raises(NotSupported) as refusal:
-        engine.prepare(REFUSED[name])
-    assert refusal.value.hint
-    assert f"`{name}`" in PAGE.read_text()
-
-
-def test_every_query_is_served_or_refused(sample: Path) -> None:
+def test_every_query_is_served(sample: Path) -> None:
     published = {file.name.removesuffix(".slt.part") for file in (sample / "sample_answers").glob("q*.part")}
-    assert {text.stem for text in loading.texts("nexmark")} | REFUSED.keys() == published
+    assert {text.stem for text in loading.texts("nexmark")} == published
