@@ -1,6 +1,4 @@
-"""Routes of entities: what the engines are made of, what it uses, what of it can be set; and the way
-of a record.
-"""
+"""Routes of entities: what the engines are made of, what it uses, what of it can be set."""
 
 from __future__ import annotations
 
@@ -12,34 +10,14 @@ from fastapi.responses import Response
 from broker.http.entities import EVERY_MS, EVERY_MS_MAX, EVERY_MS_MIN, EntityRequests
 from broker.http.errors import json
 from broker.http.event_hub import wants_sse
-from broker.http.memory import MemoryRequests
 from broker.http.routing import LIST_MAX, DryRun, Operates, told
 from broker.http.row_samples import ROWS_MAX
-from broker.http.tracing import QUERIES_DEFAULT as TRACED_DEFAULT
-from broker.http.tracing import QUERIES_MAX as TRACED_MAX
-from broker.http.tracing import Traces
-from broker.node.node import Node
 
 READERS_MAX = 1_000
 
 
-def add_entity_routes(
-    app: FastAPI, node: Node, operates: Operates, entities: EntityRequests, traces: Traces
-) -> None:
+def add_entity_routes(app: FastAPI, operates: Operates, entities: EntityRequests) -> None:
     """Add them to the application."""
-    memory = MemoryRequests(node, entities)
-
-    @app.get("/memory", tags=["entities"])
-    async def get_memory() -> Response:
-        """What memory is spent on, by structure and by synopsis, and the sizes that can be set."""
-        return json(await memory.told())
-
-    @app.post("/memory/moves", tags=["entities"])
-    async def post_move(request: Request, dry_run: DryRun = False) -> Response:
-        """Move `{"from": {"entity", "attribute", "if_version"?}, "to": {...}, "bytes"}`: one size becomes
-        smaller, the other larger.
-        """
-        return json(await memory.move(await request.body(), operates(request), dry_run))
 
     @app.get("/entities", tags=["entities"])
     async def get_entities(
@@ -91,14 +69,3 @@ def add_entity_routes(
         if dry_run:
             return json(await entities.dry_run(entity, await request.body(), operates(request)))
         return await told(entities.edit(entity, await request.body(), operates(request)))
-
-    @app.get("/trace", tags=["entities"])
-    async def get_trace(
-        request: Request,
-        source: Annotated[str, Query(description="A stream or a table.")],
-        partition: Annotated[int, Query(ge=0, le=2**31 - 1)],
-        offset: Annotated[int, Query(ge=0, le=2**63 - 1)],
-        limit: Annotated[int, Query(ge=0, le=TRACED_MAX, description="Ids of queries.")] = TRACED_DEFAULT,
-    ) -> Response:
-        """The way of one record from its offset to the answers, as far as it is known. The operator's."""
-        return json(await traces.trace(source, partition, offset, limit, operates(request)))
