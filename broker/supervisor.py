@@ -185,26 +185,12 @@ def run(
     os.environ["TUREEN_SUPERVISOR_FD"] = str(pipe_read)
     secret = secrets.token_urlsafe(32)
     os.environ["TUREEN_INTERNAL_SECRET"] = secret
-    wake_read, wake_write = os.pipe()
-    os.set_blocking(wake_read, False)
-    os.set_blocking(wake_write, False)
-    signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
     stop: list[int] = []
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda got, _: stop.append(got))
-    signal.signal(signal.SIGCHLD, lambda *_: None)
-
+    woken = _signals(stop)
     inherited = (pipe_read, lock_fd)
-    children = []
-    for module in CHILDREN:
-        signs = data_dir / f"{module.rpartition('.')[2]}.alive"
-        before = last_life(data_dir, signs) if module == WORKER else None
-        if before is not None:
-            lives.note(data_dir, before)
-        children.append(Child(module, signs, Liveness(signs, fresh=True)))
+    children = [_child(module, data_dir) for module in CHILDREN]
     poll_s = min(1.0, liveness_timeout_s / LIVENESS_POLLS)
-    looked_s = excused_s = time.monotonic()
-    began_s = time.monotonic()
+    looked_s = excused_s = began_s = time.monotonic()
     announced = False
     for child in children:
         child.start(inherited)
@@ -214,9 +200,9 @@ def run(
         waits = [max(0.0, child.due_s - now_s) for child in children if child.process is None]
         if not announced:
             waits.append(READY_POLL_S)
-        select.select([wake_read], [], [], min([poll_s, *waits]))
+        select.select([woken], [], [], min([poll_s, *waits]))
         with contextlib.suppress(BlockingIOError):
-            os.read(wake_read, 4_096)
+            os.read(woken, 4_096)
         for child in children:
             code = child.died()
             if code is not None and not stop:
@@ -246,6 +232,27 @@ def run(
     code = _stop(children, stop_timeout_s)
     os.close(pipe_write)
     return code
+
+
+def _signals(stop: list[int]) -> int:
+    """A descriptor that can be read whenever a signal came: a child ended, or ``stop`` has got one."""
+    wake_read, wake_write = os.pipe()
+    os.set_blocking(wake_read, False)
+    os.set_blocking(wake_write, False)
+    signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda got, _: stop.append(got))
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    return wake_read
+
+
+def _child(module: str, data_dir: Path) -> Child:
+    """A child that is to be started; of the worker before it, how it ended is noted."""
+    signs = data_dir / f"{module.rpartition('.')[2]}.alive"
+    before = last_life(data_dir, signs) if module == WORKER else None
+    if before is not None:
+        lives.note(data_dir, before)
+    return Child(module, signs, Liveness(signs, fresh=True))
 
 
 def _note(children: list[Child], lock_fd: int) -> None:

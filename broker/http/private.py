@@ -83,7 +83,7 @@ def private_api(settings: Settings, node: Node, snapshots: Snapshots, admin: Adm
 
     @app.post("/internal/commands")
     async def commands(request: Request) -> Response:
-        return json({"outcomes": await node.apply((await content(request))["commands"])})
+        return json({"outcomes": await node.commands.apply((await content(request))["commands"])})
 
     @app.post("/internal/reconcile")
     async def reconcile(request: Request) -> Response:

@@ -54,6 +54,21 @@ class _Written(NamedTuple):
     offsets: Int64Array | None = None
 
 
+class _Columns(NamedTuple):
+    """All columns as the pass takes them: k columns of n rows, how each is written, and their texts.
+
+    kinds: int64[k]. cells: int64[k, n]. valid: bool[k, n]. texts: uint8, those of all columns. starts:
+    int64[k], where each column's texts begin; those of a DOUBLE go on. offsets: int64[k, n + 1], from there.
+    """
+
+    kinds: Int64Array
+    cells: Int64Array
+    valid: npt.NDArray[np.bool_]
+    texts: Bytes
+    starts: Int64Array
+    offsets: Int64Array
+
+
 def rows_text(
     columns: Sequence[Column | pa.Array | pa.ChunkedArray], n: int, heads: tuple[bytes, ...], end: bytes
 ) -> bytes:
@@ -82,7 +97,8 @@ def rows_text(
     if _STRING in kinds:
         size += 5 * int(_specials(texts))
     out = np.empty(size, np.uint8)
-    length = _write(np.array(kinds), cells, valid, texts, starts[:-1].copy(), offsets, head, head_ends, out)
+    written_columns = _Columns(np.array(kinds), cells, valid, texts, starts[:-1].copy(), offsets)
+    length = _write(written_columns, head, head_ends, out)
     return out[:length].tobytes()
 
 
@@ -296,18 +312,21 @@ def _time(ms: int, out: Bytes, at: int) -> int:
 
 
 @kernel
-def _write(
-    kinds: Int64Array,
-    cells: Int64Array,
-    valid: npt.NDArray[np.bool_],
-    texts: Bytes,
-    starts: Int64Array,
-    offsets: Int64Array,
-    head: Bytes,
-    head_ends: Int64Array,
-    out: Bytes,
-) -> int:
-    """Returns how many bytes were written. starts: where each column's texts begin; those of DOUBLE go on."""
+def _double(bits: int, texts: Bytes, start: int, stop: int, out: Bytes, at: int) -> int:
+    """A DOUBLE by its bits; its text is given, unless it is no number or infinite."""
+    if (bits >> 52) & _EXPONENT != _EXPONENT:
+        return _put(texts, start, stop, out, at)
+    if bits & _MANTISSA:
+        return _put(_NAN, 0, len(_NAN), out, at)
+    if bits > 0:
+        return _put(_INFINITY, 0, len(_INFINITY), out, at)
+    return _put(_MINUS_INFINITY, 0, len(_MINUS_INFINITY), out, at)
+
+
+@kernel
+def _write(columns: _Columns, head: Bytes, head_ends: Int64Array, out: Bytes) -> int:
+    """Write all rows; return how many bytes that are."""
+    kinds, cells, valid, texts, starts, offsets = columns
     k, n = len(kinds), cells.shape[1]
     days = np.full(k, _NO_DAY, np.int64)  # whose date stands where; the next one is often the same
     dates = np.zeros(k, np.int64)
@@ -328,14 +347,7 @@ def _write(
             elif kind == _INTEGER:
                 at = _integer(value, out, at)
             elif kind == _DOUBLE:
-                if (value >> 52) & _EXPONENT != _EXPONENT:
-                    at = _put(texts, start, stop, out, at)
-                elif value & _MANTISSA:
-                    at = _put(_NAN, 0, len(_NAN), out, at)
-                elif value > 0:
-                    at = _put(_INFINITY, 0, len(_INFINITY), out, at)
-                else:
-                    at = _put(_MINUS_INFINITY, 0, len(_MINUS_INFINITY), out, at)
+                at = _double(value, texts, start, stop, out, at)
             elif kind == _STRING:
                 at = _escaped(texts, start + offsets[j, i], start + offsets[j, i + 1], out, at)
             elif kind == _TEXT:

@@ -11,25 +11,18 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import wait
 
-from broker.archive.catalogue import ArchiveCatalogue
 from broker.base.internal import Outcome
 from broker.base.placement import shard_of
-from broker.base.settings import Settings
-from broker.memory.levels import Memory
-from broker.runtime.engines import Engines
 from broker.runtime.liveness import Liveness, Pulse
 from broker.shard.held import reason
 from broker.shard.inbox import COMMANDS_AT_ONCE
-from broker.shard.listener import Listener
 from broker.shard.questions import Found
+from broker.shard.setup import ShardSetup
 from broker.shard.shard import Shard
 from broker.shard.shard_command import ShardCommand
-from broker.shard.shared_reading import SharedReading
 from broker.shard.troubles import Trouble
 from engine.engine import Engine
 from engine.model.interruption import may_go_on
-from topics.admin import Admin
-from topics.outputs import Outputs
 from tureen.errors import BrokerUnavailable, ShardHeld, TureenError
 
 LOOK_S = 0.05
@@ -41,35 +34,19 @@ class Shards:
 
     def __init__(
         self,
-        settings: Settings,
-        kafka: dict[str, str],
-        engines: Engines,
-        prober: Admin,
-        outputs: Outputs,
-        listener: Listener,
-        on_fenced: Callable[[int], None],
-        archive: ArchiveCatalogue | None,
+        setup: ShardSetup,
         liveness: Liveness,
-        memory: Memory,
         causes: Collection[str],
         at: Mapping[str, str],
     ) -> None:
-        """What every shard is made with. prober: asks Kafka and gives up soon. causes: of the worker's last
-        ends, again and again; they hold shards that were there before. at: by cause, what hung last.
+        """causes: of the worker's last ends, again and again; they hold shards that were there before. at: by
+        cause, what hung last.
         """
-        self._settings = settings
-        self._kafka = kafka
-        self._engines = engines
-        self._prober = prober
-        self._outputs = outputs
-        self._listener = listener
-        self._on_fenced = on_fenced
-        self._archive = archive
+        self._setup = setup
+        self._settings = setup.settings
         self._liveness = liveness
-        self._memory = memory
         self._causes = causes
         self._at = at
-        self._reading = SharedReading(settings, kafka, prober, memory.fetched_kbytes)
         self._by_number: dict[int, Shard] = {}
 
     def __getitem__(self, number: int) -> Shard:
@@ -145,7 +122,7 @@ class Shards:
         deadline_s = time.monotonic() + timeout_s
         for shard in self:
             await asyncio.to_thread(shard.join, max(0.0, deadline_s - time.monotonic()))
-        self._reading.close()
+        self._setup.reading.close()
         return not any(shard.is_alive() for shard in self)
 
     def retry(self) -> list[int]:
@@ -158,17 +135,8 @@ class Shards:
     def _start(self, number: int, held: ShardHeld | None = None) -> Shard:
         shard = self._by_number[number] = Shard(
             number,
-            self._settings,
-            self._kafka,
-            self._engines,
-            self._prober,
-            self._reading,
-            self._outputs,
-            self._listener,
-            self._on_fenced,
-            self._archive,
+            self._setup,
             Pulse(self._liveness, number + 1, self._settings.liveness_timeout_ms / 1_000),
-            self._memory,
             held,
         )
         shard.start()

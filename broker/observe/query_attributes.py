@@ -20,7 +20,7 @@ from engine.model.maintenance import (
     Structure,
     Wanted,
 )
-from engine.model.tolerance import EXACT, WEIGHT_DEFAULT, WEIGHT_MAX
+from engine.model.tolerance import EXACT, WEIGHT_DEFAULT, WEIGHT_MAX, Tolerance
 from engine.standing.query import StandingQuery
 from tureen.errors import OptionRefused
 
@@ -44,98 +44,11 @@ def query_attributes(
         asked = query_options.weight_of(entry.options)
         weight = weight if asked is None else asked
         tolerance = tolerance.under(QueryOptions.of(options).tolerance)
-    found: tuple[Attribute, ...] = (
-        Attribute("state", entry.state, "whether it runs"),
-        Attribute(
-            "paused",
-            entry.state == "PAUSED",
-            "it stands, and has no answer until it is resumed",
-            accepts="true or false",
-            changes_answers=True,
-        ),
-        Attribute(
-            "release",
-            options.get("release", "false") == "true",
-            "while it is paused no rows are kept for its windows",
-            accepts="true or false",
-            changes_answers=True,
-        ),
-        Attribute(
-            "weight",
-            WEIGHT_DEFAULT if weight is None else weight,
-            "how much it counts beside others where memory, time or work is short; NULL: what its text says, "
-            "else 1",
-            bounds=NumberRange(0, WEIGHT_MAX, low_excluded=True),
-            kind="number",
-            clearable=True,
-        ),
-        Attribute(
-            "max_fp",
-            tolerance.max_fp,
-            "the share of wrong rows that its answer may have; NULL: what its text says, else none",
-            bounds=NumberRange(0, 1),
-            kind="number",
-            clearable=True,
-            changes_answers=True,
-        ),
-        Attribute(
-            "max_fn",
-            tolerance.max_fn,
-            "the share of missing rows that its answer may have; NULL: what its text says, else none",
-            bounds=NumberRange(0, 1),
-            kind="number",
-            clearable=True,
-            changes_answers=True,
-        ),
-        Attribute(
-            "max_error",
-            tolerance.max_error,
-            "the relative error that its aggregates may have; NULL: what its text says, else none",
-            bounds=NumberRange(0, 1, low_excluded=True),
-            kind="number",
-            clearable=True,
-            changes_answers=True,
-        ),
-        Attribute(
-            "latency_ms_max",
-            int(options["latency_ms_max"]) if "latency_ms_max" in options else None,
-            "how long records of its streams may wait under the scheduling policy chain-deadline; "
-            "NULL: no bound",
-            unit="ms",
-            bounds=NumberRange(1, LATENCY_MS_MAX),
-            kind="integer",
-            clearable=True,
-        ),
-        Attribute(
-            "maintenance",
-            options.get("maintenance", AUTO),
-            "what is kept of it: nothing (none), which rows match (lazy), the answer (eager), or what is "
-            "cheapest (auto)",
-            choices=get_args(Wanted),
-            clearable=True,
-        ),
-        Attribute(
-            "strategy",
-            options.get("strategy", AUTO),
-            "how the operators of its changes keep rows until they leave: as negative tuples (nt), by their "
-            "exit (direct), by update pattern (upa), or as is cheapest (auto)",
-            choices=(AUTO, *get_args(Strategy)),
-            clearable=True,
-        ),
-        Attribute(
-            "structure",
-            options.get("structure", AUTO),
-            "of the strategy upa: what rows are kept in that leave before their time",
-            choices=(AUTO, *get_args(Structure)),
-            clearable=True,
-        ),
-        Attribute(
-            "partitions",
-            options.get("partitions", AUTO),
-            "parts in which rows stand by their exit; auto: state_partitions of state-buffers",
-            clearable=True,
-            accepts=f"auto, or a whole number from 1 to {PARTITIONS_MAX:,}",
-        ),
+    found = (
+        *_of_state(entry.state, options),
+        _weight(weight),
+        *_of_tolerance(tolerance),
+        *_of_processing(options),
     )
     if standing is not None and standing.meaning.summaries:
         found += _of_preference(standing.query, options)
@@ -180,5 +93,115 @@ def _of_preference(query: Query, options: Mapping[str, str]) -> tuple[Attribute,
             choices=get_args(PriorityForm),
             changes_answers=True,
             clearable=True,
+        ),
+    )
+
+
+def _of_state(state: str, options: Mapping[str, str]) -> tuple[Attribute, ...]:
+    return (
+        Attribute("state", state, "whether it runs"),
+        Attribute(
+            "paused",
+            state == "PAUSED",
+            "it stands, and has no answer until it is resumed",
+            accepts="true or false",
+            changes_answers=True,
+        ),
+        Attribute(
+            "release",
+            options.get("release", "false") == "true",
+            "while it is paused no rows are kept for its windows",
+            accepts="true or false",
+            changes_answers=True,
+        ),
+    )
+
+
+def _weight(weight: float | None) -> Attribute:
+    return Attribute(
+        "weight",
+        WEIGHT_DEFAULT if weight is None else weight,
+        "how much it counts beside others where memory, time or work is short; NULL: what its text says, "
+        "else 1",
+        bounds=NumberRange(0, WEIGHT_MAX, low_excluded=True),
+        kind="number",
+        clearable=True,
+    )
+
+
+def _of_tolerance(tolerance: Tolerance) -> tuple[Attribute, ...]:
+    return (
+        Attribute(
+            "max_fp",
+            tolerance.max_fp,
+            "the share of wrong rows that its answer may have; NULL: what its text says, else none",
+            bounds=NumberRange(0, 1),
+            kind="number",
+            clearable=True,
+            changes_answers=True,
+        ),
+        Attribute(
+            "max_fn",
+            tolerance.max_fn,
+            "the share of missing rows that its answer may have; NULL: what its text says, else none",
+            bounds=NumberRange(0, 1),
+            kind="number",
+            clearable=True,
+            changes_answers=True,
+        ),
+        Attribute(
+            "max_error",
+            tolerance.max_error,
+            "the relative error that its aggregates may have; NULL: what its text says, else none",
+            bounds=NumberRange(0, 1, low_excluded=True),
+            kind="number",
+            clearable=True,
+            changes_answers=True,
+        ),
+    )
+
+
+def _of_processing(options: Mapping[str, str]) -> tuple[Attribute, ...]:
+    """How soon its records are taken, and how its answer and the rows of its changes are kept."""
+    return (
+        Attribute(
+            "latency_ms_max",
+            int(options["latency_ms_max"]) if "latency_ms_max" in options else None,
+            "how long records of its streams may wait under the scheduling policy chain-deadline; "
+            "NULL: no bound",
+            unit="ms",
+            bounds=NumberRange(1, LATENCY_MS_MAX),
+            kind="integer",
+            clearable=True,
+        ),
+        Attribute(
+            "maintenance",
+            options.get("maintenance", AUTO),
+            "what is kept of it: nothing (none), which rows match (lazy), the answer (eager), or what is "
+            "cheapest (auto)",
+            choices=get_args(Wanted),
+            clearable=True,
+        ),
+        Attribute(
+            "strategy",
+            options.get("strategy", AUTO),
+            "how the operators of its changes keep rows until they leave: as negative tuples (nt), by their "
+            "exit (direct), by update pattern (upa), or as is cheapest (auto)",
+            choices=(AUTO, *get_args(Strategy)),
+            clearable=True,
+        ),
+        Attribute(
+            "structure",
+            options.get("structure", AUTO),
+            "of the strategy upa: what rows are kept in that leave before their time",
+            choices=(AUTO, *get_args(Structure)),
+            clearable=True,
+        ),
+        Attribute(
+            "partitions",
+            options.get("partitions", AUTO),
+            "parts in which rows stand by their exit; auto: state_partitions of state-buffers",
+            clearable=True,
+            accepts=f"auto, or a whole number from 1 to {PARTITIONS_MAX:,}",
         ),
     )

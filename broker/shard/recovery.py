@@ -28,6 +28,7 @@ from broker.runtime.engines import Engines
 from broker.shard.held import Remaining, Removals, Rowless, begins_without
 from broker.shard.pending import Pending
 from broker.shard.replay import Output
+from broker.shard.setup import ShardSetup
 from engine.engine import Engine
 from engine.model.batch import Batch
 from engine.model.persistence import HeldState, QueryState, SourceState, StateSource
@@ -169,27 +170,24 @@ def recover(
     number: int,
     store: Store,
     claimed: Position,
-    settings: Settings,
-    kafka: dict[str, str],
-    engines: Engines,
+    setup: ShardSetup,
     check: Callable[[], None],
     removals: Removals,
-    archive: ArchiveCatalogue | None = None,
 ) -> Recovered:
     """Restore and replay, up to the claim of the owner that does. check: called between pieces of the store
     and between steps; what it raises ends this. removals: are left out, with what only they need; to be
-    removed by steps after this. archive: the archive, where there is one.
+    removed by steps after this.
 
     Raises StoreCorrupt, StoreVersionUnknown, JournalUnreadable, OffsetLost, KafkaUnavailable, TopicMissing.
     """
-    stored = store.position()
+    stored, engines = store.position(), setup.engines
     try:
         stood: StateSource = store
         if removals:
             rowless = engines.restored(Rowless(store, removals))
             stood = Remaining(store, removals, begins_without(store, removals, rowless))
         engine = engines.restored(_Checked(stood, check))
-        return _replayed(number, engine, claimed, settings, kafka, check, removals, archive)
+        return _replayed(number, engine, claimed, setup, check, removals)
     except (JournalUnreadable, OffsetLost, TopicMissing) as gone:
         if stored is not None:
             raise
@@ -235,15 +233,13 @@ def _replayed(
     number: int,
     engine: Engine,
     claimed: Position,
-    settings: Settings,
-    kafka: dict[str, str],
+    setup: ShardSetup,
     check: Callable[[], None],
     removals: Removals,
-    archive: ArchiveCatalogue | None,
 ) -> Recovered:
-    stored = engine.position
+    stored, settings, kafka = engine.position, setup.settings, setup.kafka
     reader = RangeReader(kafka)
-    history = ArchivedSteps(engine, archive, settings)
+    history = ArchivedSteps(engine, setup.archive, settings)
     replayed = 0
     output = Output(engine, settings.names, check)
     engine.tells = False

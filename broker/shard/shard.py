@@ -28,17 +28,14 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from broker.archive.backfill import Backfills
-from broker.archive.catalogue import ArchiveCatalogue
 from broker.archive.notes import HistoryNotes
 from broker.base import logs
 from broker.base.counts import STEP_SECONDS, Counts
 from broker.base.cursor import life_of
 from broker.base.internal import Outcome
-from broker.base.settings import Settings
-from broker.memory.levels import Level, Memory, trim
+from broker.memory.levels import Level, trim
 from broker.runtime import lives
 from broker.runtime.compiling import COMPILATIONS
-from broker.runtime.engines import Engines
 from broker.runtime.liveness import Pulse
 from broker.shard.doing import ANSWERING, SAVING
 from broker.shard.eager_attempts import EagerAttempts
@@ -48,16 +45,15 @@ from broker.shard.grants import Grants
 from broker.shard.held import Removals, carried_out
 from broker.shard.inbox import Inbox, Job
 from broker.shard.ingestion import Ingestion
-from broker.shard.listener import Listener
 from broker.shard.ordering import Ordering
 from broker.shard.outbox import Outbox, Outgoing
 from broker.shard.preparations import Preparations
 from broker.shard.questions import Asked, Found
 from broker.shard.recovery import Recovered, recover, rowless
 from broker.shard.saving import Saving
+from broker.shard.setup import ShardSetup
 from broker.shard.shard_command import ShardCommand
 from broker.shard.shard_state import ShardState
-from broker.shard.shared_reading import SharedReading
 from broker.shard.shedder import Shedder
 from broker.shard.steps import Steps
 from broker.shard.streams import Streams
@@ -74,8 +70,6 @@ from engine.promising.group import GroupCounts
 from engine.queries.summaries import NamedSummary
 from engine.views.view import View
 from storage.store import Store
-from topics.admin import Admin
-from topics.outputs import Outputs
 from tureen.errors import (
     BrokerUnavailable,
     ChangesBroken,
@@ -112,24 +106,14 @@ class Shard(threading.Thread):
     def __init__(
         self,
         number: int,
-        settings: Settings,
-        kafka: dict[str, str],
-        engines: Engines,
-        admin: Admin,
-        reading: SharedReading,
-        outputs: Outputs,
-        listener: Listener,
-        on_fenced: Callable[[int], None],
-        archive: ArchiveCatalogue | None,
+        setup: ShardSetup,
         pulse: Pulse,
-        memory: Memory,
         held: ShardHeld | None,
     ) -> None:
-        """reading: what streams are read by. archive: the archive, where there is one. pulse: the thread's
-        signs of life. held: why it does not come back by itself.
-        """
+        """pulse: the thread's signs of life. held: why it does not come back by itself."""
         super().__init__(name=f"shard-{number}", daemon=True)
-        engines = replace(engines, timer=pulse.timer)
+        self._setup = setup = replace(setup, engines=replace(setup.engines, timer=pulse.timer))
+        settings, archive, memory = setup.settings, setup.archive, setup.memory
         self.number = number
         self.state: State = "recovering"
         self.held = held
@@ -151,14 +135,8 @@ class Shard(threading.Thread):
         """What tells its journal from others, as change positions have it; once recovered."""
         self.history = HistoryNotes(settings.data_dir / "shards" / f"{number}.history.json")
         self._settings = settings
-        self._kafka = kafka
-        self._admin = admin
-        self._engines = engines
-        self._listener = listener
-        self._on_fenced = on_fenced
-        self._archive = archive
-        self._pulse = pulse
         self._memory = memory
+        self._pulse = pulse
         self._count_s = 0.0
         self._counted: Position | None = None
         self._removed_at: Position | None = None
@@ -171,12 +149,12 @@ class Shard(threading.Thread):
         self._troubles = Troubles(number, settings.retry_ms, pulse)
         self._state = ShardState()
         self._saving = Saving(number, settings, self._troubles)
-        self._emission = Emission(settings.names, outputs, self.counts, settings.changes_max)
-        self._outbox = Outbox(number, settings, kafka, self._troubles, outputs.look, pulse)
+        self._emission = Emission(settings.names, setup.outputs, self.counts, settings.changes_max)
+        self._outbox = Outbox(number, settings, setup.kafka, self._troubles, setup.outputs.look, pulse)
         self._steps = Steps(
             number,
             settings,
-            engines.fresh(),
+            setup.engines.fresh(),
             self._emission,
             self._outbox,
             self._troubles,
@@ -185,7 +163,9 @@ class Shard(threading.Thread):
             pulse,
         )
         topic_ids = {} if archive is None else archive.topic_ids
-        self._streams = Streams(number, settings, reading, self._inbox, self._steps.next_offsets, topic_ids)
+        self._streams = Streams(
+            number, settings, setup.reading, self._inbox, self._steps.next_offsets, topic_ids
+        )
         self._trials = Trials(
             settings.data_dir / "shards" / f"{number}.trials.json",
             number,
@@ -356,7 +336,7 @@ class Shard(threading.Thread):
         except Fenced as fenced:
             log.error("shard_fenced", shard=self.number, reason=fenced.message)
             self._end("fenced", fenced)
-            self._on_fenced(self.number)
+            self._setup.on_fenced(self.number)
         except TureenError as refused:
             log.error("shard_failed", shard=self.number, code=refused.code, reason=str(refused))
             self._end("failed", refused)
@@ -376,7 +356,7 @@ class Shard(threading.Thread):
         refusal = self._troubles.first or stopped.as_dict()
         jobs = self._inbox.close(error or stopped, refusal)
         self._preparations.end()
-        self._listener.ended(self.number, error if state == "failed" else None)
+        self._setup.listener.ended(self.number, error if state == "failed" else None)
         if state in ("stopped", "fenced"):
             self._preparations.stop()
         self._streams.close()
@@ -461,18 +441,8 @@ class Shard(threading.Thread):
             if self.held is not None:
                 self._hold(store, claimed, self.held)
             try:
-                self.life = life_of(self._admin.topic_id(self._settings.names.steps))
-                back = recover(
-                    self.number,
-                    store,
-                    claimed,
-                    self._settings,
-                    self._kafka,
-                    self._engines,
-                    self._check,
-                    self._removals,
-                    self._archive,
-                )
+                self.life = life_of(self._setup.admin.topic_id(self._settings.names.steps))
+                back = recover(self.number, store, claimed, self._setup, self._check, self._removals)
             except KafkaUnavailable as away:
                 self._troubles.wait("journal", away)
             except MemoryBudgetExceeded as short:
@@ -543,8 +513,8 @@ class Shard(threading.Thread):
                     store,
                     claimed,
                     self._settings,
-                    self._kafka,
-                    self._engines,
+                    self._setup.kafka,
+                    self._setup.engines,
                     self._removals,
                 )
             except KafkaUnavailable as away:
@@ -597,7 +567,7 @@ class Shard(threading.Thread):
                 STEP_SECONDS.labels(str(self.number)).observe(time.perf_counter() - began_s)
                 self._steps.commit(outgoing)
                 self._show()
-                self._listener.committed(self.number, self._view, outgoing.results, outgoing.touched)
+                self._setup.listener.committed(self.number, self._view, outgoing.results, outgoing.touched)
                 self._ingestion.worked(alone=works)
             self._inbox.done()
             self._preparations.journalled()

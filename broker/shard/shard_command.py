@@ -195,49 +195,46 @@ def step_bodies(
     place = 0
     while place < len(commands):
         kind = commands[place].kind
+        stop = place + 1
         if kind == "register":
-            stop, seen = place, set[str]()
-            while stop < len(commands) and commands[stop].kind == kind and commands[stop].name not in seen:
-                seen.add(commands[stop].name)
-                stop += 1
+            stop = _end_of_run(commands, place, repeats=False)
             yield from _register(commands, range(place, stop), queries, bytes_max, continues)
         elif kind == "unregister":
-            stop = place
-            while stop < len(commands) and commands[stop].kind == kind:
-                stop += 1
+            stop = _end_of_run(commands, place, repeats=True)
             known = tuple(i for i in range(place, stop) if commands[i].name in queries)
             for first in range(0, len(known), bytes_max // ID_BYTES):
                 part = known[first : first + bytes_max // ID_BYTES]
                 yield Made(Unregister(tuple(commands[i].name for i in part)), part)
             yield Made(None, tuple(i for i in range(place, stop) if i not in set(known)))
         elif kind == "allocate":
-            stop, seen = place, set()
-            while (
-                stop < len(commands)
-                and commands[stop].kind == kind
-                and commands[stop].name not in seen
-                and stop - place < max(1, bytes_max // ALLOTMENT_BYTES)
-            ):
-                seen.add(commands[stop].name)
-                stop += 1
+            most = max(1, bytes_max // ALLOTMENT_BYTES)
+            stop = min(_end_of_run(commands, place, repeats=False), place + most)
             given = [(one.name, one.allotment) for one in commands[place:stop]]
             body = Allocate(tuple((name, one) for name, one in given if one is not None))
             yield Made(body, tuple(range(place, stop)))
         elif kind == "prove":
-            stop = place + 1
             yield Made(Unregister(()), (place,))
         elif kind == "heartbeat":
-            stop = place + 1
             one = commands[place]
             there = one.name in sources
             yield Made(Heartbeat(SourceName(one.name), below=one.below) if there else None, (place,))
         elif kind in ("create_summary", "drop_summary"):
-            stop = place + 1
             yield Made(_summary_body(commands[place], summaries), (place,))
         else:
-            stop = place + 1
             yield Made(_source_body(commands[place], sources), (place,))
         place = stop
+
+
+def _end_of_run(commands: Sequence[ShardCommand], place: int, *, repeats: bool) -> int:
+    """Where the commands end that follow one and are of its kind. repeats: a name may come again."""
+    seen = set[str]()
+    stop = place
+    while stop < len(commands) and commands[stop].kind == commands[place].kind:
+        if not repeats and commands[stop].name in seen:
+            break
+        seen.add(commands[stop].name)
+        stop += 1
+    return stop
 
 
 def _register(

@@ -14,7 +14,7 @@ import gc
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import cast
 
@@ -42,6 +42,7 @@ from broker.memory.budget import Budget, budget
 from broker.memory.levels import Memory
 from broker.node.node import Node
 from broker.node.plan_mirror import PlanMirror
+from broker.node.shard_setup import shard_setup
 from broker.observe.entities import Entities
 from broker.observe.metrics import Metrics
 from broker.observe.observer import Observer
@@ -54,13 +55,10 @@ from broker.runtime.known_costs import known_or_measured
 from broker.runtime.liveness import Liveness
 from broker.runtime.publisher import Publisher
 from broker.supervisor import FATAL
-from topics.admin import Admin
 from tureen.errors import KafkaUnavailable, TureenError
 
 BEATS = 8
 """Signs of life of the event loop in the time that they may be missing; once a second at least."""
-PROBE_TIMEOUT_S = 2.0
-"""Shards look after their topics so long at most: a thread that stops should not wait for Kafka."""
 SWITCH_S = 0.0005
 """A thread lends the interpreter for so long at most. Python's own 5 ms, waited for at every call that lets
 it go, would add up to most of the time of an answer while a shard makes its steps.
@@ -82,11 +80,9 @@ class Worker:
 
     def __init__(self, loaded: Settings, engines: Engines, allowed: Budget) -> None:
         self.settings = loaded
-        self.kafka = loaded.kafka()
+        kafka = loaded.kafka()
         self.stop = asyncio.Event()
         self.code = 0
-        self.admin = Admin(self.kafka)
-        prober = Admin(self.kafka, timeout_s=PROBE_TIMEOUT_S)
         self.in_flight = InFlight(
             Patience(
                 connections=open_files.allow(loaded.http_connections_max),
@@ -104,19 +100,10 @@ class Worker:
             self._wake_feeds,
         )
         self.liveness = Liveness(loaded.liveness_file)
-        self.memory = Memory(allowed, self.liveness)
-        self.memory.others = lambda: self.hub.size + self.in_flight.bytes
-        self.node = Node(
-            loaded,
-            self.kafka,
-            self.admin,
-            prober,
-            self._fenced,
-            engines,
-            self.hub,
-            self.liveness,
-            self.memory,
-        )
+        memory = Memory(allowed, self.liveness)
+        memory.others = lambda: self.hub.size + self.in_flight.bytes
+        setup = shard_setup(loaded, kafka, engines, memory, self.hub, self._fenced)
+        self.node = Node(setup, self.liveness)
         self.follows = Follows(self.node, self.hub, loaded.feeds_linger_ms / 1_000)
         self.metrics.feeds.followed = lambda: self.hub.followed
         self.metrics.feeds.size = lambda: self.hub.size
@@ -140,22 +127,22 @@ class Worker:
             loop.add_signal_handler(number, self.stop.set)
         if self.settings.supervisor_fd is not None:
             orphan.watch(self.settings.supervisor_fd, lambda: self._loop.call_soon_threadsafe(self._orphaned))
-        publisher = Publisher(self.kafka, self.settings.record_bytes_max, self.settings.publish_timeout_ms)
+        publisher = Publisher(
+            self.node.kafka, self.settings.record_bytes_max, self.settings.publish_timeout_ms
+        )
         snapshots = Snapshots(self.settings, self.node, self.metrics)
         observer = Observer(self.node, self.metrics, Entities(self.node, CHANGEABLE))
         api = public_api(self.settings, self.node, publisher, snapshots, self.metrics, observer)
-        self.feeds = Feeds(
-            api, self.settings, self.node, self.hub, self.follows, snapshots, self.metrics.feeds
-        )
+        feeds = Feeds(api, self.settings, self.node, self.hub, self.follows, snapshots, self.metrics.feeds)
         servers = [
-            self._public_server(Called(HandleHeader(ShortWay(self.feeds, snapshots))), snapshots),
+            self._public_server(Called(HandleHeader(ShortWay(feeds, snapshots))), snapshots),
             self._private_server(snapshots),
         ]
         tasks = [
             asyncio.ensure_future(servers[0].serve()),
             asyncio.ensure_future(servers[1].serve([private_socket(self.settings.socket_path)])),
         ]
-        relief = Relief(self.settings, self.node, self.memory, publisher)
+        relief = Relief(self.settings, self.node, self.node.memory, publisher)
         mirror = PlanMirror(self.settings, self.node, publisher)
         self.metrics.pauses = lambda: relief.pauses
         works = (
@@ -166,7 +153,7 @@ class Worker:
             observer.run(),
             self._beat(),
             self.node.kafka_watch.run(),
-            self.feeds.tick(),
+            feeds.tick(),
             self.in_flight.tick(),
         )
         tasks += [asyncio.ensure_future(work) for work in works]
@@ -177,7 +164,16 @@ class Worker:
             self.code = FATAL
         log.info("worker_stops")
         self.node.stopping.set()
-        self.feeds.stop()
+        feeds.stop()
+        await self._stop(servers, tasks)
+        snapshots.close()
+        publisher.close()
+        self.liveness.note_memory(0, 0)
+        log.info("worker_stopped")
+        return self.code
+
+    async def _stop(self, servers: list[Server], tasks: Sequence[asyncio.Future[None]]) -> None:
+        """Stop the servers, whose tasks are the first, and all other work, within the time set."""
         for server in servers:
             server.should_exit = True
         for task in tasks[2:]:
@@ -189,11 +185,6 @@ class Worker:
         for server in servers:
             server.force_exit = True
         await asyncio.wait(tasks, timeout=1.0)
-        snapshots.close()
-        publisher.close()
-        self.liveness.note_memory(0, 0)
-        log.info("worker_stopped")
-        return self.code
 
     def _orphaned(self) -> None:
         log.warning("supervisor_gone")
@@ -226,7 +217,7 @@ class Worker:
         directory = self.settings.data_dir / "shards"
         stored = {int(path.name) for path in directory.glob("*") if path.name.isdigit()}
         steps = self.settings.names.steps
-        begin, end = self.admin.begin_offsets(steps), self.admin.end_offsets(steps)
+        begin, end = self.node.admin.begin_offsets(steps), self.node.admin.end_offsets(steps)
         return stored | {number for number in end if end[number] > begin[number]}
 
     async def _sample(self) -> None:
@@ -269,7 +260,7 @@ class Worker:
     def _private_server(self, snapshots: Snapshots) -> Server:
         return Server(
             uvicorn.Config(
-                CutOff(private_api(self.settings, self.node, snapshots, self.admin)),
+                CutOff(private_api(self.settings, self.node, snapshots, self.node.admin)),
                 log_config=None,
                 access_log=False,
                 lifespan="off",

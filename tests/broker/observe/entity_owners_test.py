@@ -24,6 +24,7 @@ from broker.http.public import public_api
 from broker.memory.budget import Budget
 from broker.memory.levels import Memory
 from broker.node.node import Node
+from broker.node.shard_setup import shard_setup
 from broker.observe.entities import Entities
 from broker.observe.metrics import Metrics
 from broker.observe.observer import Observer
@@ -31,7 +32,6 @@ from broker.runtime.engines import Engines, limits
 from broker.runtime.in_flight import InFlight, Patience
 from broker.runtime.liveness import Liveness
 from broker.runtime.publisher import Publisher
-from topics.admin import Admin
 from tureen.protocol import new_handle, query_id
 
 HANDLE = new_handle()
@@ -48,8 +48,8 @@ def api(kafka: str, tmp_path: Path) -> Iterator[FastAPI]:
     known = {"bootstrap.servers": kafka}
     liveness, hub = Liveness(None), Hub(1_000, 1.0, lambda: None)
     memory = Memory(Budget(1 << 40, 1 << 40, "this machine", True), liveness)
-    admin = Admin(known)
-    node = Node(loaded, known, admin, admin, lambda _: None, Engines(limits(loaded)), hub, liveness, memory)
+    setup = shard_setup(loaded, known, Engines(limits(loaded)), memory, hub, lambda _: None)
+    node = Node(setup, liveness)
     node.reconciled = True
     node.directory.queries[NAME] = QueryEntry("SELECT * FROM gone", "ERROR", ERROR)
     metrics = Metrics(InFlight(Patience(1, 1, 1.0, 1.0, 1)))
