@@ -12,6 +12,7 @@ import shlex
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -70,42 +71,72 @@ json_option = click.option(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Broker:
+    """Which broker a command speaks to, and whether it prints JSON: as :func:`broker_options` say."""
+
+    url: str
+    token: str | None
+    as_json: bool
+
+    def client(self, topics: ByTopic | None = None, timeout: float = 30.0) -> Client:
+        """The client that asks it, or goes past it by topics alone."""
+        from tureen.client import connect
+
+        if topics is None:
+            return connect(self.url, token=self.token, timeout=timeout)
+        return connect(self.url, topics.settings, topics.service_id, self.token, timeout=timeout)
+
+
 def broker_options(command: Command) -> Command:
-    """``--url``, ``--token``, ``--json``."""
-    command = json_option(command)
-    command = click.option(
+    """``--url``, ``--token``, ``--json``, handed to the command as ``broker``: :class:`Broker`."""
+
+    @wraps(command)
+    def called(*args: Any, url: str, token: str | None, as_json: bool, **others: Any) -> Any:
+        return command(*args, broker=Broker(url, token, as_json), **others)
+
+    options = json_option(called)
+    options = click.option(
         "--token",
         envvar="TUREEN_HTTP_TOKEN",
         help="Bearer token; better in the environment, since every user of the machine can see arguments.  "
         "[env: TUREEN_HTTP_TOKEN]",
-    )(command)
-    return click.option(
+    )(options)
+    return click.option(  # type: ignore[return-value]
         "--url",
         envvar="TUREEN_URL",
         default="http://127.0.0.1:8080",
         show_default=True,
         help="The broker.  [env: TUREEN_URL]",
-    )(command)
+    )(options)
 
 
 def kafka_options(command: Command) -> Command:
-    """``--by-topic``, ``--kafka``, ``--service-id``: past HTTP, by topics alone."""
-    command = click.option(
+    """``--by-topic``, ``--kafka``, ``--service-id``: past HTTP, by topics alone. Handed to the command as
+    ``topics``: :class:`ByTopic`, or None.
+    """
+
+    @wraps(command)
+    def called(*args: Any, by_topic: bool, kafka: tuple[str, ...], service_id: str, **others: Any) -> Any:
+        topics = ByTopic(kafka, service_id) if by_topic or kafka else None
+        return command(*args, topics=topics, **others)
+
+    options = click.option(
         "--service-id",
         envvar="TUREEN_SERVICE_ID",
         default="tureen",
         show_default=True,
         help="Prefix of the broker's topics, with --by-topic.",
-    )(command)
-    command = click.option(
+    )(called)
+    options = click.option(
         "--kafka",
         "kafka",
         metavar="KEY=VALUE",
         multiple=True,
         help=f"A Kafka setting, with --by-topic.   [default: bootstrap.servers={KAFKA_BOOTSTRAP_DEFAULT}; "
         "env: TUREEN_KAFKA__BOOTSTRAP_SERVERS, ...]",
-    )(command)
-    return click.option("--by-topic", is_flag=True, help="Use Kafka's topics only, no HTTP.")(command)
+    )(options)
+    return click.option("--by-topic", is_flag=True, help="Use Kafka's topics only, no HTTP.")(options)  # type: ignore[return-value]
 
 
 def kafka_only_options(command: Command) -> Command:
@@ -148,21 +179,6 @@ def pairs_of(pairs: Sequence[str], said: str) -> dict[str, str]:
             raise click.BadParameter(f"{key.strip()} is given twice", param_hint=said)
         found[key.strip()] = value.strip()
     return found
-
-
-def client(
-    url: str,
-    token: str | None,
-    by_topic: bool = False,
-    kafka: Sequence[str] = (),
-    service_id: str = "tureen",
-    timeout: float = 30.0,
-) -> Client:
-    """The client that the options ask for."""
-    from tureen.client import connect
-
-    settings = kafka_settings(kafka) if by_topic or kafka else None
-    return connect(url, settings, service_id, token, timeout=timeout)
 
 
 def statement_text(text: str | None, file: Path | None) -> str | None:
@@ -469,6 +485,11 @@ class ByTopic:
 
     kafka: Sequence[str]
     service_id: str
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """Kafka's, as :func:`kafka_settings` has them. Raises BadParameter."""
+        return kafka_settings(self.kafka)
 
     @property
     def status(self) -> str:

@@ -50,9 +50,7 @@ def records(
     limit: int,
     service_id: str,
     kafka: tuple[str, ...],
-    url: str,
-    token: str | None,
-    as_json: bool,
+    broker: console.Broker,
 ) -> None:
     """Show the newest records of a topic, newest last.
 
@@ -62,11 +60,11 @@ def records(
     tureen records trades --limit 5
     tureen records trades --json | jq .value
     """
-    topic = _topic_of(name, kafka, service_id, url, token)
+    topic = _topic_of(name, kafka, service_id, broker)
     if topic != name:
         console.err().print(f"records of topic {topic}", style="dim", markup=False)
     found = _newest(kafka, topic, limit)
-    if as_json:
+    if broker.as_json:
         for one in found:
             console.show_json(_record(one))
         return
@@ -100,9 +98,7 @@ def dead_letters(
     limit: int,
     service_id: str,
     kafka: tuple[str, ...],
-    url: str,
-    token: str | None,
-    as_json: bool,
+    broker: console.Broker,
 ) -> None:
     """Show the newest records that gave no row, and why.
 
@@ -111,8 +107,8 @@ def dead_letters(
     \b
     tureen dead-letters trades
     """
-    of = None if name is None else _topic_of(name, kafka, service_id, url, token)
-    _refused(TopicNames(service_id).dead_letters, "no dead letters", limit, of, kafka, as_json)
+    of = None if name is None else _topic_of(name, kafka, service_id, broker)
+    _refused(TopicNames(service_id).dead_letters, "no dead letters", limit, of, kafka, broker.as_json)
 
 
 @click.command()
@@ -126,16 +122,14 @@ def late(
     limit: int,
     service_id: str,
     kafka: tuple[str, ...],
-    url: str,
-    token: str | None,
-    as_json: bool,
+    broker: console.Broker,
 ) -> None:
     """Show the newest records that came late: at or before NOW of their stream.
 
     NAME, a topic or a stream over it, shows its records alone.
     """
-    of = None if name is None else _topic_of(name, kafka, service_id, url, token)
-    _refused(TopicNames(service_id).late, "no late records", limit, of, kafka, as_json)
+    of = None if name is None else _topic_of(name, kafka, service_id, broker)
+    _refused(TopicNames(service_id).late, "no late records", limit, of, kafka, broker.as_json)
 
 
 def _refused(
@@ -170,7 +164,7 @@ def _refused(
         console.err().print(nothing if of is None else f"{nothing} of {of}", style="dim", markup=False)
 
 
-def _topic_of(name: str, kafka: tuple[str, ...], service_id: str, url: str, token: str | None) -> str:
+def _topic_of(name: str, kafka: tuple[str, ...], service_id: str, broker: console.Broker) -> str:
     """The topic that a name stands for. Raises TopicMissing, KafkaUnavailable."""
     from topics.admin import Admin
     from topics.newest import facts_of
@@ -181,7 +175,7 @@ def _topic_of(name: str, kafka: tuple[str, ...], service_id: str, url: str, toke
             facts_of(admin, topic)
             return topic
     try:
-        with console.client(url, token, timeout=ASKED_S) as client:
+        with broker.client(timeout=ASKED_S) as client:
             sources = {one.name.lower(): one for one in client.sources()}
     except TureenError as error:
         hint = f"`tureen topic list` lists topics; whether a source is named so is not known: {error.message}"

@@ -12,6 +12,7 @@ import os
 import socket
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,44 +27,41 @@ if TYPE_CHECKING:
     from broker.base.settings import Settings
 
 
+def _set(_: click.Context, option: click.Parameter, value: object) -> None:
+    """Set what an option names for all processes of the broker; not given: what the environment says."""
+    if value is not None:
+        os.environ[f"TUREEN_{SETTINGS[option.name or '']}"] = str(value)
+
+
+SETTINGS = {
+    "data_dir": "DATA_DIR",
+    "host": "HTTP_HOST",
+    "port": "HTTP_PORT",
+    "bootstrap": "KAFKA__BOOTSTRAP_SERVERS",
+    "service_id": "SERVICE_ID",
+    "archive": "ARCHIVE",
+    "log_level": "LOG_LEVEL",
+    "log_format": "LOG_FORMAT",
+}
+"""Which setting each option of ``tureen serve`` sets."""
+
+_setting = partial(click.option, callback=_set, expose_value=False)
+
+
 @click.command()
-@click.option("--data-dir", type=click.Path(path_type=Path, file_okay=False), help="Stores, lock and socket.")
-@click.option("--host", help="Address to listen on [127.0.0.1]; others need TLS and a token.")
-@click.option("--port", type=int, help="Port of the HTTP API [8080]; 0: a free one.")
-@click.option("--bootstrap", help="Kafka's bootstrap.servers; without it the embedded node is used.")
-@click.option("--service-id", help="Prefix of the topics [tureen].")
+@_setting("--data-dir", type=click.Path(path_type=Path, file_okay=False), help="Stores, lock and socket.")
+@_setting("--host", help="Address to listen on [127.0.0.1]; others need TLS and a token.")
+@_setting("--port", type=int, help="Port of the HTTP API [8080]; 0: a free one.")
+@_setting("--bootstrap", help="Kafka's bootstrap.servers; without it the embedded node is used.")
+@_setting("--service-id", help="Prefix of the topics [tureen].")
 @click.option("--kafka-port", type=int, help="Port of the embedded Kafka [19092].")
-@click.option("--archive", help="Root of the archive, a directory or a URI, that history is read from.")
-@click.option("--log-level", type=click.Choice(["debug", "info", "warning", "error"]))
-@click.option("--log-format", type=click.Choice(["console", "json"]))
+@_setting("--archive", help="Root of the archive, a directory or a URI, that history is read from.")
+@_setting("--log-level", type=click.Choice(["debug", "info", "warning", "error"]))
+@_setting("--log-format", type=click.Choice(["console", "json"]))
 @click.option("--quiet", is_flag=True, help="Print nothing but errors and the log.")
-def serve(
-    data_dir: Path | None,
-    host: str | None,
-    port: int | None,
-    bootstrap: str | None,
-    service_id: str | None,
-    kafka_port: int | None,
-    archive: str | None,
-    log_level: str | None,
-    log_format: str | None,
-    quiet: bool,
-) -> None:
+def serve(kafka_port: int | None, quiet: bool) -> None:
     """Run the broker in the foreground; Ctrl-C or SIGTERM stops it."""
     console = Console(stderr=True, highlight=False, soft_wrap=True, quiet=quiet)
-    given = {
-        "DATA_DIR": data_dir,
-        "HTTP_HOST": host,
-        "HTTP_PORT": port,
-        "KAFKA__BOOTSTRAP_SERVERS": bootstrap,
-        "SERVICE_ID": service_id,
-        "ARCHIVE": archive,
-        "LOG_LEVEL": log_level,
-        "LOG_FORMAT": log_format,
-    }
-    for name, value in given.items():
-        if value is not None:
-            os.environ[f"TUREEN_{name}"] = str(value)
     arguments = prepare(console, kafka_port)
     sys.stdout.flush()
     sys.stderr.flush()
@@ -74,7 +72,6 @@ def serve(
 def prepare(console: Console, kafka_port: int | None) -> list[str]:
     """Everything before the supervisor; returns its arguments. Raises TureenError."""
     from broker.base import environment, settings
-    from broker.memory.budget import budget, reserve_warning
     from broker.runtime import lock, service_note
 
     os.umask(UMASK)
@@ -95,24 +92,7 @@ def prepare(console: Console, kafka_port: int | None) -> list[str]:
     os.set_inheritable(held, True)
     service_note.check_service(data_dir, loaded.service_id)
     _check_port(loaded.http_host, loaded.http_port)
-    kafka = loaded.kafka()
-    if "bootstrap.servers" not in kafka:
-        from topics import embedded
-
-        console.print("Kafka: the embedded node ...", end="")
-        running = embedded.up(data_dir, kafka_port, console=console)
-        kafka["bootstrap.servers"] = running.bootstrap
-        os.environ["TUREEN_KAFKA__BOOTSTRAP_SERVERS"] = running.bootstrap
-        os.environ["TUREEN_EMBEDDED_KAFKA"] = "true"
-        console.print(f" {'found' if running.found else 'started'} at {running.bootstrap}")
-        if loaded.http_token is not None:
-            console.print(
-                "Note:  the embedded Kafka asks for no token: every user of this machine can read and write "
-                "its topics; where that matters, use a Kafka with authentication",
-                style="yellow",
-            )
-    else:
-        console.print(f"Kafka: {kafka['bootstrap.servers']}")
+    kafka = _kafka(console, loaded, kafka_port)
     from broker.runtime.topic_admin import ensure_topics, shards
     from topics.admin import Admin
 
@@ -125,18 +105,10 @@ def prepare(console: Console, kafka_port: int | None) -> list[str]:
     socket_path = _socket_path(data_dir)
     os.environ["TUREEN_INTERNAL_SOCKET"] = str(socket_path)
     console.print(f"Data:  {data_dir}")
-    embedded_kafka = "TUREEN_EMBEDDED_KAFKA" in os.environ
-    allowed = budget(loaded.memory_budget_bytes, embedded_kafka=embedded_kafka)
-    console.print(
-        f"Memory: {allowed.budget_bytes // MIB:,} MiB for the worker, of {allowed.limit_bytes // MIB:,} MiB "
-        f"of {allowed.source}"
-    )
+    _tell_memory(console, loaded)
     passed_over = environment.warning(os.environ)
     if passed_over is not None:
         console.print(f"Settings: {passed_over}", style="yellow", markup=False)
-    warning = reserve_warning(allowed, embedded_kafka=embedded_kafka)
-    if warning is not None:
-        console.print(f"Memory: {warning}", style="yellow")
     _tell(console, loaded)
     return [
         str(socket_path),
@@ -146,6 +118,43 @@ def prepare(console: Console, kafka_port: int | None) -> list[str]:
         str(data_dir),
         str(loaded.liveness_timeout_ms / 1_000),
     ]
+
+
+def _kafka(console: Console, loaded: Settings, kafka_port: int | None) -> dict[str, str]:
+    """Kafka's settings, with the embedded node started where no other is configured. Raises TureenError."""
+    kafka = loaded.kafka()
+    if "bootstrap.servers" in kafka:
+        console.print(f"Kafka: {kafka['bootstrap.servers']}")
+        return kafka
+    from topics import embedded
+
+    console.print("Kafka: the embedded node ...", end="")
+    running = embedded.up(loaded.data_dir.absolute(), kafka_port, console=console)
+    os.environ["TUREEN_KAFKA__BOOTSTRAP_SERVERS"] = running.bootstrap
+    os.environ["TUREEN_EMBEDDED_KAFKA"] = "true"
+    console.print(f" {'found' if running.found else 'started'} at {running.bootstrap}")
+    if loaded.http_token is not None:
+        console.print(
+            "Note:  the embedded Kafka asks for no token: every user of this machine can read and write "
+            "its topics; where that matters, use a Kafka with authentication",
+            style="yellow",
+        )
+    return kafka | {"bootstrap.servers": running.bootstrap}
+
+
+def _tell_memory(console: Console, loaded: Settings) -> None:
+    """How much of the memory the worker has, and whether that leaves enough for others."""
+    from broker.memory.budget import budget, reserve_warning
+
+    embedded_kafka = "TUREEN_EMBEDDED_KAFKA" in os.environ
+    allowed = budget(loaded.memory_budget_bytes, embedded_kafka=embedded_kafka)
+    console.print(
+        f"Memory: {allowed.budget_bytes // MIB:,} MiB for the worker, of {allowed.limit_bytes // MIB:,} MiB "
+        f"of {allowed.source}"
+    )
+    warning = reserve_warning(allowed, embedded_kafka=embedded_kafka)
+    if warning is not None:
+        console.print(f"Memory: {warning}", style="yellow")
 
 
 def _tell(console: Console, loaded: Settings) -> None:

@@ -23,23 +23,23 @@ TIMEOUT_S = 5.0
     help="Of the embedded Kafka; default: TUREEN_DATA_DIR, else the user's data directory.",
 )
 @console.broker_options
-def status(data_dir: Path | None, url: str, token: str | None, as_json: bool) -> None:
+def status(data_dir: Path | None, broker: console.Broker) -> None:
     """Kafka, the broker, its shards, streams and rates.
 
     Exit code 3 when the broker does not answer, 1 when it is not ready.
     """
-    facts: dict[str, Any] = {"kafka": kafka_facts(data_dir), "url": url}
+    facts: dict[str, Any] = {"kafka": kafka_facts(data_dir), "url": broker.url}
     try:
-        facts["broker"] = fetch(url, token)
+        facts["broker"] = fetch(broker.url, broker.token)
     except BrokerUnavailable as away:
         facts["broker"] = None
-        if as_json:
+        if broker.as_json:
             console.show_json(facts | {"error": away.as_dict()})
         else:
             _show_kafka(facts["kafka"], "embedded, not running (tureen up)", " (tureen doctor tries it)")
             console.show_error(away)
         raise SystemExit(3) from None
-    if as_json:
+    if broker.as_json:
         console.show_json(facts)
     else:
         _show(facts)
@@ -135,39 +135,47 @@ def _show(facts: dict[str, Any]) -> None:
             soft_wrap=True,
         )
     if broker["sources"]:
-        console.show_table(
-            ["stream", "state", "queries", "rows", "late", "dead", "NOW"],
-            [
-                (
-                    source["name"],
-                    source["state"],
-                    f"{source['queries']:,}",
-                    f"{source['rows']:,}",
-                    f"{source['late']:,}",
-                    f"{source['dead_letters']:,}",
-                    console.instant_of_ms(source["now_ms"]) + (" behind" if source["lagging"] else ""),
-                )
-                for source in broker["sources"]
-            ],
-            [False, False, True, True, True, True, False],
-        )
+        _show_sources(broker["sources"])
     show_notes(broker["sources"])
     show_archived(broker["sources"])
     if broker["shards"]:
-        console.show_table(
-            ["shard", "state", "position", "saved", "queries", "steps", "commits", "streams"],
-            [
-                (
-                    str(shard["shard"]),
-                    shard["state"],
-                    shard["position"],
-                    shard["saved_position"] or "-",
-                    f"{shard['queries']:,}",
-                    f"{shard['steps']:,}",
-                    f"{shard['transactions']:,}",
-                    ", ".join(shard["sources"]) or "-",
-                )
-                for shard in broker["shards"]
-            ],
-            [True, False, False, False, True, True, True, False],
-        )
+        _show_shards(broker["shards"])
+
+
+def _show_sources(sources: list[dict[str, Any]]) -> None:
+    console.show_table(
+        ["stream", "state", "queries", "rows", "late", "dead", "NOW"],
+        [
+            (
+                source["name"],
+                source["state"],
+                f"{source['queries']:,}",
+                f"{source['rows']:,}",
+                f"{source['late']:,}",
+                f"{source['dead_letters']:,}",
+                console.instant_of_ms(source["now_ms"]) + (" behind" if source["lagging"] else ""),
+            )
+            for source in sources
+        ],
+        [False, False, True, True, True, True, False],
+    )
+
+
+def _show_shards(shards: list[dict[str, Any]]) -> None:
+    console.show_table(
+        ["shard", "state", "position", "saved", "queries", "steps", "commits", "streams"],
+        [
+            (
+                str(shard["shard"]),
+                shard["state"],
+                shard["position"],
+                shard["saved_position"] or "-",
+                f"{shard['queries']:,}",
+                f"{shard['steps']:,}",
+                f"{shard['transactions']:,}",
+                ", ".join(shard["sources"]) or "-",
+            )
+            for shard in shards
+        ],
+        [True, False, False, False, True, True, True, False],
+    )

@@ -25,12 +25,8 @@ def alter(
     handle: str,
     text: str | None,
     file: Path | None,
-    by_topic: bool,
-    kafka: tuple[str, ...],
-    service_id: str,
-    url: str,
-    token: str | None,
-    as_json: bool,
+    topics: console.ByTopic | None,
+    broker: console.Broker,
 ) -> None:
     """Give the query of a handle another text while it runs.
 
@@ -45,9 +41,9 @@ def alter(
     statements = split(console.stdin_text() if given is None else given)
     if len(statements) != 1 or not is_query(statements[0]):
         raise click.UsageError("the new text of a query is one SELECT")
-    with console.client(url, token, by_topic, kafka, service_id) as client:
+    with broker.client(topics) as client:
         status = client.alter(handle, console.about(statements[0]))
-    if as_json:
+    if broker.as_json:
         console.show_json({"query_id": status.query_id, "state": status.state, **status.facts})
         return
     console.err().print(f"query {status.query_id} has the new text: {status.state}", style="green")

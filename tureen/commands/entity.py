@@ -34,13 +34,11 @@ def entity() -> None:
     help="Show at most so many rows; --json lists all.",
 )
 @console.broker_options
-def list_(
-    kind: str | None, query: str | None, limit: int, url: str, token: str | None, as_json: bool
-) -> None:
+def list_(kind: str | None, query: str | None, limit: int, broker: console.Broker) -> None:
     """List entities, those that took most computing time first."""
-    with console.client(url, token) as client:
+    with broker.client() as client:
         found = client.entities(kind=kind, query=query)
-    if as_json:
+    if broker.as_json:
         console.show_json(found)
         return
     by_time = sorted(found, key=lambda one: -one["statistics"]["cpu_ns"])
@@ -71,11 +69,11 @@ def _row(one: Mapping[str, Any]) -> Sequence[str]:
 @entity.command()
 @click.argument("entity_id", metavar="ID")
 @console.broker_options
-def show(entity_id: str, url: str, token: str | None, as_json: bool) -> None:
+def show(entity_id: str, broker: console.Broker) -> None:
     """Show the attributes of an entity; of a query: query/HANDLE."""
-    with console.client(url, token) as client:
+    with broker.client() as client:
         found = client.entity(entity_id)
-    _show(found, as_json)
+    _show(found, broker.as_json)
 
 
 @entity.command("set")
@@ -87,20 +85,18 @@ def set_(
     entity_id: str,
     values: tuple[str, ...],
     if_version: int | None,
-    url: str,
-    token: str | None,
-    as_json: bool,
+    broker: console.Broker,
 ) -> None:
     """Set attributes of an entity while it runs: all of them, or none.
 
     NULL as the value of what is no text gives the default again.
     """
     wanted = console.pairs_of(values, "NAME=VALUE")
-    with console.client(url, token) as client:
+    with broker.client() as client:
         types = {one["name"]: one["type"] for one in client.entity(entity_id)["attributes"]}
         read = {name: typed(value, types.get(name, "boolean")) for name, value in wanted.items()}
         found = client.set_entity(entity_id, read, if_version=if_version)
-    _show(found, as_json)
+    _show(found, broker.as_json)
 
 
 def typed(text: str, type_: str) -> bool | int | float | str | None:

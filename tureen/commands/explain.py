@@ -27,22 +27,20 @@ if TYPE_CHECKING:
     "--proposals", is_flag=True, help="Show texts that use fewer resources instead, and what each would cost."
 )
 @console.broker_options
-def explain(
-    subject: str, analyze: bool, verbose: bool, proposals: bool, url: str, token: str | None, as_json: bool
-) -> None:
+def explain(subject: str, analyze: bool, verbose: bool, proposals: bool, broker: console.Broker) -> None:
     """Show the plan of a registered query, or of a SELECT.
 
     The plan has the operators with their windows and predicates, estimated rows and times, and how the answer
     is maintained and why, and the operators that its changes come from while it is followed. --json always
     prints all of it.
     """
-    with console.client(url, token) as client:
+    with broker.client() as client:
         if proposals:
             if is_select(subject):
                 found = _of_select(client, console.about(subject), "EXPLAIN ")["proposals"]
             else:
                 found = client.proposals(subject)
-            if as_json:
+            if broker.as_json:
                 console.show_json({"proposals": found})
             else:
                 show_proposals(found)
@@ -52,7 +50,7 @@ def explain(
             plan = _of_select(client, console.about(subject), before)["plan"]
         else:
             plan = client.plan(subject, analyze=analyze)
-    if as_json:
+    if broker.as_json:
         console.show_json(dict(plan))
     else:
         show(plan, verbose=verbose)

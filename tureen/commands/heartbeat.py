@@ -12,9 +12,7 @@ from tureen import console
 @click.argument("ms", type=int)
 @click.option("--partition", type=int, help="Of this partition alone; without it, of all.")
 @console.broker_options
-def heartbeat(
-    source: str, ms: int, partition: int | None, url: str, token: str | None, as_json: bool
-) -> None:
+def heartbeat(source: str, ms: int, partition: int | None, broker: console.Broker) -> None:
     """Promise that no row of a stream below MS, in ms since 1970, follows.
 
     NOW of the stream need not wait for its quiet partitions then.
@@ -22,9 +20,9 @@ def heartbeat(
     \b
     tureen heartbeat trades 1700000000000 --partition 3
     """
-    with console.client(url, token) as client:
+    with broker.client() as client:
         done = client.heartbeat(source, ms, partition)
-    if as_json:
+    if broker.as_json:
         console.show_json(
             {"raised": list(done.raised), "unchanged": list(done.unchanged), "now_ms": done.now_ms}
         )

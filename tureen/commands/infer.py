@@ -14,7 +14,7 @@ from tureen import console
 @click.argument("topic")
 @click.option("--name", help="Of the stream or table; without it, made from the topic's.")
 @console.broker_options
-def infer(topic: str, name: str | None, url: str, token: str | None, as_json: bool) -> None:
+def infer(topic: str, name: str | None, broker: console.Broker) -> None:
     """Propose CREATE STREAM or CREATE TABLE for a topic, from its newest records.
 
     Nothing is created: read the statement, correct it, and run it. What was guessed is told below it.
@@ -23,9 +23,9 @@ def infer(topic: str, name: str | None, url: str, token: str | None, as_json: bo
     tureen infer trades
     tureen infer trades > trades.sql
     """
-    with console.client(url, token) as client:
+    with broker.client() as client:
         found = client.infer(topic, name)
-    if as_json:
+    if broker.as_json:
         console.show_json(found)
         return
     show(found)

@@ -23,7 +23,7 @@ RECORDS_AT_ONCE = 1_000
     "--limit", type=click.IntRange(0, 100_000), default=100, show_default=True, help="Ids shown for a record."
 )
 @console.broker_options
-def match(stream: str, record: str | None, limit: int, url: str, token: str | None, as_json: bool) -> None:
+def match(stream: str, record: str | None, limit: int, broker: console.Broker) -> None:
     """Show which registered queries a record satisfies, as if it arrived on the stream now.
 
     RECORD is one JSON object; `-` or nothing reads NDJSON from stdin, one record a line. Only predicates
@@ -34,13 +34,13 @@ def match(stream: str, record: str | None, limit: int, url: str, token: str | No
     tureen match trades '{"symbol": "ACME", "price": 9.5, "at": 1700000000000}'
     """
     refused = False
-    with console.client(url, token) as client:
+    with broker.client() as client:
         place = 0
         for part in _parts(record):
             for one in client.match(stream, part, limit=limit):
                 place += 1
                 refused = refused or one.error is not None
-                _show(one, place, as_json)
+                _show(one, place, broker.as_json)
     if refused:
         raise SystemExit(1)
 

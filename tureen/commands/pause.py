@@ -14,17 +14,17 @@ from tureen.facts import QueryStatus
     "--release", is_flag=True, help="Keep no rows for its windows: its answer may be incomplete afterwards."
 )
 @console.broker_options
-def pause(handle: str, release: bool, url: str, token: str | None, as_json: bool) -> None:
+def pause(handle: str, release: bool, broker: console.Broker) -> None:
     """Pause a query: it stays registered, costs next to nothing and has no answer; feeds of it are silent."""
-    with console.client(url, token) as client:
-        _show(client.change(handle, paused=True, release=release), as_json)
+    with broker.client() as client:
+        _show(client.change(handle, paused=True, release=release), broker.as_json)
 
 
 @click.command()
 @click.argument("handle", required=False, metavar="[HANDLE|ID]")
 @click.option("--held", is_flag=True, help="Instead of a query, resume the shards that are held.")
 @console.broker_options
-def resume(handle: str | None, held: bool, url: str, token: str | None, as_json: bool) -> None:
+def resume(handle: str | None, held: bool, broker: console.Broker) -> None:
     """Resume a paused query, whose followers are told at once what changed meanwhile, or held shards.
 
     A shard is held where coming back ended the broker's worker again and again, or where memory is too short
@@ -33,12 +33,12 @@ def resume(handle: str | None, held: bool, url: str, token: str | None, as_json:
     if held == (handle is not None):
         raise click.UsageError("give the handle or the id of a query, or --held")
     if handle is not None:
-        with console.client(url, token) as client:
-            _show(client.change(handle, paused=False), as_json)
+        with broker.client() as client:
+            _show(client.change(handle, paused=False), broker.as_json)
         return
-    with console.client(url, token) as client:
+    with broker.client() as client:
         shards = client.retry()
-    if as_json:
+    if broker.as_json:
         console.show_json({"shards": shards})
     else:
         told = f"trying again: shards {', '.join(map(str, shards))}; see `tureen status`"

@@ -33,11 +33,11 @@ def plan() -> None:
 @plan.command()
 @click.argument("handle", metavar="HANDLE|ID")
 @console.broker_options
-def show(handle: str, url: str, token: str | None, as_json: bool) -> None:
+def show(handle: str, broker: console.Broker) -> None:
     """Show the operators of a query's plan and what each reads."""
-    with console.client(url, token) as client:
+    with broker.client() as client:
         found = client.plan_file(handle)
-    if as_json:
+    if broker.as_json:
         console.show_json(found)
         return
     out = console.out()
@@ -62,11 +62,11 @@ def show(handle: str, url: str, token: str | None, as_json: bool) -> None:
     "--output", "-o", type=click.Path(path_type=Path, dir_okay=False), help="Write it to this file."
 )
 @console.broker_options
-def export(handle: str, output: Path | None, url: str, token: str | None, as_json: bool) -> None:
+def export(handle: str, output: Path | None, broker: console.Broker) -> None:
     """Write the plan of a query: to a file, YAML by its ending, or as JSON to stdout."""
-    with console.client(url, token) as client:
+    with broker.client() as client:
         found = client.plan_file(handle)
-    if output is None or as_json:
+    if output is None or broker.as_json:
         click.echo(written(found, ".json"), nl=False)
     if output is not None:
         output.write_text(written(found, output.name), encoding="utf-8")
@@ -76,15 +76,15 @@ def export(handle: str, output: Path | None, url: str, token: str | None, as_jso
 @click.argument("file", type=FILE)
 @click.option("--offline", is_flag=True, help="Only what can be checked without a broker; print the SQL.")
 @console.broker_options
-def validate(file: Path, offline: bool, url: str, token: str | None, as_json: bool) -> None:
+def validate(file: Path, offline: bool, broker: console.Broker) -> None:
     """Check a plan: its shape, its names, and with a broker its expressions and types."""
     given = _file(file)
     if offline:
         found: Mapping[str, Any] = {"sql": text_of(given).sql}
     else:
-        with console.client(url, token) as client:
+        with broker.client() as client:
             found = client.validate_plan(given)
-    if as_json:
+    if broker.as_json:
         console.show_json(found)
         return
     click.echo(found["sql"])
@@ -97,12 +97,12 @@ def validate(file: Path, offline: bool, url: str, token: str | None, as_json: bo
 @click.argument("one", metavar="FILE|HANDLE|ID")
 @click.argument("other", metavar="FILE|HANDLE|ID")
 @console.broker_options
-def diff(one: str, other: str, url: str, token: str | None, as_json: bool) -> None:
+def diff(one: str, other: str, broker: console.Broker) -> None:
     """Compare two plans, each a file or that of a query; exit code 1 where they differ."""
-    with console.client(url, token) as client:
+    with broker.client() as client:
         before, after = (_file_or_query(each, client) for each in (one, other))
     found = list(differences(before, after))
-    if as_json:
+    if broker.as_json:
         keys = ("sign", "path", "before", "after")
         console.show_json([dict(zip(keys, each, strict=True)) for each in found])
     else:
@@ -118,15 +118,15 @@ def diff(one: str, other: str, url: str, token: str | None, as_json: bool) -> No
 @click.argument("handle", metavar="HANDLE|ID")
 @click.argument("file", type=FILE)
 @console.broker_options
-def apply(handle: str, file: Path, url: str, token: str | None, as_json: bool) -> None:
+def apply(handle: str, file: Path, broker: console.Broker) -> None:
     """Apply a plan to a query that runs: its options, and what it sets of entities.
 
     State carries over and no answer changes; a plan that means another query is refused.
     """
     given = _file(file)
-    with console.client(url, token) as client:
+    with broker.client() as client:
         status = client.apply_plan(handle, given)
-    if as_json:
+    if broker.as_json:
         console.show_json(dict(status.facts))
     else:
         console.err().print(f"query {status.query_id} is {status.state}", style="green")
@@ -136,12 +136,12 @@ def apply(handle: str, file: Path, url: str, token: str | None, as_json: bool) -
 @click.argument("file", type=FILE)
 @click.option("--handle", help="A secret of your own, at least 22 characters.  [default: a new one]")
 @console.broker_options
-def register(file: Path, handle: str | None, url: str, token: str | None, as_json: bool) -> None:
+def register(file: Path, handle: str | None, broker: console.Broker) -> None:
     """Register a plan as a query and print its handle."""
     given = _file(file)
-    with console.client(url, token) as client:
+    with broker.client() as client:
         query = client.register_plan(given, handle)
-        if as_json:
+        if broker.as_json:
             console.show_json(console.registered(query))
         else:
             console.show_handle(query, on_stdout=True, topics=None)

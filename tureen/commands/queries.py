@@ -39,12 +39,8 @@ def queries(
     limit: int,
     state: str | None,
     extended: bool,
-    by_topic: bool,
-    kafka: tuple[str, ...],
-    service_id: str,
-    url: str,
-    token: str | None,
-    as_json: bool,
+    topics: console.ByTopic | None,
+    broker: console.Broker,
 ) -> None:
     """List the registered queries by their public ids.
 
@@ -53,17 +49,16 @@ def queries(
     broker or a scale-out runs them: the lane of a scale-out (rows: where the rows are; parts: in every shard;
     lane: in one), where changes go, and why a query is refused or waits.
     """
-    topics = by_topic or bool(kafka)
     if topics and extended:
         raise click.UsageError("--extended needs HTTP: topics do not hold maintenance, strategy and weight")
     wanted = {*handles, *map(query_id, handles)}
-    with console.client(url, token, by_topic, kafka, service_id) as client:
+    with broker.client(topics) as client:
         found = [
             one
             for one in client.queries()
             if (state is None or one.state == state) and (not wanted or one.query_id in wanted)
         ]
-    if as_json:
+    if broker.as_json:
         console.show_json([dict(one.facts) for one in found])
     elif topics:
         show_told(found, limit)

@@ -42,12 +42,8 @@ def register(
     handle: str | None,
     options: tuple[str, ...],
     wait: float,
-    by_topic: bool,
-    kafka: tuple[str, ...],
-    service_id: str,
-    url: str,
-    token: str | None,
-    as_json: bool,
+    topics: console.ByTopic | None,
+    broker: console.Broker,
 ) -> None:
     """Register a query and print its handle.
 
@@ -57,7 +53,6 @@ def register(
     With --by-topic the query is published to a topic, for a broker or a scale-out; for a scale-out the text
     needs EMIT CHANGES, and `tureen watch --by-topic` follows its result topic.
     """
-    topics = console.ByTopic(kafka, service_id) if by_topic or kafka else None
     chosen = console.pairs_of(options, "--option") or None
     given = console.statement_text(text, file)
     if given is None:
@@ -70,10 +65,10 @@ def register(
             raise click.UsageError(f"{verb} is for `tureen sql`; only a SELECT is registered")
     if handle is not None and len(statements) > 1:
         raise click.UsageError(f"one handle cannot be used for {len(statements)} statements")
-    with console.client(url, token, by_topic, kafka, service_id) as client:
+    with broker.client(topics) as client:
         for place, statement in enumerate(statements, 1):
             try:
-                if topics is not None and wait > 0 and not as_json:
+                if topics is not None and wait > 0 and not broker.as_json:
                     console.err().print(
                         f"waiting up to {wait:g} s for its record on {topics.status}",
                         style="dim",
@@ -86,7 +81,7 @@ def register(
                 if len(statements) > 1:
                     error.message = f"statement {place} of {len(statements)}: {error.message}"
                 raise
-            if as_json:
+            if broker.as_json:
                 console.show_json(console.registered(query))
             else:
                 console.show_handle(query, on_stdout=True, topics=topics)

@@ -53,12 +53,8 @@ def snapshot(
     archive: bool | None,
     output: Path | None,
     rows: int,
-    by_topic: bool,
-    kafka: tuple[str, ...],
-    service_id: str,
-    url: str,
-    token: str | None,
-    as_json: bool,
+    topics: console.ByTopic | None,
+    broker: console.Broker,
 ) -> None:
     """Fetch the answer of a query by its handle.
 
@@ -68,12 +64,12 @@ def snapshot(
     import sys
 
     if form is None:
-        form = "json" if as_json else _by_name(output) or console.default_form()
+        form = "json" if broker.as_json else _by_name(output) or console.default_form()
     if form == "table" and output is not None:
         raise click.UsageError("--output cannot be a table; choose json, ndjson, csv or arrow")
     if form == "arrow" and output is None and sys.stdout.isatty():
         raise click.UsageError("arrow is binary; write it to a file with --output")
-    with console.client(url, token, by_topic, kafka, service_id) as client:
+    with broker.client(topics) as client:
         if form == "table":
             console.show_snapshot(client.snapshot(handle, at, archive=archive), rows)
             return

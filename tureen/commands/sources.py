@@ -15,16 +15,16 @@ from tureen.facts import Source
 @click.command()
 @click.option("--sql", "with_sql", is_flag=True, help="Print the statements that created them instead.")
 @console.broker_options
-def sources(with_sql: bool, url: str, token: str | None, as_json: bool) -> None:
+def sources(with_sql: bool, broker: console.Broker) -> None:
     """List streams, tables and views, their rows and their NOW.
 
     waiting: rows above NOW, which enter when it passes them. late: rows that came after NOW had passed (see
     `tureen late`). Below the table: sources with late rows or dead letters, and columns that no record has.
     NOW is shown to the second; --json has all of it.
     """
-    with console.client(url, token) as client:
+    with broker.client() as client:
         found = client.sources()
-    if as_json:
+    if broker.as_json:
         console.show_json([dict(one.facts) for one in found])
         return
     if with_sql:

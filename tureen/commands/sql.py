@@ -62,9 +62,7 @@ def sql(
     archive: bool | None,
     form: str | None,
     rows: int,
-    url: str,
-    token: str | None,
-    as_json: bool,
+    broker: console.Broker,
 ) -> None:
     """Run statements: create streams, tables and views, ask and register queries, SHOW QUERIES.
 
@@ -82,9 +80,9 @@ def sql(
     tureen sql "SELECT COUNT(*) FROM trades" --json
     tureen sql "REGISTER SELECT * FROM trades [RANGE 1 HOUR] WHERE price > 100"
     """
-    answers = Answers(rows, form or ("json" if as_json else console.default_form()), archive, waits)
+    answers = Answers(rows, form or ("json" if broker.as_json else console.default_form()), archive, waits)
     given = console.statement_text(text, file)
-    with console.client(url, token) as client:
+    with broker.client() as client:
         if given is None and sys.stdin.isatty():
             _converse(client, answers)
             return
@@ -95,7 +93,7 @@ def sql(
             raise click.UsageError("there is no statement to run")
         for place, statement in enumerate(statements, 1):
             try:
-                run(client, statement, answers, as_json)
+                run(client, statement, answers, broker.as_json)
             except TureenError as error:
                 if rest := len(statements) - place:
                     left = f"the {rest:,} after it {'was' if rest == 1 else 'were'} not run"

@@ -44,9 +44,7 @@ def top(
     sort: Sort,
     kind: str | None,
     limit: int,
-    url: str,
-    token: str | None,
-    as_json: bool,
+    broker: console.Broker,
 ) -> None:
     """Show who uses the broker's time and memory.
 
@@ -54,13 +52,15 @@ def top(
     reads, are 100%.  NOW behind: behind the newest record that was read, by event time; a line tells of
     streams with records that were not read yet.  --json prints a line of JSON for each interval.
     """
-    with console.client(url, token) as client:
+    with broker.client() as client:
         watched = _Watched(client)
-        once = once or not (as_json or console.out().is_terminal)  # nobody can look at a pipe again and again
-        if as_json or once:
+        once = once or not (
+            broker.as_json or console.out().is_terminal
+        )  # nobody can look at a pipe again and again
+        if broker.as_json or once:
             while True:
                 found = watched.next(every_s)
-                if as_json:
+                if broker.as_json:
                     console.show_json(as_json_value(found, watched.unread, sort, kind, limit))
                 else:
                     for table in tables(found, watched.texts, watched.unread, sort, kind, limit):

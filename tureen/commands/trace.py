@@ -18,9 +18,7 @@ from tureen import console
     "--limit", type=click.IntRange(0, 1_000), default=20, show_default=True, help="Ids of queries shown."
 )
 @console.broker_options
-def trace(
-    source: str, partition: int, offset: int, limit: int, url: str, token: str | None, as_json: bool
-) -> None:
+def trace(source: str, partition: int, offset: int, limit: int, broker: console.Broker) -> None:
     """Follow one record of a stream or a table: read, decoded, entered, matched, joined.
 
     What the broker cannot know is said with the reason. Takes the operator's token, or a call from the
@@ -29,9 +27,9 @@ def trace(
     \b
     tureen trace trades 0 4711
     """
-    with console.client(url, token) as client:
+    with broker.client() as client:
         found = client.trace(source, partition, offset, limit=limit)
-    if as_json:
+    if broker.as_json:
         console.show_json(found)
         return
     click.echo(f"{found['topic']}/{partition}/{offset}: {found['outcome'].replace('_', ' ')}")

@@ -20,12 +20,8 @@ LISTED_MAX = 20
 def unregister(
     queries: tuple[str, ...],
     source: str | None,
-    by_topic: bool,
-    kafka: tuple[str, ...],
-    service_id: str,
-    url: str,
-    token: str | None,
-    as_json: bool,
+    topics: console.ByTopic | None,
+    broker: console.Broker,
 ) -> None:
     """End queries, by their handles or public ids, or all that read a stream, a table or a view.
 
@@ -39,17 +35,16 @@ def unregister(
     """
     if (source is None) == (not queries):
         raise click.UsageError("give handles or ids of queries, or --all-of SOURCE")
-    topics = by_topic or bool(kafka)
     if topics and source is not None:
         raise click.UsageError("--all-of goes by HTTP: topics do not say what queries read")
-    with console.client(url, token, by_topic, kafka, service_id) as client:
+    with broker.client(topics) as client:
         if topics:
             for one in queries:
                 client.unregister(one)
             console.err().print(f"{len(queries):,} removals are published", style="green")
             return
         ended = client.unregister_many(queries) if source is None else client.unregister_all_of(source)
-    _show(ended, as_json)
+    _show(ended, broker.as_json)
 
 
 def _show(ended: EndedQueries, as_json: bool) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -40,12 +39,8 @@ def watch(
     no_wait: bool,
     poll: bool,
     rows: int,
-    by_topic: bool,
-    kafka: tuple[str, ...],
-    service_id: str,
-    url: str,
-    token: str | None,
-    as_json: bool,
+    topics: console.ByTopic | None,
+    broker: console.Broker,
 ) -> None:
     """Follow the changes of a query until Ctrl-C.
 
@@ -65,19 +60,15 @@ def watch(
     from tureen.commands import under_way
     from tureen.watching import show
 
-    sql = query if len(query.split()) > 1 else None
-    if sql is not None and not (len(split(sql)) == 1 and is_query(sql)):
-        raise click.UsageError("give one handle or one SELECT to watch")
-    if sql is not None and since is not None:
-        raise click.UsageError("--since needs a handle: a new SELECT has no earlier changes")
-    if by_topic or kafka:
+    sql = _select(query, since)
+    if topics is not None:
         if sql is not None:
             raise click.UsageError("with --by-topic give a HANDLE, as `tureen register --by-topic` prints it")
         if since is not None or poll:
             raise click.UsageError("--since and --poll need HTTP; a result topic is read from its beginning")
-        _by_topic(query, console.kafka_settings(kafka), service_id, once, rows, as_json)
+        _by_topic(query, topics, once, rows, broker.as_json)
         return
-    with console.client(url, token) as client, contextlib.ExitStack() as behind:
+    with broker.client() as client, contextlib.ExitStack() as behind:
         if sql is None:
             watched = client.query(query)
         else:
@@ -86,19 +77,29 @@ def watch(
             behind.callback(watched.unregister)
             under_way.wait(watched)
         before = _lost(watched)
-        if not as_json:
+        if not broker.as_json:
             console.show_lost(*before)
         if once and since is None and not no_wait:
             from tureen.commands import catching_up
 
             catching_up.wait(watched)
         with watched.changes(since, live=not once, poll=poll) as events:
-            show(events, rows=rows, as_json=as_json, folded=since is None, stands=sql is None)
-        if not as_json:
+            show(events, rows=rows, as_json=broker.as_json, folded=since is None, stands=sql is None)
+        if not broker.as_json:
             with contextlib.suppress(TureenError):  # the broker may be gone, or the query
                 after = _lost(watched)
                 if after != before:
                     console.show_lost(*after)
+
+
+def _select(query: str, since: str | None) -> str | None:
+    """The SELECT that is to be watched; None where a handle is given."""
+    sql = query if len(query.split()) > 1 else None
+    if sql is not None and not (len(split(sql)) == 1 and is_query(sql)):
+        raise click.UsageError("give one handle or one SELECT to watch")
+    if sql is not None and since is not None:
+        raise click.UsageError("--since needs a handle: a new SELECT has no earlier changes")
+    return sql
 
 
 def _lost(watched: Query) -> tuple[int, int, int | None]:
@@ -107,14 +108,14 @@ def _lost(watched: Query) -> tuple[int, int, int | None]:
     return facts.get("late") or 0, facts.get("dead_letters") or 0, facts.get("counted_from_ms")
 
 
-def _by_topic(
-    handle: str, kafka: Mapping[str, str], service_id: str, once: bool, rows: int, as_json: bool
-) -> None:
+def _by_topic(handle: str, topics: console.ByTopic, once: bool, rows: int, as_json: bool) -> None:
     """What its result topic holds, and what comes on it."""
     from tureen.topic_feed import topic_events
     from tureen.watching import show
 
-    with contextlib.closing(topic_events(kafka, service_id, handle, live=not once)) as events:
+    with contextlib.closing(
+        topic_events(topics.settings, topics.service_id, handle, live=not once)
+    ) as events:
         first = next(events)
         folded = isinstance(first, SnapshotEvent) and first.operator not in ("dstream", "rstream")
         show(chain([first], events), rows=rows, as_json=as_json, folded=folded, stands=False)
