@@ -19,7 +19,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -167,6 +167,11 @@ _GAP = (
 )
 
 
+def _taken(of: type[SparkSettings | StreamSettings], options: dict[str, Any]) -> dict[str, Any]:
+    """Take the options out that are the settings of a class, by the names of its fields."""
+    return {one.name: options.pop(one.name) for one in fields(of) if one.name in options}
+
+
 def job_options(*, streaming: bool = False, reads_kafka: bool = False) -> Callable[[Command], Command]:
     """The common options, handed to the command as ``given``: :class:`Given`.
 
@@ -177,35 +182,18 @@ def job_options(*, streaming: bool = False, reads_kafka: bool = False) -> Callab
 
     def decorate(command: Command) -> Command:
         @wraps(command)
-        def called(
-            *args: Any,
-            kafka: dict[str, str],
-            service_id: str,
-            master: str,
-            memory: str,
-            conf: dict[str, str],
-            packages: tuple[str, ...],
-            repositories: tuple[str, ...],
-            as_json: bool,
-            checkpoint: str | None = None,
-            once: bool = False,
-            every_s: float = 1.0,
-            give_up_after_s: float = 86_400.0,
-            accept_gap: bool = False,
-            **others: Any,
-        ) -> Any:
-            if checkpoint is None and (once or accept_gap):
+        def called(*args: Any, kafka: dict[str, str], service_id: str, as_json: bool, **others: Any) -> Any:
+            stream = _taken(StreamSettings, others)
+            if stream.get("checkpoint") is None and (stream.get("once") or stream.get("accept_gap")):
                 raise click.UsageError("--once and --accept-gap go with --checkpoint DIRECTORY.")
             with _told(as_json):
                 given = Given(
                     {"bootstrap.servers": f"{HOST}:{PORT_DEFAULT}"}
                     | kafka_settings(kafka, environ=os.environ),
                     service_id,
-                    SparkSettings(master, memory, conf, packages, repositories),
+                    SparkSettings(**_taken(SparkSettings, others)),
                     as_json,
-                    None
-                    if checkpoint is None
-                    else StreamSettings(checkpoint, once, every_s, give_up_after_s, accept_gap),
+                    None if stream.get("checkpoint") is None else StreamSettings(**stream),
                 )
             return command(*args, given=given, **others)
 
@@ -272,11 +260,12 @@ def run_job(
             finally:
                 with _jvm_may_be_gone():
                     session.stop()
-    if given.as_json:
-        click.echo(json.dumps(report.as_dict()))
-    else:
-        for line in report.lines():
-            click.echo(line)
+    _show(report, given.as_json)
+
+
+def _show(report: Report, as_json: bool) -> None:
+    for line in [json.dumps(report.as_dict())] if as_json else report.lines():
+        click.echo(line)
 
 
 @contextmanager

@@ -15,7 +15,7 @@ import click
 
 from broker.runtime.ports import why_taken
 from topics.private import private_directory
-from tureen import console
+from tureen import command_options, console
 from tureen.errors import DirectoryNotPrivate, StoreMismatch, TureenError
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class Finding:
 @click.option(
     "--data-dir", type=click.Path(path_type=Path, file_okay=False), help="The broker's data directory."
 )
-@console.json_option
+@command_options.json_option
 def doctor(data_dir: Path | None, as_json: bool) -> None:
     """Check what a broker needs: Python, Java, jars, ports, disk, Kafka, topics.
 

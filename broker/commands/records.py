@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from topics.shown import headers_of, json_of, refusal_of
-from tureen import console
+from tureen import command_options, console
 from tureen.errors import TopicMissing, TureenError
 from tureen.protocol import TopicNames
 
@@ -43,14 +43,14 @@ _service_id = click.option(
 @click.argument("name")
 @_limit
 @_service_id
-@console.kafka_only_options
-@console.broker_options
+@command_options.kafka_only_options
+@command_options.broker_options
 def records(
     name: str,
     limit: int,
     service_id: str,
     kafka: tuple[str, ...],
-    broker: console.Broker,
+    broker: command_options.Broker,
 ) -> None:
     """Show the newest records of a topic, newest last.
 
@@ -91,14 +91,14 @@ def records(
 @_name
 @_limit
 @_service_id
-@console.kafka_only_options
-@console.broker_options
+@command_options.kafka_only_options
+@command_options.broker_options
 def dead_letters(
     name: str | None,
     limit: int,
     service_id: str,
     kafka: tuple[str, ...],
-    broker: console.Broker,
+    broker: command_options.Broker,
 ) -> None:
     """Show the newest records that gave no row, and why.
 
@@ -115,14 +115,14 @@ def dead_letters(
 @_name
 @_limit
 @_service_id
-@console.kafka_only_options
-@console.broker_options
+@command_options.kafka_only_options
+@command_options.broker_options
 def late(
     name: str | None,
     limit: int,
     service_id: str,
     kafka: tuple[str, ...],
-    broker: console.Broker,
+    broker: command_options.Broker,
 ) -> None:
     """Show the newest records that came late: at or before NOW of their stream.
 
@@ -164,12 +164,12 @@ def _refused(
         console.err().print(nothing if of is None else f"{nothing} of {of}", style="dim", markup=False)
 
 
-def _topic_of(name: str, kafka: tuple[str, ...], service_id: str, broker: console.Broker) -> str:
+def _topic_of(name: str, kafka: tuple[str, ...], service_id: str, broker: command_options.Broker) -> str:
     """The topic that a name stands for. Raises TopicMissing, KafkaUnavailable."""
     from topics.admin import Admin
     from topics.newest import facts_of
 
-    admin = Admin(console.kafka_settings(kafka))
+    admin = Admin(command_options.kafka_settings(kafka))
     for topic in (name, TopicNames(service_id).results_into(name)):
         with suppress(TopicMissing):
             facts_of(admin, topic)
@@ -195,7 +195,7 @@ def _newest(
     from topics.admin import Admin
     from topics.newest import facts_of, newest
 
-    settings = console.kafka_settings(kafka)
+    settings = command_options.kafka_settings(kafka)
     return newest(settings, topic, facts_of(Admin(settings), topic), limit, wanted=wanted)
 
 

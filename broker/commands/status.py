@@ -9,7 +9,7 @@ from typing import Any
 import click
 from rich.markup import escape
 
-from tureen import console
+from tureen import command_options, console
 from tureen.commands.sources import show_archived, show_notes
 from tureen.errors import MIB, BrokerUnavailable
 
@@ -22,8 +22,8 @@ TIMEOUT_S = 5.0
     type=click.Path(path_type=Path, file_okay=False),
     help="Of the embedded Kafka; default: TUREEN_DATA_DIR, else the user's data directory.",
 )
-@console.broker_options
-def status(data_dir: Path | None, broker: console.Broker) -> None:
+@command_options.broker_options
+def status(data_dir: Path | None, broker: command_options.Broker) -> None:
     """Kafka, the broker, its shards, streams and rates.
 
     Exit code 3 when the broker does not answer, 1 when it is not ready.

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from tureen import console
+from tureen import command_options, console
 from tureen.protocol import TopicNames
 
 PARTITIONS_MAX = 10_000
@@ -32,15 +32,15 @@ def topic() -> None:
 )
 @click.option("--arrival-time", is_flag=True, help="Kafka stamps records: for a stream without a timestamp.")
 @click.option("--table", is_flag=True, help="Keep the last record of each key for ever: for CREATE TABLE.")
-@console.kafka_only_options
-@console.json_option
+@command_options.kafka_only_options
+@command_options.json_option
 def create(
     name: str, partitions: int, arrival_time: bool, table: bool, kafka: tuple[str, ...], as_json: bool
 ) -> None:
     """Create a topic. Exit code 0 also when it exists."""
     from topics.admin import Admin
 
-    admin = Admin(console.kafka_settings(kafka))
+    admin = Admin(command_options.kafka_settings(kafka))
     existed = name in admin.topics()
     held = admin.ensure_source_topic(name, partitions, arrival_time=arrival_time, table=table)
     if as_json:
@@ -56,7 +56,7 @@ def create(
 @topic.command(name="set")
 @click.argument("name")
 @click.argument("settings", nargs=-1, required=True, metavar="SETTING=VALUE...")
-@console.kafka_only_options
+@command_options.kafka_only_options
 def set_(name: str, settings: tuple[str, ...], kafka: tuple[str, ...]) -> None:
     """Change settings of a topic: tureen topic set planes cleanup.policy=compact."""
     from topics.admin import Admin
@@ -65,21 +65,21 @@ def set_(name: str, settings: tuple[str, ...], kafka: tuple[str, ...]) -> None:
     without = [one for one, value in given.items() if not value]
     if without:
         raise click.UsageError(f"{without[0]!r} has no value: write {without[0] or 'setting'}=value")
-    Admin(console.kafka_settings(kafka)).set_configs(name, given)
+    Admin(command_options.kafka_settings(kafka)).set_configs(name, given)
     console.err().print(f"topic {name}: {', '.join(settings)}", style="green", markup=False)
 
 
 @topic.command(name="list")
 @click.option("--all", "with_own", is_flag=True, help="Also the broker's own and Kafka's.")
 @click.option("--service-id", envvar="TUREEN_SERVICE_ID", default="tureen", show_default=True)
-@console.kafka_only_options
-@console.json_option
+@command_options.kafka_only_options
+@command_options.json_option
 def list_(with_own: bool, service_id: str, kafka: tuple[str, ...], as_json: bool) -> None:
     """List topics and their partitions."""
     from topics.admin import Admin
 
     names = TopicNames(service_id)
-    known = Admin(console.kafka_settings(kafka)).topics()
+    known = Admin(command_options.kafka_settings(kafka)).topics()
     shown = [(name, held) for name, held in sorted(known.items()) if with_own or not names.is_own(name)]
     if as_json:
         console.show_json([{"topic": name, "partitions": held} for name, held in shown])
@@ -91,14 +91,14 @@ def list_(with_own: bool, service_id: str, kafka: tuple[str, ...], as_json: bool
 
 @topic.command()
 @click.argument("name")
-@console.kafka_only_options
-@console.json_option
+@command_options.kafka_only_options
+@command_options.json_option
 def describe(name: str, kafka: tuple[str, ...], as_json: bool) -> None:
     """Show a topic's partitions, their offsets, and how long it keeps records."""
     from topics.admin import Admin
     from topics.newest import facts_of
 
-    admin = Admin(console.kafka_settings(kafka))
+    admin = Admin(command_options.kafka_settings(kafka))
     facts = facts_of(admin, name)
     settings = admin.configs([name])[name]
     kept = {one: settings.get(one) for one in ("cleanup.policy", "retention.ms", "message.timestamp.type")}

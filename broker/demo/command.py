@@ -34,8 +34,8 @@ from broker.demo.replay import Replay
 from broker.demo.services import Services, services
 from tureen.answers import Matches
 from tureen.client import Client, connect
+from tureen.command_options import KAFKA_BOOTSTRAP_DEFAULT, json_option
 from tureen.commands import explain
-from tureen.console import KAFKA_BOOTSTRAP_DEFAULT, json_option
 from tureen.protocol import Handle, new_handle, query_id
 
 DAYS_PER_S = 6.0

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from spark_jobs.running import CONTEXT, Given, Run, job_options, run_job
-from storage.archive.layout import PartitionBy
 from topics.registry import RegistrySettings
 
 
@@ -43,16 +44,11 @@ from topics.registry import RegistrySettings
 @job_options(streaming=True, reads_kafka=True)
 def archive(
     root: str,
-    streams: tuple[str, ...],
-    all_streams: bool,
-    results: tuple[str, ...],
-    all_results: bool,
-    records_at_once: int,
-    partition_by: PartitionBy,
     schema_registry: str | None,
     schema_registry_user: str | None,
     schema_registry_ca: str | None,
     given: Given,
+    **others: Any,
 ) -> None:
     """Streams and result topics to Delta tables, exactly once."""
     if given.stream is None:
@@ -72,13 +68,8 @@ def archive(
             kafka=given.kafka,
             stream=stream,
             service_id=given.service_id,
-            streams=streams,
-            all_streams=all_streams,
-            results=results,
-            all_results=all_results,
-            records_at_once=records_at_once,
-            partition_by=partition_by,
             registry=registry,
+            **others,
         )
         return lambda session, stop: run(session, settings, stop)
 

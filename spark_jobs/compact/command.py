@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -56,17 +56,13 @@ if TYPE_CHECKING:
 @job_options()
 def compact(
     root: str,
-    streams: tuple[str, ...],
-    results: tuple[str, ...],
-    queries: tuple[str, ...],
-    columns: dict[str, str],
     keys: dict[str, str],
     retain: str | None,
     target_file_size: str,
     quiet: str,
     keep_replaced: str,
-    dry_run: bool,
     given: Given,
+    **others: Any,
 ) -> None:
     """Merge the archive's small files, fold results to current and history, apply retention."""
 
@@ -75,16 +71,12 @@ def compact(
 
         settings = CompactSettings(
             archive=whole_root(root),
-            streams=streams,
-            results=results,
-            queries=queries,
-            columns=columns,
             keys={table: tuple(name.strip() for name in listed.split(",")) for table, listed in keys.items()},
             retain_ms=None if retain is None else duration_ms(retain),
             target_file_bytes=size_bytes(target_file_size),
             quiet_ms=duration_ms(quiet),
             keep_replaced_ms=duration_ms(keep_replaced),
-            dry_run=dry_run,
+            **others,
         )
         from spark_jobs.compact.job import run
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from spark_jobs.nexmark.settings import BASE_MS_DEFAULT, NexmarkSettings
@@ -42,12 +44,6 @@ from spark_jobs.sources.warp_options import Instant, warp_options
 @warp_options
 @job_options(streaming=True)
 def nexmark(
-    events: int | None,
-    seed: int,
-    first: int,
-    rate: int,
-    base_ms: int,
-    disorder: int,
     prefix: str,
     partitions: int,
     retain: str | None,
@@ -55,6 +51,7 @@ def nexmark(
     stream: bool,
     warp: Warp,
     given: Given,
+    **events: Any,
 ) -> None:
     """Nexmark's people, auctions and bids to three topics, and their streams to the broker."""
     if stream != (given.stream is not None):
@@ -65,7 +62,7 @@ def nexmark(
         from spark_jobs.nexmark.streams import statements
 
         settings = NexmarkJobSettings(
-            NexmarkSettings(events, seed, first, rate, base_ms, disorder),
+            NexmarkSettings(**events),
             given.kafka,
             given.service_id,
             prefix,

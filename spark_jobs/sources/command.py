@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import click
 
 from spark_jobs.running import CONTEXT, Given, Run, job_options, run_job
-from spark_jobs.sources.jdbc_settings import JdbcSettings, jdbc_options
-from spark_jobs.sources.pacing import Warp
+from spark_jobs.sources.jdbc_settings import jdbc_options
 from spark_jobs.sources.settings import FORMATS, SourcesSettings
 from spark_jobs.sources.warp_options import warp_options
 
 
 @click.command(context_settings=CONTEXT)
 @click.option("--input", "inputs", multiple=True, metavar="PATH", help="File, directory or glob.")
-@click.option("--format", "form", type=click.Choice(FORMATS), required=True, help="What the input is.")
+@click.option("--format", type=click.Choice(FORMATS), required=True, help="What the input is.")
 @click.option("--sql", "text", metavar="CREATE STREAM ...", help="The stream: columns, topic, time.")
 @click.option(
     "--sql-file", type=click.Path(path_type=Path, exists=True, dir_okay=False), help="A file that holds it."
@@ -47,23 +47,11 @@ from spark_jobs.sources.warp_options import warp_options
 @warp_options
 @job_options(streaming=True)
 def sources(
-    inputs: tuple[str, ...],
-    form: str,
     text: str | None,
     sql_file: Path | None,
-    key: str | None,
-    quarantine: str | None,
-    delimiter: str,
-    null_text: str,
-    split: bool,
-    declare: bool,
     stream: bool,
-    files_max: int,
-    select: str | None,
-    rows_per_s: int,
-    jdbc: JdbcSettings | None,
-    warp: Warp,
     given: Given,
+    **others: Any,
 ) -> None:
     """Rows of files or a database to a stream's topic, typed, and the stream to the broker."""
     if (text is None) == (sql_file is None):
@@ -80,25 +68,13 @@ def sources(
         declared_stream(sql)
         settings = SourcesSettings(
             sql=sql,
-            inputs=inputs,
-            format=form,  # type: ignore[arg-type]
             kafka=given.kafka,
-            key=key,
-            quarantine=quarantine,
-            declare=declare,
             service_id=given.service_id,
-            delimiter=delimiter,
-            null_text=null_text,
-            split=split,
             stream=given.stream,
-            files_max=files_max,
-            select=select,
-            rows_per_s=rows_per_s,
-            jdbc=jdbc,
-            warp=warp,
+            **others,
         )
         if stream:
             return lambda session, stop: run_streaming(session, settings, stop, datetime.now(UTC))
         return lambda session, stop: run(session, settings, datetime.now(UTC), stop)
 
-    run_job("sources", given, prepare, streaming=stream or warp.speed is not None)
+    run_job("sources", given, prepare, streaming=stream or others["warp"].speed is not None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import wraps
 from typing import Any, TypeVar
 
@@ -84,31 +84,17 @@ def jdbc_options(command: Command) -> Command:
     )
 
     @wraps(command)
-    def called(
-        *args: Any,
-        url: str | None,
-        table: str | None,
-        query: str | None,
-        driver: str | None,
-        user: str | None,
-        partition_column: str | None,
-        lower: str | None,
-        upper: str | None,
-        partitions: int,
-        increasing: str | None,
-        **others: Any,
-    ) -> Any:
-        given = (table, query, driver, user, partition_column, lower, upper, increasing)
-        if url is None and (any(given) or partitions != 1):
+    def called(*args: Any, url: str | None, partitions: int, **options: Any) -> Any:
+        names = [one.name for one in fields(JdbcSettings) if one.name in options]
+        given = {name: options.pop(name) for name in names}
+        if url is None and (any(given.values()) or partitions != 1):
             raise click.UsageError("A database is named by --url jdbc:...")
         try:
-            jdbc = url and JdbcSettings(
-                url, table, query, driver, user, os.environ.get(PASSWORD), partition_column, lower, upper,
-                partitions, increasing,
-            )  # fmt: skip
+            password = os.environ.get(PASSWORD)
+            jdbc = url and JdbcSettings(url, password=password, partitions=partitions, **given)
         except SettingsError as error:
             raise click.UsageError(str(error)) from error
-        return command(*args, jdbc=jdbc or None, **others)
+        return command(*args, jdbc=jdbc or None, **options)
 
     for option in reversed(options):
         called = option(called)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from tureen import console
+from tureen import command_options, console
 from tureen.statements import is_query, split
 
 
@@ -19,14 +19,14 @@ from tureen.statements import is_query, split
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     help="Read the text from it.",
 )
-@console.kafka_options
-@console.broker_options
+@command_options.kafka_options
+@command_options.broker_options
 def alter(
     handle: str,
     text: str | None,
     file: Path | None,
-    topics: console.ByTopic | None,
-    broker: console.Broker,
+    topics: command_options.ByTopic | None,
+    broker: command_options.Broker,
 ) -> None:
     """Give the query of a handle another text while it runs.
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from tureen import console
+from tureen import command_options, console
 from tureen.units import duration_of_ns, size_of
 
 ROWS_DEFAULT = 50
@@ -33,8 +33,8 @@ def entity() -> None:
     show_default=True,
     help="Show at most so many rows; --json lists all.",
 )
-@console.broker_options
-def list_(kind: str | None, query: str | None, limit: int, broker: console.Broker) -> None:
+@command_options.broker_options
+def list_(kind: str | None, query: str | None, limit: int, broker: command_options.Broker) -> None:
     """List entities, those that took most computing time first."""
     with broker.client() as client:
         found = client.entities(kind=kind, query=query)
@@ -68,8 +68,8 @@ def _row(one: Mapping[str, Any]) -> Sequence[str]:
 
 @entity.command()
 @click.argument("entity_id", metavar="ID")
-@console.broker_options
-def show(entity_id: str, broker: console.Broker) -> None:
+@command_options.broker_options
+def show(entity_id: str, broker: command_options.Broker) -> None:
     """Show the attributes of an entity; of a query: query/HANDLE."""
     with broker.client() as client:
         found = client.entity(entity_id)
@@ -80,18 +80,18 @@ def show(entity_id: str, broker: console.Broker) -> None:
 @click.argument("entity_id", metavar="ID")
 @click.argument("values", metavar="NAME=VALUE...", nargs=-1, required=True)
 @click.option("--if-version", type=int, help="Refuse where it was changed since this version was shown.")
-@console.broker_options
+@command_options.broker_options
 def set_(
     entity_id: str,
     values: tuple[str, ...],
     if_version: int | None,
-    broker: console.Broker,
+    broker: command_options.Broker,
 ) -> None:
     """Set attributes of an entity while it runs: all of them, or none.
 
     NULL as the value of what is no text gives the default again.
     """
-    wanted = console.pairs_of(values, "NAME=VALUE")
+    wanted = command_options.pairs_of(values, "NAME=VALUE")
     with broker.client() as client:
         types = {one["name"]: one["type"] for one in client.entity(entity_id)["attributes"]}
         read = {name: typed(value, types.get(name, "boolean")) for name, value in wanted.items()}

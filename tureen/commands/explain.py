@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tureen import console, plans
+from tureen import command_options, console, plans
 from tureen.errors import QueryError
 from tureen.statements import is_select
 
@@ -26,8 +26,10 @@ if TYPE_CHECKING:
 @click.option(
     "--proposals", is_flag=True, help="Show texts that use fewer resources instead, and what each would cost."
 )
-@console.broker_options
-def explain(subject: str, analyze: bool, verbose: bool, proposals: bool, broker: console.Broker) -> None:
+@command_options.broker_options
+def explain(
+    subject: str, analyze: bool, verbose: bool, proposals: bool, broker: command_options.Broker
+) -> None:
     """Show the plan of a registered query, or of a SELECT.
 
     The plan has the operators with their windows and predicates, estimated rows and times, and how the answer

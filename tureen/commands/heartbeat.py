@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import click
 
-from tureen import console
+from tureen import command_options, console
 
 
 @click.command()
 @click.argument("source")
 @click.argument("ms", type=int)
 @click.option("--partition", type=int, help="Of this partition alone; without it, of all.")
-@console.broker_options
-def heartbeat(source: str, ms: int, partition: int | None, broker: console.Broker) -> None:
+@command_options.broker_options
+def heartbeat(source: str, ms: int, partition: int | None, broker: command_options.Broker) -> None:
     """Promise that no row of a stream below MS, in ms since 1970, follows.
 
     NOW of the stream need not wait for its quiet partitions then.

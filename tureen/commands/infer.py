@@ -7,14 +7,14 @@ from typing import Any
 
 import click
 
-from tureen import console
+from tureen import command_options, console
 
 
 @click.command()
 @click.argument("topic")
 @click.option("--name", help="Of the stream or table; without it, made from the topic's.")
-@console.broker_options
-def infer(topic: str, name: str | None, broker: console.Broker) -> None:
+@command_options.broker_options
+def infer(topic: str, name: str | None, broker: command_options.Broker) -> None:
     """Propose CREATE STREAM or CREATE TABLE for a topic, from its newest records.
 
     Nothing is created: read the statement, correct it, and run it. What was guessed is told below it.

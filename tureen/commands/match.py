@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tureen import console
+from tureen import command_options, console
 
 if TYPE_CHECKING:
     from tureen.answers import Matches
@@ -22,8 +22,8 @@ RECORDS_AT_ONCE = 1_000
 @click.option(
     "--limit", type=click.IntRange(0, 100_000), default=100, show_default=True, help="Ids shown for a record."
 )
-@console.broker_options
-def match(stream: str, record: str | None, limit: int, broker: console.Broker) -> None:
+@command_options.broker_options
+def match(stream: str, record: str | None, limit: int, broker: command_options.Broker) -> None:
     """Show which registered queries a record satisfies, as if it arrived on the stream now.
 
     RECORD is one JSON object; `-` or nothing reads NDJSON from stdin, one record a line. Only predicates

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from tureen import console
+from tureen import command_options, console
 from tureen.facts import QueryStatus
 
 
@@ -13,8 +13,8 @@ from tureen.facts import QueryStatus
 @click.option(
     "--release", is_flag=True, help="Keep no rows for its windows: its answer may be incomplete afterwards."
 )
-@console.broker_options
-def pause(handle: str, release: bool, broker: console.Broker) -> None:
+@command_options.broker_options
+def pause(handle: str, release: bool, broker: command_options.Broker) -> None:
     """Pause a query: it stays registered, costs next to nothing and has no answer; feeds of it are silent."""
     with broker.client() as client:
         _show(client.change(handle, paused=True, release=release), broker.as_json)
@@ -23,8 +23,8 @@ def pause(handle: str, release: bool, broker: console.Broker) -> None:
 @click.command()
 @click.argument("handle", required=False, metavar="[HANDLE|ID]")
 @click.option("--held", is_flag=True, help="Instead of a query, resume the shards that are held.")
-@console.broker_options
-def resume(handle: str | None, held: bool, broker: console.Broker) -> None:
+@command_options.broker_options
+def resume(handle: str | None, held: bool, broker: command_options.Broker) -> None:
     """Resume a paused query, whose followers are told at once what changed meanwhile, or held shards.
 
     A shard is held where coming back ended the broker's worker again and again, or where memory is too short

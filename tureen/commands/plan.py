@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tureen import console
+from tureen import command_options, console
 from tureen.plan_files.difference import differences
 from tureen.plan_files.files import YAML, load, read, written
 from tureen.plan_files.text import text_of
@@ -32,8 +32,8 @@ def plan() -> None:
 
 @plan.command()
 @click.argument("handle", metavar="HANDLE|ID")
-@console.broker_options
-def show(handle: str, broker: console.Broker) -> None:
+@command_options.broker_options
+def show(handle: str, broker: command_options.Broker) -> None:
     """Show the operators of a query's plan and what each reads."""
     with broker.client() as client:
         found = client.plan_file(handle)
@@ -61,8 +61,8 @@ def show(handle: str, broker: console.Broker) -> None:
 @click.option(
     "--output", "-o", type=click.Path(path_type=Path, dir_okay=False), help="Write it to this file."
 )
-@console.broker_options
-def export(handle: str, output: Path | None, broker: console.Broker) -> None:
+@command_options.broker_options
+def export(handle: str, output: Path | None, broker: command_options.Broker) -> None:
     """Write the plan of a query: to a file, YAML by its ending, or as JSON to stdout."""
     with broker.client() as client:
         found = client.plan_file(handle)
@@ -75,8 +75,8 @@ def export(handle: str, output: Path | None, broker: console.Broker) -> None:
 @plan.command()
 @click.argument("file", type=FILE)
 @click.option("--offline", is_flag=True, help="Only what can be checked without a broker; print the SQL.")
-@console.broker_options
-def validate(file: Path, offline: bool, broker: console.Broker) -> None:
+@command_options.broker_options
+def validate(file: Path, offline: bool, broker: command_options.Broker) -> None:
     """Check a plan: its shape, its names, and with a broker its expressions and types."""
     given = _file(file)
     if offline:
@@ -96,8 +96,8 @@ def validate(file: Path, offline: bool, broker: console.Broker) -> None:
 @plan.command()
 @click.argument("one", metavar="FILE|HANDLE|ID")
 @click.argument("other", metavar="FILE|HANDLE|ID")
-@console.broker_options
-def diff(one: str, other: str, broker: console.Broker) -> None:
+@command_options.broker_options
+def diff(one: str, other: str, broker: command_options.Broker) -> None:
     """Compare two plans, each a file or that of a query; exit code 1 where they differ."""
     with broker.client() as client:
         before, after = (_file_or_query(each, client) for each in (one, other))
@@ -117,8 +117,8 @@ def diff(one: str, other: str, broker: console.Broker) -> None:
 @plan.command()
 @click.argument("handle", metavar="HANDLE|ID")
 @click.argument("file", type=FILE)
-@console.broker_options
-def apply(handle: str, file: Path, broker: console.Broker) -> None:
+@command_options.broker_options
+def apply(handle: str, file: Path, broker: command_options.Broker) -> None:
     """Apply a plan to a query that runs: its options, and what it sets of entities.
 
     State carries over and no answer changes; a plan that means another query is refused.
@@ -135,8 +135,8 @@ def apply(handle: str, file: Path, broker: console.Broker) -> None:
 @plan.command()
 @click.argument("file", type=FILE)
 @click.option("--handle", help="A secret of your own, at least 22 characters.  [default: a new one]")
-@console.broker_options
-def register(file: Path, handle: str | None, broker: console.Broker) -> None:
+@command_options.broker_options
+def register(file: Path, handle: str | None, broker: command_options.Broker) -> None:
     """Register a plan as a query and print its handle."""
     given = _file(file)
     with broker.client() as client:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import click
 
-from tureen import console
+from tureen import command_options, console
 from tureen.facts import QueryStatus
 from tureen.protocol import query_id
 
@@ -32,15 +32,15 @@ ROWS_DEFAULT = 50
     is_flag=True,
     help="Show maintenance, strategy, weight and what is not exact too; needs HTTP.",
 )
-@console.kafka_options
-@console.broker_options
+@command_options.kafka_options
+@command_options.broker_options
 def queries(
     handles: tuple[str, ...],
     limit: int,
     state: str | None,
     extended: bool,
-    topics: console.ByTopic | None,
-    broker: console.Broker,
+    topics: command_options.ByTopic | None,
+    broker: command_options.Broker,
 ) -> None:
     """List the registered queries by their public ids.
 

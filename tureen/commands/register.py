@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from tureen import console
+from tureen import command_options, console
 from tureen.errors import KafkaUnavailable, TureenError
 from tureen.statements import EXECUTED, keyword, split
 
@@ -34,16 +34,16 @@ from tureen.statements import EXECUTED, keyword, split
     show_default=True,
     help="Seconds to wait until it is running.",
 )
-@console.kafka_options
-@console.broker_options
+@command_options.kafka_options
+@command_options.broker_options
 def register(
     text: str | None,
     file: Path | None,
     handle: str | None,
     options: tuple[str, ...],
     wait: float,
-    topics: console.ByTopic | None,
-    broker: console.Broker,
+    topics: command_options.ByTopic | None,
+    broker: command_options.Broker,
 ) -> None:
     """Register a query and print its handle.
 
@@ -53,7 +53,7 @@ def register(
     With --by-topic the query is published to a topic, for a broker or a scale-out; for a scale-out the text
     needs EMIT CHANGES, and `tureen watch --by-topic` follows its result topic.
     """
-    chosen = console.pairs_of(options, "--option") or None
+    chosen = command_options.pairs_of(options, "--option") or None
     given = console.statement_text(text, file)
     if given is None:
         given = console.stdin_text()

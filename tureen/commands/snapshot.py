@@ -7,7 +7,7 @@ from typing import cast
 
 import click
 
-from tureen import console
+from tureen import command_options, console
 from tureen.protocol import SnapshotFormat
 
 
@@ -44,8 +44,8 @@ class Instant(click.ParamType):
 @click.option(
     "--rows", type=click.IntRange(1), default=20, show_default=True, help="Show at most so many rows."
 )
-@console.kafka_options
-@console.broker_options
+@command_options.kafka_options
+@command_options.broker_options
 def snapshot(
     handle: str,
     form: str | None,
@@ -53,8 +53,8 @@ def snapshot(
     archive: bool | None,
     output: Path | None,
     rows: int,
-    topics: console.ByTopic | None,
-    broker: console.Broker,
+    topics: command_options.ByTopic | None,
+    broker: command_options.Broker,
 ) -> None:
     """Fetch the answer of a query by its handle.
 

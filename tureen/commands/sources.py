@@ -7,15 +7,15 @@ from typing import Any
 
 import click
 
-from tureen import console
+from tureen import command_options, console
 from tureen.catching_up import CatchingUp
 from tureen.facts import Source
 
 
 @click.command()
 @click.option("--sql", "with_sql", is_flag=True, help="Print the statements that created them instead.")
-@console.broker_options
-def sources(with_sql: bool, broker: console.Broker) -> None:
+@command_options.broker_options
+def sources(with_sql: bool, broker: command_options.Broker) -> None:
     """List streams, tables and views, their rows and their NOW.
 
     waiting: rows above NOW, which enter when it passes them. late: rows that came after NOW had passed (see

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import click
 
-from tureen import console
+from tureen import command_options, console
 from tureen.answers import Listing
 from tureen.client import ONCE, Client
 from tureen.errors import BrokerUnavailable, TureenError, UnknownQuery
@@ -53,7 +53,7 @@ CONTINUED = "   ...> "
 @click.option(
     "--rows", type=click.IntRange(1), default=20, show_default=True, help="Show at most so many rows."
 )
-@console.broker_options
+@command_options.broker_options
 def sql(
     text: str | None,
     file: Path | None,
@@ -62,7 +62,7 @@ def sql(
     archive: bool | None,
     form: str | None,
     rows: int,
-    broker: console.Broker,
+    broker: command_options.Broker,
 ) -> None:
     """Run statements: create streams, tables and views, ask and register queries, SHOW QUERIES.
 

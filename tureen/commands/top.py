@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tureen import console
+from tureen import command_options, console
 from tureen.units import duration_of_ns, size_of
 from tureen.usage import SORTS, Sort, Use, Uses, ordered, uses
 
@@ -37,14 +37,14 @@ UNREAD_NAMED = 5
 @click.option("--sort", type=click.Choice(SORTS), default="cpu", show_default=True, help="What comes first.")
 @click.option("--kind", help="Only query, source, synopsis, operator, queue, sink, ...")
 @click.option("--limit", type=click.IntRange(1), default=ROWS, show_default=True, help="Rows of each table.")
-@console.broker_options
+@command_options.broker_options
 def top(
     once: bool,
     every_s: float,
     sort: Sort,
     kind: str | None,
     limit: int,
-    broker: console.Broker,
+    broker: command_options.Broker,
 ) -> None:
     """Show who uses the broker's time and memory.
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from tureen import console
+from tureen import command_options, console
 
 
 @click.command()
@@ -17,8 +17,8 @@ from tureen import console
 @click.option(
     "--limit", type=click.IntRange(0, 1_000), default=20, show_default=True, help="Ids of queries shown."
 )
-@console.broker_options
-def trace(source: str, partition: int, offset: int, limit: int, broker: console.Broker) -> None:
+@command_options.broker_options
+def trace(source: str, partition: int, offset: int, limit: int, broker: command_options.Broker) -> None:
     """Follow one record of a stream or a table: read, decoded, entered, matched, joined.
 
     What the broker cannot know is said with the reason. Takes the operator's token, or a call from the

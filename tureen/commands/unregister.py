@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from tureen import console
+from tureen import command_options, console
 from tureen.answers import EndedQueries
 from tureen.errors import TureenError
 
@@ -15,13 +15,13 @@ LISTED_MAX = 20
 @click.command()
 @click.argument("queries", metavar="[HANDLE|ID]...", nargs=-1)
 @click.option("--all-of", "source", metavar="SOURCE", help="End all queries that read this.")
-@console.kafka_options
-@console.broker_options
+@command_options.kafka_options
+@command_options.broker_options
 def unregister(
     queries: tuple[str, ...],
     source: str | None,
-    topics: console.ByTopic | None,
-    broker: console.Broker,
+    topics: command_options.ByTopic | None,
+    broker: command_options.Broker,
 ) -> None:
     """End queries, by their handles or public ids, or all that read a stream, a table or a view.
 

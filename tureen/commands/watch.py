@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tureen import console
+from tureen import command_options, console
 from tureen.changes import SnapshotEvent
 from tureen.errors import TureenError, UnknownQuery
 from tureen.statements import is_query, split
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 @click.option(
     "--rows", type=click.IntRange(1), default=20, show_default=True, help="Show at most so many rows."
 )
-@console.kafka_options
-@console.broker_options
+@command_options.kafka_options
+@command_options.broker_options
 def watch(
     query: str,
     since: str | None,
@@ -39,8 +39,8 @@ def watch(
     no_wait: bool,
     poll: bool,
     rows: int,
-    topics: console.ByTopic | None,
-    broker: console.Broker,
+    topics: command_options.ByTopic | None,
+    broker: command_options.Broker,
 ) -> None:
     """Follow the changes of a query until Ctrl-C.
 
@@ -108,7 +108,7 @@ def _lost(watched: Query) -> tuple[int, int, int | None]:
     return facts.get("late") or 0, facts.get("dead_letters") or 0, facts.get("counted_from_ms")
 
 
-def _by_topic(handle: str, topics: console.ByTopic, once: bool, rows: int, as_json: bool) -> None:
+def _by_topic(handle: str, topics: command_options.ByTopic, once: bool, rows: int, as_json: bool) -> None:
     """What its result topic holds, and what comes on it."""
     from tureen.topic_feed import topic_events
     from tureen.watching import show

@@ -30,7 +30,8 @@ from spark_jobs.compact.plot import plot_history
 from storage.archive.folded import read_folded
 from storage.archive.layout import table_uri
 from tureen.client import Client, Query, connect
-from tureen.console import instant_of_ms, json_option
+from tureen.command_options import json_option
+from tureen.console import instant_of_ms
 from tureen.errors import TureenError
 from tureen.snapshot import Snapshot
 
