@@ -95,8 +95,7 @@ class Inspection(ABC):
             self._parts.usage,
             len(self._parts.queries),
             self._parts.sources,
-            list(self._parts.sets),
-            list(self._parts.sets.indexes()),
+            self._parts.sets,
             graphs,
             of_queries=queries,
         )

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from engine.model.last_answer import LastAnswer
 from engine.model.persistence import QueryState, StateSink, StateSource
 from engine.model.source import SourceName
 from engine.model.state_tree import as_tree, of_tree
@@ -142,28 +141,10 @@ def restore(parts: Parts, store: StateSource, position: Position) -> None:
     parts.catalogue.derived.update({derived.name: derived for derived in store.derived()})
     parts.catalogue.summaries.read(store)
     parts.catalogue.changed()
-    emitting: list[AdmittedQuery] = []
-    told_last: dict[str, LastAnswer] = {}
     stood = sorted(store.queries(), key=lambda q: (q.born.epoch, q.born.sequence))
+    emitting: list[AdmittedQuery] = []
     for first in range(0, len(stood), RESTORED_MAX):
-        by_set: dict[SetKey, list[AdmittedQuery]] = {}
-        for stored in stood[first : first + RESTORED_MAX]:
-            try:
-                coming = _coming_back(parts, stored)
-            except TureenError:
-                raise
-            except Exception as defect:  # noqa: BLE001  (it is removed as soon as steps are made)
-                parts.defects.note([stored.registration.query_id], defect)
-                continue
-            by_set.setdefault(set_key(coming.meaning.sources), []).append(coming)
-            if coming.meaning.emits:
-                emitting.append(coming)
-            if stored.last is not None:
-                told_last[stored.registration.query_id] = stored.last
-            if any(stored.predicate_errors):
-                parts.stored.errors[stored.registration.query_id] = stored.predicate_errors
-        for key, queries in by_set.items():
-            parts.sets.joined(key).register(queries, apply=False)
+        emitting += _registered(parts, stood[first : first + RESTORED_MAX])
     for state in states:
         name = state.stream.name
         parts.sources[name].restore(store.rows(name), store.pending(name), state.end, state.promises)
@@ -181,12 +162,37 @@ def restore(parts: Parts, store: StateSource, position: Position) -> None:
             parts.tag(standing)
     for coming in emitting:
         parts.following.came(parts.queries[coming.registration.query_id], coming.query)
-    for query_id, last in told_last.items():
-        if query_id in parts.queries:
-            parts.following.paused_with(query_id, last)
+    for stored in stood:
+        if stored.last is not None and stored.registration.query_id in parts.queries:
+            parts.following.paused_with(stored.registration.query_id, stored.last)
     held = list(store.held())
     parts.stored.held = {(state.over, state.source) for state in held}
     parts.following.restore_held(held)
+
+
+def _registered(parts: Parts, stood: Sequence[QueryState]) -> list[AdmittedQuery]:
+    """Register queries that stood; those whose own work fails are noted and left out. Returns those with
+    EMIT CHANGES. Raises TureenError.
+    """
+    emitting: list[AdmittedQuery] = []
+    by_set: dict[SetKey, list[AdmittedQuery]] = {}
+    for stored in stood:
+        query_id = stored.registration.query_id
+        try:
+            coming = _coming_back(parts, stored)
+        except TureenError:
+            raise
+        except Exception as defect:  # noqa: BLE001  (it is removed as soon as steps are made)
+            parts.defects.note([query_id], defect)
+            continue
+        by_set.setdefault(set_key(coming.meaning.sources), []).append(coming)
+        if coming.meaning.emits:
+            emitting.append(coming)
+        if any(stored.predicate_errors):
+            parts.stored.errors[query_id] = stored.predicate_errors
+    for key, queries in by_set.items():
+        parts.sets.joined(key).register(queries, apply=False)
+    return emitting
 
 
 def _coming_back(parts: Parts, stored: QueryState) -> AdmittedQuery:

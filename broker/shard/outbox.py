@@ -36,7 +36,8 @@ from broker.runtime.liveness import UNWATCHED, Pulse
 from broker.shard.doing import TRANSACTION
 from broker.shard.troubles import Troubles
 from engine.model.step import BEGINNING, Claim, Position, Step, StepResult
-from topics.journal import READ_TIMEOUT_S, StepRecord, encode_step, last_record
+from topics.journal import StepRecord, encode_step
+from topics.journal_reader import READ_TIMEOUT_S, last_record
 from topics.letters import Headers
 from topics.producer import (
     CommitUnknown,

@@ -54,14 +54,8 @@ from engine.model.step import (
 from storage.archive.errors import ArchiveMismatch, ArchiveUnreadable
 from storage.store import Store
 from topics.consumer import OffsetLost
-from topics.journal import (
-    HistoryNamed,
-    JournalUnreadable,
-    RangeReader,
-    RecordsNamed,
-    StepRecord,
-    read_steps,
-)
+from topics.journal import HistoryNamed, JournalUnreadable, RecordsNamed, StepRecord
+from topics.journal_reader import RangeReader, read_steps
 from tureen.errors import TopicMissing, TureenError
 
 log = logs.get()

@@ -20,13 +20,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from engine.dataflow.entities import GraphEntities
+from engine.dataflow.entities import GraphEntities, OperatorEntity
 from engine.joins.key_index import KeyIndex
 from engine.model.attributes import Attribute, AttributeValue
 from engine.model.usage import Usage
 from engine.queries.footprint import QUERY_BYTES, held_by
 from engine.queries.plan_preference import group_id
 from engine.queries.source_set import SourceSet
+from engine.queries.source_sets import SourceSets
 from engine.sources.source import Source
 from engine.standing.query import SetKey, StandingQuery, set_key
 
@@ -248,8 +249,7 @@ def report(
     engine: Usage,
     queries: int,
     sources: Mapping[str, Source],
-    sets: Sequence[SourceSet],
-    indexes: Iterable[KeyIndex],
+    sets: SourceSets,
     graphs: Mapping[SetKey, GraphEntities],
     *,
     of_queries: bool = True,
@@ -258,115 +258,125 @@ def report(
     :meth:`engine.inspection.Inspection.modules` has them. of_queries: whether anybody asks what single
     queries pay.
     """
-    reading = Counter[str]()
-    readers: dict[str, int] = {}
-    group_of: dict[str, str] = {}
-    own: dict[str, int] = {}
-    own_bytes = 0
-    usages: dict[str, Usage] = {"engine": engine}
-    nbytes: dict[str, int] = {}
-    reads: dict[str, tuple[str, ...]] = {}
-    indexed: dict[int, str] = {}
-    by_index, by_summary = Counter[str](), Counter[str]()
-    for number, index in enumerate(indexes):
-        indexed[id(index)] = f"index/{index.source}/{number}"
+    indexes = list(sets.indexes())
+    shared = _Shared(indexes, of_queries)
+    shared.usages["engine"], shared.readers["engine"] = engine, queries
     for over in sets:
-        there = over.running
-        reading.update(dict.fromkeys(over.sources, there))
+        shared.add_set(over)
+    for name, source in sources.items():
+        shared.add_source(name, source)
+    parts = [shared.part(id_, attributes) for id_, attributes in modules.items()]
+    parts += [shared.index(index) for index in indexes]
+    parts += [_operator(one, key) for key, graph in graphs.items() for one in graph.operators]
+    return Report(
+        position,
+        tuple(parts),
+        queries,
+        shared.own_bytes + sum(shared.own.values()),
+        shared.group_of,
+        {id_: below for graph in graphs.values() for id_, below in graph.below.items()},
+        {query_id: sink for graph in graphs.values() for query_id, sink in graph.sink_of.items()},
+        shared.own,
+    )
+
+
+class _Shared:
+    """What entities that queries share use and hold, by id, while a report is made.
+
+    readers: how many queries share one. reads: ids of entities that it takes rows from. group_of, own,
+    own_bytes: as a report has them.
+    """
+
+    def __init__(self, indexes: Sequence[KeyIndex], of_queries: bool) -> None:
+        self.usages: dict[str, Usage] = {}
+        self.nbytes: dict[str, int] = {}
+        self.readers: dict[str, int] = {}
+        self.reads: dict[str, tuple[str, ...]] = {}
+        self.group_of: dict[str, str] = {}
+        self.own: dict[str, int] = {}
+        self.own_bytes = 0
+        self._of_queries = of_queries
+        self._of_sources = Counter[str]()
+        """How many queries read a source."""
+        self._of_summaries = Counter[str]()
+        self._indexes = {id(index): f"index/{index.source}/{number}" for number, index in enumerate(indexes)}
+
+    def add_set(self, over: SourceSet) -> None:
+        self._of_sources.update(dict.fromkeys(over.sources, over.running))
         id_ = set_id(over.sources)
-        readers[id_], usages[id_] = there, over.usage
-        reads[id_] = tuple(f"query-stem/{name}" for name in over.sources)
-        if of_queries:
-            own.update(over.own_bytes())
+        self.readers[id_], self.usages[id_] = over.running, over.usage
+        self.reads[id_] = tuple(f"query-stem/{name}" for name in over.sources)
+        if self._of_queries:
+            self.own.update(over.own_bytes())
+            self.group_of.update((query_id, f"join/{name}") for query_id, name in over.group_names().items())
         else:
-            own_bytes += over.kept_bytes()
+            self.own_bytes += over.kept_bytes()
         for name, group in over.groups():
             id_ = f"join/{name}"
-            usage = group.usage
-            readers[id_], usages[id_], nbytes[id_] = group.queries, usage, group.nbytes
-            probed = dict.fromkeys(indexed[id(one)] for one in group.indexes())
-            reads[id_] = (*probed, *(f"query-stem/{name}" for name in group.shape.inputs))
-            by_index.update(dict.fromkeys(probed, group.queries))
-        if of_queries:
-            group_of.update((query_id, f"join/{name}") for query_id, name in over.group_names().items())
+            self.readers[id_], self.usages[id_] = group.queries, group.usage
+            self.nbytes[id_] = group.nbytes
+            probed = dict.fromkeys(self._indexes[id(one)] for one in group.indexes())
+            self.reads[id_] = (*probed, *(f"query-stem/{name}" for name in group.shape.inputs))
+            for index in probed:
+                self.readers[index] = self.readers.get(index, 0) + group.queries
         for numbered in over.promising:
-            id_ = group_id(numbered)
+            id_, members = group_id(numbered), len(numbered.members)
             summaries = tuple(dict.fromkeys(f"summary/{one.summary}" for one in numbered.key.priorities))
-            readers[id_], reads[id_] = len(numbered.members), summaries
-            nbytes[id_] = 0 if numbered.group is None else numbered.group.nbytes
-            by_summary.update(dict.fromkeys(summaries, len(numbered.members)))
-            if of_queries:
-                group_of.update(dict.fromkeys(numbered.members, id_))
-    parts: list[EntityPart] = []
-    for name, source in sources.items():
-        for kind, usage in (
-            ("source", source.usage),
-            ("data-stem", source.rows.usage),
-            ("query-stem", source.queries.usage),
-        ):
-            usages[f"{kind}/{name}"], readers[f"{kind}/{name}"] = usage, reading[name]
+            self.readers[id_], self.reads[id_] = members, summaries
+            self.nbytes[id_] = 0 if numbered.group is None else numbered.group.nbytes
+            self._of_summaries.update(dict.fromkeys(summaries, members))
+            if self._of_queries:
+                self.group_of.update(dict.fromkeys(numbered.members, id_))
+
+    def add_source(self, name: str, source: Source) -> None:
+        """After all sets."""
+        held, readers = held_by(source), self._of_sources[name]
+        rows, stem, queue = f"data-stem/{name}", f"query-stem/{name}", f"queue/pending/{name}"
+        self.usages[f"source/{name}"] = source.usage
+        self.usages[rows], self.usages[stem] = source.rows.usage, source.queries.usage
+        self.readers |= dict.fromkeys((f"source/{name}", rows, stem, queue), readers)
+        self.nbytes[queue], self.reads[queue] = held.pending, (f"source/{name}",)
+        self.nbytes[rows], self.reads[rows] = held.rows + held.matches + held.versions, (stem,)
+        self.nbytes[stem], self.reads[stem] = source.queries.nbytes(), (queue,)
         if not source.stream.is_table:
             id_ = f"monitor/{name}"
-            usages[id_], readers[id_] = source.monitor.usage, reading[name]
-            nbytes[id_], reads[id_] = source.monitor.nbytes, (f"queue/pending/{name}",)
+            self.usages[id_], self.readers[id_] = source.monitor.usage, readers
+            self.nbytes[id_], self.reads[id_] = source.monitor.nbytes, (queue,)
         for summary, at_work in source.summaries.items():
             id_ = f"summary/{summary}"
-            nbytes[id_], reads[id_] = at_work.nbytes, (f"data-stem/{name}",)
-            readers[id_] = by_summary[id_]
-        held = held_by(source)
-        queue = f"queue/pending/{name}"
-        nbytes[queue], readers[queue] = held.pending, reading[name]
-        reads[queue] = (f"source/{name}",)
-        nbytes[f"data-stem/{name}"] = held.rows + held.matches + held.versions
-        nbytes[f"query-stem/{name}"] = source.queries.nbytes()
-        reads[f"query-stem/{name}"] = (queue,)
-        reads[f"data-stem/{name}"] = (f"query-stem/{name}",)
-    readers["engine"] = queries
-    nothing = Usage()
-    for id_, attributes in modules.items():
-        usage = usages.get(id_, nothing)
-        parts.append(
-            EntityPart(
-                id_,
-                attributes,
-                MeasuredUsage.of(usage),
-                nbytes.get(id_, 0),
-                readers.get(id_, 0),
-                reads.get(id_, ()),
-            )
+            self.nbytes[id_], self.reads[id_] = at_work.nbytes, (rows,)
+            self.readers[id_] = self._of_summaries[id_]
+
+    def part(self, id_: str, attributes: tuple[Attribute, ...]) -> EntityPart:
+        """A module, once all was added."""
+        usage = self.usages.get(id_)
+        return EntityPart(
+            id_,
+            attributes,
+            MeasuredUsage() if usage is None else MeasuredUsage.of(usage),
+            self.nbytes.get(id_, 0),
+            self.readers.get(id_, 0),
+            self.reads.get(id_, ()),
         )
-    for index in indexes:
-        id_ = indexed[id(index)]
-        parts.append(
-            EntityPart(
-                id_,
-                index.attributes(),
-                MeasuredUsage(),
-                index.nbytes,
-                by_index[id_],
-                (f"data-stem/{index.source}",),
-            )
-        )
-    below: dict[str, Sequence[str]] = {}
-    sink_of: dict[str, str] = {}
-    for key, graph in graphs.items():
-        for one in graph.operators:
-            node = one.node
-            sources_of = tuple(f"query-stem/{name}" for name in one.sources or key)
-            parts.append(
-                EntityPart(
-                    one.id,
-                    () if node is None else node.attributes(),
-                    MeasuredUsage.of(one.usage),
-                    0 if node is None else node.nbytes,
-                    one.queries,
-                    one.reads or sources_of,
-                )
-            )
-        below.update(graph.below)
-        sink_of.update(graph.sink_of)
-    own_bytes += sum(own.values())
-    return Report(position, tuple(parts), queries, own_bytes, group_of, below, sink_of, own)
+
+    def index(self, index: KeyIndex) -> EntityPart:
+        """As :meth:`part`."""
+        id_ = self._indexes[id(index)]
+        readers, reads = self.readers.get(id_, 0), (f"data-stem/{index.source}",)
+        return EntityPart(id_, index.attributes(), MeasuredUsage(), index.nbytes, readers, reads)
+
+
+def _operator(one: OperatorEntity, key: SetKey) -> EntityPart:
+    """An operator of the graph of the queries over a set of sources."""
+    node = one.node
+    return EntityPart(
+        one.id,
+        () if node is None else node.attributes(),
+        MeasuredUsage.of(one.usage),
+        0 if node is None else node.nbytes,
+        one.queries,
+        one.reads or tuple(f"query-stem/{name}" for name in one.sources or key),
+    )
 
 
 def statistics(usage: MeasuredUsage, nbytes: float, readers: int, cpu_ns: float) -> dict[str, AttributeValue]:

@@ -187,32 +187,11 @@ def explain(inputs: PlanInputs, graph: Explained, timer: Timer | None) -> Plan:
     Raises LimitExceeded, and what the caller ends the work with (:mod:`engine.model.interruption`).
     """
     query, standing, streams, limits = inputs.query, inputs.standing, inputs.streams, inputs.sources.limits
-    at, costs = inputs.setting.at, inputs.planner.costs
+    at = inputs.setting.at
     if standing is not None:
         at = standing.at(at)
-    rows = list(estimated_rows(query, at))
-    tables = {name: stream for name, stream in streams.items() if stream.is_table}
     key = result_key(query, streams)
-    steps = [
-        PlanStep(lines[0], lines[1:], pattern.name, estimated, _estimated_ns(place, rows, query, at, costs))
-        for place, (lines, pattern, estimated) in enumerate(
-            zip(_lines(query), update_patterns(query, tables), rows, strict=True)
-        )
-    ]
-    asked = inputs.asked
-    precision = approximate_steps(
-        query,
-        lambda inner: list(estimated_rows(inner, at)),
-        inputs.sources.late,
-        asked,
-        inputs.sources.copies_of,
-    )
-    if precision is not None:
-        places = range(len(steps)) if asked is None else _places(asked, query)
-        steps = [
-            replace(step, expected=one.expected)
-            for step, one in zip(steps, (precision[place] for place in places), strict=True)
-        ]
+    steps = _estimated(inputs, at)
     preference, found = inputs.preference, inputs.found
     if timer is not None:
         composites = found if preference is not None and isinstance(found, FoundPairs) else None
@@ -254,6 +233,39 @@ def explain(inputs: PlanInputs, graph: Explained, timer: Timer | None) -> Plan:
         (query.weight or WEIGHT_DEFAULT) if standing is None else standing.weight,
         preference,
     )
+
+
+def _estimated(inputs: PlanInputs, at: Mapping[SourceName, ScanAt]) -> list[PlanStep]:
+    """The steps of the plan with what is expected of them, before anything is measured."""
+    query, asked = inputs.query, inputs.asked
+    rows = list(estimated_rows(query, at))
+    tables = {name: stream for name, stream in inputs.streams.items() if stream.is_table}
+    steps = [
+        PlanStep(
+            lines[0],
+            lines[1:],
+            pattern.name,
+            estimated,
+            _estimated_ns(place, rows, query, at, inputs.planner.costs),
+        )
+        for place, (lines, pattern, estimated) in enumerate(
+            zip(_lines(query), update_patterns(query, tables), rows, strict=True)
+        )
+    ]
+    precision = approximate_steps(
+        query,
+        lambda inner: list(estimated_rows(inner, at)),
+        inputs.sources.late,
+        asked,
+        inputs.sources.copies_of,
+    )
+    if precision is None:
+        return steps
+    places = range(len(steps)) if asked is None else _places(asked, query)
+    return [
+        replace(step, expected=one.expected)
+        for step, one in zip(steps, (precision[place] for place in places), strict=True)
+    ]
 
 
 def _places(asked: Query, less: Query) -> Iterator[int]:

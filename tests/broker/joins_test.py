@@ -13,7 +13,8 @@ from tests.broker.conftest import stream_sql
 from tests.broker.running import SHARDS, Broker
 from tests.broker.tables import put
 from tests.kafka import wait_until
-from topics.journal import RecordsNamed, read_steps
+from topics.journal import RecordsNamed
+from topics.journal_reader import read_steps
 from tureen.protocol import query_id
 
 BASE_MS = 1_700_000_000_000

@@ -12,7 +12,8 @@ from engine.model.step import BEGINNING, Heartbeat
 from tests.broker.conftest import stream_sql
 from tests.broker.running import SHARDS, Broker
 from tests.kafka import wait_until
-from topics.journal import RecordsNamed, read_steps
+from topics.journal import RecordsNamed
+from topics.journal_reader import read_steps
 from tureen.cli import main
 from tureen.client import connect
 

@@ -16,7 +16,8 @@ from tests.broker.conftest import stream_sql
 from tests.broker.folding import compare, folded, of_query, position_of
 from tests.broker.running import Broker, broker
 from tests.kafka import wait_until
-from topics.journal import RecordsNamed, StepRecord, read_steps
+from topics.journal import RecordsNamed, StepRecord
+from topics.journal_reader import read_steps
 from tureen.protocol import new_handle, query_id
 
 BASE_MS = 1_700_000_000_000

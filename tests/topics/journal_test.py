@@ -50,14 +50,12 @@ from topics.journal import (
     Deferral,
     HistoryNamed,
     JournalUnreadable,
-    RangeReader,
     RecordsNamed,
     decode_step,
     digest_of,
     encode_step,
-    last_record,
-    read_steps,
 )
+from topics.journal_reader import RangeReader, last_record, read_steps
 from topics.producer import BatchProducer, TransactionalProducer
 from tureen.errors import TopicMissing
 
@@ -362,7 +360,7 @@ def test_a_gap_is_no_journal(kafka: str, service_id: str) -> None:
 def test_the_place_in_a_long_journal_is_searched(
     kafka: str, service_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("topics.journal.SCANNED_STEPS", 8)
+    monkeypatch.setattr("topics.journal_reader.SCANNED_STEPS", 8)
     Admin(settings(kafka)).ensure_source_topic(service_id)
     owner = TransactionalProducer(settings(kafka), service_id)
     for first in range(1, 301, 10):

@@ -131,6 +131,45 @@ class _Variables:
         return self.of[name]
 
 
+def _ranges(
+    entities: Sequence[Entity], pinned: set[EntityId], readers: Mapping[EntityId, int], problem: Problem
+) -> tuple[FloatArray, FloatArray]:
+    """The lowest and the highest of each: pinned ones have their highest, those without use their lowest."""
+    low = np.array([entity.low for entity in entities])
+    high = np.array([entity.high for entity in entities])
+    for variable, entity in enumerate(entities):
+        if entity.id in pinned:
+            low[variable] = high[variable]
+        elif entity.id not in readers and not any(entity.id in one.scaled_by for one in problem.entities):
+            high[variable] = low[variable]
+    return low, high
+
+
+def _group(queries: Sequence[PlannedQuery], places: tuple[int, ...]) -> Group:
+    """Queries of one plan over the same variables, of their part's at these places."""
+    some = queries[0]
+    return Group(
+        some.shape,
+        places,
+        sum(query.weight for query in queries),
+        max(query.weight for query in queries),
+        (some.max_fp, some.max_fn, some.max_error),
+        tuple(query.id for query in queries),
+    )
+
+
+def _joined(scaled_by: Sequence[Sequence[int]], groups: Iterable[Sequence[int]]) -> _Sets:
+    """The variables that one group reads together, or of which one scales another."""
+    joined = _Sets(len(scaled_by))
+    for variable, others in enumerate(scaled_by):
+        for other in others:
+            joined.join(variable, other)
+    for places in groups:
+        for place in places[1:]:
+            joined.join(places[0], place)
+    return joined
+
+
 def _assembled(
     problem: Problem,
     entities: Mapping[EntityId, Entity],
@@ -143,27 +182,11 @@ def _assembled(
     count = len(variables.entities)
     first = [entities[names[0]] for names in variables.entities]
     copies = np.array([len(names) for names in variables.entities], np.float64)
-    low = np.array([entity.low for entity in first])
-    high = np.array([entity.high for entity in first])
-    for variable, entity in enumerate(first):
-        if entity.id in pinned:
-            low[variable] = high[variable]
-        elif entity.id not in readers and not any(entity.id in one.scaled_by for one in problem.entities):
-            high[variable] = low[variable]
+    low, high = _ranges(first, pinned, readers, problem)
     scaled_by = [tuple(variables.of[name] for name in entity.scaled_by) for entity in first]
-    joined = _Sets(count)
-    for variable, others in enumerate(scaled_by):
-        for other in others:
-            joined.join(variable, other)
-    lists = []
-    for queries in groups.values():
-        some = queries[0]
-        places = [variables.of[name] for name in some.entities]
-        for place in places[1:]:
-            joined.join(places[0], place)
-        lists.append((queries, places))
-    free = int(np.sum(high > low))
-    if free <= together_max:
+    lists = [(queries, [variables.of[name] for name in queries[0].entities]) for queries in groups.values()]
+    joined = _joined(scaled_by, [places for _, places in lists])
+    if int(np.sum(high > low)) <= together_max:
         for variable in range(1, count):
             joined.join(0, variable)
     members: dict[int, list[int]] = defaultdict(list)
@@ -173,15 +196,7 @@ def _assembled(
     unread: list[Group] = []
     places_in = {variable: place for names in members.values() for place, variable in enumerate(names)}
     for queries, places in lists:
-        some = queries[0]
-        group = Group(
-            some.shape,
-            tuple(places_in[place] for place in places),
-            sum(query.weight for query in queries),
-            max(query.weight for query in queries),
-            (some.max_fp, some.max_fn, some.max_error),
-            tuple(query.id for query in queries),
-        )
+        group = _group(queries, tuple(places_in[place] for place in places))
         if places:
             within[joined.root(places[0])].append(group)
         else:

@@ -116,6 +116,30 @@ def sampler_id(query_id: QueryId, scan: int) -> EntityId:
     return EntityId(f"sampler/{query_id}/{scan}")
 
 
+def _samplers(one: Reader, own: tuple[Freedom, ...], shape: QueryShape) -> list[Entity]:
+    """What takes the time of a query whose rows may be sampled: equal parts for each scan that is."""
+    scans = tuple(one.query.scans())
+    sampled = [knob.scan for knob in shape.knobs if knob.kind == "rate"]
+    # What the text samples is what it asks for, so the share is of that.
+    least = [(own[scan].rate or 1.0) / rate_of(scans[scan]) for scan in sampled]
+    cpu_ns = one.cpu_ns / max(1, len(sampled))
+    return [
+        Entity(sampler_id(one.query_id, scan), "sampler", low, cpu_ns=cpu_ns)
+        for scan, low in zip(sampled, least, strict=True)
+    ]
+
+
+def _planned(one: Reader, shape: QueryShape, plan: PlanShape) -> PlannedQuery:
+    scans, tolerance = tuple(one.query.scans()), one.tolerance
+    names = tuple(
+        store_id(scans[knob.scan].source) if knob.kind == "window" else sampler_id(one.query_id, knob.scan)
+        for knob in shape.knobs
+    )
+    return PlannedQuery(
+        one.query_id, plan, names, one.weight, tolerance.max_fp, tolerance.max_fn, tolerance.max_error
+    )
+
+
 def problem_of(
     readers: Sequence[Reader],
     stores: Mapping[SourceName, Store],
@@ -148,47 +172,25 @@ def problem_of(
     queries, plans = [], {}
     late = {name: store.late for name, store in stores.items()}
     spent_ns = 0.0
-    shapes: dict[tuple[int, Tolerance, bool], tuple[tuple[Scan, ...], QueryShape, PlanShape]] = {}
+    shapes: dict[tuple[int, Tolerance, bool], tuple[QueryShape, PlanShape]] = {}
     for one in readers:
         own, like = free[one.query_id], (id(one.query), one.tolerance, one.fixed)
         if like not in shapes:
-            scans = tuple(one.query.scans())
-            turned = _turned(scans, own, widest_ms, rates=rates)
+            turned = _turned(tuple(one.query.scans()), own, widest_ms, rates=rates)
             lost = late | {
                 name: 1.0 - (1.0 - late.get(name, 0.0)) * (1.0 - share) for name, share in one.shed.items()
             }
             shape = shape_of_query(one.query, rows_of, lost, turned, copies_of=copies_of)
-            shapes[like] = scans, shape, shape.plan
-        scans, shape, plan = shapes[like]
+            shapes[like] = shape, shape.plan
+        shape, plan = shapes[like]
         if not shape.knobs:
             spent_ns += one.cpu_ns
             continue
-        samplers = [knob for knob in shape.knobs if knob.kind == "rate"]
+        samplers = _samplers(one, own, shape)
         if not samplers:
             spent_ns += one.cpu_ns
-        for knob in samplers:
-            # What the text samples is what it asks for, so the share is of that.
-            least = (own[knob.scan].rate or 1.0) / rate_of(scans[knob.scan])
-            cpu_ns = one.cpu_ns / len(samplers)
-            entities.append(Entity(sampler_id(one.query_id, knob.scan), "sampler", least, cpu_ns=cpu_ns))
-        names = tuple(
-            store_id(scans[knob.scan].source)
-            if knob.kind == "window"
-            else sampler_id(one.query_id, knob.scan)
-            for knob in shape.knobs
-        )
-        tolerance = one.tolerance
-        queries.append(
-            PlannedQuery(
-                one.query_id,
-                plan,
-                names,
-                one.weight,
-                tolerance.max_fp,
-                tolerance.max_fn,
-                tolerance.max_error,
-            )
-        )
+        entities += samplers
+        queries.append(_planned(one, shape, plan))
         plans[one.query_id] = one, own, shape.knobs
     left_ns = None if budget_cpu_ns is None else max(0.0, budget_cpu_ns - spent_ns)
     return QueriesProblem(Problem(entities, queries, budget_bytes, left_ns), widest_ms, plans)

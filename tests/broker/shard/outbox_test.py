@@ -14,7 +14,8 @@ from engine.model.source import SourceName
 from engine.model.step import BEGINNING, Claim, DropSource, Position, Step, StepResult
 from tests.kafka import wait_until
 from topics.admin import Admin, TopicPolicy
-from topics.journal import StepRecord, encode_step, read_steps
+from topics.journal import StepRecord, encode_step
+from topics.journal_reader import read_steps
 from topics.producer import CommitUnknown, TransactionAborted
 from tureen.errors import Fenced, KafkaUnavailable
 
