@@ -149,26 +149,38 @@ class Reference:
         self.clock = max(self.clock, step.clock_ms)
         was, stood = copies(self.sources), self._telling()
         self.told = []
-        result = StepResult(step.position)
+        if isinstance(step.body, Backfill):
+            return self._backfill(step.position, step.body, was, stood)
+        result = self._carried_out(step)
+        if not self.sources:
+            self.clock = 0
+        moved = copies(self.sources)
+        for known, source in self.sources.items():
+            self._retain(known, source)
+        over = step.body.source if isinstance(step.body, Records | Heartbeat) else None
+        readers = None
+        if over is not None and not self.sources[over].stream.is_table:
+            readers = exact_retention(over, [standing.query for standing in self.queries.values()])
+        stay = {query_id: query for query_id, query in self._telling().items() if query_id in stood}
+        self.told += self.following.changes(stay, Way(was, moved, self.sources, over, readers))
+        return result
+
+    def _carried_out(self, step: Step) -> StepResult:
+        """What the body of a step does, and what of it is refused."""
+        failed: dict[str, Exception] = {}
         match step.body:
             case CreateSource(stream):
-                result = replace(result, failed=refusals(stream.name, partial(self._create, stream)))
+                failed = refusals(stream.name, partial(self._create, stream))
             case CreateDerived(derived):
-                result = replace(
-                    result, failed=refusals(derived.name, partial(self._create_derived, derived))
-                )
+                failed = refusals(derived.name, partial(self._create_derived, derived))
             case DropSource(name):
-                result = replace(result, failed=refusals(name, partial(self._drop, name)))
+                failed = refusals(name, partial(self._drop, name))
             case Register(registrations):
-                failed: dict[str, Exception] = {}
                 for registration in registrations:
                     failed |= refusals(registration.query_id, partial(self._register, registration))
-                result = replace(result, failed=failed)
             case Alter(registrations):
-                failed = {}
                 for registration in registrations:
                     failed |= refusals(registration.query_id, partial(self._alter, registration))
-                result = replace(result, failed=failed)
             case Unregister(query_ids):
                 for query_id in query_ids:
                     self._unregister(query_id)
@@ -184,27 +196,14 @@ class Reference:
                 result = self._records(step.position, name, batch, next_offsets, lagging)
                 if shed is not None and shed.unread:
                     self._lack_unread(source, batch)
+                return result
             case Heartbeat(name, lagging, below):
                 failed = refusals(name, partial(self._promise, name, below)) if below else {}
-                if failed:
-                    source = self.sources[name]
-                    result = StepResult(step.position, source.now, source.idle, failed=failed)
-                else:
-                    result = self._records(step.position, name, None, {}, lagging)
-            case Backfill():
-                return self._backfill(step.position, step.body, was, stood)
-        if not self.sources:
-            self.clock = 0
-        moved = copies(self.sources)
-        for known, source in self.sources.items():
-            self._retain(known, source)
-        over = step.body.source if isinstance(step.body, Records | Heartbeat) else None
-        readers = None
-        if over is not None and not self.sources[over].stream.is_table:
-            readers = exact_retention(over, [standing.query for standing in self.queries.values()])
-        stay = {query_id: query for query_id, query in self._telling().items() if query_id in stood}
-        self.told += self.following.changes(stay, Way(was, moved, self.sources, over, readers))
-        return result
+                if not failed:
+                    return self._records(step.position, name, None, {}, lagging)
+                source = self.sources[name]
+                return StepResult(step.position, source.now, source.idle, failed=failed)
+        return StepResult(step.position, failed=failed)
 
     def _backfill(
         self, position: Position, body: Backfill, was: Mapping[str, Source], stood: Mapping[str, Query]

@@ -8,6 +8,7 @@ shares code with the vectorised evaluator; the functions of the catalogue are in
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, assert_never
@@ -38,6 +39,16 @@ from engine.reference.casts import cast
 from engine.reference.functions import call
 from engine.reference.values import ERROR, Outcome, fit, order
 
+_COMPARED: dict[str, Callable[[int], bool]] = {
+    "=": lambda placed: placed == 0,
+    "<>": lambda placed: placed != 0,
+    "<": lambda placed: placed < 0,
+    "<=": lambda placed: placed <= 0,
+    ">": lambda placed: placed > 0,
+    ">=": lambda placed: placed >= 0,
+}
+"""Comparisons, by how the left value is ordered to the right one: below 0, 0, above."""
+
 
 def evaluate(expression: Expression, row: tuple[Value, ...]) -> Outcome:
     """The value of an expression over a row."""
@@ -52,15 +63,7 @@ def evaluate(expression: Expression, row: tuple[Value, ...]) -> Outcome:
                 return None
             if a is ERROR or b is ERROR:
                 return ERROR
-            placed = order(a, left.type, b, right.type)
-            return {
-                "=": placed == 0,
-                "<>": placed != 0,
-                "<": placed < 0,
-                "<=": placed <= 0,
-                ">": placed > 0,
-                ">=": placed >= 0,
-            }[op]
+            return _COMPARED[op](order(a, left.type, b, right.type))
         case And(operands):
             return _first_of([evaluate(o, row) for o in operands], (False, None, ERROR), True)
         case Or(operands):
@@ -92,20 +95,12 @@ def evaluate(expression: Expression, row: tuple[Value, ...]) -> Outcome:
                 return value
             assert isinstance(value, int | float | Decimal)
             return fit(-Fraction(value) if isinstance(value, Decimal) else -value, type_)
-        case Case(branches, otherwise, type_):
-            for condition, result in branches:
-                holds = evaluate(condition, row)
-                if holds is ERROR:
-                    return ERROR
-                if holds is True:
-                    return evaluate(result, row)
-            return evaluate(otherwise, row)
+        case Case():
+            return _case(expression, row)
         case Cast(operand, type_, lenient):
             value = evaluate(operand, row)
-            if value is None:
-                return None
-            if value is ERROR:
-                return ERROR
+            if value is None or value is ERROR:
+                return value
             outcome = cast(value, operand.type, type_)
             return None if outcome is ERROR and lenient else outcome
         case Function(name, arguments, type_, implementation):
@@ -115,6 +110,17 @@ def evaluate(expression: Expression, row: tuple[Value, ...]) -> Outcome:
             return call(name, values, [a.type for a in arguments], type_)
         case _:
             assert_never(expression)
+
+
+def _case(case: Case, row: tuple[Value, ...]) -> Outcome:
+    """The result of the first branch that holds; an error in a condition before it is the value."""
+    for condition, result in case.branches:
+        holds = evaluate(condition, row)
+        if holds is ERROR:
+            return ERROR
+        if holds is True:
+            return evaluate(result, row)
+    return evaluate(case.otherwise, row)
 
 
 def _first_of(values: list[Outcome], strongest_first: tuple[Outcome, ...], otherwise: bool) -> Outcome:

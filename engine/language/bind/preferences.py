@@ -164,6 +164,21 @@ def _scanned(relation: BoundRelation) -> list[_Scanned]:
 # --- one priority ---------------------------------------------------------------------------------
 
 
+def _of_another(estimate: EstimateProperty, of_source: bool, name: str) -> QueryError:
+    """An estimate is of another column than the first, which has this name. of_source: of the same source."""
+    if of_source:
+        return estimate.place.refuse(
+            NotSupported,
+            "a priority is about one column of one source",
+            hint=f"write estimates of {shown(name)} alone",
+        )
+    return estimate.place.refuse(
+        NotSupported,
+        "a priority is about one source, this estimate is of another one",
+        hint="separate the priorities of two sources by a comma",
+    )
+
+
 def _priority(node: exp.Expr, scanned: Sequence[_Scanned], scope: Scope, env: Environment) -> Priority:
     """Raises QueryError with a place."""
     place = env.text.of_node(node)
@@ -183,16 +198,7 @@ def _priority(node: exp.Expr, scanned: Sequence[_Scanned], scope: Scope, env: En
     definitions = []
     for estimate in estimates.found:
         if estimate.column != first.column:
-            other = _scan_of(estimate.column, scanned)
-            raise estimate.place.refuse(
-                NotSupported,
-                "a priority is about one column of one source"
-                if other == at
-                else "a priority is about one source, this estimate is of another one",
-                hint="separate the priorities of two sources by a comma"
-                if other != at
-                else f"write estimates of {shown(name)} alone",
-            )
+            raise _of_another(estimate, _scan_of(estimate.column, scanned) == at, name)
         definitions.append(_summary(estimate, source.stream, name, env))
         if definitions[-1].name != definitions[0].name:
             raise estimate.place.refuse(

@@ -32,23 +32,25 @@ PARTITIONS_MAX = 10_000
 _TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 
 
+def _fields(tree: exp.Expr, text: Text) -> list[Field]:
+    """The columns as they are declared. Raises SyntaxRefused, TypeMismatch."""
+    fields: dict[str, Field] = {}
+    for column in tree.args["columns"]:
+        name = str(column.this.this)
+        if name in fields:
+            raise text.of_node(column).refuse(
+                SyntaxRefused, f"the column {shown(name)!r} is declared twice", hint="rename one of them"
+            )
+        kind = bind_type(column.args["kind"], text, declared=True)
+        fields[name] = Field(name, kind, nullable=not column.args.get("not_null"))
+    return list(fields.values())
+
+
 def bind_create(tree: exp.Expr, env: Environment) -> CreateStream:
     """Raises SyntaxRefused, TypeMismatch, NotSupported, LimitExceeded, UnknownColumn, UnknownSource."""
     text, limits = env.text, env.limits
     name = str(tree.this.this)
-    fields: list[Field] = []
-    seen: set[str] = set()
-    for column in tree.args["columns"]:
-        column_name = str(column.this.this)
-        if column_name in seen:
-            raise text.of_node(column).refuse(
-                SyntaxRefused,
-                f"the column {shown(column_name)!r} is declared twice",
-                hint="rename one of them",
-            )
-        seen.add(column_name)
-        kind = bind_type(column.args["kind"], text, declared=True)
-        fields.append(Field(column_name, kind, nullable=not column.args.get("not_null")))
+    fields = _fields(tree, text)
     key = _key(tree, fields, text)
     schema = Schema(tuple(replace(f, nullable=False) if f.name in key else f for f in fields))
     options = WithOptions(tree.args.get("options") or (), tuple(known_options.STREAM), text)

@@ -193,16 +193,9 @@ def _with_columns(
     if cursor.word in _BEHIND:
         raise cursor.not_supported(f"{cursor.word} after the columns is not supported", _BEHIND[cursor.word])
     node = nodes.CreateStreamNode(
-        this=name,
-        what=what,
-        columns=columns,
-        key=keys,
-        constraints=constraints,
-        options=options,
-        retain=retain,
-        retroactive=retroactive,
-        if_not_exists=if_not_exists,
-    )
+        this=name, what=what, columns=columns, key=keys, constraints=constraints, options=options,
+        retain=retain, retroactive=retroactive, if_not_exists=if_not_exists,
+    )  # fmt: skip
     return cursor.node(node, token)
 
 
