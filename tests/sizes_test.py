@@ -21,7 +21,6 @@ LARGER: dict[str, dict[str, int]] = {
     "module lines": {
         "broker.base.settings": 562,
         "broker.control.app": 515,
-        "broker.demo.command": 549,
         "broker.http.writes": 535,
         "broker.observe.entities": 556,
         "broker.shard.shard": 628,
@@ -40,8 +39,6 @@ LARGER: dict[str, dict[str, int]] = {
         "tureen.topic_client": 512,
     },
     "function lines": {
-        "broker.demo.command.Show._follow": 77,
-        "broker.demo.command.Show.run": 76,
         "broker.shard.shard.Shard.__init__": 97,
         "engine.kernels.admission._event_time": 61,
         "engine.kernels.asof.latest": 65,

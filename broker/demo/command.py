@@ -7,51 +7,44 @@ from __future__ import annotations
 
 import contextlib
 import json
-import shutil
 import signal
 import sys
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from itertools import cycle, islice
-from pathlib import Path
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import click
 from rich.console import Console
-from rich.live import Live
 from rich.text import Text
 
-from broker.demo import screen
+from broker.demo import live, screen
+from broker.demo.advice import invite, look_next
 from broker.demo.audience import Audience, Progress, Verdict
 from broker.demo.board import BOARD, CREATES
-from broker.demo.bursts import KEY, Bursts, keys
+from broker.demo.bursts import Bursts
 from broker.demo.dashboards import FOLLOWED, dashboards
 from broker.demo.flights import Data, Replayed, load, planes
-from broker.demo.promising import RARE, UNITS_PER_S, Promising
+from broker.demo.promising import RARE, Promising
 from broker.demo.queries import Standing, count_of_all, headlines, standing, watch_list
 from broker.demo.replay import Replay
+from broker.demo.scene import Scene
 from broker.demo.services import Services, services
 from tureen.answers import Matches
 from tureen.client import Client, connect
-from tureen.command_options import KAFKA_BOOTSTRAP_DEFAULT, json_option
-from tureen.commands import explain
+from tureen.command_options import json_option
 from tureen.protocol import Handle, new_handle, query_id
 
 DAYS_PER_S = 6.0
-FRAME_S = 0.25
-GLANCE_S = 0.08
 LIVE_DAYS_PER_S = 0.05
 """With --keep, once the replay is over: some fifty flights a second."""
 EARLY = 400
 """Queries that stand before the first flight; the others come while it runs."""
-TILES_A_FRAME = 2
 MATCHES_MAX = 100_000
 CHECK_MAX_S = 60.0
+"""Comparing all answers takes some ten seconds; a machine that needs much longer compares fewer."""
 FOLLOWED_CHECKED = 200
 """Followed aggregates whose answers are compared too."""
-"""Comparing all answers takes some ten seconds; a machine that needs much longer compares fewer."""
-URL_DEFAULT = "http://127.0.0.1:8080"
 
 
 class Speed(click.ParamType):
@@ -153,78 +146,102 @@ class Show:
         """True when every checked answer was right."""
         with contextlib.ExitStack() as stack:
             aside = stack.enter_context(ThreadPoolExecutor(2))
-            loading = aside.submit(load, rows_wanted)
-            with self._part("starting Kafka and the broker", "start", spinning=False):
-                running = stack.enter_context(services(self.console))
-            self._page(running)
-            with self._part("reading the flights of 2013", "load"):
-                flights, weather = loading.result()
-                aircraft = planes()
-                queries = standing(flights, wanted or count_of_all(flights))
-            client = stack.enter_context(connect(running.url))
-            audience, board = Audience(client, queries), Audience(client, BOARD)
-            boards = Audience(client, dashboards(flights, followed))
-            promising = Promising(client)
-            with self._part("creating streams, a table, a view and the first queries", "register"):
-                for sql in (flights.sql, weather.sql, aircraft.sql, *CREATES):
-                    client.create(sql)
-                promising.begin()
-                board.register(len(BOARD))
-                audience.register(EARLY)
-                boards.register(followed)
-                absent, handle = self._traveller(running, flights)
-            replay = Replay([flights, weather], running.bootstrap, self.days_per_s)
-            stack.callback(replay.stop)
-            with self._part("sending the aircraft and the first records", "prime"):
-                replay.keep(aircraft, lambda rows: audience.progress().tables >= rows)
-                replay.prime(
-                    lambda rows: all(audience.progress().by_stream.get(n, 0) >= k for n, k in rows.items())
-                )
-            if not self.headless:
-                promising.start()
-            began = time.monotonic()
-            replay.start()
-            bursts = Bursts(client, replay, by_itself=burst)
-            bursts.begin()
-            # Most queries come while data flows: they see what was before as well as what comes after.
-            registering = aside.submit(audience.register, len(queries))
-            self._follow(running, replay, audience, board, promising, handle, absent, bursts)
-            bursts.end()
-            promising.hold()
-            if replay.error is not None:
-                raise replay.error
-            self.seconds["replay"] = time.monotonic() - began
-            with self._part(f"registering the rest of {len(queries):,} queries", "register_rest"):
-                registering.result()
-            with self._part("waiting until the last records have entered", "settle"):
-                progress = audience.settle(replay.total, replay.last_ms)
-            returned = self._come_back(running, handle, absent)
-            limited = self._lift(promising)
-            late = self._newcomer(client)
+            scene = self._set(stack, aside.submit(load, rows_wanted), wanted, followed, burst)
+            progress = self._play(scene, aside)
+            more = {**self._come_back(scene), **self._lift(scene.promising), **self._newcomer(scene.client)}
             with self._part("comparing every answer with the files", "check"):
-                data: Data = {one.name: one for one in (flights, weather, aircraft)}
-                verdict = board.check(data, CHECK_MAX_S)
-                verdict += audience.check(data, CHECK_MAX_S)
-                verdict += boards.check(data, CHECK_MAX_S, FOLLOWED_CHECKED)
-                verdict += promising.audience.check(data, CHECK_MAX_S)
-                matched = self._match(client, audience, flights, verdict)
+                verdict = self._verdict(scene)
+                matched = self._match(scene, verdict)
             good = not verdict.wrong and not progress.late and not progress.refused
-            registered = len(queries) + len(BOARD) + followed + len(promising.audience.standing)
-            more = {"queries": registered, "followed": followed, "matched": matched.total}
-            if bursts.count:
-                more |= bursts.facts()
-            self._conclude(replay, progress, verdict, {**more, **returned, **limited, **late}, good)
+            counted = (scene.board, scene.audience, scene.boards, scene.promising.audience)
+            registered = sum(len(one.standing) for one in counted)
+            facts = {"queries": registered, "followed": followed, "matched": matched.total}
+            if scene.bursts.count:
+                facts |= scene.bursts.facts()
+            self._conclude(scene.replay, progress, verdict, {**facts, **more}, good)
             if not self.as_json:
-                self._look_next(client, board, flights, matched, keep)
+                look_next(self.console, scene, matched, keep)
             if keep:
-                shown = [*board.handles, *audience.handles[: len(headlines())], *promising.audience.handles]
-                replay.go_on(LIVE_DAYS_PER_S)
-                self._stay(running, replay, handle, promising, *shown)
+                scene.replay.go_on(LIVE_DAYS_PER_S)
+                self._stay(scene)
             with self._part("stopping", "stop"):
                 stack.close()
         return good
 
     # --- parts ------------------------------------------------------------------------------------
+
+    def _set(
+        self,
+        stack: contextlib.ExitStack,
+        loading: Future[tuple[Replayed, Replayed]],
+        wanted: int | None,
+        followed: int,
+        burst: bool,
+    ) -> Scene:
+        """Start everything, and register and send what is there before the replay."""
+        with self._part("starting Kafka and the broker", "start", spinning=False):
+            running = stack.enter_context(services(self.console))
+        self._page(running)
+        with self._part("reading the flights of 2013", "load"):
+            flights, weather = loading.result()
+            aircraft = planes()
+            queries = standing(flights, wanted or count_of_all(flights))
+        client = stack.enter_context(connect(running.url))
+        audience, board = Audience(client, queries), Audience(client, BOARD)
+        boards = Audience(client, dashboards(flights, followed))
+        promising = Promising(client)
+        with self._part("creating streams, a table, a view and the first queries", "register"):
+            for sql in (flights.sql, weather.sql, aircraft.sql, *CREATES):
+                client.create(sql)
+            promising.begin()
+            board.register(len(BOARD))
+            audience.register(EARLY)
+            boards.register(followed)
+            absent, handle = self._traveller(running, flights)
+        replay = Replay([flights, weather], running.bootstrap, self.days_per_s)
+        stack.callback(replay.stop)
+        with self._part("sending the aircraft and the first records", "prime"):
+            replay.keep(aircraft, lambda rows: audience.progress().tables >= rows)
+            replay.prime(
+                lambda rows: all(audience.progress().by_stream.get(n, 0) >= k for n, k in rows.items())
+            )
+        data: Data = {one.name: one for one in (flights, weather, aircraft)}
+        bursts = Bursts(client, replay, by_itself=burst)
+        return Scene(
+            running, client, flights, data, audience, board, boards, promising, replay, bursts, absent, handle
+        )
+
+    def _play(self, scene: Scene, aside: ThreadPoolExecutor) -> Progress:
+        """Replay the year, until its last records have entered."""
+        replay, queries = scene.replay, scene.audience.standing
+        if not self.headless:
+            scene.promising.start()
+        began = time.monotonic()
+        replay.start()
+        scene.bursts.begin()
+        # Most queries come while data flows: they see what was before as well as what comes after.
+        registering = aside.submit(scene.audience.register, len(queries))
+        if self.headless:
+            live.wait(scene, self.console, self.as_json)
+        else:
+            live.show(scene, self.console)
+        scene.bursts.end()
+        scene.promising.hold()
+        if replay.error is not None:
+            raise replay.error
+        self.seconds["replay"] = time.monotonic() - began
+        with self._part(f"registering the rest of {len(queries):,} queries", "register_rest"):
+            registering.result()
+        with self._part("waiting until the last records have entered", "settle"):
+            return scene.audience.settle(replay.total, replay.last_ms)
+
+    def _verdict(self, scene: Scene) -> Verdict:
+        """Compare answers with the files, as many as the time allows."""
+        verdict = scene.board.check(scene.data, CHECK_MAX_S)
+        verdict += scene.audience.check(scene.data, CHECK_MAX_S)
+        verdict += scene.boards.check(scene.data, CHECK_MAX_S, FOLLOWED_CHECKED)
+        verdict += scene.promising.audience.check(scene.data, CHECK_MAX_S)
+        return verdict
 
     @contextlib.contextmanager
     def _part(self, text: str, name: str, spinning: bool = True) -> Iterator[None]:
@@ -255,90 +272,12 @@ class Show:
             client.register(query.sql, handle)
         return query, handle
 
-    def _follow(
-        self,
-        running: Services,
-        replay: Replay,
-        audience: Audience,
-        board: Audience,
-        promising: Promising,
-        handle: Handle,
-        absent: Standing,
-        bursts: Bursts,
-    ) -> None:
-        """Until the replay is over."""
-        if self.headless:
-            told = 0.0
-            while not replay.done:
-                running.check()
-                bursts.tick()
-                promising.look()
-                if not self.as_json and replay.seconds - told >= 10.0:
-                    told = replay.seconds
-                    now = audience.progress()
-                    self.console.print(
-                        Text(f"  {told:3.0f} s  {now.records:,} records, {now.entered:,} rows entered", "dim")
-                    )
-                time.sleep(0.1)
-            return
-        titles = [one.title for one in headlines()]
-        found = before = [0] * len(titles)
-        drawn = [place for place, one in enumerate(BOARD) if one.drawn]
-        tiles = {place: screen.tile(BOARD[place], board.look(place)) for place in drawn}
-        turn = cycle(drawn)
-        self.console.print(
-            f"\nThe key {KEY} switches a burst on and off, and so does the page:", style="bold"
-        )
-        self._say(f"{running.url}/#/changes")
-        self.console.print("Try it from another terminal while this runs:", style="bold")
-        self._invite(running, handle, promising)
-        with (
-            keys() as pressed,
-            Live(console=self.console, auto_refresh=False, transient=True) as view,
-        ):
-            while not (over := replay.done) or not promising.ends():
-                frame = time.monotonic()
-                running.check()
-                if pressed.pressed(KEY):
-                    bursts.switch()
-                bursts.tick()
-                progress = audience.progress()
-                found = [int(audience.look(i).table["flights"][0].as_py()) for i in range(len(titles))]
-                for place in islice(turn, TILES_A_FRAME):
-                    tiles[place] = screen.tile(BOARD[place], board.look(place))
-                preferred = screen.promising(RARE.title, promising.look())
-                panels = [
-                    screen.counts(titles, found, before),
-                    screen.watched(f"a watch-list: {absent.title}", audience.client.snapshot(handle)),
-                    preferred,
-                    *tiles.values(),
-                ]
-                if over:
-                    panels = [preferred]
-                if bursts.count:
-                    panels.insert(0, screen.burst(bursts))
-                audience.glance(GLANCE_S)
-                view.update(
-                    screen.live(
-                        self.console,
-                        replay,
-                        progress,
-                        audience.matches,
-                        panels,
-                        replay.seconds,
-                        f"{running.url}/",
-                    ),
-                    refresh=True,
-                )
-                before = found
-                time.sleep(max(0.0, FRAME_S - (time.monotonic() - frame)))
-
-    def _come_back(self, running: Services, handle: Handle, absent: Standing) -> dict[str, Any]:
+    def _come_back(self, scene: Scene) -> dict[str, Any]:
         """The client that was away fetches its answer by handle, over a connection of its own."""
-        with connect(running.url) as client:
+        with connect(scene.running.url) as client:
             client.queries()  # a connection stands, so that only the answer is timed
             began = time.perf_counter()
-            snapshot = client.snapshot(handle)
+            snapshot = client.snapshot(scene.handle)
             elapsed_ms = (time.perf_counter() - began) * 1_000
         if not self.headless:
             self.console.print()
@@ -346,7 +285,7 @@ class Show:
                 Text.assemble(
                     "The client that was away comes back with its handle: ",
                     (f"{len(snapshot):,} flights", "bold"),
-                    f" of {absent.title} in {elapsed_ms:.1f} ms, true at position {snapshot.position}.",
+                    f" of {scene.absent.title} in {elapsed_ms:.1f} ms, true at position {snapshot.position}.",
                 )
             )
             self.console.print(screen.rows(snapshot, 6))
@@ -390,10 +329,11 @@ class Show:
             )
         return {"new_query_ms": round(elapsed_ms, 2)}
 
-    def _match(self, client: Client, audience: Audience, flights: Replayed, verdict: Verdict) -> Matches:
+    def _match(self, scene: Scene, verdict: Verdict) -> Matches:
         """Ask which queries want the last flight, and check that they are those that it satisfies."""
+        flights, audience = scene.flights, scene.audience
         last = len(flights.ts_ms) - 1
-        (found,) = client.match("flights", flights.records(last, last + 1), limit=MATCHES_MAX)
+        (found,) = scene.client.match("flights", flights.records(last, last + 1), limit=MATCHES_MAX)
         (row,) = flights.table.slice(last).to_pylist()
         pairs = zip(audience.standing, audience.handles, strict=True)
         ids = {query_id(handle): one for one, handle in pairs if isinstance(one, Standing)}
@@ -404,26 +344,6 @@ class Show:
         ]
         verdict.wrong += [f"{ids[key].sql}: does not match the last flight" for key in told - wanted]
         return found
-
-    def _look_next(
-        self, client: Client, board: Audience, flights: Replayed, matched: Matches, keep: bool
-    ) -> None:
-        """What to try: a plan, and which queries a record satisfies; here as they are answered now."""
-        command = _command()
-        place = next(at for at, one in enumerate(BOARD) if " FROM late " in one.sql)
-        last = len(flights.ts_ms) - 1
-        self.console.print("\nThe plan of an answer:", style="bold")
-        if keep:  # else nobody answers it any more
-            self._say(f'{command} explain "{BOARD[place].sql}"')
-        explain.show(client.plan(board.handles[place]))
-        self.console.print("\nThe queries that a record satisfies, here the last flight:", style="bold")
-        record = flights.records(last, last + 1)[0].decode()
-        self._say(f"{command} match flights '{record}'" if keep else record)
-        self.console.print(Text(f"  {matched.total:,} queries, {', '.join(matched.query_ids[:2])}, ..."))
-        if not keep:
-            self.console.print(
-                f"\n`{command} demo --keep` leaves all of it running, to ask it yourself.", style="dim"
-            )
 
     def _conclude(
         self,
@@ -491,59 +411,23 @@ class Show:
             address = f"{running.url}/{opened}"
             self.console.print(Text.assemble("The page: ", (address, "bold cyan")), soft_wrap=True)
 
-    def _stay(
-        self, running: Services, replay: Replay, handle: Handle, promising: Promising, *others: Handle
-    ) -> None:
+    def _stay(self, scene: Scene) -> None:
         self.console.print(
             "\nKafka and the broker keep running until Ctrl-C; the flights begin again, as the next year's, "
             f"{LIVE_DAYS_PER_S * 24:g} hours a second.",
             style="bold",
         )
-        self._page(running, handle, *others)
+        others = (
+            scene.board.handles,
+            scene.audience.handles[: len(headlines())],
+            scene.promising.audience.handles,
+        )
+        self._page(scene.running, scene.handle, *chain.from_iterable(others))
         self.console.print("From another terminal:", style="bold")
-        self._invite(running, handle, promising)
+        invite(self.console, scene)
         with contextlib.suppress(KeyboardInterrupt):
             while True:
-                running.check()
-                if replay.error is not None:
-                    raise replay.error
+                scene.running.check()
+                if scene.replay.error is not None:
+                    raise scene.replay.error
                 time.sleep(0.2)
-
-    def _invite(self, running: Services, handle: Handle, promising: Promising) -> None:
-        command = _command()
-        lines = [] if running.url == URL_DEFAULT else [f"export TUREEN_URL={running.url}"]
-        if running.bootstrap != KAFKA_BOOTSTRAP_DEFAULT:
-            lines.append(f"export TUREEN_KAFKA__BOOTSTRAP_SERVERS={running.bootstrap}")
-        late = (
-            "SELECT dest, COUNT(*) AS flights FROM flights [RANGE 1 DAY] WHERE dep_delay > 60"
-            " GROUP BY dest ORDER BY flights DESC LIMIT 5"
-        )
-        lines += [
-            f"{command} top",
-            f"{command} queries",
-            f"{command} snapshot {handle}",
-            f'{command} sql "{late}"',
-        ]
-        for line in lines:
-            self._say(line)
-        self.console.print(
-            f"The answer of flights to rare destinations is approximate, with {UNITS_PER_S} units of work a "
-            "second; when the replay is over this limit goes, and it is exact. By hand:"
-        )
-        for line in promising.commands(command):
-            self._say(line)
-        self.console.print()
-
-    def _say(self, command: str) -> None:
-        self.console.print(Text(f"  {command}", style="cyan"), soft_wrap=True)
-
-
-def _command() -> str:
-    """How `tureen` is called from where this was: by its name where the path finds it."""
-    here = Path(sys.executable).parent / "tureen"
-    found = shutil.which("tureen")
-    if found is not None and Path(found).resolve() == here.resolve():
-        return "tureen"
-    with contextlib.suppress(ValueError):
-        return str(here.relative_to(Path.cwd()))
-    return str(here)
