@@ -23,7 +23,6 @@ LARGER: dict[str, dict[str, int]] = {
         "broker.control.app": 515,
         "broker.http.writes": 535,
         "broker.observe.entities": 556,
-        "broker.shard.shard": 628,
         "engine.changes.streams": 570,
         "engine.dataflow.graph": 566,
         "engine.kernels.buffers": 527,
@@ -39,7 +38,7 @@ LARGER: dict[str, dict[str, int]] = {
         "tureen.topic_client": 512,
     },
     "function lines": {
-        "broker.shard.shard.Shard.__init__": 97,
+        "broker.shard.shard.Shard.__init__": 75,
         "engine.kernels.admission._event_time": 61,
         "engine.kernels.asof.latest": 65,
         "engine.kernels.bitmaps.intersect": 70,
@@ -57,8 +56,6 @@ LARGER: dict[str, dict[str, int]] = {
     "parameters": {
         "benchmarks.stores.simple._cut_off": 10,
         "benchmarks.stores.simple._skip": 10,
-        "broker.shard.ingestion.Ingestion.__init__": 11,
-        "broker.shard.steps.Steps.__init__": 9,
         "engine.kernels.asof.affected": 10,
         "engine.kernels.bitmaps.intersect": 10,
         "engine.kernels.cells.double_variances": 9,
@@ -110,7 +107,7 @@ LARGER: dict[str, dict[str, int]] = {
         "broker.observe.query_list.columns.Columns": 25,
         "broker.shard.grants.Grants": 14,
         "broker.shard.ingestion.Ingestion": 21,
-        "broker.shard.shard.Shard": 39,
+        "broker.shard.shard.Shard": 35,
         "broker.shard.steps.Steps": 21,
         "broker.shard.streams.Streams": 15,
         "engine.dataflow.arrangements.ordered_runs.OrderedRuns": 18,
@@ -164,7 +161,7 @@ LARGER: dict[str, dict[str, int]] = {
         "tureen.snapshot.Snapshot": 15,
     },
     "methods": {
-        "broker.shard.shard.Shard": 42,
+        "broker.shard.shard.Shard": 35,
         "engine.dataflow.buffers.calendar.Calendar": 34,
         "engine.dataflow.graph.Graph": 37,
         "engine.engine.Engine": 41,

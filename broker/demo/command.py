@@ -417,12 +417,9 @@ class Show:
             f"{LIVE_DAYS_PER_S * 24:g} hours a second.",
             style="bold",
         )
-        others = (
-            scene.board.handles,
-            scene.audience.handles[: len(headlines())],
-            scene.promising.audience.handles,
-        )
-        self._page(scene.running, scene.handle, *chain.from_iterable(others))
+        counted = scene.audience.handles[: len(headlines())]
+        preferring = scene.promising.audience.handles
+        self._page(scene.running, scene.handle, *scene.board.handles, *counted, *preferring)
         self.console.print("From another terminal:", style="bold")
         invite(self.console, scene)
         with contextlib.suppress(KeyboardInterrupt):

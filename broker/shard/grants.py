@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import math
 
+from broker.base.settings import Settings
 from broker.shard.work_units import UnitCost, WorkLimit
 
 MS = 1_000_000
@@ -62,6 +63,17 @@ class Grants:
     room for. Used by the shard's thread alone; ``left``, ``granted``, ``spent`` and ``limit`` may be read by
     others.
     """
+
+    @classmethod
+    def of(cls, settings: Settings, now_ns: int) -> Grants:
+        """As the settings have it."""
+        return cls(
+            settings.preference_step_ms,
+            settings.preference_share,
+            settings.preference_work_per_s_max,
+            settings.changes_max,
+            now_ns,
+        )
 
     def __init__(
         self, step_ms: int, share: float, per_s_max: int | None, changes_max: int, now_ns: int

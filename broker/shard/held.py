@@ -39,6 +39,8 @@ class Removals:
     queries: set[str] = field(default_factory=set)
     sources: list[str] = field(default_factory=list)
     """In the order in which they were dropped: what reads others goes before them."""
+    made_at: Position | None = None
+    """The step by which they were made at last."""
 
     def __len__(self) -> int:
         return len(self.queries) + len(self.sources)
@@ -58,11 +60,12 @@ class Removals:
         beside.write_text(json.dumps({"queries": sorted(self.queries), "sources": self.sources}))
         beside.replace(self.path)
 
-    def forget(self) -> None:
-        """They are made."""
-        self.queries.clear()
-        self.sources.clear()
-        self.path.unlink(missing_ok=True)
+    def forget_if_saved(self, saved: Position | None) -> None:
+        """Once the store has no word of what was removed, a start needs not leave it out."""
+        if self and saved is not None and self.made_at is not None and saved >= self.made_at:
+            self.queries.clear()
+            self.sources.clear()
+            self.path.unlink(missing_ok=True)
 
 
 def carried_out(

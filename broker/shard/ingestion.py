@@ -24,10 +24,9 @@ from confluent_kafka import Message
 from broker.archive.backfill import Backfills
 from broker.archive.notes import HistoryNotes
 from broker.base import logs
-from broker.base.counts import Counts
 from broker.base.placement import shard_of
-from broker.base.settings import Settings
 from broker.memory.levels import Level, Memory
+from broker.shard.context import ShardContext
 from broker.shard.grants import Grants, within_s
 from broker.shard.linger import Linger
 from broker.shard.outbox import Letter, Outgoing
@@ -37,7 +36,6 @@ from broker.shard.step_size import StepSize
 from broker.shard.steps import Steps
 from broker.shard.streams import ReadStream, Streams, backlogs
 from broker.shard.taken import TakenRows
-from broker.shard.troubles import Troubles
 from broker.shard.turns import StreamQueue, Turns
 from engine.model.source import SourceName, Stream
 from engine.model.step import Heartbeat, Records, StepResult
@@ -63,13 +61,10 @@ class Ingestion:
 
     def __init__(
         self,
-        number: int,
-        settings: Settings,
+        context: ShardContext,
         streams: Streams,
         steps: Steps,
         saving: Saving,
-        troubles: Troubles,
-        counts: Counts,
         backfills: Backfills | None,
         history: HistoryNotes,
         memory: Memory,
@@ -78,19 +73,20 @@ class Ingestion:
         """backfills: reads history, where there is an archive. history: keeps which steps brought some.
         grants: what steps may work for queries with a preference.
         """
-        self._number = number
+        settings = context.settings
+        self._number = context.number
         self._settings = settings
         self._streams = streams
         self._steps = steps
         self._saving = saving
-        self._troubles = troubles
-        self._counts = counts
+        self._troubles = context.troubles
+        self._counts = context.counts
         self._backfills = backfills
         self._history = history
         self._memory = memory
         self._grants = grants
         self._turns = Turns()
-        self.shedder = Shedder(number, ShedOrder(settings.shed_queue_bytes))
+        self.shedder = Shedder(context.number, ShedOrder(settings.shed_queue_bytes))
         self._step_size = StepSize(settings.step_rows_max)
         self._linger = Linger(settings.linger_ms / 1_000)
         self._rest_ms = max(settings.heartbeat_ms, REST_MS)

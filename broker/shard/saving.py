@@ -12,9 +12,8 @@ import time
 
 from broker.base import logs
 from broker.base.counts import SAVE_SECONDS
-from broker.base.settings import Settings
+from broker.shard.context import ShardContext
 from broker.shard.pending import Pending
-from broker.shard.troubles import Troubles
 from engine.engine import Engine
 from engine.model.step import Position
 from storage.store import Store
@@ -29,13 +28,13 @@ log = logs.get()
 class Saving:
     """Used by the shard's thread alone; ``position`` may be read by others."""
 
-    def __init__(self, number: int, settings: Settings, troubles: Troubles) -> None:
-        """troubles: told under the name ``store``."""
+    def __init__(self, context: ShardContext) -> None:
+        """Its troubles are told under the name ``store``."""
         self.position: Position | None = None
         self.full = False
-        self._number = number
-        self._settings = settings
-        self._troubles = troubles
+        self._number = context.number
+        self._settings = context.settings
+        self._troubles = context.troubles
         self._store: Store | None = None
         self._rows = 0
         self._only_heartbeats = True

@@ -31,30 +31,27 @@ from broker.archive.backfill import Backfills
 from broker.archive.notes import HistoryNotes
 from broker.base import logs
 from broker.base.counts import STEP_SECONDS, Counts
-from broker.base.cursor import life_of
 from broker.base.internal import Outcome
-from broker.memory.levels import Level, trim
-from broker.runtime import lives
+from broker.memory.levels import Level
 from broker.runtime.compiling import COMPILATIONS
 from broker.runtime.liveness import Pulse
+from broker.shard.comeback import Comeback
+from broker.shard.context import ShardContext
 from broker.shard.doing import ANSWERING, SAVING
 from broker.shard.eager_attempts import EagerAttempts
 from broker.shard.emission import Emission
 from broker.shard.execution import Execution
 from broker.shard.grants import Grants
-from broker.shard.held import Removals, carried_out
 from broker.shard.inbox import Inbox, Job
 from broker.shard.ingestion import Ingestion
 from broker.shard.ordering import Ordering
 from broker.shard.outbox import Outbox, Outgoing
 from broker.shard.preparations import Preparations
 from broker.shard.questions import Asked, Found
-from broker.shard.recovery import Recovered, recover, rowless
 from broker.shard.saving import Saving
 from broker.shard.setup import ShardSetup
 from broker.shard.shard_command import ShardCommand
 from broker.shard.shard_state import ShardState
-from broker.shard.shedder import Shedder
 from broker.shard.steps import Steps
 from broker.shard.streams import Streams
 from broker.shard.trials import Trials
@@ -64,7 +61,7 @@ from broker.shard.work_attributes import limit_work, work_attributes
 from engine.engine import Engine
 from engine.model.attributes import Attribute, AttributeValue, edits
 from engine.model.source import Derived, SourceName, Stream
-from engine.model.step import BEGINNING, Position
+from engine.model.step import Position
 from engine.model.summary import SummaryName
 from engine.promising.group import GroupCounts
 from engine.queries.summaries import NamedSummary
@@ -75,10 +72,7 @@ from tureen.errors import (
     ChangesBroken,
     Fenced,
     InternalError,
-    KafkaUnavailable,
-    MemoryBudgetExceeded,
     ShardHeld,
-    StoreFull,
     TureenError,
 )
 
@@ -86,16 +80,9 @@ State = Literal["recovering", "held", "live", "failed", "fenced", "stopped"]
 
 MODULE = "shard"
 """Name of a shard as an entity, behind the shard's number."""
-PREFERENCE_WORK = "preference_work_per_s_max"
-"""The attribute, and the setting that it begins with."""
-
-UNITS_PER_S_MAX = 1_000_000_000_000
-
 COUNT_S = 1.0
 COUNT_AGAIN_S = 10.0
 """Where no step was made since, what the state takes is counted as often."""
-HELD_S = 1.0
-"""A shard that is held tries to come back when nothing more was removed for so long."""
 
 log = logs.get()
 
@@ -115,17 +102,9 @@ class Shard(threading.Thread):
         self._setup = setup = replace(setup, engines=replace(setup.engines, timer=pulse.timer))
         settings, archive, memory = setup.settings, setup.archive, setup.memory
         self.number = number
-        self.state: State = "recovering"
-        self.held = held
-        """Why it does not come back by itself, while that is so."""
+        self._life: State = "recovering"
         self.counts = Counts()
-        self.grants = Grants(
-            settings.preference_step_ms,
-            settings.preference_share,
-            settings.preference_work_per_s_max,
-            settings.changes_max,
-            time.perf_counter_ns(),
-        )
+        self.grants = Grants.of(settings, time.perf_counter_ns())
         """What steps may work for queries with a preference."""
         self.promising = GroupCounts()
         """What these did, as counted some seconds ago at most."""
@@ -139,41 +118,27 @@ class Shard(threading.Thread):
         self._pulse = pulse
         self._count_s = 0.0
         self._counted: Position | None = None
-        self._removed_at: Position | None = None
-        self._held_by: str | None = None
-        self._retry = threading.Event()
         self._store: Store | None = None
-        self._lost_history: Mapping[str, dict[str, Any]] = {}
+        self.lost_history: Mapping[str, dict[str, Any]] = {}
+        """Streams that came back without rows which the archive had given them, and why."""
         self._lost_output: Mapping[str, TureenError] = {}
         self._inbox = Inbox(number)
         self._troubles = Troubles(number, settings.retry_ms, pulse)
         self._state = ShardState()
-        self._saving = Saving(number, settings, self._troubles)
+        context = ShardContext(number, settings, self._troubles, self.counts, pulse)
+        self._saving = Saving(context)
         self._emission = Emission(settings.names, setup.outputs, self.counts, settings.changes_max)
         self._outbox = Outbox(number, settings, setup.kafka, self._troubles, setup.outputs.look, pulse)
-        self._steps = Steps(
-            number,
-            settings,
-            setup.engines.fresh(),
-            self._emission,
-            self._outbox,
-            self._troubles,
-            self.counts,
-            self._state.forget,
-            pulse,
-        )
+        self._steps = Steps(context, setup.engines.fresh(), self._emission, self._outbox, self._state.forget)
         topic_ids = {} if archive is None else archive.topic_ids
         self._streams = Streams(
             number, settings, setup.reading, self._inbox, self._steps.next_offsets, topic_ids
         )
-        self._trials = Trials(
-            settings.data_dir / "shards" / f"{number}.trials.json",
-            number,
-            lambda: memory.look() >= Level.REFUSE,
-        )
-        self._preparations = Preparations(
-            number, settings, self._trials, self._state, pulse, self._inbox.wake
-        )
+        noted = settings.data_dir / "shards" / f"{number}.trials.json"
+        trials = Trials(noted, number, lambda: memory.look() >= Level.REFUSE)
+        self.preparations = Preparations(number, settings, trials, self._state, pulse, self._inbox.wake)
+        """Commands that are worked out before their step: what may be read of them."""
+        self._comeback = Comeback(context, setup, held, trials, self._inbox, self._stands)
         self._attempts = EagerAttempts(number, self._inbox.wake)
         self._ordering = Ordering(number, self._inbox.wake)
         self._execution = Execution(
@@ -182,23 +147,23 @@ class Shard(threading.Thread):
             self._streams,
             self._emission,
             self._saving,
-            self._preparations,
+            self.preparations,
             self.counts,
         )
-        self._backfills = None if archive is None else Backfills(number, settings, archive, self._inbox.wake)
+        self.backfills = None if archive is None else Backfills(number, settings, archive, self._inbox.wake)
+        """How streams get their history; None without an archive."""
         self._ingestion = Ingestion(
-            number,
-            settings,
+            context,
             self._streams,
             self._steps,
             self._saving,
-            self._troubles,
-            self.counts,
-            self._backfills,
+            self.backfills,
             self.history,
             memory,
             self.grants,
         )
+        self.shedder = self._ingestion.shedder
+        """Which streams shed rows."""
         self._view = self._steps.engine.view()
 
     # --- for other threads ------------------------------------------------------------------------
@@ -206,6 +171,17 @@ class Shard(threading.Thread):
     def view(self) -> View:
         """The answers after the last journalled step."""
         return self._view
+
+    @property
+    def state(self) -> State:
+        """How far it is in its life."""
+        waits = self._life == "recovering" and self._comeback.held is not None and self.recovered.done()
+        return "held" if waits else self._life
+
+    @property
+    def held(self) -> ShardHeld | None:
+        """Why it does not come back by itself, while that is so."""
+        return self._comeback.held
 
     @property
     def epoch(self) -> int:
@@ -246,34 +222,14 @@ class Shard(threading.Thread):
         """How many changes of a query, or of all, are still to be written to result topics."""
         return self._steps.pending.untold(query_id)
 
-    @property
-    def preparations(self) -> Preparations:
-        """Commands that are worked out before their step: what may be read of them."""
-        return self._preparations
-
     def queues(self) -> list[tuple[SourceName, StreamQueue]]:
         """What waits of each stream that had records, as of the last transaction."""
         return self._ingestion.queues()
 
     @property
-    def shedder(self) -> Shedder:
-        """Which streams shed rows."""
-        return self._ingestion.shedder
-
-    @property
     def stream_errors(self) -> Mapping[SourceName, dict[str, Any]]:
         """Streams that read no more, and why."""
         return self._streams.errors
-
-    @property
-    def backfills(self) -> Backfills | None:
-        """How streams get their history; None without an archive."""
-        return self._backfills
-
-    @property
-    def lost_history(self) -> Mapping[str, dict[str, Any]]:
-        """Streams that came back without rows which the archive had given them, and why."""
-        return self._lost_history
 
     def streams(self) -> dict[str, tuple[Stream, str]]:
         """Streams and their statements; once recovered, before commands are submitted."""
@@ -299,8 +255,7 @@ class Shard(threading.Thread):
 
     def retry(self) -> None:
         """Where it is held: try to come back."""
-        self._retry.set()
-        self._inbox.wake()
+        self._comeback.retry()
 
     def stop(self) -> None:
         """Finish the step at hand, save, end."""
@@ -349,24 +304,23 @@ class Shard(threading.Thread):
     def _end(self, state: State, error: TureenError | None) -> None:
         if error is not None:
             self._troubles.end(error)
-        self.state = state
+        self._life = state
         self._pulse.end()
         self._memory.counted(self.number, None)
         stopped = BrokerUnavailable(f"shard {self.number} has stopped")
         refusal = self._troubles.first or stopped.as_dict()
         jobs = self._inbox.close(error or stopped, refusal)
-        self._preparations.end()
+        self.preparations.end()
         self._setup.listener.ended(self.number, error if state == "failed" else None)
         if state in ("stopped", "fenced"):
-            self._preparations.stop()
+            self.preparations.stop()
         self._streams.close()
-        if self._backfills is not None:
-            self._backfills.close()
+        if self.backfills is not None:
+            self.backfills.close()
         self._outbox.close()
         if self._store is not None:
             self._store.close()
-        if not self.recovered.done():
-            self.recovered.set_result(None)
+        self._known()
         # Commands that were not carried out are said again to the next owner.
         if state != "stopped":
             for job in jobs:
@@ -374,12 +328,9 @@ class Shard(threading.Thread):
 
     def _come_back(self) -> None:
         self._pulse.toil()
-        self._removals = Removals.read(self._settings.data_dir / "shards" / f"{self.number}.removals.json")
-        self._store = self._opened()
-        claimed = self._outbox.take_over(self._store.position() or BEGINNING)
-        self._pulse.toil()
-        back = self._recovered(self._store, claimed)
-        self._lost_history = back.lost_history
+        self._store, claimed = self._comeback.open(self._outbox)
+        self.life, back = self._comeback.recovered(self._store, claimed)
+        self.lost_history = back.lost_history
         for name, sequence in back.history.items():
             self.history.put(name, sequence)
         self._saving.begin(self._store, replayed=bool(back.replayed))
@@ -391,12 +342,21 @@ class Shard(threading.Thread):
         sources = [(self._state.sources[info.name], info.next_offsets) for info in view.sources()]
         streams = [(one, offsets) for one, offsets in sources if isinstance(one, Stream)]
         self._streams.add(streams, self._steps.now_ms())
-        self._preparations.apart.set_apart(self._steps)
+        self.preparations.apart.set_apart(self._steps)
         self._show()
         self._remove_at_last()
-        if self._held_by is not None:
-            lives.forget(self._settings.data_dir, [self._held_by])
-        self.state = "live"
+        self._comeback.over()
+        self._life = "live"
+        self._known()
+
+    def _stands(self, engine: Engine) -> ShardState:
+        """It is held, with what stands in this engine."""
+        self._view = engine.view()
+        self._state.begin(self._view, engine)
+        self._known()
+        return self._state
+
+    def _known(self) -> None:
         if not self.recovered.done():
             self.recovered.set_result(None)
 
@@ -406,7 +366,7 @@ class Shard(threading.Thread):
 
     def _remove_at_last(self) -> None:
         """Make steps of what was removed while the shard was held; the engine came back without."""
-        removals = self._removals
+        removals = self._comeback.removals
         if not removals:
             return
         self._state.queries |= dict.fromkeys(removals.queries, ("", {}))
@@ -416,114 +376,9 @@ class Shard(threading.Thread):
         outcomes = self._execution.carry_out(commands, outgoing)
         self._steps.commit(outgoing)
         self._show()
-        self._removed_at = self._steps.engine.position
+        removals.made_at = self._steps.engine.position
         refused = [outcome["error"] for outcome in outcomes if outcome["state"] == "ERROR"]
         log.info("removals_made", shard=self.number, removed=len(commands), refused=refused)
-
-    def _forget_removals(self) -> None:
-        """Once the store has no word of what was removed, a start needs not leave it out."""
-        saved, removed = self._saving.position, self._removed_at
-        if self._removals and saved is not None and removed is not None and saved >= removed:
-            self._removals.forget()
-
-    def _opened(self) -> Store:
-        while True:
-            try:
-                store = Store(self._settings.data_dir / "shards" / str(self.number))
-            except StoreFull as full:
-                self._troubles.wait("store", full)
-            else:
-                self._troubles.tell("store", None)
-                return store
-
-    def _recovered(self, store: Store, claimed: Position) -> Recovered:
-        while True:
-            if self.held is not None:
-                self._hold(store, claimed, self.held)
-            try:
-                self.life = life_of(self._setup.admin.topic_id(self._settings.names.steps))
-                back = recover(self.number, store, claimed, self._setup, self._check, self._removals)
-            except KafkaUnavailable as away:
-                self._troubles.wait("journal", away)
-            except MemoryBudgetExceeded as short:
-                self.held = ShardHeld(self.number, "memory", short.message)
-            else:
-                self._troubles.tell("journal", None)
-                return back
-
-    def _check(self) -> None:
-        """Between two pieces of what comes back. Raises MemoryBudgetExceeded, Interrupted."""
-        self._pulse.toil()
-        if self._troubles.stopping:
-            raise Interrupted
-        if self._memory.look() < Level.SHED:
-            return
-        trim()  # what comes back piece by piece leaves much behind
-        if self._memory.look(again=True) >= Level.SHED:
-            raise self._memory.error("what it holds does not fit")
-
-    def _hold(self, store: Store, claimed: Position, error: ShardHeld) -> None:
-        """Know what stands, and wait until something was removed, or to try again. Raises Interrupted."""
-        log.error("shard_held", shard=self.number, cause=error.cause, reason=error.message, hint=error.hint)
-        self._memory.counted(self.number, None)
-        trim()
-        if not self.recovered.done():
-            self._know(store, claimed)
-        self.state = "held"
-        self._troubles.tell("held", error.as_dict())
-        if not self.recovered.done():
-            self.recovered.set_result(None)
-        removed = False
-        while not self._retry.is_set():
-            self._pulse.rest(HELD_S)
-            jobs = self._inbox.take(HELD_S)
-            if self._troubles.stopping:
-                raise Interrupted
-            self._inbox.turn_away(error)
-            if removed and not jobs:
-                break
-            before = len(self._removals)
-            for job in jobs:
-                job.outcomes = [carried_out(one, self._state, self._removals, error) for one in job.commands]
-                removed |= self._given_up(job.commands)
-            if len(self._removals) > before:
-                self._removals.note()
-                removed = True
-            self._inbox.done()
-        self._retry.clear()
-        self._pulse.toil()
-        self.state, self.held, self._held_by = "recovering", None, error.cause
-        self._troubles.tell("held", None)
-        log.info("shard_tries_again", shard=self.number, removed=len(self._removals))
-
-    def _given_up(self, commands: Sequence[ShardCommand]) -> bool:
-        """Whether one of some commands removes a registration over which workers died, and which came to
-        nothing.
-        """
-        given_up = [one.name for one in commands if one.kind == "unregister" and self._trials.knows(one.name)]
-        self._trials.over(given_up)
-        return bool(given_up)
-
-    def _know(self, store: Store, claimed: Position) -> None:
-        """What stands, without a row of it."""
-        while True:
-            try:
-                engine = rowless(
-                    self.number,
-                    store,
-                    claimed,
-                    self._settings,
-                    self._setup.kafka,
-                    self._setup.engines,
-                    self._removals,
-                )
-            except KafkaUnavailable as away:
-                self._troubles.wait("journal", away)
-            else:
-                self._troubles.tell("journal", None)
-                break
-        self._view = engine.view()
-        self._state.begin(self._view, engine)
 
     def _live(self) -> None:
         if self._lost_output:
@@ -570,9 +425,9 @@ class Shard(threading.Thread):
                 self._setup.listener.committed(self.number, self._view, outgoing.results, outgoing.touched)
                 self._ingestion.worked(alone=works)
             self._inbox.done()
-            self._preparations.journalled()
+            self.preparations.journalled()
             busy = (works or outgoing.last is None) and self._steps.engine.idle()
-            busy |= self._preparations.some(has_room)
+            busy |= self.preparations.some(has_room)
             busy |= self._attempts.some(self._steps.engine)
             if busy:
                 self._show()
@@ -581,7 +436,7 @@ class Shard(threading.Thread):
             self._revise_if_due()
             self._pulse.beat(SAVING)
             self._saving.save_if_due(self._steps.engine, self._steps.pending)
-            self._forget_removals()
+            self._comeback.removals.forget_if_saved(self._saving.position)
             self._count_if_due()
         self._pulse.beat()
         self._saving.save_last(self._steps.engine, self._steps.pending)

@@ -21,17 +21,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from broker.base import logs
-from broker.base.counts import Counts
 from broker.base.placement import shard_of
-from broker.base.settings import Settings
-from broker.runtime.liveness import Pulse
+from broker.shard.context import ShardContext
 from broker.shard.doing import doing
 from broker.shard.emission import Emission, Emitted, Room
 from broker.shard.outbox import Letter, Outbox, Outgoing, Unwritable
 from broker.shard.pending import Pending, Portion
 from broker.shard.shard_command import unregister_bodies
 from broker.shard.step_size import TransactionSize
-from broker.shard.troubles import Troubles
 from broker.shard.violations import letters_of
 from engine.engine import Engine
 from engine.model.changes import Changes
@@ -74,19 +71,16 @@ class Steps:
 
     def __init__(
         self,
-        number: int,
-        settings: Settings,
+        context: ShardContext,
         engine: Engine,
         emission: Emission,
         outbox: Outbox,
-        troubles: Troubles,
-        counts: Counts,
         gone: Callable[[Iterable[str]], None],
-        pulse: Pulse,
     ) -> None:
-        """gone: told of queries that a step let go, since their changes cannot be told. pulse: each step is
-        a sign of life.
+        """gone: told of queries that a step let go, since their changes cannot be told. Each step is a sign
+        of life.
         """
+        settings = context.settings
         self.engine = engine
         self.epoch = 0
         self.clock_ms = 0
@@ -96,7 +90,7 @@ class Steps:
         self._write_s = settings.transaction_write_ms / 1_000
         self._waiting_max = WAITING_FACTOR * settings.changes_max
         self._record_bytes = RECORD_BYTES
-        self._number = number
+        self._number = context.number
         self._topic = settings.names.steps
         self._late_topic = settings.names.late
         self._letter_bytes_max = settings.record_bytes_max
@@ -105,10 +99,10 @@ class Steps:
         """Most bytes of what a step registers or removes; what else the step's record has needs less."""
         self._emission = emission
         self._outbox = outbox
-        self._troubles = troubles
-        self._counts = counts
+        self._troubles = context.troubles
+        self._counts = context.counts
         self._gone = gone
-        self._pulse = pulse
+        self._pulse = context.pulse
 
     def begin(self, engine: Engine, epoch: int, pending: Pending) -> None:
         """Go on with a recovered engine; ``epoch`` tells the positions of this owner's steps from others'."""

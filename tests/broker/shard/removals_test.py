@@ -179,7 +179,12 @@ def test_removals_are_noted_until_they_are_made(tmp_path: Path) -> None:
     assert states == ["RUNNING", "PENDING", "PENDING", "GONE", "GONE", "RUNNING"]
     removals.note()
     assert Removals.read(path).queries == {"b"}
-    removals.forget()
+    removals.forget_if_saved(Position(1, 7))
+    assert Removals.read(path)
+    removals.made_at = Position(1, 7)
+    removals.forget_if_saved(Position(1, 6))
+    assert Removals.read(path)
+    removals.forget_if_saved(Position(1, 7))
     assert not Removals.read(path)
 
 

@@ -1,0 +1,24 @@
+"""What all parts of a shard are made with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from broker.base.counts import Counts
+from broker.base.settings import Settings
+from broker.runtime.liveness import Pulse
+from broker.shard.troubles import Troubles
+
+
+@dataclass(frozen=True, slots=True)
+class ShardContext:
+    """A shard's number and settings, and where its parts say how it fares."""
+
+    number: int
+    settings: Settings
+    troubles: Troubles
+    """Told what the shard waits for."""
+    counts: Counts
+    """Told what was done."""
+    pulse: Pulse
+    """The signs of life of the shard's thread."""
