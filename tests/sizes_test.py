@@ -50,7 +50,6 @@ LARGER: dict[str, dict[str, int]] = {
         "engine.kernels.promising.visit": 64,
         "engine.kernels.strings.number": 67,
         "engine.kernels.window_extremes.versions": 65,
-        "engine.kernels.window_pairs.leaving": 61,
         "topics.scan.scan": 75,
     },
     "parameters": {
@@ -77,10 +76,6 @@ LARGER: dict[str, dict[str, int]] = {
         "engine.kernels.sketches.summarise_hashes": 10,
         "engine.kernels.strings.number": 9,
         "engine.kernels.top_values.offer": 10,
-        "engine.kernels.window_pairs._owners_leaving": 11,
-        "engine.kernels.window_pairs._owners_staying": 11,
-        "engine.kernels.window_pairs.leaving": 12,
-        "engine.kernels.window_pairs.staying": 12,
         "engine.kernels.word_table.number_copies": 9,
         "engine.operators.pipeline.evaluate": 9,
         "engine.promising.cell_values.promise_of_cells": 11,

@@ -46,6 +46,19 @@ class WordRuns(NamedTuple):
     bits: UInt64Array
 
 
+class BothStreams(NamedTuple):
+    """The rows of the near stream and of the far one, and the sets of columns that accept them. Far rows from
+    far_low to far_high take part.
+    """
+
+    near: RowsStored
+    far: RowsStored
+    far_low: int
+    far_high: int
+    near_sets: WordRuns
+    far_sets: WordRuns
+
+
 class HeldFor(NamedTuple):
     """For how many halves of a ms windows hold a row, of the near stream and of the far one."""
 
@@ -83,21 +96,21 @@ def link(low: int, high: int, rows: RowsStored) -> None:
 
 @step
 def _owners_staying(
-    one: int,
-    one_end: int,
-    two: int,
-    two_end: int,
-    near: WordRuns,
-    far: WordRuns,
+    both: BothStreams,
+    row: int,
+    other: int,
     held: HeldFor,
     near_age: int,
     far_age: int,
     owners: Int32Array,
     filled: int,
 ) -> int:
-    """The columns of both runs whose windows hold rows of these ages. Return where they end; NOBODY: there
-    is no room.
+    """The columns that accept both rows, and whose windows hold rows of these ages. Return where they end;
+    NOBODY: there is no room.
     """
+    near, far = both.near_sets, both.far_sets
+    one, one_end = near.starts[both.near.accepted[row]], near.ends[both.near.accepted[row]]
+    two, two_end = far.starts[both.far.accepted[other]], far.ends[both.far.accepted[other]]
     while one < one_end and two < two_end:
         if near.words[one] < far.words[two]:
             one += 1
@@ -124,23 +137,19 @@ def _owners_staying(
 def staying(
     begin: int,
     end: int,
-    near: RowsStored,
-    far: RowsStored,
-    far_low: int,
-    far_high: int,
-    near_sets: WordRuns,
-    far_sets: WordRuns,
+    both: BothStreams,
     held: HeldFor,
     most: HeldFor,
     until: int,
     out: PairsOut,
 ) -> tuple[int, int]:
-    """The pairs of near rows, from place ``begin`` to ``end``, and far ones from far_low to far_high, that
-    are there at an instant, with the columns for whose windows they are. Return the place that there was no
+    """The pairs of near rows, from place ``begin`` to ``end``, and far ones that are there at an instant,
+    with the columns for whose windows they are. Return the place that there was no
     room for (end: none), and how many pairs of those before it there are.
 
     held: by column. most: int64[1], the widest windows. O(rows + partners * words of their sets + owners).
     """
+    near, far, far_low = both.near, both.far, both.far_low
     count, filled = 0, 0
     for row in range(begin, end):
         near_age, before = until - near.at[row], count
@@ -151,23 +160,10 @@ def staying(
             far_age = until - far.at[other]
             if most.far[0] <= far_age:
                 break
-            if other < far_high:
+            if other < both.far_high:
                 if count == out.near.shape[0]:
                     return row, before
-                one, two = near.accepted[row], far.accepted[other]
-                stop = _owners_staying(
-                    near_sets.starts[one],
-                    near_sets.ends[one],
-                    far_sets.starts[two],
-                    far_sets.ends[two],
-                    near_sets,
-                    far_sets,
-                    held,
-                    near_age,
-                    far_age,
-                    out.owners,
-                    filled,
-                )
+                stop = _owners_staying(both, row, other, held, near_age, far_age, out.owners, filled)
                 if stop == NOBODY:
                     return row, before
                 if stop > filled:
@@ -182,20 +178,13 @@ def staying(
 
 @step
 def _owners_leaving(
-    one: int,
-    one_end: int,
-    two: int,
-    two_end: int,
-    low: int,
-    high: int,
-    near: WordRuns,
-    far: WordRuns,
-    columns: WordRuns,
-    owners: Int32Array,
-    filled: int,
+    both: BothStreams, row: int, other: int, columns: WordRuns, size: int, owners: Int32Array, filled: int
 ) -> int:
-    """The columns of a size, of words low to high, that are in both runs; as :func:`_owners_staying`."""
-    for place in range(low, high):
+    """The columns of a size that accept both rows; as :func:`_owners_staying`."""
+    near, far = both.near_sets, both.far_sets
+    one, one_end = near.starts[both.near.accepted[row]], near.ends[both.near.accepted[row]]
+    two, two_end = far.starts[both.far.accepted[other]], far.ends[both.far.accepted[other]]
+    for place in range(columns.starts[size], columns.ends[size]):
         word = columns.words[place]
         while one < one_end and near.words[one] < word:
             one += 1
@@ -222,11 +211,7 @@ def leaving(
     task: int,
     begin: int,
     tasks: WindowExits,
-    near: RowsStored,
-    far: RowsStored,
-    far_low: int,
-    near_sets: WordRuns,
-    far_sets: WordRuns,
+    both: BothStreams,
     columns: WordRuns,
     held: HeldFor,
     last: bool,
@@ -239,10 +224,10 @@ def leaving(
     begin: the place that the first task goes on at. columns: those of each size of windows. held: by size.
     O(rows of all tasks + partners * words of a size).
     """
+    near, far, far_low = both.near, both.far, both.far_low
     count, filled = 0, 0
     while task < tasks.size.shape[0]:
         size = tasks.size[task]
-        low, high = columns.starts[size], columns.ends[size]
         for row in range(max(begin, tasks.low[task]), tasks.high[task]):
             before = count
             end = near.at[row] + held.near[size]
@@ -254,20 +239,7 @@ def leaving(
                         break
                     if count == out.near.shape[0]:
                         return task, row, before
-                    one, two = near.accepted[row], far.accepted[other]
-                    stop = _owners_leaving(
-                        near_sets.starts[one],
-                        near_sets.ends[one],
-                        far_sets.starts[two],
-                        far_sets.ends[two],
-                        low,
-                        high,
-                        near_sets,
-                        far_sets,
-                        columns,
-                        out.owners,
-                        filled,
-                    )
+                    stop = _owners_leaving(both, row, other, columns, size, out.owners, filled)
                     if stop == NOBODY:
                         return task, row, before
                     if stop > filled:

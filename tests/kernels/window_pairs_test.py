@@ -10,7 +10,15 @@ from hypothesis import strategies as st
 
 from engine.dataflow.arrangements.column_sets import runs_of
 from engine.kernels import window_pairs as kernels
-from engine.kernels.window_pairs import NOBODY, HeldFor, PairsOut, RowsStored, WindowExits, WordRuns
+from engine.kernels.window_pairs import (
+    NOBODY,
+    BothStreams,
+    HeldFor,
+    PairsOut,
+    RowsStored,
+    WindowExits,
+    WordRuns,
+)
 
 COLUMNS, KEYS = 70, 3
 FOREVER = int(np.iinfo(np.int64).max)
@@ -81,12 +89,11 @@ def test_pairs_that_stay_are_those_that_both_windows_hold(seed: int, n: int, m: 
                 entered = max(near.at[row], far.at[other])
                 expected[row, other, int(entered), FOREVER, tuple(columns)] += 1
 
+    both = BothStreams(near.stored, far.stored, far.low, far_high, near.runs, far.runs)
     found, place = Counter[Pair](), begin
     while True:
         out = room_for(room)
-        stopped, count = kernels.staying(
-            place, n, near.stored, far.stored, far.low, far_high, near.runs, far.runs, held, most, until, out
-        )
+        stopped, count = kernels.staying(place, n, both, held, most, until, out)
         found.update(told(out, count))
         if stopped == n:
             break
@@ -116,12 +123,11 @@ def test_pairs_end_when_the_first_of_both_leaves(seed: int, n: int, m: int, room
                     entered = int(max(near.at[row], far.at[other]))
                     expected[row, other, entered, end, tuple(int(each) for each in owners)] += 1
 
+    both = BothStreams(near.stored, far.stored, far.low, m, near.runs, far.runs)
     found, cursor = Counter[Pair](), (0, 0)
     while True:
         out = room_for(room)
-        *stopped, count = kernels.leaving(
-            *cursor, tasks, near.stored, far.stored, far.low, near.runs, far.runs, columns, held, last, out
-        )
+        *stopped, count = kernels.leaving(*cursor, tasks, both, columns, held, last, out)
         found.update(told(out, count))
         if stopped[0] == sizes:
             break

@@ -44,7 +44,7 @@ from engine.dataflow.operators.join import (
 from engine.dataflow.operators.two_inputs import TwoInputs
 from engine.dataflow.turn import Turn
 from engine.kernels import window_pairs as kernels
-from engine.kernels.window_pairs import HeldFor, PairsOut, WindowExits, WordRuns
+from engine.kernels.window_pairs import BothStreams, HeldFor, PairsOut, WindowExits, WordRuns
 from engine.language.evaluate import truth
 from engine.model.batch import Column, Int32Array, Int64Array
 from engine.model.expressions import Expression
@@ -156,23 +156,11 @@ class WindowJoinNode(TwoInputs):
         instant.
         """
         views = self._viewed()
-        one, other, one_sets, other_sets = self._sides(views, of_left)
+        both = self._both(views, of_left)._replace(far_low=far[0], far_high=far[1])
         held, most = views.held(of_left), views.most(of_left)
 
         def find(out: PairsOut, cursor: tuple[int, int]) -> tuple[tuple[int, int] | None, int]:
-            row, count = kernels.staying(
-                cursor[1],
-                near[1],
-                one.stored(),
-                other.stored(),
-                *far,
-                one_sets,
-                other_sets,
-                held,
-                most,
-                until,
-                out,
-            )
+            row, count = kernels.staying(cursor[1], near[1], both, held, most, until, out)
             return (None if row == near[1] else (0, row)), count
 
         return self._found(find, (0, near[0]), turn.context.limits, of_left=of_left)
@@ -182,32 +170,22 @@ class WindowJoinNode(TwoInputs):
         left one.
         """
         views = self._viewed()
-        one, other, one_sets, other_sets = self._sides(views, of_left)
-        sizes = views.sizes(of_left)
-        tasks = _exits(one, sizes.near, turn.interval)
+        both, sizes = self._both(views, of_left), views.sizes(of_left)
+        tasks = _exits((self._left if of_left else self._right).rows, sizes.near, turn.interval)
 
         def find(out: PairsOut, cursor: tuple[int, int]) -> tuple[tuple[int, int] | None, int]:
-            task, row, count = kernels.leaving(
-                *cursor,
-                tasks,
-                one.stored(),
-                other.stored(),
-                other.low,
-                one_sets,
-                other_sets,
-                views.columns,
-                sizes,
-                of_left,
-                out,
-            )
+            task, row, count = kernels.leaving(*cursor, tasks, both, views.columns, sizes, of_left, out)
             return (None if task == len(tasks.size) else (task, row)), count
 
         return self._found(find, (0, 0), turn.context.limits, of_left=of_left)
 
-    def _sides(self, views: _Views, of_left: bool) -> tuple[RowsInTime, RowsInTime, WordRuns, WordRuns]:
+    def _both(self, views: _Views, of_left: bool) -> BothStreams:
+        """Both inputs, the one whose rows are near first. of_left: that is the left one."""
         left, right = self._left.rows, self._right.rows
+        near, far = (left, right) if of_left else (right, left)
         sets = left.sets.runs(views.over[0]), right.sets.runs(views.over[1])
-        return (left, right, *sets) if of_left else (right, left, *sets[::-1])
+        near_sets, far_sets = sets if of_left else sets[::-1]
+        return BothStreams(near.stored(), far.stored(), far.low, far.high, near_sets, far_sets)
 
     def _found(self, find: Find, begin: tuple[int, int], limits: Limits, *, of_left: bool) -> MatchedSlots:
         """The pairs that satisfy the condition. Raises LimitExceeded."""
