@@ -164,8 +164,7 @@ def _event_time(
     if least != NEVER and least != _NOBODY:
         now_ms = max(now_ms, least)
     rejected_above_ms = clock_ms + rules.future_max_ms
-    late = 0
-    rejected = 0
+    late, rejected = 0, 0
     n = arrived.timestamp.shape[0]
     row = 0
     while row < n:

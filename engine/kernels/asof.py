@@ -5,15 +5,25 @@ The chains of :mod:`engine.kernels.arranged`, each from the row that is latest o
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 
 from engine.kernels.arranged import NOBODY, Arranged
-from engine.kernels.compiled import kernel
+from engine.kernels.compiled import kernel, step
 
 Int32Array = npt.NDArray[np.int32]
 Int64Array = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
+
+
+class InOrder(NamedTuple):
+    """Rows whose chains descend in ``order``, int64 by slot."""
+
+    rows: Arranged
+    order: Int64Array
+
 
 Latest = tuple[Int64Array, Int32Array, Int64Array, Int64Array]
 """(pair of a row and an owner, partner, when it begins and ends to be the latest)."""
@@ -53,11 +63,9 @@ def _is_later(one: int, other: int, order: Int64Array, ids: Int64Array) -> bool:
 @kernel
 def affected(
     slots: Int32Array,
-    right: Arranged,
-    right_order: Int64Array,
-    right_moves: BoolArray,
-    left: Arranged,
-    left_order: Int64Array,
+    outer: InOrder,
+    inner: InOrder,
+    moves: BoolArray,
     strict: bool,
     since: int,
     marks: BoolArray,
@@ -70,13 +78,14 @@ def affected(
     since: the turn begins behind it; a row that left by then is still in its chain, and stays no more.
     marks: bool by left slot, rows that are left out; written. out: int32, room for all left rows.
     """
+    left, left_order, right, right_order = outer.rows, outer.order, inner.rows, inner.order
     count = 0
     for slot in slots:
         if right.key[slot] == NOBODY:
             continue
         bound = right.previous[slot]
         while bound != NOBODY and (
-            right_moves[bound] or right.valid_to[bound] <= since or not _has_all(right, bound, slot)
+            moves[bound] or right.valid_to[bound] <= since or not _has_all(right, bound, slot)
         ):
             bound = right.previous[bound]
         row = left.first[right.key[slot]]
@@ -119,14 +128,34 @@ def _has(rows: Arranged, slot: int, owner: int) -> bool:
     return False
 
 
+@step
+def _filled(
+    gap: int, gaps: int, begins: Int64Array, ends: Int64Array, first: int, last: int
+) -> tuple[int, int]:
+    """Take an interval out of a gap. Returns the gap to go on with, and how many there are."""
+    before, after = begins[gap] < first, last < ends[gap]
+    if before and after:  # an interval is in one piece, so no other gap has a part of it
+        begins[gaps], ends[gaps] = last, ends[gap]
+        ends[gap] = first
+        gap, gaps = gaps + 1, gaps + 1
+    elif before:
+        ends[gap] = first
+        gap += 1
+    elif after:
+        begins[gap] = last
+        gap += 1
+    else:
+        gaps -= 1
+        begins[gap], ends[gap] = begins[gaps], ends[gaps]
+    return gap, gaps
+
+
 @kernel
 def latest(
     slots: Int32Array,
     owners: Int32Array,
-    left: Arranged,
-    left_order: Int64Array,
-    right: Arranged,
-    right_order: Int64Array,
+    outer: InOrder,
+    inner: InOrder,
     strict: bool,
     since: int,
 ) -> Latest:
@@ -136,6 +165,7 @@ def latest(
     slots: int32[n]; owners: int32[n]. O(partners looked at * gaps): it stops at the first partners that cover
     a life.
     """
+    left, left_order, right, right_order = outer.rows, outer.order, inner.rows, inner.order
     room, written = max(16, 2 * slots.shape[0]), 0
     pairs, partners = np.empty(room, np.int64), np.empty(room, np.int32)
     begins, ends = np.empty(room, np.int64), np.empty(room, np.int64)
@@ -168,20 +198,6 @@ def latest(
                 pairs[written], partners[written] = pair, other
                 begins[written], ends[written] = first, last
                 written += 1
-                before, after = gap_begins[gap] < first, last < gap_ends[gap]
-                if before and after:  # an interval is in one piece, so this happens once a partner
-                    gap_begins[gaps], gap_ends[gaps] = last, gap_ends[gap]
-                    gap_ends[gap] = first
-                    gaps += 1
-                    break
-                if before:
-                    gap_ends[gap] = first
-                    gap += 1
-                elif after:
-                    gap_begins[gap] = last
-                    gap += 1
-                else:
-                    gaps -= 1
-                    gap_begins[gap], gap_ends[gap] = gap_begins[gaps], gap_ends[gaps]
+                gap, gaps = _filled(gap, gaps, gap_begins, gap_ends, first, last)
             other = right.following[other]
     return pairs[:written], partners[:written], begins[:written], ends[:written]

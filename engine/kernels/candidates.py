@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from engine.kernels.compiled import kernel
+from engine.kernels.compiled import borrowing, kernel, step
 from engine.kernels.streaming import LINE_BYTES, prefetch
 
 EMPTY = -1
@@ -128,7 +128,30 @@ def name_runs(keys: npt.NDArray[np.int64], table: Records, runs: int, out: npt.N
     return runs
 
 
-@kernel
+@step
+def _tests(begin: int, end: int, regions: Regions) -> tuple[int, bool, int, int]:
+    """The tests of one term: where the attribute begins that it is reached by (-1: none), whether all regions
+    of that are single keys, where the first other attribute begins, and how many others there are.
+    """
+    attribute, flags = regions.attribute, regions.flags
+    reached, single, other, rest = -1, True, -1, 0
+    i = begin
+    while i < end:
+        j = i
+        while j < end and attribute[j] == attribute[i]:
+            if flags[j] & 2:
+                reached = i
+                single = single and regions.low[j] == regions.last[j]
+            j += 1
+        if not flags[i] & 2:
+            rest += 1
+            if other < 0:
+                other = i
+        i = j
+    return reached, single, other, rest
+
+
+@borrowing
 def entries_of(
     slots: npt.NDArray[np.int64],
     regions: Regions,
@@ -153,24 +176,7 @@ def entries_of(
             begin = row
             while row < end and term[row] == term[begin]:
                 row += 1
-            reached = -1
-            single = True
-            other = -1
-            rest = 0
-            i = begin
-            while i < row:
-                j = i
-                while j < row and attribute[j] == attribute[i]:
-                    single_here = low[j] == high[j]
-                    if flags[j] & 2:
-                        reached = i
-                        single = single and single_here
-                    j += 1
-                if not flags[i] & 2:
-                    rest += 1
-                    if other < 0:
-                        other = i
-                i = j
+            reached, single, other, rest = _tests(begin, row, regions)
             if reached < 0 or attribute[reached] != through or single != points:
                 continue
             place = reached

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from engine.kernels.compiled import kernel
+from engine.kernels.compiled import borrowing, kernel, step
 
 Int8Array = npt.NDArray[np.int8]
 Int64Array = npt.NDArray[np.int64]
@@ -85,7 +85,18 @@ def _wait(value: int, at: int, first: int, rows: int, state: State) -> None:
     state.due[place] = value
 
 
-@kernel
+@step
+def _status(value: int, kind: int, state: State) -> int:
+    """What a value is when a row enters with it, which breaks nothing."""
+    status = KNOWN
+    if state.own[value] == 0:
+        status = FRESH
+    elif kind == UNIQUE or state.over[value]:
+        status = AGAIN  # it is older than RETAIN, else the row would break the promise
+    return status
+
+
+@borrowing
 def enforce(
     values: Int64Array,
     timestamp: Int64Array,
@@ -122,10 +133,7 @@ def enforce(
                 state.bound[c] = max(state.bound[c], passed)
                 continue
             if value != NO_ID:
-                if state.own[value] == 0:
-                    came[c, row] = FRESH
-                elif rules.kind[c] == UNIQUE or state.over[value]:
-                    came[c, row] = AGAIN  # it broke nothing, so it is older than RETAIN
+                came[c, row] = _status(value, rules.kind[c], state)
                 if rules.kind[c] == UNIQUE:
                     state.own[value] = 1
                 elif state.own[value] == 0 or state.over[value]:

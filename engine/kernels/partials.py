@@ -28,6 +28,16 @@ def restrict(column: Words, mask: np.uint64, ok: npt.NDArray[np.bool_], out: Wor
 
 
 @kernel
+def _add(planes: tuple[np.uint64, ...], counts: Int64Array) -> None:
+    """counts[b] grows by the number whose bit i is bit b of planes[i]."""
+    for slot in range(SLOTS):
+        total = np.uint64(0)
+        for bit in range(8):
+            total |= ((planes[bit] >> np.uint64(slot)) & np.uint64(1)) << np.uint64(bit)
+        counts[slot] += np.int64(total)
+
+
+@kernel
 def count(column: Words, counts: Int64Array) -> None:
     """counts[b] grows by the rows with bit b.
 
@@ -74,17 +84,7 @@ def count(column: Words, counts: Int64Array) -> None:
         p7 ^= carry
         held += 8
         if held == 248 or row + 15 >= n:
-            for slot in range(SLOTS):
-                at = np.uint64(slot)
-                total = (p0 >> at) & one
-                total |= ((p1 >> at) & one) << np.uint64(1)
-                total |= ((p2 >> at) & one) << np.uint64(2)
-                total |= ((p3 >> at) & one) << np.uint64(3)
-                total |= ((p4 >> at) & one) << np.uint64(4)
-                total |= ((p5 >> at) & one) << np.uint64(5)
-                total |= ((p6 >> at) & one) << np.uint64(6)
-                total |= ((p7 >> at) & one) << np.uint64(7)
-                counts[slot] += np.int64(total)
+            _add((p0, p1, p2, p3, p4, p5, p6, p7), counts)
             p0, p1, p2, p3, p4, p5, p6, p7 = zero, zero, zero, zero, zero, zero, zero, zero
             held = 0
     for row in range(n - n % 8, n):

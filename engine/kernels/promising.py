@@ -28,10 +28,11 @@ ENDED = -1
 
 
 class ChainedRows(NamedTuple):
-    """Stored rows of an input from one ordinal on. keys: int64, numbers that equal where the join keys do.
-    wanted: bool, whether the row may have a partner. back: int32, as the module says.
+    """Stored rows of an input from the ordinal ``first`` on. keys: int64, numbers that equal where the join
+    keys do. wanted: bool, whether the row may have a partner. back: int32, as the module says.
     """
 
+    first: int
     keys: Int64Array
     wanted: BoolArray
     back: Int32Array
@@ -57,6 +58,27 @@ class VisitedEntries(NamedTuple):
     first: Int64Array
     cursor: Int64Array
     left: Int32Array
+
+
+class Visits(NamedTuple):
+    """Which entries are visited, by place, and how many rows of each; int64. What is not used stays."""
+
+    picked: Int64Array
+    allotted: Int64Array
+
+
+class Floors(NamedTuple):
+    """The first stored row, and the first probing one, that is in a window."""
+
+    stored: int
+    probing: int
+
+
+class PairsRoom(NamedTuple):
+    """Room for pairs; int64."""
+
+    stored: Int64Array
+    probing: Int64Array
 
 
 @kernel
@@ -106,53 +128,43 @@ def number_in_order(codes: Int64Array, table: Int32Array, numbers: Int32Array, f
 
 @kernel
 def visit(
-    picked: Int64Array,
-    allotted: Int64Array,
+    visits: Visits,
     begin: int,
     entries: VisitedEntries,
     stored: ChainedRows,
-    stored_first: int,
     lists: ProbingLists,
-    stored_floor: int,
-    probing_floor: int,
-    probing_out: Int64Array,
-    stored_out: Int64Array,
+    floors: Floors,
+    out: PairsRoom,
     tally: Int64Array,
 ) -> tuple[int, int]:
-    """Visit rows of the entries at places ``picked[begin:]``, each at most as many as it was allotted.
-
-    allotted: int64[picked], what is not used stays in it. Rows below the floors are in no window: a chain
-    that gets there ends, and the rows that were left lapse. probing_out, stored_out: pairs, written.
+    """Visit rows of the entries that were picked, from the place ``begin`` on, each at most as many as it was
+    allotted. A chain that gets to the floor ends, and the rows that were left lapse. out: pairs, written.
     tally: int64[3], added to: units of the visits, units of rows that lapsed, entries finished. A visit is a
     unit for each row of the entry's list.
     Returns (the first entry that is not done with, pairs written); less than all where there is no room.
     Cost: O(rows visited + pairs).
     """
-    found = 0
-    room = probing_out.shape[0]
-    for place in range(begin, picked.shape[0]):
-        entry = picked[place]
-        low = max(entries.first[entry], stored_floor)
+    found, room = 0, out.probing.shape[0]
+    for place in range(begin, visits.picked.shape[0]):
+        entry = visits.picked[place]
+        low = max(entries.first[entry], floors.stored)
         chosen = entries.lists[entry]
-        code = lists.codes[chosen]
-        start = lists.starts[chosen]
-        stop = start + lists.counts[chosen]
-        cost = lists.counts[chosen]
-        while start < stop and lists.rows[start] < probing_floor:
+        code, start, cost = lists.codes[chosen], lists.starts[chosen], lists.counts[chosen]
+        stop = start + cost
+        while start < stop and lists.rows[start] < floors.probing:
             start += 1
         at = entries.cursor[entry]
-        todo = allotted[place]
-        left = entries.left[entry]
+        todo, left = visits.allotted[place], entries.left[entry]
         full = False
         while todo > 0 and at >= low:
-            row = at - stored_first
+            row = at - stored.first
             if stored.wanted[row] and stored.keys[row] == code:
                 if found + stop - start > room:
                     full = True
                     break
                 for probing in range(start, stop):
-                    probing_out[found] = lists.rows[probing]
-                    stored_out[found] = at
+                    out.probing[found] = lists.rows[probing]
+                    out.stored[found] = at
                     found += 1
             todo -= 1
             left -= 1
@@ -165,10 +177,10 @@ def visit(
             at = ENDED
         entries.cursor[entry] = at
         entries.left[entry] = left
-        allotted[place] = todo
+        visits.allotted[place] = todo
         if full:
             return place, found
-    return picked.shape[0], found
+    return visits.picked.shape[0], found
 
 
 @kernel

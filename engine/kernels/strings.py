@@ -102,6 +102,16 @@ def is_string(given: ByteArray, address: int, start: int, end: int, where: int, 
     return True
 
 
+@step
+def _tagged(places: Int64Array, tag: int, place: int, mask: int) -> int:
+    """The first place from one on that is empty, or of a string with this tag."""
+    entry = places[place, 0]
+    while entry != EMPTY and entry >> 32 != tag:
+        place = (place + 1) & mask
+        entry = places[place, 0]
+    return place
+
+
 @kernel
 def number(
     offsets: Int32Array,
@@ -133,12 +143,7 @@ def number(
             tags[j] = np.int64(hash_of(given, address, start, end)) >> 32
             prefetch(of_places + 16 * (tags[j] & mask))  # type: ignore[call-arg]
         for j in range(held):
-            place = tags[j] & mask
-            entry = places[place, 0]
-            while entry != EMPTY and entry >> 32 != tags[j]:
-                place = (place + 1) & mask
-                entry = places[place, 0]
-            found[j] = place
+            found[j] = place = _tagged(places, tags[j], tags[j] & mask, mask)
             there = of_data + (places[place, 1] >> 32)
             prefetch(there)  # type: ignore[call-arg]
             prefetch(there + (places[place, 1] & LOWER))
@@ -156,14 +161,12 @@ def number(
                 codes[i] = (entry & LOWER) - 1
                 continue
             if not takes_in:
-                codes[i] = UNKNOWN
-                missing += 1
+                codes[i], missing = UNKNOWN, missing + 1
                 continue
             used = int(starts[count])
             if count >= room or used + end - start > data.shape[0]:
                 return i, count, missing
-            places[place, 0] = tags[j] << 32 | (count + 1)
-            places[place, 1] = used << 32 | (end - start)
+            places[place, 0], places[place, 1] = tags[j] << 32 | (count + 1), used << 32 | (end - start)
             for byte in range(end - start):
                 data[used + byte] = given[start + byte]
             starts[count + 1] = used + end - start

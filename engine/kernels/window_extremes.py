@@ -118,6 +118,26 @@ def _after(place: int, end: int, both: Stairs, greater: Int64Array, instant: int
     return place
 
 
+@step
+def _at_instant(
+    here: int, there: bool, end: int, both: Stairs, greater: Int64Array, held: int, instant: int
+) -> tuple[int, bool]:
+    """The greatest row of a window, and whether there is one, after all that happens at an instant."""
+    while True:
+        if not there:
+            there = here < end and both.at[here] <= instant
+            if not there:
+                break
+        elif greater[here] < end and both.at[greater[here]] <= instant:
+            here = greater[here]
+        elif both.at[here] + held <= instant:
+            here = _after(here, end, both, greater, instant)
+            there = False
+        else:
+            break
+    return here, there
+
+
 @borrowing
 def versions(
     stair: int,
@@ -155,18 +175,7 @@ def versions(
                     instant = both.at[here]
                 if instant > until:
                     break
-                while True:  # all that happens at this instant
-                    if not there:
-                        there = here < end and both.at[here] <= instant
-                        if not there:
-                            break
-                    elif greater[here] < end and both.at[greater[here]] <= instant:
-                        here = greater[here]
-                    elif both.at[here] + held <= instant:
-                        here = _after(here, end, both, greater, instant)
-                        there = False
-                    else:
-                        break
+                here, there = _at_instant(here, there, end, both, greater, held, instant)
                 if there == (told != NONE) and (not there or both.word[here] == both.word[told]):
                     continue
                 if count + 2 > room:

@@ -199,25 +199,13 @@ class ProbedInput:
         order = np.argsort(self.entries.entries.cursor[places], kind="stable")
         places, visits = places[order], visits[order]
         entries, lists, rows = self.entries.visited_entries(), self.entries.lists(), self.chains.rows()
-        begin, room, low = 0, self.summary.capacities.first(PAIRS_MIN), self.low
+        begin, room = 0, self.summary.capacities.first(PAIRS_MIN)
+        turns, floors = promising.Visits(places, visits), promising.Floors(self.low, probing_floor)
         while begin < len(places):
-            probing, stored = np.empty(room, np.int64), np.empty(room, np.int64)
-            begin, count = promising.visit(
-                places,
-                visits,
-                begin,
-                entries,
-                rows,
-                self.chains.first,
-                lists,
-                low,
-                probing_floor,
-                probing,
-                stored,
-                tally,
-            )
+            out = promising.PairsRoom(np.empty(room, np.int64), np.empty(room, np.int64))
+            begin, count = promising.visit(turns, begin, entries, rows, lists, floors, out, tally)
             if count:
-                yield stored[:count], probing[:count]
+                yield out.stored[:count], out.probing[:count]
             room *= 2
 
     def recode_lists(self, probing: ProbedInput) -> None:

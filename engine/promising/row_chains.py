@@ -124,7 +124,7 @@ class RowChains:
 
     def rows(self) -> promising.ChainedRows:
         """From ``first`` on."""
-        return promising.ChainedRows(self._keys, self._wanted, self._back)
+        return promising.ChainedRows(self.first, self._keys, self._wanted, self._back)
 
     def wanted(self, start: int, stop: int) -> Int64Array:
         """int64, ascending: the rows of this range that may have a partner."""

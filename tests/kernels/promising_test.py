@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.kernels import promising
-from engine.kernels.promising import ChainedRows, ProbingLists, VisitedEntries
+from engine.kernels.promising import ChainedRows, Floors, PairsRoom, ProbingLists, VisitedEntries, Visits
 
 pairs = st.sets(st.tuples(st.integers(0, 8), st.integers(0, 8)), max_size=30)
 
@@ -159,24 +159,20 @@ def test_visits_go_from_new_rows_to_old_ones_and_give_pairs_of_equal_keys(drawn,
         np.array([code for code, _ in lists], np.int64),
         np.array([row for _, each in lists for row in sorted(each)], np.int64),
     )
-    rows = ChainedRows(np.array(keys, np.int64), np.array(wanted, np.bool_), back)
+    rows = ChainedRows(first, np.array(keys, np.int64), np.array(wanted, np.bool_), back)
     counted, found, begin = np.zeros(3, np.int64), [], 0
     picked = np.arange(len(some), dtype=np.int64)
     allotted = np.array([units[place] for place in some], np.int64)
     while begin < len(some):
         out = np.empty((2, room), np.int64)
         begin, count = promising.visit(
-            picked,
-            allotted,
+            Visits(picked, allotted),
             begin,
             held,
             rows,
-            first,
             probing_lists,
-            stored_floor,
-            probing_floor,
-            out[0],
-            out[1],
+            Floors(stored_floor, probing_floor),
+            PairsRoom(out[1], out[0]),
             counted,
         )
         found += list(zip(*out[:, :count].tolist(), strict=True))

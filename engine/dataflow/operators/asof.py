@@ -55,11 +55,9 @@ class AsOfNode(MatchNode):
         again = again[
             : kernels.affected(
                 right.arranged(),
-                self._right_rows.rows,
-                self._right_rows.order,
+                kernels.InOrder(self._left_rows.rows, self._left_rows.order),
+                kernels.InOrder(self._right_rows.rows, self._right_rows.order),
                 self._right_rows.moving,
-                self._left_rows.rows,
-                self._left_rows.order,
                 self._latest.strict,
                 turn.interval.since,
                 marks,
@@ -92,10 +90,8 @@ class AsOfNode(MatchNode):
         pair, partners, begins, ends = kernels.latest(
             of,
             owners,
-            self._left_rows.rows,
-            self._left_rows.order,
-            self._right_rows.rows,
-            self._right_rows.order,
+            kernels.InOrder(self._left_rows.rows, self._left_rows.order),
+            kernels.InOrder(self._right_rows.rows, self._right_rows.order),
             self._latest.strict,
             turn.interval.since,
         )
