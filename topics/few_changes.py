@@ -18,6 +18,7 @@ import pyarrow as pa
 from engine.model.batch import Int64Array
 from engine.model.changes import Changes
 from engine.model.step import Position
+from topics.destination import Destination
 from topics.results_codec import HASH_DIGITS, EncodedChanges, JsonCodec, Owners
 
 FEW_CHANGES = 32
@@ -83,67 +84,56 @@ def _double(value: float) -> str:
 def encode_few(
     codec: JsonCodec,
     changes: Changes,
-    form: str,
-    key: tuple[int, ...] | None,
+    to: Destination,
     told: EncodedChanges,
     owners: Owners,
     position: Position,
     numbered: Mapping[str, int],
-    *,
-    by_key: bool,
 ) -> tuple[list[bytes], list[bytes | None]] | None:
-    """Keys and values, one of each a record; None where they are to be written by columns. key, form: of the
-    destination. by_key: its changes are rows by key.
-    """
+    """Keys and values, one of each a record; None where they are to be written by columns."""
     texts = row_texts(changes.table)
     if texts is None:
         return None
-    keys = _keys(codec, changes, form, key, told, owners, position, numbered, texts, by_key=by_key)
-    if keys is None:
-        return None
-    return keys, _values(codec, form, told, texts)
-
-
-def _keys(
-    codec: JsonCodec,
-    changes: Changes,
-    form: str,
-    key: tuple[int, ...] | None,
-    told: EncodedChanges,
-    owners: Owners,
-    position: Position,
-    numbered: Mapping[str, int],
-    texts: Sequence[str],
-    *,
-    by_key: bool,
-) -> list[bytes] | None:
-    rows: list[int] = told.rows.tolist()
-    if not by_key:
-        firsts = [numbered.get(one, 0) - start for one, start in _starts(changes)]
-        whose = np.searchsorted(changes.starts, told.rows, side="right") - 1
-        ends = [
-            f'"row":"{position.sequence}-{firsts[place] + row}"}}'
-            for row, place in zip(rows, whose.tolist(), strict=True)
-        ]
-    elif key is not None:
-        # A table without columns does not know how many rows it has.
-        found = row_texts(changes.table.select(list(key))) if key else ["{}"] * len(texts)
-        if found is None:
-            return None
-        ends = [f'"key":{found[row]}}}' for row in rows]
+    if to.operator == "changes":
+        ends = _by_key(changes, to, told, texts)
     else:
-        hashes = [hashlib.sha256(text.encode()).hexdigest()[:HASH_DIGITS] for text in texts]
-        if form == "diff":
-            ends = [f'"row":"{hashes[row]}"}}' for row in rows]
-        else:
-            assert changes.copies is not None, "rows without a key are distinguished by a number"
-            ends = [f'"row":"{hashes[row]}-{changes.copies[row]}"}}' for row in rows]
+        ends = _by_number(changes, told, position, numbered)
+    if ends is None:
+        return None
     heads = [f'{{"query":{orjson.dumps(one).decode()},' for one in owners.query_ids]
-    prefix = codec.key_prefix
-    return [
-        prefix + (heads[place] + end).encode()
+    keys = [
+        codec.key_prefix + (heads[place] + end).encode()
         for place, end in zip(owners.places.tolist(), ends, strict=True)
     ]
+    return keys, _values(codec, to.format, told, texts)
+
+
+def _by_number(
+    changes: Changes, told: EncodedChanges, position: Position, numbered: Mapping[str, int]
+) -> list[str]:
+    """The ends of keys that number the changes of a query in a step."""
+    firsts = [numbered.get(one, 0) - start for one, start in _starts(changes)]
+    whose = np.searchsorted(changes.starts, told.rows, side="right") - 1
+    return [
+        f'"row":"{position.sequence}-{firsts[place] + row}"}}'
+        for row, place in zip(told.rows.tolist(), whose.tolist(), strict=True)
+    ]
+
+
+def _by_key(
+    changes: Changes, to: Destination, told: EncodedChanges, texts: Sequence[str]
+) -> list[str] | None:
+    """The ends of keys that are the rows' own, or hashes of whole rows; None as in :func:`row_texts`."""
+    rows: list[int] = told.rows.tolist()
+    if to.key is not None:
+        # A table without columns does not know how many rows it has.
+        found = row_texts(changes.table.select(list(to.key))) if to.key else ["{}"] * len(texts)
+        return None if found is None else [f'"key":{found[row]}}}' for row in rows]
+    hashes = [hashlib.sha256(text.encode()).hexdigest()[:HASH_DIGITS] for text in texts]
+    if to.format == "diff":
+        return [f'"row":"{hashes[row]}"}}' for row in rows]
+    assert changes.copies is not None, "rows without a key are distinguished by a number"
+    return [f'"row":"{hashes[row]}-{changes.copies[row]}"}}' for row in rows]
 
 
 def _starts(changes: Changes) -> list[tuple[str, int]]:

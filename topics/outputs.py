@@ -29,9 +29,10 @@ import pyarrow as pa
 from engine.model.changes import Changes, Operator
 from engine.model.step import Position
 from topics.admin import Admin, TopicPolicy
+from topics.destination import Destination, Encoding, Format
 from topics.failures import is_refusal
 from topics.registry import RegistrySettings, SchemaKind
-from topics.results import Destination, Encoding, Format, Records, encode
+from topics.results import Records, encode
 from topics.results_codec import AvroCodec, Codec, JsonCodec
 from topics.results_schema import ResultSchemas
 from topics.sizes import BATCH_BYTES, RECORD_BYTES_MAX, RECORD_OVERHEAD_BYTES

@@ -30,7 +30,6 @@ import zlib
 from collections import defaultdict
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -38,36 +37,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from engine.model.batch import Int32Array, Int64Array
-from engine.model.changes import Changes, Operator
+from engine.model.changes import Changes
 from engine.model.step import Position
 from topics.approximation import header_text
+from topics.destination import Destination
 from topics.few_changes import FEW_CHANGES, are_plain, encode_few
 from topics.json_rows import json_objects
 from topics.produce_loop import ColumnHeaders
 from topics.results_codec import HASH_DIGITS, Codec, EncodedChanges, JsonCodec, Owners
 from tureen.errors import LimitExceeded
 from tureen.protocol import HEADER_APPROXIMATION, HEADER_AT_MS, HEADER_OCCASION, HEADER_POSITION
-
-Format = Literal["upsert", "debezium", "diff"]
-Encoding = Literal["json", "avro", "json_schema"]
-
-
-@dataclass(frozen=True, slots=True)
-class Destination:
-    """Where the changes of a query go, and as what.
-
-    compacted: the topic keeps the last record of every key. shared: by all queries that name no topic; then
-    the records of one query are all in one partition. key: numbers of the answer's columns that tell its
-    rows apart, None where there are none; of operator ``changes`` alone.
-    """
-
-    topic: str
-    compacted: bool
-    shared: bool
-    format: Format
-    encoding: Encoding
-    operator: Operator
-    key: tuple[int, ...] | None = None
 
 
 @dataclass(slots=True)
@@ -156,8 +135,7 @@ def encode(
     owners = Owners.of(changes.query_ids, _places(changes, told.rows))
     few = None
     if len(changes) <= FEW_CHANGES and isinstance(codec, JsonCodec) and are_plain(changes.table.schema):
-        by_key = to.operator == "changes"
-        few = encode_few(codec, changes, to.format, to.key, told, owners, position, numbered, by_key=by_key)
+        few = encode_few(codec, changes, to, told, owners, position, numbered)
     if few is not None:
         keys, values = (pa.array(texts, pa.large_binary()) for texts in few)
         sizes = np.array([len(key) + len(value or b"") for key, value in zip(*few, strict=True)], np.int64)

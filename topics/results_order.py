@@ -20,8 +20,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from engine.model.changes import Changes
+from topics.destination import Destination
 from topics.json_rows import json_values
-from topics.results import Destination, codes_of_rows
+from topics.results import codes_of_rows
 
 
 def in_order(changes: Changes, to: Destination) -> Changes:

@@ -19,7 +19,7 @@ from typing import Any, Unpack
 from tureen import calls
 from tureen.answers import Dropped, EndedQueries, Listing, Matches, Promised
 from tureen.builder import Select
-from tureen.calls import Record
+from tureen.calls import ChangedOptions, Record
 from tureen.changes_callbacks import AsyncSubscription, Callback, OnError, awaiting
 from tureen.changes_feed import AsyncChangeFeed, Options, wishes_of
 from tureen.client import DIFFERENCE_DEFAULT, MATCHES_DEFAULT, ONCE, TIMEOUT_DEFAULT_S, broker_url
@@ -297,43 +297,9 @@ class AsyncClient:
         """End all queries that read a source: :meth:`tureen.Client.unregister_all_of`."""
         return await self._http.run(calls.unregister_all_of(source))
 
-    async def change(
-        self,
-        handle: str,
-        *,
-        paused: bool | None = None,
-        release: bool | None = None,
-        maintenance: str | None = None,
-        weight: float | None = None,
-        max_fp: float | None = None,
-        max_fn: float | None = None,
-        max_error: float | None = None,
-        latency_ms_max: int | None = None,
-        strategy: str | None = None,
-        structure: str | None = None,
-        partitions: int | str | None = None,
-        fade: float | None = None,
-        priority: str | None = None,
-    ) -> QueryStatus:
+    async def change(self, handle: str, **options: Unpack[ChangedOptions]) -> QueryStatus:
         """Change options of a query while it runs; what is None stays. Raises UnknownQuery, OptionRefused."""
-        return await self._http.run(
-            calls.change(
-                handle,
-                paused=paused,
-                release=release,
-                maintenance=maintenance,
-                weight=weight,
-                max_fp=max_fp,
-                max_fn=max_fn,
-                max_error=max_error,
-                latency_ms_max=latency_ms_max,
-                strategy=strategy,
-                structure=structure,
-                partitions=partitions,
-                fade=fade,
-                priority=priority,
-            )
-        )
+        return await self._http.run(calls.change(handle, **options))
 
     async def execute(self, sql: str, *, wait: float = WAIT_DEFAULT_S) -> Listing:
         """Run a statement that is no SELECT. Raises QueryError, and whatever the thing it does raises."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypedDict, Unpack
 from urllib.parse import quote
 
 import httpx
@@ -121,7 +121,28 @@ def alter(publication: Publication, wait_s: float) -> Talk[QueryStatus]:
     )
 
 
-def change(handle: str, **options: bool | float | str | None) -> Talk[QueryStatus]:
+class ChangedOptions(TypedDict, total=False):
+    """Options of a query that can be changed while it runs; one that is None stays as it is.
+
+    One field an option, as the request has them.
+    """
+
+    paused: bool | None
+    release: bool | None
+    maintenance: str | None
+    weight: float | None
+    max_fp: float | None
+    max_fn: float | None
+    max_error: float | None
+    latency_ms_max: int | None
+    strategy: str | None
+    structure: str | None
+    partitions: int | str | None
+    fade: float | None
+    priority: str | None
+
+
+def change(handle: str, **options: Unpack[ChangedOptions]) -> Talk[QueryStatus]:
     """PATCH /queries/{handle} with those that are not None; the same change made again changes nothing."""
     body = {"json": {name: value for name, value in options.items() if value is not None}}
     return ask(Request("PATCH", query_path(handle), _status, body=body, wait_s=0))

@@ -29,7 +29,7 @@ from typing import Any, Unpack
 from tureen import calls
 from tureen.answers import Dropped, EndedQueries, Listing, Matches, Promised
 from tureen.builder import Select
-from tureen.calls import Record
+from tureen.calls import ChangedOptions, Record
 from tureen.changes_callbacks import Callback, OnError, Subscription, calling
 from tureen.changes_feed import ChangeFeed, Options, wishes_of
 from tureen.errors import UnknownQuery
@@ -385,46 +385,12 @@ class Client:
         """
         return self._http.run(calls.unregister_all_of(source))
 
-    def change(
-        self,
-        handle: str,
-        *,
-        paused: bool | None = None,
-        release: bool | None = None,
-        maintenance: str | None = None,
-        weight: float | None = None,
-        max_fp: float | None = None,
-        max_fn: float | None = None,
-        max_error: float | None = None,
-        latency_ms_max: int | None = None,
-        strategy: str | None = None,
-        structure: str | None = None,
-        partitions: int | str | None = None,
-        fade: float | None = None,
-        priority: str | None = None,
-    ) -> QueryStatus:
+    def change(self, handle: str, **options: Unpack[ChangedOptions]) -> QueryStatus:
         """Change options of a query while it runs, by HTTP; what is None stays. Returns how it stands then.
 
         Raises UnknownQuery, OptionRefused.
         """
-        return self._http.run(
-            calls.change(
-                handle,
-                paused=paused,
-                release=release,
-                maintenance=maintenance,
-                weight=weight,
-                max_fp=max_fp,
-                max_fn=max_fn,
-                max_error=max_error,
-                latency_ms_max=latency_ms_max,
-                strategy=strategy,
-                structure=structure,
-                partitions=partitions,
-                fade=fade,
-                priority=priority,
-            )
-        )
+        return self._http.run(calls.change(handle, **options))
 
     def execute(self, sql: str, *, wait: float = WAIT_DEFAULT_S) -> Listing:
         """Run a statement that is no SELECT, by HTTP: SHOW, DESCRIBE, EXPLAIN, PAUSE, CREATE and so on.

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -46,18 +47,10 @@ class Simple:
             chain_of = (chain_of * MIX >> 12) % self.chains
         chain = chain_of[sales.item]
         run = _skip if self.skip else _cut_off
-        visits, first, second = run(
-            sales.at if at is None else at,
-            sales.timestamp,
-            sales.store,
-            sales.item,
-            chain,
-            int(chain.max(initial=0)) + 1,
-            window_ms,
-            self.newest,
-            self.visit,
-            self.insertion,
-        )
+        come = sales.at if at is None else at
+        arrivals = _Arrivals(come, sales.timestamp, sales.store, sales.item, chain)
+        chains, costs = int(chain.max(initial=0)) + 1, _Costs(self.visit, self.insertion)
+        visits, first, second = run(arrivals, chains, window_ms, self.newest, costs)
         return output_of(sales, first, second, visits)
 
 
@@ -77,6 +70,23 @@ def without_summary(costs: Costs) -> Simple:
     return Simple(1, newest=True, visit=costs.visit, insertion=costs.insertion["t1"])
 
 
+class _Arrivals(NamedTuple):
+    """Rows as they arrive: when, with which timestamp, in which store, their key and the chain of that."""
+
+    at: FloatArray
+    ts: IntArray
+    store: IntArray
+    item: IntArray
+    chain: IntArray
+
+
+class _Costs(NamedTuple):
+    """Seconds."""
+
+    visit: float
+    insertion: float
+
+
 @kernel
 def _grown(array: IntArray, size: int) -> IntArray:
     if size < len(array):
@@ -88,17 +98,9 @@ def _grown(array: IntArray, size: int) -> IntArray:
 
 @kernel
 def _cut_off(
-    at: FloatArray,
-    ts: IntArray,
-    store: IntArray,
-    item: IntArray,
-    chain: IntArray,
-    chains: int,
-    window_ms: int,
-    newest: bool,
-    visit: float,
-    insertion: float,
+    arrivals: _Arrivals, chains: int, window_ms: int, newest: bool, costs: _Costs
 ) -> tuple[int, IntArray, IntArray]:
+    at, ts, store, item, chain = arrivals
     head = np.full((2, chains), -1, np.int64)  # the oldest row that may be in the window
     tail = np.full((2, chains), -1, np.int64)
     later = np.full(len(at), -1, np.int64)
@@ -109,7 +111,7 @@ def _cut_off(
     over = 0.0
     for row in range(len(at)):
         gap = at[row + 1] - at[row] if row + 1 < len(at) else 0.0
-        left = over + max(0.0, gap - insertion)
+        left = over + max(0.0, gap - costs.insertion)
         other, where = 1 - store[row], chain[row]
         oldest = ts[row] - window_ms
         while head[other, where] >= 0 and ts[head[other, where]] < oldest:
@@ -119,10 +121,10 @@ def _cut_off(
             place = tail[other, where]
         over = 0.0
         while place >= 0 and ts[place] >= oldest:
-            if left < visit:
+            if left < costs.visit:
                 over = left
                 break
-            left -= visit
+            left -= costs.visit
             visits += 1
             if item[place] == item[row]:
                 first, second = _grown(first, found), _grown(second, found)
@@ -142,17 +144,9 @@ def _cut_off(
 
 @kernel
 def _skip(
-    at: FloatArray,
-    ts: IntArray,
-    store: IntArray,
-    item: IntArray,
-    chain: IntArray,
-    chains: int,
-    window_ms: int,
-    newest: bool,
-    visit: float,
-    insertion: float,
+    arrivals: _Arrivals, chains: int, window_ms: int, newest: bool, costs: _Costs
 ) -> tuple[int, IntArray, IntArray]:
+    at, ts, store, item, chain = arrivals
     tail = np.full((2, chains), -1, np.int64)
     earlier = np.full(len(at), -1, np.int64)
     first, second = np.empty(1024, np.int64), np.empty(1024, np.int64)
@@ -162,12 +156,12 @@ def _skip(
     for row in range(len(at)):
         mine, where = store[row], chain[row]
         if at[row] < busy:
-            busy += insertion
+            busy += costs.insertion
         else:
-            busy = at[row] + insertion
+            busy = at[row] + costs.insertion
             place = tail[1 - mine, where]
             while place >= 0 and ts[place] >= ts[row] - window_ms:
-                busy += visit
+                busy += costs.visit
                 visits += 1
                 if item[place] == item[row]:
                     first, second = _grown(first, found), _grown(second, found)

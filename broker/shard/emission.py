@@ -25,9 +25,10 @@ from engine.model.changes import Changes
 from engine.model.defects import internal, refusal_of
 from engine.model.step import Body, Position, Register, StepResult, Unregister
 from engine.views.view import View
+from topics.destination import Destination
 from topics.journal import NOTHING_DEFERRED, Deferral
 from topics.outputs import AWAITED, Outputs, destination, emits
-from topics.results import Destination, Records, RowsTooLarge, parts
+from topics.results import Records, RowsTooLarge, parts
 from tureen.errors import ChangesBroken, InternalError, LimitExceeded, TureenError
 from tureen.protocol import TopicNames
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from engine.model.changes import Changes
 from engine.model.defects import internal
 from engine.model.step import OutputWritten, Position, StepResult
-from topics.results import Destination
+from topics.destination import Destination
 from topics.results_order import border, in_order
 from tureen.errors import InternalError
 

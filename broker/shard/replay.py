@@ -15,9 +15,9 @@ from engine.engine import Engine
 from engine.model.interruption import Check, interruptible
 from engine.model.step import Rejoin, Step, Unregister, Written
 from engine.views.view import View
+from topics.destination import Destination
 from topics.journal import StepRecord
 from topics.outputs import destination
-from topics.results import Destination
 from tureen.errors import TureenError, UnknownQuery
 from tureen.protocol import TopicNames
 

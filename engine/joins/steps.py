@@ -135,22 +135,9 @@ class Route:
         bounds = self._bounds
         if len(origin) == 2:
             return self._run_two(start, stop, origin, parts, count)
-        return joins.combine(
-            self._driver,
-            start,
-            stop,
-            self._steps,
-            self._checks,
-            self._floor,
-            self._upper,
-            bounds.new_from,
-            bounds.new_at,
-            bounds.low,
-            origin,
-            parts,
-            count,
-            bounds.counted,
-        )
+        order = joins.ProbeOrder(self._driver, self._steps, self._checks)
+        meeting = joins.Meeting(self._floor, self._upper, bounds.new_from, bounds.new_at, bounds.low)
+        return joins.combine(order, start, stop, meeting, origin, parts, count, bounds.counted)
 
     def _run_two(
         self, start: int, stop: int, origin: Int64Array, parts: Int32Array, count: int
@@ -160,15 +147,8 @@ class Route:
         low = bounds.of(driver, start, stop - start)
         fresh = int(bounds.new_from[other])
         fresh_low = bounds.of(other, fresh, max(0, int(self._upper[other]) - fresh))
-        return joins.combine_two(
-            start,
-            stop,
-            own.keys,
-            own.back,
-            own.first,
-            probed.table,
-            probed.back,
-            probed.first,
+        indexes = joins.TwoIndexes(own.keys, own.back, own.first, probed.table, probed.back, probed.first)
+        of_two = joins.TwoBounds(
             int(self._floor[other]),
             int(self._upper[other]),
             low[other],
@@ -176,16 +156,10 @@ class Route:
             fresh,
             fresh_low[driver],
             fresh_low[other],
-            driver,
-            int(origin[driver]),
-            int(origin[other]),
-            self._lists.heads,
-            self._lists.spans,
-            self._lists.lists,
-            parts,
-            count,
-            bounds.counted,
         )
+        listed = joins.ListedPartners(self._lists.heads, self._lists.spans, self._lists.lists)
+        out = joins.TwoParts(driver, int(origin[driver]), int(origin[other]), parts)
+        return joins.combine_two(start, stop, indexes, of_two, listed, out, count, bounds.counted)
 
 
 def _ends(shape: Shape, number: int) -> tuple[int, int]:

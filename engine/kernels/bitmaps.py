@@ -43,6 +43,7 @@ def intersect(
     scratch: uint64[BLOCK_ROWS].
     Cost: n * words * groups loads from tables that stay in cache, 8 bytes written for each row and word.
     """
+    # One function with arrays of its own: with steps that cut the tables, one group took 70% longer.
     groups, n = codes.shape
     begin = 0
     while begin < n:

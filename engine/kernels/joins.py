@@ -10,7 +10,7 @@ calls keeps the arrays alive.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -38,6 +38,81 @@ CHECK_INPUT, CHECK_KEYS, CHECK_BACK, CHECK_FIRST, OWN_KEYS, OWN_BACK, OWN_FIRST 
 CHECK_COLUMNS = 7
 # Columns of what was counted: tuples that probed, partners that passed, chains that a window cut.
 GIVEN, PASSED, CUT = range(3)
+
+
+class ProbeOrder(NamedTuple):
+    """The input whose rows are combined with those of the others, which are probed in this order.
+
+    steps: int64[inputs - 1, STEP_COLUMNS]. checks: int64[., CHECK_COLUMNS], more equalities that the rows of
+    a step's CHECKS .. CHECKS_END-1 must satisfy.
+    """
+
+    driver: int
+    steps: Int64Array
+    checks: Int64Array
+
+
+class Meeting(NamedTuple):
+    """Which rows may meet. floor, upper: of each input rows floor <= ordinal < upper may take part. new_from:
+    rows from there on are new: low[j, new_at[i] + (row - new_from[i])] is the first row of input j that may
+    meet this row of i, when it enters or later, ascending in the rows of i; NEVER where no row of the input
+    brings bounds with it.
+    """
+
+    floor: Int64Array
+    upper: Int64Array
+    new_from: Int64Array
+    new_at: Int64Array
+    low: Int64Array
+
+
+class TwoIndexes(NamedTuple):
+    """keys, own_back, own_first: the driving input's index; table, back, first: the other's."""
+
+    keys: Int64Array
+    own_back: Int32Array
+    own_first: int
+    table: Int64Array
+    back: Int32Array
+    first: int
+
+
+class TwoBounds(NamedTuple):
+    """floor, upper: of the other's rows. low: for each driving row the first of the other's rows it may meet,
+    none where low_self is above the row; of no length where rows bring no bounds with them. The other's rows
+    from ``fresh`` on are new: row r meets driving rows from fresh_low[r - fresh] on, and none where
+    fresh_self[r - fresh] is above r. Bounds ascend.
+    """
+
+    floor: int
+    upper: int
+    low: Int64Array
+    low_self: Int64Array
+    fresh: int
+    fresh_low: Int64Array
+    fresh_self: Int64Array
+
+
+class ListedPartners(NamedTuple):
+    """Room for the partners of keys. heads: int64[a power of two], the newest rows whose lists there are;
+    spans: int64[as many, 4], of each list its begin, the end of the new ones, its end, and the first row
+    beyond it; lists: int32, room for more than LISTED_MAX.
+    """
+
+    heads: Int64Array
+    spans: Int64Array
+    lists: Int32Array
+
+
+class TwoParts(NamedTuple):
+    """Room for composites of two: int32[room, 2], less an origin each. place: where the driving input's parts
+    stand.
+    """
+
+    place: int
+    own_origin: int
+    origin: int
+    parts: Int32Array
 
 
 def _loads(bits: int) -> Callable[[int], int]:
@@ -86,16 +161,10 @@ def first_at_or_after(instants: Int64Array, shift: int, among: Int64Array, at: i
 
 @kernel
 def combine(
-    driver: int,
+    order: ProbeOrder,
     start: int,
     stop: int,
-    steps: Int64Array,
-    checks: Int64Array,
-    floor: Int64Array,
-    upper: Int64Array,
-    new_from: Int64Array,
-    new_at: Int64Array,
-    low: Int64Array,
+    meeting: Meeting,
     origin: Int64Array,
     parts: Int32Array,
     count: int,
@@ -103,16 +172,14 @@ def combine(
 ) -> tuple[int, int]:
     """Write the combinations of the driving input's rows start .. stop-1 with rows of all others.
 
-    steps: int64[inputs - 1, STEP_COLUMNS], the others in the order in which they are probed; checks:
-    int64[., CHECK_COLUMNS], more equalities that a step's rows CHECKS .. CHECKS_END-1 must satisfy.
-    floor, upper: of each input rows floor <= ordinal < upper may take part. new_from: rows from there on are
-    new: low[j, new_at[i] + (row - new_from[i])] is the first row of input j that may meet this row of i, when
-    it enters or later, ascending in the rows of i; NEVER where no row of the input brings bounds with it.
     parts: int32[room, inputs], written from ``count`` on, less origin. counted: int64[inputs - 1, 3], added
     to. Returns (the first row of the driving input that is not done, the composites there are then): it ends
     early, between two rows, where there is no more room.
     O(rows + partners met).
     """
+    # One loop for all levels, so as one function: a level goes on where it was left, with the same state.
+    driver, steps, checks = order
+    floor, upper, new_from, new_at, low = meeting
     inputs = floor.shape[0]
     last = steps.shape[0] - 1
     room = parts.shape[0]
@@ -275,42 +342,23 @@ def combine(
 def combine_two(
     start: int,
     stop: int,
-    keys: Int64Array,
-    own_back: Int32Array,
-    own_first: int,
-    table: Int64Array,
-    back: Int32Array,
-    first: int,
-    floor: int,
-    upper: int,
-    low: Int64Array,
-    low_self: Int64Array,
-    fresh: int,
-    fresh_low: Int64Array,
-    fresh_self: Int64Array,
-    place: int,
-    own_origin: int,
-    origin: int,
-    heads: Int64Array,
-    spans: Int64Array,
-    lists: Int32Array,
-    parts: Int32Array,
+    indexes: TwoIndexes,
+    bounds: TwoBounds,
+    listed_partners: ListedPartners,
+    out: TwoParts,
     count: int,
     counted: Int64Array,
 ) -> tuple[int, int]:
     """:func:`combine` of two inputs, several times as fast.
 
-    keys, own_back, own_first: the driving input's index; table, back, first: the other's. place: where the
-    driving input's parts stand. low: for each row start .. stop-1 the first of the other's rows it may meet,
-    none where low_self is above the row; of no length where rows bring no bounds with them. The other's
-    rows from ``fresh`` on are new: row r meets driving rows from fresh_low[r - fresh] on, and none where
-    fresh_self[r - fresh] is above r. Bounds ascend.
-
-    The partners of a key are listed once for all its rows, and each takes the beginning of the list. heads:
-    int64[a power of two], the newest rows whose lists there are; spans: int64[as many, 4], of each list its
-    begin, the end of the new ones, its end, and the first row beyond it; lists: int32, room for more than
-    LISTED_MAX. All three are overwritten.
+    The partners of a key are listed once for all its rows, and each takes the beginning of the list. What is
+    listed is overwritten.
     """
+    # One function: making a list, cutting it and writing it all move the same four numbers of its span.
+    keys, own_back, own_first, table, back, first = indexes
+    floor, upper, low, low_self, fresh, fresh_low, fresh_self = bounds
+    heads, spans, lists = listed_partners
+    place, own_origin, origin, parts = out
     mask = table.shape[0] - 1
     room = parts.shape[0]
     other = 1 - place

@@ -10,8 +10,9 @@ from engine.model.changes import Changes
 from engine.model.step import Position
 from spark_jobs.scale_out.lanes import LaneJob
 from topics.admin import Admin
+from topics.destination import Destination
 from topics.outputs import AWAITED, Outputs
-from topics.results import Destination, Records, RowsTooLarge, part, parts
+from topics.results import Records, RowsTooLarge, part, parts
 from tureen.errors import ChangesBroken, TureenError
 
 _known: dict[tuple[str, str], Outputs] = {}

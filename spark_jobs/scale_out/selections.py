@@ -59,10 +59,10 @@ from spark_jobs.scale_out.lanes import LaneJob, Letter, send_all, write_once
 from spark_jobs.scale_out.micro_batch import Plan, SourceStep
 from spark_jobs.scale_out.outputs import Encoder
 from spark_jobs.scale_out.pieces import RawRecord, read_letters, read_piece, to_piece
+from topics.destination import Destination
 from topics.letters import Place, letter
 from topics.outputs import destination
 from topics.producer import Transaction
-from topics.results import Destination
 from tureen.errors import TureenError
 from tureen.protocol import (
     TopicNames,

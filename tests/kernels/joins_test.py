@@ -154,16 +154,10 @@ def test_two_inputs_are_combined_as_many_are(data):
     checks = np.zeros((0, joins.CHECK_COLUMNS), np.int64)
     new_from = np.array(fresh, np.int64)
     done, count = joins.combine(
-        driver,
+        joins.ProbeOrder(driver, steps, checks),
         start,
         stop,
-        steps,
-        checks,
-        floor,
-        upper,
-        new_from,
-        new_at,
-        low,
+        joins.Meeting(floor, upper, new_from, new_at, low),
         origin,
         parts,
         0,
@@ -180,15 +174,8 @@ def test_two_inputs_are_combined_as_many_are(data):
     column = 0 if fresh[driver] == NEVER else int(new_at[driver]) + start - fresh[driver]
     mine = low[:, column : column + stop - start]
     theirs = low[:, int(new_at[other]) : int(new_at[other]) + max(0, int(upper[other]) - fresh[other])]
-    done, count = joins.combine_two(
-        start,
-        stop,
-        own.keys,
-        own.back,
-        own.first,
-        probed.table,
-        probed.back,
-        probed.first,
+    both = joins.TwoIndexes(own.keys, own.back, own.first, probed.table, probed.back, probed.first)
+    bounds = joins.TwoBounds(
         int(floor[other]),
         int(upper[other]),
         mine[other],
@@ -196,41 +183,15 @@ def test_two_inputs_are_combined_as_many_are(data):
         fresh[other],
         theirs[driver],
         theirs[other],
-        driver,
-        int(origin[driver]),
-        int(origin[other]),
-        *lists,
-        two,
-        0,
-        counted,
     )
+    listed = joins.ListedPartners(*lists)
+    out = joins.TwoParts(driver, int(origin[driver]), int(origin[other]), two)
+    done, count = joins.combine_two(start, stop, both, bounds, listed, out, 0, counted)
     assert (done, count) == (stop, len(expected))
     assert two[:count].tolist() == parts[:count].tolist()
     if expected:
-        cut, held = joins.combine_two(
-            start,
-            stop,
-            own.keys,
-            own.back,
-            own.first,
-            probed.table,
-            probed.back,
-            probed.first,
-            int(floor[other]),
-            int(upper[other]),
-            mine[other],
-            mine[driver],
-            fresh[other],
-            theirs[driver],
-            theirs[other],
-            driver,
-            int(origin[driver]),
-            int(origin[other]),
-            *lists,
-            two[: len(expected) - 1],
-            0,
-            counted,
-        )
+        out = out._replace(parts=two[: len(expected) - 1])
+        cut, held = joins.combine_two(start, stop, both, bounds, listed, out, 0, counted)
         assert cut == max(pair[driver] for pair in expected)
         assert held == sum(pair[driver] < cut for pair in expected)
 

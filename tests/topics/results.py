@@ -13,8 +13,9 @@ from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 
 from engine.model.changes import Changes, Occasion, Operator
 from engine.model.step import Position
+from topics.destination import Destination, Encoding, Format
 from topics.produce_loop import rows_of
-from topics.results import Destination, Encoding, Format, Records, encode
+from topics.results import Records, encode
 from topics.results_codec import AvroCodec, Codec, JsonCodec
 from topics.results_schema import ResultSchemas
 

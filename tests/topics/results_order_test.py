@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from engine.model.changes import Changes
 from engine.model.step import Position
+from topics.destination import Destination
 from topics.produce_loop import rows_of
-from topics.results import Destination, encode
+from topics.results import encode
 from topics.results_codec import JsonCodec
 from topics.results_order import border, in_order
 

@@ -39,7 +39,8 @@ from tests.topics.results import (
     to,
     written,
 )
-from topics.results import Destination, Encoding, Format, Records, RowsTooLarge, encode, part, partition_of
+from topics.destination import Destination, Encoding, Format
+from topics.results import Records, RowsTooLarge, encode, part, partition_of
 from topics.results_codec import JsonCodec
 from topics.results_schema import ResultSchemas
 

@@ -15,7 +15,7 @@ from broker.shard.ordering import Ordering
 from broker.shard.pending import Pending, Portion
 from engine.model.changes import Changes
 from engine.model.step import OutputWritten, Position
-from topics.results import Destination
+from topics.destination import Destination
 from tureen.errors import InternalError
 
 TO = Destination("t", False, True, "diff", "json", "istream")

@@ -17,7 +17,7 @@ from broker.shard.pending import Pending, portions
 from engine.model.changes import Changes, Occasion
 from engine.model.step import OutputWritten, Position, StepResult
 from tests.strategies import examples
-from topics.results import Destination
+from topics.destination import Destination
 
 TO = Destination("t", False, True, "diff", "json", "istream")
 NAMES = ("a", "b", "c", "d")

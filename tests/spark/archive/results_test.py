@@ -23,7 +23,8 @@ from tests.topics.results import (
     registered,
     written,
 )
-from topics.results import Destination, Encoding, Format, Records
+from topics.destination import Destination, Encoding, Format
+from topics.results import Records
 from topics.results_codec import JsonCodec
 from topics.results_schema import ResultSchemas
 

@@ -1,0 +1,29 @@
+"""Where the changes of a query go."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from engine.model.changes import Operator
+
+Format = Literal["upsert", "debezium", "diff"]
+Encoding = Literal["json", "avro", "json_schema"]
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """Where the changes of a query go, and as what.
+
+    compacted: the topic keeps the last record of every key. shared: by all queries that name no topic; then
+    the records of one query are all in one partition. key: numbers of the answer's columns that tell its
+    rows apart, None where there are none; of operator ``changes`` alone.
+    """
+
+    topic: str
+    compacted: bool
+    shared: bool
+    format: Format
+    encoding: Encoding
+    operator: Operator
+    key: tuple[int, ...] | None = None
