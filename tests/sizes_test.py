@@ -39,10 +39,10 @@ LARGER: dict[str, dict[str, int]] = {
     },
     "function lines": {
         "broker.shard.shard.Shard.__init__": 75,
-        "engine.kernels.bitmaps.intersect": 71,
+        "engine.kernels.bitmaps.intersect": 70,
         "engine.kernels.joins.combine": 176,
         "engine.kernels.joins.combine_two": 111,
-        "topics.scan.scan": 76,
+        "topics.scan.scan": 75,
     },
     "parameters": {
         "engine.kernels.bitmaps.intersect": 10,
@@ -161,6 +161,15 @@ LARGER: dict[str, dict[str, int]] = {
 }
 """What is larger, and how large it is. A number here is lowered when it falls, and never raised."""
 
+BETTER_LARGE: dict[str, str] = {
+    "engine.kernels.bitmaps.intersect": "arrays that a step would cut are counted: one group took 70% longer",
+    "engine.kernels.joins.combine": "one loop for all levels: each goes on where it was left",
+    "engine.kernels.joins.combine_two": "making, cutting and writing a list move the same four numbers",
+    "topics.scan.scan": "one pass over bytes: with a step for an object it took 8 to 14% longer",
+    "tureen.calls.ChangedOptions": "one field an option, as the request has them",
+}
+"""Those of them that stay so, and why; where they stand a comment says it too."""
+
 
 def sizes() -> Iterator[tuple[str, str, int]]:
     """Yields what is counted, the name of what it is counted of, and how much."""
@@ -227,6 +236,11 @@ def test_nothing_grows_beyond_what_is_read_at_one_sitting(kind: str) -> None:
     assert not grown, f"more than {MOST[kind]} {kind}, or more than before: make it smaller, or several of it"
     fallen = {name: found.get(name, 0) for name, size in known.items() if found.get(name, 0) < size}
     assert not fallen, "lower these numbers in the table"
+
+
+def test_what_stays_large_is_large() -> None:
+    known = {name for of in LARGER.values() for name in of}
+    assert not BETTER_LARGE.keys() - known, "these are no longer large: take them out of the table"
 
 
 def main() -> None:

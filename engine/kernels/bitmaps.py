@@ -75,8 +75,7 @@ def intersect(
                     g, h = paired, paired + 1
                     t2 = tables[offsets[g] + w * pieces[g] : offsets[g] + (w + 1) * pieces[g]]
                     t3 = tables[offsets[h] + w * pieces[h] : offsets[h] + (w + 1) * pieces[h]]
-                    c2 = codes[g, begin:end]
-                    c3 = codes[h, begin:end]
+                    c2, c3 = codes[g, begin:end], codes[h, begin:end]
                     for r in range(end - begin):
                         scratch[r] &= t2[c2[r]] & t3[c3[r]]
                     paired += 2
