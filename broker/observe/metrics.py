@@ -204,14 +204,14 @@ def _of_queues(node: Node) -> Iterator[Metric]:
     )
     now_ns = time.perf_counter_ns()
     for shard in node.shards:
-        for stream, queue in shard.queues():
+        for stream, queue in shard.ingestion.queues():
             rows.add_metric([stream], queue.rows)
             size.add_metric([stream], queue.nbytes)
             waited_ns = 0.0 if queue.since_ns is None else max(0.0, now_ns - queue.since_ns)
             age.add_metric([stream], waited_ns / 1e9)
             spent.add_metric([stream], queue.spent_ns / 1e9)
-            behind.add_metric([stream], shard.shedder.backlog_bytes(stream))
-            sheds.add_metric([stream], shard.shedder.shares.get(stream, 0.0))
+            behind.add_metric([stream], shard.ingestion.shedder.backlog_bytes(stream))
+            sheds.add_metric([stream], shard.ingestion.shedder.shares.get(stream, 0.0))
     yield from (rows, size, age, spent, behind, sheds)
 
 
@@ -311,7 +311,7 @@ def _of_preferences(node: Node) -> Iterator[Metric]:
     ):
         gauge = GaugeMetricFamily(name, text, labels=["shard"])
         for shard in node.shards:
-            gauge.add_metric([str(shard.number)], float(getattr(shard.promising, count)))
+            gauge.add_metric([str(shard.number)], float(getattr(shard.upkeep.promising, count)))
         yield gauge
 
 

@@ -90,6 +90,6 @@ def _line(
         "dead_letters_per_s": per_s["dead_letters"],
         "catching_up": next((one.as_dict() for one in shard.view().catching_up((name,))), None),
         "lagging": sorted(shard.lagging(name)),
-        "shedding_share": shard.shedder.shares.get(name, 0.0),
+        "shedding_share": shard.ingestion.shedder.shares.get(name, 0.0),
         "queries": node.directory.readers(name),
     }

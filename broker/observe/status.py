@@ -74,7 +74,7 @@ def _shard_troubles(node: Node) -> list[dict[str, Any]]:
 
 def _hang(shard: Shard) -> Trouble | None:
     """That a shard gives no sign of life, where one was due some time ago."""
-    silent_s, what = shard.silence()
+    silent_s, what = shard.pulse.silence()
     if silent_s < SILENT_S:
         return None
     return {"code": "shard_hangs", "message": f"no sign of life for over {SILENT_S:.0f} s: {what}"}
@@ -213,7 +213,7 @@ def _stream(node: Node, name: str, info: SourceInfo | None) -> dict[str, Any]:
         "entered": shard.counts.entered.get(name, 0),
         "shed": shard.counts.shed.get(name, 0),
         "unread": shard.counts.unread.get(name, 0),
-        "shedding_share": shard.shedder.shares.get(name, 0.0),
+        "shedding_share": shard.ingestion.shedder.shares.get(name, 0.0),
         "archive": _archived(node, name),
         "columns": [
             {"name": field.name, "type": str(field.type), "nullable": field.nullable}

@@ -56,22 +56,19 @@ from broker.shard.steps import Steps
 from broker.shard.streams import Streams
 from broker.shard.trials import Trials
 from broker.shard.troubles import Interrupted, Trouble, Troubles
-from broker.shard.turns import StreamQueue
+from broker.shard.upkeep import Upkeep
 from broker.shard.work_attributes import limit_work, work_attributes
 from engine.engine import Engine
 from engine.model.attributes import Attribute, AttributeValue, edits
 from engine.model.source import Derived, SourceName, Stream
 from engine.model.step import Position
 from engine.model.summary import SummaryName
-from engine.promising.group import GroupCounts
 from engine.queries.summaries import NamedSummary
 from engine.views.view import View
 from storage.store import Store
 from tureen.errors import (
     BrokerUnavailable,
-    ChangesBroken,
     Fenced,
-    InternalError,
     ShardHeld,
     TureenError,
 )
@@ -80,10 +77,6 @@ State = Literal["recovering", "held", "live", "failed", "fenced", "stopped"]
 
 MODULE = "shard"
 """Name of a shard as an entity, behind the shard's number."""
-COUNT_S = 1.0
-COUNT_AGAIN_S = 10.0
-"""Where no step was made since, what the state takes is counted as often."""
-
 log = logs.get()
 
 
@@ -106,8 +99,6 @@ class Shard(threading.Thread):
         self.counts = Counts()
         self.grants = Grants.of(settings, time.perf_counter_ns())
         """What steps may work for queries with a preference."""
-        self.promising = GroupCounts()
-        """What these did, as counted some seconds ago at most."""
         self.asked = Asked(settings.revise_interval_ms / 1_000)
         self.recovered: Future[None] = Future()
         self.life = ""
@@ -115,9 +106,8 @@ class Shard(threading.Thread):
         self.history = HistoryNotes(settings.data_dir / "shards" / f"{number}.history.json")
         self._settings = settings
         self._memory = memory
-        self._pulse = pulse
-        self._count_s = 0.0
-        self._counted: Position | None = None
+        self.pulse = pulse
+        """The signs of life of its thread."""
         self._store: Store | None = None
         self.lost_history: Mapping[str, dict[str, Any]] = {}
         """Streams that came back without rows which the archive had given them, and why."""
@@ -126,14 +116,14 @@ class Shard(threading.Thread):
         self._troubles = Troubles(number, settings.retry_ms, pulse)
         self._state = ShardState()
         context = ShardContext(number, settings, self._troubles, self.counts, pulse)
+        self.upkeep = Upkeep(context, memory, self.asked)
         self._saving = Saving(context)
-        self._emission = Emission(settings.names, setup.outputs, self.counts, settings.changes_max)
+        self.emission = Emission(settings.names, setup.outputs, self.counts, settings.changes_max)
         self._outbox = Outbox(number, settings, setup.kafka, self._troubles, setup.outputs.look, pulse)
-        self._steps = Steps(context, setup.engines.fresh(), self._emission, self._outbox, self._state.forget)
+        self._steps = Steps(context, setup.engines.fresh(), self.emission, self._outbox, self._state.forget)
         topic_ids = {} if archive is None else archive.topic_ids
-        self._streams = Streams(
-            number, settings, setup.reading, self._inbox, self._steps.next_offsets, topic_ids
-        )
+        self._streams = Streams(context, setup.reading, self._inbox, self._steps.next_offsets, topic_ids)
+        streams, steps = self._streams, self._steps
         noted = settings.data_dir / "shards" / f"{number}.trials.json"
         trials = Trials(noted, number, lambda: memory.look() >= Level.REFUSE)
         self.preparations = Preparations(number, settings, trials, self._state, pulse, self._inbox.wake)
@@ -142,28 +132,13 @@ class Shard(threading.Thread):
         self._attempts = EagerAttempts(number, self._inbox.wake)
         self._ordering = Ordering(number, self._inbox.wake)
         self._execution = Execution(
-            self._state,
-            self._steps,
-            self._streams,
-            self._emission,
-            self._saving,
-            self.preparations,
-            self.counts,
+            self._state, steps, streams, self.emission, self._saving, self.preparations, self.counts
         )
         self.backfills = None if archive is None else Backfills(number, settings, archive, self._inbox.wake)
         """How streams get their history; None without an archive."""
-        self._ingestion = Ingestion(
-            context,
-            self._streams,
-            self._steps,
-            self._saving,
-            self.backfills,
-            self.history,
-            memory,
-            self.grants,
+        self.ingestion = Ingestion(
+            context, streams, steps, self._saving, self.backfills, self.history, memory, self.grants
         )
-        self.shedder = self._ingestion.shedder
-        """Which streams shed rows."""
         self._view = self._steps.engine.view()
 
     # --- for other threads ------------------------------------------------------------------------
@@ -201,10 +176,6 @@ class Shard(threading.Thread):
             return {"code": "recovering", "message": "store and journal are being read"}
         return trouble
 
-    def silence(self) -> tuple[float, str]:
-        """For how many seconds its thread gave no sign of life when one was due, and what it was doing."""
-        return self._pulse.silence()
-
     def lagging(self, name: str) -> frozenset[int]:
         """Partitions of a stream with unread records, as of the last poll."""
         return self._streams.lagging.get(SourceName(name), frozenset())
@@ -213,18 +184,9 @@ class Shard(threading.Thread):
         """The engine's view between two steps, which says how far sources are; in the shard's own thread."""
         return self._streams.catch_ups.told(view)
 
-    @property
-    def broken(self) -> Mapping[str, ChangesBroken | InternalError]:
-        """Queries that went since their changes could not be told, or their work failed, and why."""
-        return self._emission.broken
-
     def waiting(self, query_id: str | None = None) -> int:
         """How many changes of a query, or of all, are still to be written to result topics."""
         return self._steps.pending.untold(query_id)
-
-    def queues(self) -> list[tuple[SourceName, StreamQueue]]:
-        """What waits of each stream that had records, as of the last transaction."""
-        return self._ingestion.queues()
 
     @property
     def stream_errors(self) -> Mapping[SourceName, dict[str, Any]]:
@@ -281,7 +243,7 @@ class Shard(threading.Thread):
     # --- life -------------------------------------------------------------------------------------
 
     def run(self) -> None:
-        COMPILATIONS.watch(self._pulse)
+        COMPILATIONS.watch(self.pulse)
         try:
             self._come_back()
             self._live()
@@ -305,7 +267,7 @@ class Shard(threading.Thread):
         if error is not None:
             self._troubles.end(error)
         self._life = state
-        self._pulse.end()
+        self.pulse.end()
         self._memory.counted(self.number, None)
         stopped = BrokerUnavailable(f"shard {self.number} has stopped")
         refusal = self._troubles.first or stopped.as_dict()
@@ -327,7 +289,7 @@ class Shard(threading.Thread):
                 job.refuse(refusal)
 
     def _come_back(self) -> None:
-        self._pulse.toil()
+        self.pulse.toil()
         self._store, claimed = self._comeback.open(self._outbox)
         self.life, back = self._comeback.recovered(self._store, claimed)
         self.lost_history = back.lost_history
@@ -338,7 +300,7 @@ class Shard(threading.Thread):
         self._lost_output = back.lost_output
         view = back.engine.view()
         self._state.begin(view, back.engine)
-        self._emission.came(view, ((one.query_id, one.registration.sql) for one in view.standing.values()))
+        self.emission.came(view, ((one.query_id, one.registration.sql) for one in view.standing.values()))
         sources = [(self._state.sources[info.name], info.next_offsets) for info in view.sources()]
         streams = [(one, offsets) for one, offsets in sources if isinstance(one, Stream)]
         self._streams.add(streams, self._steps.now_ms())
@@ -386,35 +348,34 @@ class Shard(threading.Thread):
             self._steps.give_up(self._lost_output, outgoing)
             self._steps.commit(outgoing)
             self._show()
-        self._ingestion.worked(alone=False)
+        self.ingestion.worked(alone=False)
         busy, has_room = False, True
         while not self._troubles.stopping:
             waiting = self._ordering.look(self._steps.pending)
-            linger_s = 0.0 if waiting else self._ingestion.linger_s()
+            linger_s = 0.0 if waiting else self.ingestion.linger_s()
             may_work = has_room and not (waiting or busy)
-            work_s = self._ingestion.work_wait_s(linger_s) if may_work else math.inf
+            work_s = self.ingestion.work_wait_s(linger_s) if may_work else math.inf
             lingers = work_s < linger_s  # records wait meanwhile
-            rest_s = 0.0 if waiting or busy or lingers else self._ingestion.rest_s()
+            rest_s = 0.0 if waiting or busy or lingers else self.ingestion.rest_s()
             jobs = self._rest(min(work_s, max(rest_s, linger_s)), linger_s)
-            self._pulse.beat(ANSWERING)
+            self.pulse.beat(ANSWERING)
             self._inbox.answer(self._steps.engine)
             outgoing = Outgoing()
             began_s = time.perf_counter()
-            self._ingestion.wake(
+            self.ingestion.wake(
                 {name for job in jobs for one in job.commands for name in one.reads}, outgoing
             )
             if self._execution.carry_out_all(jobs, outgoing):
-                self._ingestion.commanded()
-            is_full = self._saving.full or self._steps.is_flooded
-            has_room = not is_full and self._memory.look() < Level.HOLD
+                self.ingestion.commanded()
+            has_room = not (self._saving.full or self._steps.is_flooded) and self._memory.look() < Level.HOLD
             if has_room:
                 if not lingers:
-                    self._ingestion.take_up(self._view, outgoing)
-                self._ingestion.bring_back(outgoing)
-            self._ingestion.beat(outgoing)
+                    self.ingestion.take_up(self._view, outgoing)
+                self.ingestion.bring_back(outgoing)
+            self.ingestion.beat(outgoing)
             works = has_room and may_work and outgoing.last is None
             if works:
-                self._ingestion.work(linger_s, outgoing)
+                self.ingestion.work(linger_s, outgoing)
             if waiting:  # a step that has just caused them took its time: it is shown first
                 self._steps.write_later(outgoing)
             self._evaluate(outgoing)
@@ -423,7 +384,7 @@ class Shard(threading.Thread):
                 self._steps.commit(outgoing)
                 self._show()
                 self._setup.listener.committed(self.number, self._view, outgoing.results, outgoing.touched)
-                self._ingestion.worked(alone=works)
+                self.ingestion.worked(alone=works)
             self._inbox.done()
             self.preparations.journalled()
             busy = (works or outgoing.last is None) and self._steps.engine.idle()
@@ -433,12 +394,13 @@ class Shard(threading.Thread):
                 self._show()
             else:  # what was heard of topics may have changed
                 self._view = self.told(self._view)
-            self._revise_if_due()
-            self._pulse.beat(SAVING)
+            if self.upkeep.revise_if_due(self._steps.engine):
+                self._show()
+            self.pulse.beat(SAVING)
             self._saving.save_if_due(self._steps.engine, self._steps.pending)
             self._comeback.removals.forget_if_saved(self._saving.position)
-            self._count_if_due()
-        self._pulse.beat()
+            self.upkeep.count_if_due(self._steps.engine)
+        self.pulse.beat()
         self._saving.save_last(self._steps.engine, self._steps.pending)
 
     def _evaluate(self, outgoing: Outgoing) -> None:
@@ -455,29 +417,8 @@ class Shard(threading.Thread):
         if self._steps.is_full:
             return []
         began_ns = time.perf_counter_ns()
-        self._pulse.rest(wait_s)
+        self.pulse.rest(wait_s)
         jobs = self._inbox.take(wait_s, linger_s)
-        self._pulse.beat()
+        self.pulse.beat()
         self.grants.rested(time.perf_counter_ns() - began_ns)
         return jobs
-
-    def _count_if_due(self) -> None:
-        """Count what the state takes, in a hundredth of the time at most."""
-        began_s = time.perf_counter()
-        position = self._steps.engine.position
-        if began_s >= self._count_s + (COUNT_AGAIN_S if position == self._counted else 0.0):
-            self._counted = position
-            self._memory.counted(self.number, self._steps.engine.footprint())
-            self.promising = self._steps.engine.promising_counts()
-            took_s = time.perf_counter() - began_s
-            self._count_s = began_s + max(COUNT_S, 100 * took_s)
-
-    def _revise_if_due(self) -> None:
-        """Let the engine choose maintenance again, by how often answers were asked for; no answer changes."""
-        turned = self.asked.turn()
-        if turned is None:
-            return
-        revised = self._steps.engine.revise(*turned)
-        if revised:
-            self.counts.revised += revised
-            self._show()

@@ -16,8 +16,8 @@ from functools import partial
 from typing import Any
 
 from broker.base import logs
-from broker.base.settings import Settings
 from broker.shard.catching_up import CatchUps
+from broker.shard.context import ShardContext
 from broker.shard.inbox import Inbox
 from broker.shard.intake import Intake, Opening, Shedding, look_at, topic_recreated
 from broker.shard.pace import Pace
@@ -59,8 +59,7 @@ class Streams:
 
     def __init__(
         self,
-        number: int,
-        settings: Settings,
+        context: ShardContext,
         shared: SharedReading,
         inbox: Inbox,
         offsets: Callable[[SourceName], Mapping[int, int]],
@@ -74,8 +73,8 @@ class Streams:
         self.errors: dict[SourceName, dict[str, Any]] = {}
         self.lagging: dict[SourceName, frozenset[int]] = {}
         self.catch_ups = CatchUps()
-        self._number = number
-        self._settings = settings
+        self._number = context.number
+        self._settings = context.settings
         self._shared = shared
         self._inbox = inbox
         self._came: set[SourceName] = set()
