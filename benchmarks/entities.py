@@ -28,7 +28,7 @@ import orjson
 from benchmarks.events import Events
 from benchmarks.report import Figure, Report
 from benchmarks.timing import repeat
-from broker.observe.entities import EntityReading, page_of
+from broker.observe.entity_reading import EntityReading, page_of
 from engine.model.attributes import AttributeValue
 
 NAMES = ("first", "second", "third")

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from broker.observe.allotments import WINDOW, allotment_attributes, source_of
-from broker.observe.entities import QUERY, part_id
+from broker.observe.entity_reading import QUERY, part_id
 from engine.model.attributes import Attribute
 from engine.model.source import SourceName, Stream
 from engine.queries.entities import Report

@@ -28,8 +28,9 @@ from broker.http.requests import body_object
 from broker.http.summaries import ENTITY, SummaryRequests
 from broker.node.node import Node
 from broker.observe.allotments import is_allotment
-from broker.observe.entities import QUERY, Entities, Entity, EntityReading
+from broker.observe.entities import Entities, Entity
 from broker.observe.entity_readers import reached_from, readers_of
+from broker.observe.entity_reading import QUERY, EntityReading
 from engine.model.attributes import AttributeValue
 from engine.queries.entities import KINDS_KNOWN
 

@@ -16,7 +16,8 @@ import orjson
 from broker.http.event_hub import EventHub, EventStream
 from broker.http.row_samples import row_sample
 from broker.node.node import Node
-from broker.observe.entities import FRESH_S, Entities, EntityReading, statistics_of
+from broker.observe.entities import FRESH_S, Entities
+from broker.observe.entity_reading import EntityReading, statistics_of
 from engine.model.attributes import AttributeValue
 from tureen.errors import UnknownQuery
 

@@ -32,7 +32,7 @@ from broker.http.named import known, require_operator
 from broker.http.requests import body_object
 from broker.node.node import Node
 from broker.observe.allotments import source_of
-from broker.observe.entities import QUERY, EntityReading, part_id
+from broker.observe.entity_reading import QUERY, EntityReading, part_id
 from engine.standing.query import StandingQuery
 from tureen.errors import MoveRefused, TureenError, UnknownEntity, UnknownQuery
 

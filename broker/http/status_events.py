@@ -17,7 +17,8 @@ import tureen
 from broker.http.event_hub import EventHub, EventStream
 from broker.node.node import Node
 from broker.observe.cpu_kinds import CpuKinds
-from broker.observe.entities import Entities, EntityReading
+from broker.observe.entities import Entities
+from broker.observe.entity_reading import EntityReading
 from broker.observe.metrics import Metrics
 from broker.observe.source_lines import SourceCounts, source_counts, source_lines
 from broker.observe.status import readiness

@@ -22,7 +22,7 @@ from broker.http.matching import Matching
 from broker.http.named import require_operator
 from broker.http.trace_kafka import InLog, Letters, Took, in_log, letter_about, shown, step_that_took
 from broker.node.node import Node
-from broker.observe.entities import part_id
+from broker.observe.entity_reading import part_id
 from engine.model.batch import Batch
 from engine.model.shed import NOT_SHED
 from engine.model.source import SourceName

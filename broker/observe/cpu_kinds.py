@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from broker.observe.entities import EntityReading, part_id
+from broker.observe.entity_reading import EntityReading, part_id
 
 ANSWERS = "answers"
 """What queries are asked for, besides the engines' own work."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from broker.observe.entities import EntityReading, part_id
+from broker.observe.entity_reading import EntityReading, part_id
 from engine.dataflow.buffers import settings as buffers
 
 

@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from broker.observe.curves import Curves
-from broker.observe.entities import EntityReading, part_id
+from broker.observe.entity_reading import EntityReading, part_id
 from broker.observe.source_lines import SOURCES_MAX
 from engine.model.attributes import Attribute
 from engine.queries.entities import EntityPart, MeasuredUsage

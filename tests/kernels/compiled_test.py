@@ -9,7 +9,7 @@ from pathlib import Path
 import numba
 import pytest
 
-from engine.kernels import buffers, compiled
+from engine.kernels import calendars, compiled
 
 EARLIER = """
 from typing import NamedTuple
@@ -47,8 +47,8 @@ def stamp_of(kernel_of: object) -> object:
 def test_a_kernel_is_compiled_anew_when_one_that_it_calls_has_changed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    before = stamp_of(compiled.kernel(buffers.insert.py_func))
-    assert before == stamp_of(buffers.insert)
+    before = stamp_of(compiled.kernel(calendars.insert.py_func))
+    assert before == stamp_of(calendars.insert)
     source = compiled._source
     for name, is_beneath in (("exit_order", True), ("blocks", True), ("arranged", False)):
         for each in (compiled._digest, compiled._beneath):
@@ -56,6 +56,6 @@ def test_a_kernel_is_compiled_anew_when_one_that_it_calls_has_changed(
         monkeypatch.setattr(
             compiled, "_source", lambda of, name=name: source(of) + "#" * of.endswith(f".{name}")
         )
-        assert (stamp_of(compiled.kernel(buffers.insert.py_func)) != before) is is_beneath
+        assert (stamp_of(compiled.kernel(calendars.insert.py_func)) != before) is is_beneath
     for each in (compiled._digest, compiled._beneath):
         each.cache_clear()

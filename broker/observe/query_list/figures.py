@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from broker.observe.entities import EntityReading
+from broker.observe.entity_reading import EntityReading
 from broker.observe.query_list.columns import ALL_ROWS, NO_SOURCE, Columns
 from engine.model.batch import Int64Array
 from engine.model.source import SourceName

@@ -16,7 +16,7 @@ from typing import Any
 
 from broker.base.counts import QUERY_LIST_BYTES
 from broker.node.node import Node
-from broker.observe.entities import EntityReading
+from broker.observe.entity_reading import EntityReading
 from broker.observe.query_list.columns import Columns, shape_id
 from broker.observe.query_list.figures import figures, nothing
 from broker.observe.query_list.orders import Direction, Order, Orders, Sort, Wanted

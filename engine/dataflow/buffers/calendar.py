@@ -20,10 +20,10 @@ import numpy as np
 from engine.dataflow.buffers.buffer import NO_PLACES, NOBODY, NOTHING, Buffer, Leaving, longer
 from engine.dataflow.buffers.settings import StateSettings
 from engine.kernels import blocks as pool
-from engine.kernels import buffers as kernels
+from engine.kernels import calendars as kernels
 from engine.kernels import exit_order
 from engine.kernels.blocks import SIZE, Blocks
-from engine.kernels.buffers import DROPPED, ENDLESS, FAR, LISTS_BESIDE, NEVER_LEAVES, Front
+from engine.kernels.calendars import DROPPED, ENDLESS, FAR, LISTS_BESIDE, NEVER_LEAVES, Front
 from engine.model.batch import Int32Array, Int64Array
 
 BLOCKS_MIN = 8

@@ -7,8 +7,8 @@ import numpy as np
 from engine.dataflow.buffers.buffer import NOBODY, longer, room_for
 from engine.dataflow.buffers.calendar import Calendar
 from engine.dataflow.buffers.settings import StateSettings
-from engine.kernels import buffers as kernels
-from engine.kernels.buffers import Front
+from engine.kernels import calendars as kernels
+from engine.kernels.calendars import Front
 from engine.model.batch import Int32Array, Int64Array
 
 ROOM_MIN = 256

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from broker.base.entries import QueryEntry
 from broker.node.query_table import QueryTable
 from broker.observe.curves import Curves
-from broker.observe.entities import EntityReading
+from broker.observe.entity_reading import EntityReading
 from broker.observe.history import ATTRIBUTES_MAX, ENTITIES_MAX, EVERY_MS, HOUR_MS, MeasuredHistory
 from engine.model.attributes import Attribute, NumberRange
 from engine.queries.entities import EntityPart, MeasuredUsage, Report
