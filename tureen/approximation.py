@@ -13,7 +13,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Approximation:
-    """One tag.
+    """One tag. One field for each that an answer has of it.
 
     kind: ``sample`` (some rows were left out by their hash), ``window`` (a window was shorter than asked),
     ``synopsis`` (a compressed state answered), ``shed`` (rows were dropped under load), ``constraint`` (rows

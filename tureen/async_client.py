@@ -141,7 +141,7 @@ class AsyncQuery(Handled["AsyncClient"]):
 class AsyncClient:
     """A connection to one broker, for asyncio. Close it, or use it in an ``async with``.
 
-    Methods take, return and raise what those of :class:`tureen.Client` do.
+    Methods take, return and raise what those of :class:`tureen.Client` do; one a request.
     """
 
     def __init__(self, http: AsyncHttp) -> None:

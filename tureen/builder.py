@@ -60,7 +60,7 @@ def stream(called: str) -> Select:
 class Select:
     """A query that is being put together; begin one by :func:`stream`. Usable wherever a text is registered.
 
-    Methods raise QueryError for what can be seen to be no piece of a query.
+    One method a clause. Methods raise QueryError for what can be seen to be no piece of a query.
     """
 
     origin: str

@@ -169,7 +169,10 @@ class Query(Handled["Client"]):
 
 
 class Client:
-    """A connection to one broker. Close it, or use it in a ``with``. Threads may share it by HTTP only."""
+    """A connection to one broker. Close it, or use it in a ``with``. Threads may share it by HTTP only.
+
+    One method a request.
+    """
 
     def __init__(self, http: HttpTransport, topics: Transport | None = None) -> None:
         self._http = http

@@ -59,7 +59,7 @@ COLD_SECONDS = Histogram(
 
 @dataclass(slots=True)
 class Counts:
-    """What a shard has done in this life. Written by its thread alone."""
+    """What a shard has done in this life. Written by its thread alone. One field a figure that is told."""
 
     records: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     entered: dict[str, int] = field(default_factory=lambda: defaultdict(int))

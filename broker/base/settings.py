@@ -50,7 +50,7 @@ def default_shards() -> int:
 
 
 class Settings(BaseSettings):
-    """The broker's settings; units are in the names."""
+    """The broker's settings; units are in the names. One field a setting, so all are checked together."""
 
     model_config = SettingsConfigDict(
         env_prefix="TUREEN_", env_ignore_empty=True, frozen=True, extra="ignore"

@@ -59,9 +59,9 @@ def page_of(
     *,
     queries: bool = True,
 ) -> dict[str, Any]:
-    """A page of all entities by their ids, as :meth:`broker.observe.entities.Entities.listed` has it. Raises UnknownQuery.
+    """A page of all entities by their ids, as :meth:`broker.observe.entities.Entities.listed` has it.
 
-    O(entities * log entities).
+    Raises UnknownQuery. O(entities * log entities).
     """
     names = sorted(
         (id_, number, each) for id_, number, each in _chosen(reading, kind, query, queries) if id_ > after

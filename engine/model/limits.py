@@ -9,7 +9,7 @@ from engine.model.source import DAY_MS
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Defaults suit one process with a few GiB.
+    """Defaults suit one process with a few GiB. One field a limit.
 
     sql_bytes_max: UTF-8 bytes of a statement. nesting_max: depth of parentheses and of expressions.
     outputs_max: selected columns. columns_max: columns of a stream. constraints_max: constraints of a
