@@ -29,7 +29,6 @@ from tureen.errors import (
     HandleNeeded,
     KafkaUnavailable,
     SettingsError,
-    SyntaxRefused,
     TopicMissing,
     UnknownQuery,
 )
@@ -40,12 +39,12 @@ from tureen.protocol import (
     HEADER_CORRELATION_ID,
     HEADER_STATUS,
     QUERY_ID_CHARACTERS,
-    SUMMARY_KEY,
     SnapshotFormat,
     TopicNames,
     query_id,
 )
 from tureen.snapshot import Reply
+from tureen.topic_records import headers_of, key_of, registration_of, source_key, status_of, take_status
 from tureen.transport import Progress, Publication
 
 PUBLISHED = "PUBLISHED"
@@ -65,36 +64,10 @@ UNCHANGED_AFTER_S = 2.0
 """A registration that changed nothing is not told again, so after this the whole status topic is read."""
 
 _QUERY_ID = re.compile(rf"[a-z2-7]{{{QUERY_ID_CHARACTERS}}}")
-_STREAM_NAME = re.compile(
-    r"\s*CREATE\s+(?:OR\s+REPLACE\s+)?(?:STREAM|TABLE|VIEW|(SUMMARY))\s+(?:IF\s+NOT\s+EXISTS\s+)?"
-    r"(?:\"((?:[^\"]|\"\")+)\"|([A-Za-z_]\w*))",
-    re.IGNORECASE,
-)
 _log = logging.getLogger("tureen.kafka")
 _log.addHandler(logging.NullHandler())  # heard only where the application set logging up
 Found = TypeVar("Found")
 Made = TypeVar("Made")
-
-
-def source_key(sql: str) -> tuple[str, str]:
-    """The key of the record of a text that creates a stream, table, view or summary, and the name in the
-    text; the broker reads the rest. Raises SyntaxRefused.
-
-    >>> source_key("CREATE STREAM IF NOT EXISTS Trades (price DOUBLE)")
-    ('trades', 'trades')
-    >>> source_key("create summary prices on trades (price) with granularity 1 hour and collapse(2, 2)")
-    ('summary:prices', 'prices')
-    """
-    found = _STREAM_NAME.match(sql)
-    if found is None:
-        raise SyntaxRefused(
-            "this does not create a stream, a table, a view or a summary",
-            line=1,
-            column=1,
-            hint="write CREATE STREAM name (column TYPE, ...), or CREATE VIEW name AS SELECT ...",
-        )
-    name = found[2].replace('""', '"') if found[2] is not None else found[3].lower()
-    return (name if found[1] is None else SUMMARY_KEY + name), name
 
 
 def made(kind: Callable[[dict[str, Any]], Made], settings: dict[str, Any]) -> Made:
@@ -177,7 +150,7 @@ class TopicTransport:
             while key in found:
                 yield found[key]
                 for message in self._polled(consumer, time.monotonic()):
-                    _take(message, {key}, found)
+                    take_status(message, {key}, found)
         finally:
             consumer.close()
 
@@ -193,7 +166,7 @@ class TopicTransport:
         found = []
         for key in sorted(told.keys() | texts.keys()):
             status = told.get(key) or QueryStatus.of({"query_id": key, "state": PUBLISHED})
-            said = _said(texts.get(key))
+            said = registration_of(texts.get(key))
             found.append(replace(status, sql=said["sql"], facts={**said, **status.facts, "sql": said["sql"]}))
         return found
 
@@ -206,7 +179,7 @@ class TopicTransport:
         known, _ = self._read(self._names.queries, {key})
         if key not in known:
             raise self._unknown(publication.handle)
-        options = _said(known[key])
+        options = registration_of(known[key])
         options = {name: value for name, value in options.items() if name not in ("sql", "parameters")}
         merged = replace(publication, options={**options, **publication.options})
         (status,) = self.register([merged], wait_s)
@@ -247,7 +220,7 @@ class TopicTransport:
         chunks: dict[int, bytes] = {}
         while time.monotonic() < deadline:
             message = self._poll(consumer, deadline)
-            headers = {} if message is None else _headers(message)
+            headers = {} if message is None else headers_of(message)
             if message is None or headers.get(HEADER_CORRELATION_ID) != correlation:
                 continue
             body = message.value() or b""
@@ -350,7 +323,7 @@ class TopicTransport:
     def _statuses(self, wanted: Container[str] | None) -> tuple[dict[str, QueryStatus], bool]:
         """What the status topic says of these ids, None: of all. As :meth:`_read`."""
         found, whole = self._read(self._names.status, wanted)
-        return {key: _status(key, value) for key, value in found.items()}, whole
+        return {key: status_of(key, value) for key, value in found.items()}, whole
 
     def _read(self, topic: str, wanted: Container[str] | None) -> tuple[dict[str, bytes], bool]:
         """The last value of each of these keys, None: of all, from the beginning to the end of now; whether
@@ -369,7 +342,7 @@ class TopicTransport:
                         if error.code() == KafkaError._PARTITION_EOF:
                             unread.discard(message.partition())
                         continue
-                    key, value = _key(message), message.value()
+                    key, value = key_of(message), message.value()
                     if value is None:
                         found.pop(key, None)
                     elif wanted is None or key in wanted:
@@ -393,7 +366,7 @@ class TopicTransport:
         while len(heard) < len(wanted) and (now := time.monotonic()) < deadline:
             count = len(heard)
             for message in self._polled(consumer, deadline):
-                _take(message, wanted, heard)
+                take_status(message, wanted, heard)
             if len(heard) > count:
                 last = now
                 if progress is not None:
@@ -470,42 +443,6 @@ _PASSING = {
     KafkaError.UNKNOWN_TOPIC_OR_PART,
 }
 """The Kafka client goes on by itself; our own deadline decides."""
-
-
-def _take(message: Message, wanted: set[str], into: dict[str, QueryStatus]) -> None:
-    key = _key(message)
-    if key not in wanted:
-        return
-    value = message.value()
-    if value is None:
-        into.pop(key, None)
-    else:
-        into[key] = _status(key, value)
-
-
-def _key(message: Message) -> str:
-    return (message.key() or b"").decode("utf-8", "replace")
-
-
-def _status(key: str, value: bytes) -> QueryStatus:
-    return QueryStatus.of({"query_id": key, **json.loads(value)})
-
-
-def _said(registration: bytes | None) -> dict[str, Any]:
-    """Text, parameters and options in a record of ``.queries``, which anybody may have written; ``sql`` is
-    None where it has no text.
-    """
-    try:
-        said = json.loads(registration or b"")
-        facts = {**(said.get("options") or {}), "sql": str(said.get("sql") or said["template"])}
-        return facts | ({"parameters": said["parameters"]} if "parameters" in said else {})
-    except (ValueError, KeyError, AttributeError, TypeError):
-        return {"sql": None}
-
-
-def _headers(message: Message) -> dict[str, str]:
-    pairs: list[tuple[str, bytes | None]] = list(message.headers() or [])  # type: ignore[arg-type]
-    return {name.lower(): (value or b"").decode("utf-8", "replace") for name, value in pairs}
 
 
 def _ignore(_: KafkaError) -> None:

@@ -16,7 +16,6 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-import faust
 import orjson
 from faust import Stream
 from faust.types import EventT, Message, StreamT
@@ -24,11 +23,10 @@ from faust.types import EventT, Message, StreamT
 from broker.base import logs
 from broker.base.internal import Outcome
 from broker.base.settings import Settings
-from broker.control.credentials import broker_urls, credentials
+from broker.control.faust_app import faust_app
 from broker.control.link import CallFailed, Link, Refused
 from broker.control.registry import Entry, Registry, said_again
 from broker.control.replies import Headers, Replies
-from broker.control.uncounted import Uncounted
 from broker.control.writer import Writer, WrittenTable
 from engine.model.defects import refusal_of
 from topics import control_records as records
@@ -107,35 +105,7 @@ class Control:
         self._shared = False
         self._awaiting: set[str] = set()
         self._awaited_s = 0.0
-        self.app = app = faust.App(
-            self.names.control_group,
-            broker=broker_urls(kafka),
-            broker_credentials=credentials(kafka),
-            store="rocksdb://",
-            Table=WrittenTable,
-            Monitor=Uncounted,
-            datadir=str(settings.data_dir / "control"),
-            web_enabled=False,
-            topic_disable_leader=True,
-            topic_allow_declare=True,
-            topic_replication_factor=1,
-            broker_session_timeout=10,
-            broker_heartbeat_interval=2,
-            broker_rebalance_timeout=1,  # so long a start waits for the process before it, which may be dead
-            broker_request_timeout=12,
-            broker_commit_interval=1.0,
-            broker_max_poll_records=4_000,
-            consumer_auto_offset_reset="earliest",
-            consumer_max_fetch_size=2 * settings.record_bytes_max,
-            producer_linger=0.0,
-            producer_max_request_size=settings.record_bytes_max,
-            stream_recovery_delay=0.0,
-            stream_wait_empty=False,
-            stream_buffer_maxsize=4_096,
-            table_cleanup_interval=3_600.0,
-            key_serializer="raw",
-            value_serializer="raw",
-        )
+        self.app = app = faust_app(settings, kafka)
         queries = app.topic(self.names.queries, key_type=bytes, value_type=bytes)
         sources = app.topic(self.names.sources, key_type=bytes, value_type=bytes)
         requests = app.topic(self.names.snapshot_requests, key_type=bytes, value_type=bytes)

@@ -212,7 +212,7 @@ def test_many_registrations_are_cut_into_bodies_by_number_and_size() -> None:
     ],
 )
 def test_by_topic_the_name_of_what_is_created_is_its_key(sql: str, key: str) -> None:
-    from tureen.topic_client import source_key
+    from tureen.topic_records import source_key
 
     assert source_key(sql) == (key, key.removeprefix("summary:"))
     with pytest.raises(errors.SyntaxRefused):
