@@ -41,7 +41,7 @@ def source_key(sql: str) -> tuple[str, str]:
 
 
 def take_status(message: Message, wanted: set[str], into: dict[str, QueryStatus]) -> None:
-    """Note what a record of ``.status`` tells of a query that is wanted; one that is gone is noted no more."""
+    """Note what a record of ``.status`` tells of a query that is wanted; one that is gone is left out."""
     key = key_of(message)
     if key not in wanted:
         return

@@ -27,6 +27,7 @@ from broker.http.connection import Connection
 from broker.http.errors import Stopping, status_of
 from broker.http.missing_sources import with_topic
 from broker.http.noticing import notices_of
+from broker.http.read_ahead import ReadAhead
 from broker.http.requests import RegisterRequest, register_request
 from broker.memory.levels import Level
 from broker.node.admission import no_select
@@ -54,9 +55,6 @@ PARTS_AT_WORK = 2
 PREPARED_WAIT_S = 2.0
 """What is being prepared is waited for so long: most of it takes less."""
 LOOK_S = 0.02
-READ_AHEAD_BYTES = 1024 * 1024
-READ_AHEAD_LINES = 4_000
-"""About how much of a body of many registrations waits, besides the parts that are worked off."""
 ANSWERS_BYTES_MAX = 64 * 1024 * 1024
 """About how many bytes of answers wait until a body was read; a client that is told more reads meanwhile."""
 
@@ -111,57 +109,6 @@ _Begun = asyncio.Queue["asyncio.Task[_Part] | Exception | None"]
 """Parts that are worked off, in order; last comes why the body ended early, or None."""
 
 
-class _Ahead:
-    """Parts of a body that were read and wait; last comes why it ended early, or None."""
-
-    def __init__(self) -> None:
-        self._queue: asyncio.Queue[Part | Exception | None] = asyncio.Queue()
-        self._bytes = 0
-        self._lines = 0
-        self._room = asyncio.Event()
-        self.is_whole = False
-        """Nothing of the body is to come."""
-
-    async def read(self, parts: AsyncIterator[Part]) -> None:
-        """A body to its end, while there is room. Of one that breaks off what was not begun is dropped."""
-        why: Exception | None = None
-        try:
-            async for part in parts:
-                self._bytes += part.size
-                self._lines += len(part.lines)
-                self._queue.put_nowait(part)
-                while self._bytes >= READ_AHEAD_BYTES or self._lines >= READ_AHEAD_LINES:
-                    self._room.clear()
-                    await self._room.wait()
-            self.is_whole = True
-        except LimitExceeded as broken:
-            why = broken
-        except (ClientDisconnect, asyncio.CancelledError) as gone:
-            self.drop()
-            why = ClientDisconnect() if isinstance(gone, asyncio.CancelledError) else gone
-        except Exception as failed:
-            log.error("registrations_unread", error=repr(failed), exc_info=failed)
-            why = failed
-        self._queue.put_nowait(why)
-
-    def drop(self) -> None:
-        """What was read and not begun is not wanted any more."""
-        waiting = [self._queue.get_nowait() for _ in range(self._queue.qsize())]
-        for one in waiting:
-            if isinstance(one, Part):
-                one.release()
-            else:
-                self._queue.put_nowait(one)
-
-    async def get(self) -> Part | Exception | None:
-        part = await self._queue.get()
-        if isinstance(part, Part):
-            self._bytes -= part.size
-            self._lines -= len(part.lines)
-            self._room.set()
-        return part
-
-
 def _worked_off(part: Part, _: asyncio.Task[_Part]) -> None:
     part.release()
 
@@ -213,7 +160,7 @@ class Writes:
         connection: that counts the bytes of answers that wait. Raises ClientDisconnect: it broke off.
         LimitExceeded: it is too long, and nothing stands.
         """
-        ahead = _Ahead()
+        ahead = ReadAhead()
         begun: _Begun = asyncio.Queue(PARTS_AT_WORK)
         reading = self._in_background(ahead.read(parts))
         self._in_background(self._begin_parts(ahead, begun))
@@ -249,7 +196,7 @@ class Writes:
         task.add_done_callback(self._bulk.discard)
         return task
 
-    async def _begin_parts(self, ahead: _Ahead, begun: _Begun) -> None:
+    async def _begin_parts(self, ahead: ReadAhead, begun: _Begun) -> None:
         """Part after part, while the ones before are carried out; last comes why the body ended early."""
         free = asyncio.Semaphore(PARTS_AT_WORK)
         while isinstance(part := await ahead.get(), Part):
