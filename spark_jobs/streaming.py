@@ -127,7 +127,9 @@ def run_stream(
                 if failures == 0 or figures.batches > before:
                     failures, since_s = 0, time.monotonic()
                 failures += 1
-                answered = _wait(error, kafka, topics, figures, show, stop, since_s, failures, settings)
+                pause_s = min(BACKOFF_S * 2 ** (failures - 1), BACKOFF_MAX_S)
+                until_s = since_s + settings.give_up_after_s
+                answered = _wait(error, kafka, topics, figures, show, stop, pause_s, until_s)
                 if answered and failures >= FAILURES_MAX:
                     raise
                 if not answered:
@@ -274,12 +276,13 @@ def _wait(
     figures: Figures,
     show: Show,
     stop: Stop,
-    since_s: float,
-    failures: int,
-    settings: StreamSettings,
+    pause_s: float,
+    until_s: float,
 ) -> bool:
-    """Wait for Kafka; whether it answered at once, and so was not what failed. In the end, the error."""
-    pause_s = min(BACKOFF_S * 2 ** (failures - 1), BACKOFF_MAX_S)
+    """Wait for Kafka; whether it answered at once, and so was not what failed. In the end, the error.
+
+    pause_s: before it is asked first; twice as long before each other time.
+    """
     first = True
     while True:
         figures.waiting = f"{error.message}; trying again in {pause_s:g} s"
@@ -289,7 +292,7 @@ def _wait(
         try:
             there = Admin(kafka, PROBE_TIMEOUT_S).topics()
         except KafkaUnavailable:
-            if time.monotonic() - since_s >= settings.give_up_after_s:
+            if time.monotonic() >= until_s:
                 raise error from None
             first = False
             pause_s = min(2 * pause_s, BACKOFF_MAX_S)

@@ -61,9 +61,6 @@ LARGER: dict[str, dict[str, int]] = {
         "engine.promising.cell_values.promise_of_cells": 11,
         "engine.queries.source_set.SourceSet.__init__": 10,
         "spark_jobs.scale_out.ownership.Ownership.__init__": 9,
-        "spark_jobs.streaming._wait": 9,
-        "topics.produce_loop._given": 9,
-        "topics.produce_loop._produce": 14,
     },
     "attributes": {
         "benchmarks.open_loop._Run": 13,

@@ -24,7 +24,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import repeat
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -77,7 +77,8 @@ class _Library:
         self.produceva = ctypes.cast(library.rd_kafka_produceva, ctypes.c_void_p).value or 0
         one = pa.array([b""], pa.large_binary())  # the loop is compiled now, not in the first transaction
         nowhere = np.zeros(1, np.int32)
-        _given(self.produceva, 0, 0, one, one, [("", one)], nowhere, len(one), np.zeros(1, np.int64))
+        producer, failed = _Producer(self.produceva, 0), np.zeros(1, np.int64)
+        _given(producer, 0, one, one, [("", one)], nowhere, len(one), failed)
 
 
 def _function(function: Any, result: Any, *arguments: Any) -> Any:
@@ -174,18 +175,46 @@ class ProduceLoop:
             return first
         failed = np.zeros(1, np.int64)
         try:
-            return _given(
-                self._library.produceva, client, handle, values, keys, headers, partitions, first, failed
-            )
+            given = _Producer(self._library.produceva, client)
+            return _given(given, handle, values, keys, headers, partitions, first, failed)
         finally:
             self._library.topic_destroy(handle)
             if failed[0]:
                 self._library.error_destroy(int(failed[0]))
 
 
+class _Producer(NamedTuple):
+    """Addresses: of rd_kafka_produceva, and of the rd_kafka_t."""
+
+    produceva: int
+    client: int
+
+
+class _Keys(NamedTuple):
+    """Texts of records: the address of their bytes, and int64[n + 1], where each begins and ends."""
+
+    data: int
+    offsets: Int64Array
+
+
+class _Values(NamedTuple):
+    """As :class:`_Keys`; there: bool[n], those that are not NULL."""
+
+    data: int
+    offsets: Int64Array
+    there: BoolArray
+
+
+class _Varying(NamedTuple):
+    """Headers that differ between records: by header the row of words, the address, and the offsets."""
+
+    rows: Int64Array
+    data: Int64Array
+    offsets: Int64Array
+
+
 def _given(
-    produceva: int,
-    client: int,
+    producer: _Producer,
     handle: int,
     values: pa.LargeBinaryArray,
     keys: pa.LargeBinaryArray,
@@ -198,15 +227,15 @@ def _given(
     fixed, words, varying = _words(handle, headers)
     varied = [_data(headers[place][1]) for place in varying]
     stopped = _produce(
-        produceva,
-        client,
+        producer,
         words,
-        *_data(values),
-        values.is_valid().to_numpy(zero_copy_only=False),
-        *_data(keys),
-        np.array([data for data, _ in varied], np.int64),
-        np.array([offsets for _, offsets in varied], np.int64).reshape(len(varied), len(keys) + 1),
-        np.array(varying, np.int64) + _HEADERS_FROM,
+        _Values(*_data(values), values.is_valid().to_numpy(zero_copy_only=False)),
+        _Keys(*_data(keys)),
+        _Varying(
+            np.array(varying, np.int64) + _HEADERS_FROM,
+            np.array([data for data, _ in varied], np.int64),
+            np.array([offsets for _, offsets in varied], np.int64).reshape(len(varied), len(keys) + 1),
+        ),
         np.ascontiguousarray(partitions, np.int32),
         first,
         failed,
@@ -291,22 +320,20 @@ _called: Any = _called_by_compiled_code
 
 @kernel
 def _produce(
-    produceva: int,
-    client: int,
+    producer: _Producer,
     words: Int64Array,
-    value_data: int,
-    value_offsets: Int64Array,
-    there: BoolArray,
-    key_data: int,
-    key_offsets: Int64Array,
-    header_data: Int64Array,
-    header_offsets: Int64Array,
-    header_rows: Int64Array,
+    values: _Values,
+    keys: _Keys,
+    headers: _Varying,
     partitions: Int32Array,
     first: int,
     failed: Int64Array,
 ) -> int:
     """The place after the last record that was taken; failed: then has the rd_kafka_error_t."""
+    produceva, client = producer
+    value_data, value_offsets, there = values
+    key_data, key_offsets = keys
+    header_rows, header_data, header_offsets = headers
     n = len(partitions)
     address = words.ctypes.data
     for i in range(first, n):
