@@ -16,7 +16,7 @@ from typing import Any
 
 from engine.algebra.aggregate.stage import AggregateCall
 from engine.algebra.sort.stage import SortKey
-from engine.model.expressions import Literal
+from engine.model.expressions import Expression, Literal
 from engine.model.types import Kind, Type
 from engine.reference.expressions import evaluate
 from engine.reference.rows import Placed
@@ -35,7 +35,7 @@ def aggregate(call: AggregateCall, rows: Sequence[Placed]) -> tuple[Outcome, int
     lets it pass. A total that does not fit is counted and NULL.
     """
     errors = 0
-    of_rows = call.arguments[: _OF_ROWS.get(call.function, 1)]
+    of_rows = taken_of_rows(call)
     taken: list[_Row] = []
     for row in rows:
         if call.filter is not None:
@@ -60,6 +60,11 @@ def aggregate(call: AggregateCall, rows: Sequence[Placed]) -> tuple[Outcome, int
     else:
         outcome = _OF_SEVERAL[call.function](values, of_rows[1].type, call)
     return (None, errors + 1) if outcome is ERROR else (outcome, errors)
+
+
+def taken_of_rows(call: AggregateCall) -> tuple[Expression, ...]:
+    """The arguments that are taken from each row; constants follow them."""
+    return call.arguments[: _OF_ROWS.get(call.function, 1)]
 
 
 def distinct(values: Sequence[tuple[Outcome, ...]]) -> list[tuple[Outcome, ...]]:

@@ -11,7 +11,7 @@ from engine.algebra.sort.stage import SortKey
 from engine.algebra.window_functions.stage import Frame, WindowFunctionCall, WindowFunctions
 from engine.model.expressions import Column, Value
 from engine.model.types import Kind
-from engine.reference.aggregates import aggregate
+from engine.reference.aggregates import aggregate, taken_of_rows
 from engine.reference.expressions import evaluate
 from engine.reference.joins import values_of
 from engine.reference.ordering import compare, sort
@@ -132,18 +132,17 @@ def _aggregated(call: WindowFunctionCall, partition: _Partition) -> tuple[list[V
     """What counts of each row is looked at once; then the aggregate is of the frame's rows that count."""
     of_rows = call.aggregate
     assert of_rows is not None
+    taken = taken_of_rows(of_rows)
     counting: list[Placed | None] = []
     errors = 0
     for row in partition.rows:
         passes = True if call.filter is None else evaluate(call.filter, row.values)
-        value = evaluate(call.arguments[0], row.values) if call.arguments and passes is True else True
-        errors += (passes is ERROR) + (value is ERROR)
-        counts = passes is True and value is not ERROR
-        counting.append(Placed(None, (None if value is ERROR else value,)) if counts else None)
-    arguments = call.arguments
-    if arguments:
-        arguments = (Column(0, "value", arguments[0].type), *arguments[1:])
-    over = replace(of_rows, arguments=arguments, filter=None)
+        values = [evaluate(one, row.values) for one in taken] if passes is True else []
+        errors += passes is ERROR or ERROR in values
+        plain = tuple(None if value is ERROR else value for value in values)
+        counting.append(Placed(None, plain) if passes is True and ERROR not in values else None)
+    own = tuple(Column(at, "value", one.type) for at, one in enumerate(taken))
+    over = replace(of_rows, arguments=(*own, *call.arguments[len(own) :]), filter=None)
     made: list[Value] = []
     for place in range(len(partition.rows)):
         found = [counting[at] for at in _frame(call.frame, partition, place)]

@@ -131,6 +131,7 @@ REFUSED = {
     WHERE airport = f.dest UNION SELECT wind FROM weather)""",
     "ends around a set operation": """SELECT dest FROM (SELECT dest FROM flights UNION ALL
     SELECT airport FROM weather) BEGIN NOW - 1 HOUR END NOW""",
+    "ORDER BY before OVER": "SELECT ARRAY_AGG(dest ORDER BY delay) OVER (ORDER BY departed) FROM flights",
     "OVER in WHERE": "SELECT dest FROM flights WHERE RANK() OVER (ORDER BY departed) < 3",
     "OVER in OVER": "SELECT SUM(RANK() OVER (ORDER BY delay)) OVER (ORDER BY departed) FROM flights",
     "ROLLUP": "SELECT COUNT(*) FROM flights GROUP BY ROLLUP (dest)",

@@ -24,7 +24,20 @@ from engine.model.types import BIGINT, DOUBLE, INTEGER, Kind, Type
 
 RANKS = ("RANK", "DENSE_RANK", "PERCENT_RANK", "CUME_DIST", "NTILE")
 OF_ROWS = ("LAG", "LEAD", "FIRST_VALUE", "LAST_VALUE", "NTH_VALUE")
-AGGREGATED = ("COUNT", "SUM", "AVG", "MIN", "MAX", "VAR_SAMP", "STDDEV_POP", "FIRST", "LAST", "ARRAY_AGG")
+AGGREGATED = (
+    "COUNT",
+    "SUM",
+    "AVG",
+    "MIN",
+    "MAX",
+    "VAR_SAMP",
+    "STDDEV_POP",
+    "FIRST",
+    "LAST",
+    "ARRAY_AGG",
+    "ARG_MAX",
+    "MEDIAN",
+)
 EXCLUSIONS: Sequence[Exclusion] = ("no others", "current row", "group", "ties")
 DISTANCES = (Kind.INTEGER, Kind.BIGINT, Kind.DOUBLE, Kind.DECIMAL, Kind.DATE, Kind.TIMESTAMP)
 """Kinds of keys that RANGE has distances of."""
@@ -78,12 +91,15 @@ def one_call(
     frame = draw(frames(order))
     if name == "COUNT" and draw(st.booleans()):
         return _made(name, (), frame, filter=condition)
-    if name in ("SUM", "AVG") and not argument.type.is_numeric:
+    if name in ("SUM", "AVG", "MEDIAN") and not argument.type.is_numeric:
         name = "COUNT"
     if name in ("VAR_SAMP", "STDDEV_POP") and argument.type != DOUBLE:
         name = "MIN"
     distinct = name in ("COUNT", "SUM", "AVG") and draw(st.integers(0, 4)) == 0
-    return _made(name, (argument,), frame, filter=condition, distinct=distinct)
+    arguments: tuple[Expression, ...] = (argument,)
+    if name == "ARG_MAX" or (name == "COUNT" and distinct and draw(st.booleans())):
+        arguments = argument, column(draw(st.sampled_from(range(len(types)))), types)
+    return _made(name, arguments, frame, filter=condition, distinct=distinct)
 
 
 def _made(

@@ -67,6 +67,8 @@ class OverColumns:
     def column(self, node: exp.Expr, scope: Scope) -> Expression:
         """The column of one call."""
         inside = replace(scope, over=None, clause="OVER")
+        if node.args.get("order"):
+            _refuse_order(node, inside)
         specification = _Specification(self._named, node.args["window"], inside)
         window = specification.window()
         call: WindowFunctionCall | None = None
@@ -136,6 +138,14 @@ def _check_words(call: exp.Expr, name: str, scope: Scope, *, nulls: bool) -> Non
             )
     if call.args.get("ignore_nulls") and not nulls:
         _refuse_nulls(call, name, scope)
+
+
+def _refuse_order(call: exp.Expr, scope: Scope) -> NoReturn:
+    raise scope.place(call.args["order"][0]).refuse(
+        NotSupported,
+        f"{call.args['name']} with an ORDER BY of its own is not supported before OVER",
+        hint="the rows of a frame come in the order of OVER: write OVER (ORDER BY x ROWS ...)",
+    )
 
 
 def _refuse_nulls(call: exp.Expr, name: str, scope: Scope) -> NoReturn:

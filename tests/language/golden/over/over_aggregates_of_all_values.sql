@@ -1,0 +1,1 @@
+SELECT PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY delay) OVER (PARTITION BY carrier), CORR(delay, flight) OVER (ORDER BY ts), COUNT(DISTINCT dest, carrier) OVER (), STRING_AGG(dest, ',') OVER (ORDER BY ts) FROM flights

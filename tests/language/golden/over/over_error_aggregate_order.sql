@@ -1,0 +1,1 @@
+SELECT ARRAY_AGG(dest ORDER BY delay) OVER (PARTITION BY carrier) FROM flights

@@ -1,0 +1,1 @@
+SELECT LAG(delay ORDER BY ts) OVER (PARTITION BY carrier) FROM flights

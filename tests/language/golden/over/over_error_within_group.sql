@@ -1,0 +1,1 @@
+SELECT STRING_AGG(dest, ',') WITHIN GROUP (ORDER BY delay) OVER (PARTITION BY carrier) FROM flights
