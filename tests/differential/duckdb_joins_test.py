@@ -80,7 +80,7 @@ class TwinJoins(Joins):
         return "COUNT(*)" if text.startswith(("FIRST", "LAST", "ARRAY_AGG")) else text
 
     def of_all_values(self, writer: Writer) -> str:
-        """Types and ties differ there: ``duckdb_aggregates_test.py`` compares these."""
+        """Types and ties differ there: ``duckdb_statements_test.py`` compares these."""
         return "COUNT(*)"
 
     def limit(self, order: str) -> str:

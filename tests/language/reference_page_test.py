@@ -103,7 +103,6 @@ def test_settings_of_summaries_are_on_the_page_with_their_defaults() -> None:
 
 
 REFUSED = {
-    "NATURAL": "SELECT * FROM flights NATURAL JOIN planes",
     "LATERAL": "SELECT * FROM flights, LATERAL (SELECT * FROM planes) p",
     "RIGHT SEMI": "SELECT * FROM flights f RIGHT SEMI JOIN planes p ON f.tail = p.tail",
     "ASOF RIGHT": "SELECT * FROM flights f ASOF RIGHT JOIN weather w ON departed >= measured",
@@ -136,7 +135,6 @@ REFUSED = {
     "OVER in OVER": "SELECT SUM(RANK() OVER (ORDER BY delay)) OVER (ORDER BY departed) FROM flights",
     "ROLLUP": "SELECT COUNT(*) FROM flights GROUP BY ROLLUP (dest)",
     "GROUP BY ALL": "SELECT dest, COUNT(*) FROM flights GROUP BY ALL",
-    "DISTINCT ON": "SELECT DISTINCT ON (dest) dest FROM flights",
     "LIMIT BY": "SELECT * FROM flights LIMIT 3 BY dest",
     "LIMIT m, n": "SELECT * FROM flights LIMIT 3, 4",
     "value in ON": "SELECT 1 FROM flights a JOIN weather ON wind > (SELECT AVG(delay) FROM flights)",

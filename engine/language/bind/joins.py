@@ -202,6 +202,8 @@ def _on(
         return [(bind_condition(part, scope), part) for part in parts], {}
     columns, count = both.relation.columns, len(left.relation.columns)
     using: Sequence[exp.Expr] = join.args.get("using") or ()
+    if join.args.get("natural"):
+        using = _shared_columns(join, left, right, env)
     on: list[Asked] = []
     merged: dict[str, tuple[int, int]] = {}
     for place, name in enumerate(using):
@@ -218,6 +220,24 @@ def _on(
             on.append((compare("=", *sides, name, name, scope), name))
             merged[column] = before, behind
     return on, merged
+
+
+def _shared_columns(join: exp.Expr, left: From, right: From, env: Environment) -> list[exp.Identifier]:
+    """The columns that NATURAL JOIN is about, in the order of the left side. Raises SyntaxRefused."""
+    there = {name for name, _ in right.star}
+    shared = [name for name, _ in left.star if name in there]
+    if not shared:
+        raise env.text.of_node(join).refuse(
+            SyntaxRefused,
+            "the sides of NATURAL JOIN have no column in common",
+            hint="write JOIN ... ON a condition, or CROSS JOIN",
+        )
+    names = []
+    for name in shared:
+        identifier = exp.to_identifier(name)
+        identifier.meta.update(join.meta)
+        names.append(identifier)
+    return names
 
 
 def _merged(both: From, kind: JoinKind, merged: Mapping[str, tuple[int, int]]) -> From:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
 from engine.language.bind.scope import Scope, column_at
 from engine.language.grammar import nodes
+from tureen.errors import SyntaxRefused
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +26,11 @@ def written_outputs(projections: Sequence[exp.Expr], scope: Scope) -> list[Writt
     found: list[WrittenOutput] = []
     for place, projection in enumerate(projections):
         if isinstance(projection, exp.Star):
-            found += _all_columns(projection, scope)
+            found += _changed(_all_columns(projection, scope), projection, scope)
         elif isinstance(projection, exp.Column) and isinstance(projection.this, exp.Star):
             scope.check_qualifier(projection.args["table"])
-            found += _all_columns(projection, scope, str(projection.args["table"].this))
+            columns = _all_columns(projection, scope, str(projection.args["table"].this))
+            found += _changed(columns, projection.this, scope)
         elif isinstance(projection, exp.Alias):
             found.append(WrittenOutput(str(projection.args["alias"].this), projection.this, alias=True))
         else:
@@ -50,6 +52,31 @@ def _all_columns(star: exp.Expr, scope: Scope, qualifier: str | None = None) -> 
         column.meta["place"] = place
         found.append(WrittenOutput(name, column))
     return found
+
+
+def _changed(columns: list[WrittenOutput], star: exp.Expr, scope: Scope) -> list[WrittenOutput]:
+    """With EXCEPT, REPLACE and RENAME behind the star. Raises UnknownColumn, SyntaxRefused."""
+    gone = {_known(name, columns, scope) for name in star.args.get("except_") or ()}
+    replaced = {
+        _known(one.args["alias"], columns, scope): WrittenOutput(one.alias, one.this, alias=True)
+        for one in star.args.get("replace") or ()
+    }
+    new_names = {_known(one.this, columns, scope): one.alias for one in star.args.get("rename") or ()}
+    if columns and len(gone) == len({column.name for column in columns}):
+        raise scope.place(star).refuse(SyntaxRefused, "EXCEPT leaves no column", hint="name fewer columns")
+    return [
+        replace(replaced.get(column.name, column), name=new_names.get(column.name, column.name))
+        for column in columns
+        if column.name not in gone
+    ]
+
+
+def _known(name: exp.Expr, columns: Sequence[WrittenOutput], scope: Scope) -> str:
+    """The name of one of the columns."""
+    wanted = str(name.this)
+    if all(column.name != wanted for column in columns):
+        raise scope.place(name).unknown_column(wanted, [column.name for column in columns])
+    return wanted
 
 
 def _derived_name(node: exp.Expr, place: int) -> str:

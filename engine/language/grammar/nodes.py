@@ -101,7 +101,8 @@ class JoinItem(exp.Expression):
     """``kind JOIN this ON on``, ``kind JOIN this USING (using)``, or ``, this``.
 
     this: FromItem. kind: cross, inner, left, right, full, semi or anti. asof: whether ASOF stands before it.
-    comma: whether it is written so; kind is then cross. using: Identifiers.
+    comma: whether it is written so; kind is then cross. using: Identifiers. natural: the columns that both
+    have are those of USING.
     """
 
     arg_types: ClassVar[dict[str, bool]] = {
@@ -111,6 +112,7 @@ class JoinItem(exp.Expression):
         "comma": False,
         "on": False,
         "using": False,
+        "natural": False,
     }
 
 
@@ -200,6 +202,7 @@ class SelectQuery(exp.Expression):
         "preference": False,
         "allowed": False,
         "emit": False,
+        "first_of": False,
     }
 
 
@@ -271,6 +274,7 @@ class WindowFunctionOver(exp.Expression):
         "star": False,
         "distinct": False,
         "filter": False,
+        "order": False,
         "ignore_nulls": False,
         "window": True,
     }

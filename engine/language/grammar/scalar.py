@@ -163,13 +163,17 @@ def _range(cursor: Cursor) -> exp.Expr:
 
 
 def _between(cursor: Cursor, left: exp.Expr) -> exp.Expr:
-    if cursor.word in ("SYMMETRIC", "ASYMMETRIC"):
-        raise cursor.not_supported(
-            f"BETWEEN {cursor.word} is not supported", "write BETWEEN LEAST(a, b) AND GREATEST(a, b)"
-        )
+    symmetric = cursor.take_words("SYMMETRIC")
+    if not symmetric:
+        cursor.take_words("ASYMMETRIC")
     low = _binary(cursor, 1)
     cursor.expect_word("AND", "write x BETWEEN low AND high")
     high = _binary(cursor, 1)
+    if symmetric:
+        low, high = (
+            cursor.node(nodes.Call(name=name, expressions=[low.copy(), high.copy()]), low, low, high)
+            for name in ("LEAST", "GREATEST")
+        )
     return cursor.node(exp.Between(this=left, low=low, high=high), left, left, low, high)
 
 

@@ -7,7 +7,8 @@ What stands behind several SELECTs with set operations between them is about the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
@@ -15,6 +16,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from engine.language.grammar import nodes
 from engine.language.grammar.allowed import EXAMPLE, parse_allowed
 from engine.language.grammar.cursor import Cursor
+from engine.language.grammar.distinct_on import keep_first_of, sort_first_of
 from engine.language.grammar.emit import OPERATORS, parse_emit, parse_operator, starts_operator
 from engine.language.grammar.ordering import parse_limits, parse_order
 from engine.language.grammar.over import parse_named_windows, starts_named_windows
@@ -92,6 +94,8 @@ def _query(cursor: Cursor) -> nodes.SelectQuery:
     refuse_clause(cursor)
     query.set("tables", tables)
     query.set("order", order)
+    if query.args.get("first_of") is not None:
+        sort_first_of(query, order)
     for name, value in (("limit", limit), ("offset", offset), ("ties", ties)):
         query.set(name, value)
     return cursor.node(query, tables[0] if tables else token, query, *tables, *order)
@@ -139,9 +143,11 @@ def _common_table(cursor: Cursor, before: Sequence[nodes.CommonTable]) -> nodes.
 def _select(cursor: Cursor) -> nodes.SelectQuery:
     """A SELECT up to its ORDER BY."""
     token = cursor.expect_word("SELECT")
-    distinct = _distinct(cursor)
+    distinct, on = _distinct(cursor)
     operator = parse_operator(cursor) if starts_operator(cursor) else None
-    distinct = distinct if operator is None else _distinct(cursor) or distinct
+    if operator is not None:
+        within, on_within = _distinct(cursor)
+        distinct, on = distinct or within, on or on_within
     outputs = [_output(cursor)]
     while cursor.take(TokenType.COMMA):
         if len(outputs) >= cursor.limits.outputs_max:
@@ -185,7 +191,8 @@ def _select(cursor: Cursor) -> nodes.SelectQuery:
         ends=ends,
         operator=operator,
     )
-    return cursor.node(query, token, *parts)
+    query = cursor.node(query, token, *parts)
+    return keep_first_of(cursor, query, on) if on else query
 
 
 def _windows_and_qualify(cursor: Cursor) -> tuple[list[nodes.NamedWindow], exp.Expr | None]:
@@ -201,28 +208,29 @@ def _windows_and_qualify(cursor: Cursor) -> tuple[list[nodes.NamedWindow], exp.E
             return windows, qualify
 
 
-def _distinct(cursor: Cursor) -> bool:
-    """What may stand between SELECT and the columns."""
+def _distinct(cursor: Cursor) -> tuple[bool, list[exp.Expr]]:
+    """What may stand between SELECT and the columns: (whether DISTINCT does, the keys of DISTINCT ON)."""
     if cursor.word == "TOP" and cursor.peek().token_type is TokenType.NUMBER:
         raise cursor.not_supported("TOP is not supported", "write LIMIT n at the end of the query")
     if cursor.word == "ALL" and cursor.peek().token_type is not TokenType.COMMA:
         cursor.advance()
     if cursor.word != "DISTINCT":
-        return False
+        return False, []
     cursor.advance()
-    if cursor.word == "ON":
-        raise cursor.not_supported(
-            "DISTINCT ON is not supported",
-            "write ROW_NUMBER() OVER (PARTITION BY x ORDER BY y) AS n in a subquery, then WHERE n = 1",
-        )
-    return True
+    if cursor.word != "ON" or cursor.peek().token_type is not TokenType.L_PAREN:
+        return True, []
+    cursor.advance()
+    cursor.advance()
+    with cursor.nested():
+        keys = cursor.listed(lambda: parse_expression(cursor))
+        cursor.expect(TokenType.R_PAREN, ") or a comma", "write DISTINCT ON (k) k, v FROM s ORDER BY k, v")
+    return False, keys
 
 
 def _output(cursor: Cursor) -> exp.Expr:
     token = cursor.token
     if cursor.take(TokenType.STAR):
-        _refuse_star_options(cursor)
-        return cursor.node(exp.Star(), token)
+        return _star(cursor, token)
     names = (TokenType.VAR, TokenType.IDENTIFIER)
     if (
         token.token_type in names
@@ -231,9 +239,8 @@ def _output(cursor: Cursor) -> exp.Expr:
     ):
         table = cursor.name("a stream")
         cursor.advance()
-        star = cursor.node(exp.Star(), cursor.advance())
-        _refuse_star_options(cursor)
-        return cursor.node(exp.Column(this=star, table=table), token)
+        star = _star(cursor, cursor.advance())
+        return cursor.node(exp.Column(this=star, table=table), token, star)
     expression = parse_expression(cursor)
     alias = None
     if cursor.take_words("AS"):
@@ -249,9 +256,43 @@ def _output(cursor: Cursor) -> exp.Expr:
     return cursor.node(exp.Alias(this=expression, alias=alias), token, expression)
 
 
-def _refuse_star_options(cursor: Cursor) -> None:
-    if cursor.word in ("EXCEPT", "EXCLUDE", "REPLACE", "RENAME"):
-        raise cursor.not_supported(f"* {cursor.word} is not supported", "name the columns")
+def _star(cursor: Cursor, token: Token) -> exp.Star:
+    """``* EXCEPT (a, ...) REPLACE (x AS b, ...) RENAME (c AS d, ...)``; the star is behind."""
+    star = exp.Star(except_=[], replace=[], rename=[])
+    while (word := _STAR_OPTIONS.get(cursor.word)) and not star.args[word]:
+        if cursor.peek().token_type is not TokenType.L_PAREN:
+            break  # EXCEPT of two queries; a column's name
+        option = cursor.advance().text.upper()
+        cursor.advance()
+        with cursor.nested():
+            items = cursor.listed(partial(_STAR_ITEMS[word], cursor))
+            cursor.expect(TokenType.R_PAREN, ") or a comma", f"write * {option} (...)")
+        star.set(word, items)
+    children = [item for items in star.args.values() for item in items if "height" in item.meta]
+    return cursor.node(star, token, *children)
+
+
+def _replaced(cursor: Cursor) -> exp.Expr:
+    token = cursor.token
+    expression = parse_expression(cursor)
+    cursor.expect_word("AS", "write * REPLACE (x + 1 AS x)")
+    name = cursor.name("the column that it replaces")
+    return cursor.node(exp.Alias(this=expression, alias=name), token, expression)
+
+
+def _renamed(cursor: Cursor) -> exp.Expr:
+    token = cursor.token
+    old = cursor.name("a column's name")
+    cursor.expect_word("AS", "write * RENAME (old AS new)")
+    return cursor.node(exp.Alias(this=old, alias=cursor.name("its new name")), token)
+
+
+_STAR_OPTIONS = {"EXCEPT": "except_", "EXCLUDE": "except_", "REPLACE": "replace", "RENAME": "rename"}
+_STAR_ITEMS: dict[str, Callable[[Cursor], exp.Expr]] = {
+    "except_": lambda cursor: cursor.name("a column's name"),
+    "replace": _replaced,
+    "rename": _renamed,
+}
 
 
 def _group_by(cursor: Cursor) -> list[exp.Expr]:

@@ -55,7 +55,12 @@ def _join(cursor: Cursor, *, after_comma: bool) -> nodes.JoinItem:
     if cursor.take(TokenType.COMMA):
         item = _item(cursor)
         return cursor.node(nodes.JoinItem(this=item, kind="cross", comma=True), token, item)
+    natural = cursor.take_words("NATURAL")
     kind, asof = _kind(cursor)
+    if natural and (asof or kind in ("cross", "semi", "anti")):
+        raise cursor.text.of_token(token).refuse(
+            SyntaxRefused, "NATURAL goes with JOIN, LEFT JOIN, RIGHT JOIN and FULL JOIN", hint="write USING"
+        )
     if after_comma and kind in ("right", "full"):
         raise cursor.text.of_token(token).refuse(
             SyntaxRefused,
@@ -75,6 +80,11 @@ def _join(cursor: Cursor, *, after_comma: bool) -> nodes.JoinItem:
             raise cursor.refuse(
                 SyntaxRefused, f"CROSS JOIN has no {cursor.word}", hint="write JOIN, or leave it out"
             )
+    elif natural:
+        if cursor.word in ("ON", "USING"):
+            raise cursor.refuse(
+                SyntaxRefused, f"NATURAL JOIN has no {cursor.word}", hint="leave NATURAL or it out"
+            )
     elif cursor.take_words("ON"):
         on = parse_expression(cursor)
     elif cursor.take_words("USING"):
@@ -84,14 +94,12 @@ def _join(cursor: Cursor, *, after_comma: bool) -> nodes.JoinItem:
     else:
         refuse_clause(cursor)
         raise cursor.expected("ON or USING", _ON)
-    join = nodes.JoinItem(this=item, kind=kind, asof=asof, comma=False, on=on, using=using)
+    join = nodes.JoinItem(this=item, kind=kind, asof=asof, comma=False, on=on, using=using, natural=natural)
     return cursor.node(join, token, item, *(() if on is None else (on,)))
 
 
 def _kind(cursor: Cursor) -> tuple[str, bool]:
     """The words up to JOIN: (kind, whether ASOF is among them)."""
-    if cursor.word == "NATURAL":
-        raise cursor.not_supported("NATURAL JOIN is not supported", "name the columns: JOIN b USING (key)")
     token = cursor.token
     if cursor.take_words("CROSS"):
         cursor.expect_word("JOIN", "write CROSS JOIN")

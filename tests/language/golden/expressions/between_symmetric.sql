@@ -1,0 +1,1 @@
+SELECT dest FROM flights WHERE delay BETWEEN SYMMETRIC 9 AND 3

@@ -1,0 +1,1 @@
+SELECT * EXCEPT (carier) FROM flights

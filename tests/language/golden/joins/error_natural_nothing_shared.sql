@@ -1,0 +1,1 @@
+SELECT airport FROM weather w NATURAL JOIN planes p

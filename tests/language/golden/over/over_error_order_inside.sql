@@ -1,0 +1,1 @@
+SELECT SUM(delay ORDER BY dest) OVER (PARTITION BY carrier) FROM flights
