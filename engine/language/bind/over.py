@@ -138,16 +138,6 @@ def _check_words(call: exp.Expr, name: str, scope: Scope, *, nulls: bool) -> Non
             )
     if call.args.get("ignore_nulls") and not nulls:
         _refuse_nulls(call, name, scope)
-    if call.args.get("order"):
-        _refuse_order(call, name, scope)
-
-
-def _refuse_order(call: exp.Expr, name: str, scope: Scope) -> NoReturn:
-    raise scope.place(call).refuse(
-        NotSupported,
-        f"ORDER BY inside {name}(...) is not supported with OVER",
-        hint="the window's order is that of the rows: OVER (PARTITION BY x ORDER BY y)",
-    )
 
 
 def _refuse_order(call: exp.Expr, scope: Scope) -> NoReturn:
@@ -184,8 +174,6 @@ def _call(node: exp.Expr, frame: Frame, scope: Scope) -> WindowFunctionCall:
         )
     if node.args.get("ignore_nulls"):
         _refuse_nulls(node, name, scope)
-    if node.args.get("order"):
-        _refuse_order(node, name, scope)
     bound = bind_aggregate(node, aggregate, scope)
     return WindowFunctionCall(
         bound.function.lower(),

@@ -1,1 +1,0 @@
-SELECT SUM(delay ORDER BY dest) OVER (PARTITION BY carrier) FROM flights
