@@ -1,4 +1,4 @@
-"""What an aggregate without GROUP BY gives over no rows: COUNT is 0, all others are NULL.
+"""What an aggregate without GROUP BY gives over no rows: counts are 0, all others are NULL.
 
 Grouped by what correlates it has no row there, so that no partner is found: then this stands in its place.
 """
@@ -10,7 +10,7 @@ from engine.language.rules import rewrite
 from engine.language.rules.tree import transform
 from engine.model.expressions import Case, Column, Expression, IsNull, Literal
 
-_COUNTS = ("COUNT", "APPROX_COUNT_DISTINCT")
+_COUNTS = ("COUNT", "APPROX_COUNT_DISTINCT", "REGR_COUNT")
 
 
 def over_nothing(value: Expression, calls: tuple[AggregateCall, ...], keys: int) -> Expression:
