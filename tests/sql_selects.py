@@ -270,6 +270,11 @@ class Selects:
         head = f"SELECT {columns}, {', '.join(calls)} FROM {item.text}"
         return " ".join(part for part in (head, where, qualify, item.at_end) if part)
 
+    def of_frame(self, writer: Writer) -> str:
+        """An aggregate that has no order of its own."""
+        call = self.aggregate(writer)
+        return "COUNT(*)" if "ORDER BY" in call else call
+
     def window_function(self, writer: Writer) -> str:
         """A call of one over a random window."""
         column, by, key = (f'"{writer.pick(*writer.schema).name}"' for _ in range(3))
@@ -292,8 +297,8 @@ class Selects:
             f"FIRST_VALUE({column})",
             f"LAST_VALUE({column}) IGNORE NULLS",
             f"NTH_VALUE({column}, 2)",
-            self.aggregate(writer),
-            self.aggregate(writer),
+            self.of_frame(writer),
+            self.of_frame(writer),
         )
         unit = self.pick("ROWS", "RANGE", "GROUPS") if order else "ROWS"
         start, end = "CURRENT ROW", "CURRENT ROW"
