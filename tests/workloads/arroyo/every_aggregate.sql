@@ -1,18 +1,35 @@
--- Without the bit aggregates, correlation, covariance, regression, and the weighted quantile; see refused/.
+-- Without the weighted quantile; see refused/.
 SELECT
     event_type,
     ROUND(AVG(driver_id), 4) AS avg_driver,
+    BIT_AND(driver_id) AS bit_and_driver,
+    BIT_OR(driver_id) AS bit_or_driver,
+    BIT_XOR(driver_id) AS bit_xor_driver,
     BOOL_AND(driver_id > 0) AS bool_and_driver,
     BOOL_OR(driver_id > 0) AS bool_or_driver,
     COUNT(*) AS cnt,
     MAX(driver_id) AS max_driver,
+    MEDIAN(driver_id) AS median_driver,
     MIN(driver_id) AS min_driver,
     SUM(driver_id) AS sum_driver,
+    ROUND(CORR(driver_id, EXTRACT(EPOCH FROM "timestamp")), 4) AS corr_driver_ts,
+    ROUND(COVAR_POP(driver_id, EXTRACT(EPOCH FROM "timestamp")), 4) AS covar_pop_driver_ts,
+    ROUND(COVAR_SAMP(driver_id, EXTRACT(EPOCH FROM "timestamp")), 4) AS covar_samp_driver_ts,
     ROUND(STDDEV(driver_id), 4) AS stddev_driver,
     ROUND(STDDEV_POP(driver_id), 4) AS stddev_pop_driver,
     ROUND(VAR(driver_id), 4) AS var_driver,
     ROUND(VAR_POP(driver_id), 4) AS var_pop_driver,
+    ROUND(REGR_SLOPE(driver_id, EXTRACT(EPOCH FROM "timestamp")), 4) AS regr_slope,
+    ROUND(REGR_AVGX(driver_id, EXTRACT(EPOCH FROM "timestamp")), 4) AS regr_avgx,
+    ROUND(REGR_AVGY(driver_id, EXTRACT(EPOCH FROM "timestamp")), 4) AS regr_avgy,
+    ROUND(REGR_COUNT(driver_id, EXTRACT(EPOCH FROM "timestamp")), 4) AS regr_count,
+    ROUND(REGR_INTERCEPT(driver_id, EXTRACT(EPOCH FROM "timestamp")), 4) AS regr_intercept,
+    ROUND(REGR_R2(driver_id, EXTRACT(EPOCH FROM "timestamp")), 4) AS regr_r2,
+    ROUND(REGR_SXX(driver_id, EXTRACT(EPOCH FROM "timestamp")), 4) AS regr_sxx,
+    ROUND(REGR_SYY(driver_id, EXTRACT(EPOCH FROM "timestamp")), 4) AS regr_syy,
+    ROUND(REGR_SXY(driver_id, EXTRACT(EPOCH FROM "timestamp")), 4) AS regr_sxy,
     APPROX_DISTINCT(driver_id) AS approx_distinct_driver,
-    APPROX_QUANTILE(driver_id, 0.5) AS approx_median_driver
+    APPROX_QUANTILE(driver_id, 0.5) AS approx_median_driver,
+    APPROX_PERCENTILE(driver_id, 0.5) AS approx_percentile_cont_driver
 FROM cars
 GROUP BY event_type

@@ -1,9 +1,5 @@
 SELECT
     event_type,
-    BIT_AND(driver_id) AS bit_and_driver,
-    CORR(driver_id, EXTRACT(EPOCH FROM "timestamp")) AS corr_driver_ts,
-    COVAR_POP(driver_id, EXTRACT(EPOCH FROM "timestamp")) AS covar_pop_driver_ts,
-    MEDIAN(driver_id) AS median_driver,
-    REGR_SLOPE(driver_id, EXTRACT(EPOCH FROM "timestamp")) AS regr_slope
+    APPROX_PERCENTILE_CONT_WITH_WEIGHT(driver_id, LENGTH(location), 0.5) AS approx_percentile_cont_weighted_driver
 FROM cars
 GROUP BY event_type
