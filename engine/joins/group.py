@@ -30,6 +30,7 @@ from engine.eddy.policies import RoutingPolicy, Visit
 from engine.eddy.statistics import ModuleStatistics
 from engine.joins.bounds import Reach, timestamps
 from engine.joins.composites import Composites
+from engine.joins.estimated_order import JoinSizes, estimated_order
 from engine.joins.key_index import KeyIndex, KeyIndexes
 from engine.joins.shape import Shape
 from engine.joins.steps import LISTS_MAX, Ends, JoinStep, NewRowBounds, PartnerLists, Route
@@ -232,14 +233,18 @@ class JoinGroup:
         return np.array(floors, np.int64)
 
     def _begin_anew(self) -> bool:
-        """All combinations of rows that are in reach: they were together when the latest of them entered.
+        """All combinations of rows that are in reach: they were together when the latest of them entered. The
+        order is the cheapest by estimate, since a policy may have observed nothing.
 
         Returns whether they fit, as others do.
         """
         self._composites.clear()
         driver = int(np.argmin(self._end - self._floor))
         start = int(self._floor[driver])
-        return self._drive(NewRowBounds.none(self._n), driver, start, self._floor, self._end)
+        unlike = [(left.unlike, right.unlike) for left, right in self._indexes]
+        sizes = JoinSizes((self._end - self._floor).tolist(), self.shape.edges, unlike)
+        order = estimated_order(sizes, driver)
+        return self._drive(NewRowBounds.none(self._n), driver, order, start, self._floor, self._end)
 
     def _probe(
         self, inputs: Sequence[Rows], needed: Sequence[Reach], floor: Int64Array, seen: Int64Array
@@ -255,7 +260,7 @@ class JoinGroup:
         for driver in np.flatnonzero(new).tolist():
             upper = np.where(np.arange(self._n) < driver, self._end, seen)
             upper[driver] = self._end[driver]
-            if not self._drive(bounds, driver, int(seen[driver]), floor, upper):
+            if not self._drive(bounds, driver, self._order(driver), int(seen[driver]), floor, upper):
                 return False
         return True
 
@@ -279,10 +284,15 @@ class JoinGroup:
         return low
 
     def _drive(
-        self, bounds: NewRowBounds, driver: int, start: int, floor: Int64Array, upper: Int64Array
+        self,
+        bounds: NewRowBounds,
+        driver: int,
+        order: list[JoinStep],
+        start: int,
+        floor: Int64Array,
+        upper: Int64Array,
     ) -> bool:
         """The combinations of one input's rows from ``start`` on with the others'."""
-        order = self._order(driver)
         route = Route(self.shape, driver, order, self._end_of, bounds, floor, upper, self._lists)
         stop, composites = int(upper[driver]), self._composites
         bounds.counted[:] = 0

@@ -79,6 +79,11 @@ class KeyIndex:
     def __len__(self) -> int:
         return self.end - self.base
 
+    @property
+    def unlike(self) -> int:
+        """About how many unlike keys its rows have; keys whose rows are gone are among them for a while."""
+        return min(self._used, len(self))
+
     def append(self, rows: Rows, end: int) -> int:
         """Take in the rows that are not in and lie below ``end``; returns how many they are."""
         self.drop_below(rows.base)
