@@ -346,8 +346,9 @@ def in_order(plan: Plan) -> Plan | None:
         case OperatorOver(GroupSpec() as groups, below=below) if groups.keys:
             under = in_order(below)
             return None if under is None else replace(plan, shape=replace(groups, in_order=True), below=under)
-        case OperatorOver(RankedSpec() as shape, below=below) if in_order(below) is not None:
-            return plan if shape.numbered or not shape.order else None
+        case OperatorOver(RankedSpec() as shape, below=below) if shape.numbered or not shape.order:
+            under = in_order(below)
+            return None if under is None else replace(plan, below=under)
         case Joined(stage=stage) if stage.sorts:
             return None
         case Joined(matching, left, right):
