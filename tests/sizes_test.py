@@ -24,7 +24,7 @@ LARGER: dict[str, dict[str, int]] = {
         "engine.dataflow.graph": 566,
         "engine.language.templates": 504,
         "engine.overload.precision.allocation": 565,
-        "engine.queries.source_set": 674,
+        "engine.queries.source_set": 673,
         "engine.queries.subscriptions": 743,
         "engine.reference.evaluator": 553,
         "engine.sources.source": 675,

@@ -300,7 +300,7 @@ class EagerAnswers:
                 if not self._upkeep.affords(cost, now.rows):
                     return cost.expected_ns(now.rows)
         self._whole[query.query_id] = WholeAnswer(query, cost)
-        self.kept.keep(query.query_id, made, is_now=False)
+        self.kept.keep(query.query_id, made)
         return None
 
     # --- what steps do ----------------------------------------------------------------------------
@@ -370,7 +370,7 @@ class EagerAnswers:
             try:
                 now = brought(whole.query, *seen, self.kept.get(query_id))
             except Exception as defect:  # noqa: BLE001  (the answer is one that cannot be given)
-                self.kept.keep(query_id, self._failed(query_id, defect), is_now=True)
+                self.kept.keep(query_id, self._failed(query_id, defect))
             else:
                 works.append((whole.cost.expected_ns(now.rows), whole, now))
         works.sort(key=lambda one: one[0])
@@ -385,7 +385,7 @@ class EagerAnswers:
                 made = self._upkeep.spend(whole.cost, work.rows, work.make)
             except Exception as defect:  # noqa: BLE001  (the answer is one that cannot be given)
                 made = self._failed(query_id, defect)
-            self.kept.keep(query_id, made, is_now=True)
+            self.kept.keep(query_id, made)
         return self.kept.shown()
 
     def _failed(self, query_id: str, defect: Exception) -> KeptAnswer:

@@ -8,7 +8,6 @@ however many there are. Where the sources stand elsewhere than it was told, all 
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping
-from dataclasses import replace
 
 from engine.changes.affected_queries import AffectedQueries
 from engine.changes.marks import Mark
@@ -60,13 +59,16 @@ class KeptAnswers:
     # --- what steps do ----------------------------------------------------------------------------
 
     def moved(self, before: Mark, transition: Transition | None) -> None:
-        """The sources took a step. before: it; transition: None: nothing moved."""
+        """The sources took a step. before: it; transition: None: no row came or went, though from when on
+        answers are complete may be another instant.
+        """
         if not self._queries:
             return
         self._look(before)
+        self._touched |= self._restless
         if transition is not None:
             try:
-                self._touched |= self._affected.affected(transition) | self._restless
+                self._touched |= self._affected.affected(transition)
             except Exception:  # noqa: BLE001  (whose it is shows where they are made again)
                 self._touched.update(self._queries)
         self._as_of = self._mark()
@@ -98,15 +100,10 @@ class KeptAnswers:
         self._look(self._mark())
         return query_id in self._touched
 
-    def keep(self, query_id: str, answer: KeptAnswer, *, is_now: bool) -> None:
-        """An answer was made; it is true unless it was touched since :meth:`begin`. is_now: that was now."""
-        self._answers[query_id] = replace(answer, as_of=self._as_of if is_now else None)
+    def keep(self, query_id: str, answer: KeptAnswer) -> None:
+        """An answer was made; it is true unless it was touched since :meth:`begin`."""
+        self._answers[query_id] = answer
         self._shown = None
-
-    @property
-    def as_of(self) -> Mark | None:
-        """Where the sources stood when it was found last what is touched."""
-        return self._as_of
 
     def get(self, query_id: str) -> KeptAnswer | None:
         """An answer as of when it was kept."""

@@ -493,8 +493,7 @@ class SourceSet:
             with self._watch.on(self.usage):
                 kept = self.eager.refresh()
             joins, asked = self._composites(), self.promising.on_demand()
-            as_of, counts = self.eager.kept.as_of, self._counts
-            self._view = SetView(seen.sources, seen.now_ms, seen.at, joins, kept, as_of, counts, found, asked)
+            self._view = SetView(seen.sources, seen.now_ms, seen.at, joins, kept, self._counts, found, asked)
         return self._view
 
     def look_again(self) -> None:

@@ -17,7 +17,6 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from engine.algebra.project.stage import Output
-from engine.changes.marks import Mark
 from engine.dataflow.graph import STREAMS
 from engine.language.query import Query, Scan
 from engine.model.answer import AnswerColumns
@@ -67,13 +66,10 @@ def _complete_from(query: Query, at: Mapping[SourceName, ScanAt]) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class KeptAnswer:
-    """An answer as of a step. window: of a selection that goes on from it, of which rows it is. as_of: where
-    its sources stood; None: that is not known.
-    """
+    """An answer as of a step. window: of a selection that goes on from it, of which rows it is."""
 
     evaluated: Evaluated | LimitExceeded | InternalError
     window: WindowRange | None = None
-    as_of: Mark | None = None
 
     def answer(self, rows_max: int, first: int | None = None) -> Evaluated:
         """What is kept; first: so many rows of it at most, the first. Raises LimitExceeded, for what was too

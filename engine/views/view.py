@@ -12,7 +12,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from engine.changes.marks import Mark
 from engine.changes.operator import operator_over
 from engine.changes.output import ChangesOutput, output_of
 from engine.changes.transition import NEVER, SourceTransition, Transition
@@ -73,9 +72,9 @@ class SetView:
     """The queries over a set of sources at the end of a step.
 
     now_ms: their NOW. at: how the sources stand at it. joins: what is kept of joins. kept: answers that are
-    kept. as_of: of those that were made now. read: answers of eager aggregates that were asked for, each read
-    from its tree once. counts: of a lone stream what counts are made from. found: for queries with a
-    preference. asked: those of them for which nothing is kept.
+    kept. read: answers of eager aggregates that were asked for, each read from its tree once. counts: of a
+    lone stream what counts are made from. found: for queries with a preference. asked: those of them for
+    which nothing is kept.
     """
 
     sources: Mapping[SourceName, SourceView]
@@ -83,7 +82,6 @@ class SetView:
     at: Mapping[SourceName, ScanAt]
     joins: CompositeSource | None
     kept: Mapping[str, KeptAnswer]
-    as_of: Mark | None
     counts: RowCounts | None
     found: Mapping[str, Found] = field(default_factory=dict)
     asked: Mapping[str, Finding] = field(default_factory=dict)
@@ -152,8 +150,7 @@ class View:
         kept = over.kept.get(query_id) if at_ms is None else None
         if kept is not None and not (kept.is_too_large and first is not None):
             now_ms, result = over.now_ms, kept.answer(limit, first)
-            if kept.as_of is not over.as_of:
-                result = with_completeness(result, query.query, over.at)
+            result = with_completeness(result, query.query, over.at)
         else:
             now_ms = over.now_ms if at_ms is None else at_ms
             result = self._evaluated(query, over, at_ms, limit, first).first(first)
