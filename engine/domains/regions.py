@@ -186,21 +186,11 @@ def _truth(e: ex.Expression, columns: set[ex.Column]) -> Truth | None:
         case ex.Compare(op, ex.Column() as column, ex.Literal() as literal):
             return _comparison(column, op, literal, columns)
         case ex.Compare(op, ex.Literal() as literal, ex.Column() as column):
-            return _comparison(column, _MIRRORED[op], literal, columns)
+            return _comparison(column, ex.TURNED[op], literal, columns)
         case ex.Like(ex.Column() as column, pattern, escape, False):
             return _prefix(column, pattern, escape, columns)
         case _:
             return None
-
-
-_MIRRORED: dict[ex.CompareOp, ex.CompareOp] = {
-    "=": "=",
-    "<>": "<>",
-    "<": ">",
-    "<=": ">=",
-    ">": "<",
-    ">=": "<=",
-}
 
 
 def _same_column(column: ex.Column, columns: set[ex.Column]) -> bool:

@@ -22,7 +22,7 @@ and % keep the larger scale, * adds the scales, / gives DOUBLE; what does not fi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -33,6 +33,11 @@ from engine.model.types import BOOLEAN, Type
 Value = bool | int | float | Decimal | str | None
 CompareOp = OneOf["=", "<>", "<", "<=", ">", ">="]
 ArithmeticOp = OneOf["+", "-", "*", "/", "%"]
+
+NEGATED: Mapping[CompareOp, CompareOp] = {"=": "<>", "<>": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
+"""What holds where a comparison does not."""
+TURNED: Mapping[CompareOp, CompareOp] = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+"""The comparison of the right side with the left."""
 
 
 @dataclass(frozen=True, slots=True)

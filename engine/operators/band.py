@@ -18,8 +18,6 @@ from engine.operators.keys import ordered
 from engine.operators.partners import Bound, BoundedValues
 from engine.operators.relation import Relation
 
-_TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
-
 
 @dataclass(frozen=True, slots=True)
 class _Inequality:
@@ -68,7 +66,7 @@ def _conjuncts(condition: ex.Expression) -> Iterator[ex.Expression]:
 
 def _inequalities(conjunct: ex.Expression, width: int) -> Iterator[_Inequality]:
     """A comparison of the two sides, read both ways."""
-    if not isinstance(conjunct, ex.Compare) or conjunct.op not in _TURNED or ex.calls_user(conjunct):
+    if not isinstance(conjunct, ex.Compare) or conjunct.op in ("=", "<>") or ex.calls_user(conjunct):
         return
     sides = [_sides(conjunct.left, width), _sides(conjunct.right, width)]
     if sides not in ([{False}, {True}], [{True}, {False}]):
@@ -76,7 +74,7 @@ def _inequalities(conjunct: ex.Expression, width: int) -> Iterator[_Inequality]:
     right_first = sides[0] == {True}
     ways = [
         _Inequality(conjunct, right_first, conjunct.left, conjunct.op, conjunct.right),
-        _Inequality(conjunct, not right_first, conjunct.right, _TURNED[conjunct.op], conjunct.left),
+        _Inequality(conjunct, not right_first, conjunct.right, ex.TURNED[conjunct.op], conjunct.left),
     ]
     yield from ways if right_first else ways[::-1]
 

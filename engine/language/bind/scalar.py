@@ -14,6 +14,7 @@ from engine.language.bind.calls import bind_call, coerce
 from engine.language.bind.scope import Scope, column_at
 from engine.language.bind.typenames import bind_type
 from engine.language.grammar import nodes
+from engine.language.grammar.operators import COMPARE_OPS
 from engine.language.literals import instant_literal, number_literal, typed
 from engine.language.promotion import arithmetic, castable, common, comparable
 from engine.model import expressions as bound
@@ -176,7 +177,7 @@ def _negate(node: exp.Expr, scope: Scope) -> Expression:
 
 def _compare(node: exp.Expr, scope: Scope) -> Expression:
     left, right = bind_scalar(node.this, scope), bind_scalar(node.expression, scope)
-    return compare(_COMPARE_OPS[type(node)], left, right, node.this, node.expression, scope)
+    return compare(COMPARE_OPS[type(node)], left, right, node.this, node.expression, scope)
 
 
 def compare(
@@ -441,14 +442,6 @@ def _paren(node: exp.Expr, scope: Scope) -> Expression:
     return bind_value(node.this, scope)
 
 
-_COMPARE_OPS: dict[type[exp.Expr], bound.CompareOp] = {
-    exp.EQ: "=",
-    exp.NEQ: "<>",
-    exp.LT: "<",
-    exp.LTE: "<=",
-    exp.GT: ">",
-    exp.GTE: ">=",
-}
 _ARITHMETIC_OPS: dict[type[exp.Expr], bound.ArithmeticOp] = {
     exp.Add: "+",
     exp.Sub: "-",
@@ -481,6 +474,6 @@ _BINDERS: dict[type[Any], Callable[[Any, Scope], Expression]] = {
     nodes.EstimateCall: _estimate,
     **dict.fromkeys(nodes.SUBQUERIES, _subquery),
     nodes.Call: lambda node, scope: bind_call(node, scope, bind_scalar),
-    **dict.fromkeys(_COMPARE_OPS, _compare),
+    **dict.fromkeys(COMPARE_OPS, _compare),
     **dict.fromkeys(_ARITHMETIC_OPS, _arithmetic),
 }

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from engine.language.evaluation.arithmetic import as_double
 from engine.language.evaluation.vector import Array, Vector, height, over_dictionary, strict, texts
 from engine.language.instants import DAY_MS
-from engine.model.expressions import CompareOp, Literal
+from engine.model.expressions import TURNED, CompareOp, Literal
 from engine.model.types import BOOLEAN, Kind
 
 _ARROW: dict[CompareOp, Any] = {
@@ -22,7 +22,6 @@ _ARROW: dict[CompareOp, Any] = {
     ">": pc.greater,
     ">=": pc.greater_equal,
 }
-_TURNED: dict[CompareOp, CompareOp] = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 def compare(op: CompareOp, left: Vector, right: Vector) -> Vector:
@@ -81,7 +80,7 @@ def _doubles(op: CompareOp, a: Array, b: Array) -> Array:
 def _scaled(op: CompareOp, left: Vector, right: Vector) -> Array:
     """Different scales: whole quotients first, then what is left over, so that nothing overflows."""
     if left.type.scale > right.type.scale:
-        return _scaled(_TURNED[op], right, left)
+        return _scaled(TURNED[op], right, left)
     factor = 10 ** (right.type.scale - left.type.scale)
     a = left.values.astype(np.int64, copy=False)
     whole, rest = np.divmod(right.values.astype(np.int64, copy=False), np.int64(factor))
@@ -106,7 +105,7 @@ def _scaled(op: CompareOp, left: Vector, right: Vector) -> Array:
 
 def _strings(op: CompareOp, left: Vector, right: Vector) -> Vector:
     if len(left.values) == 1 and len(right.values) != 1:
-        return _strings(_TURNED[op], right, left)
+        return _strings(TURNED[op], right, left)
     if len(right.values) == 1 and right.null is None and right.error is None:
         assert right.dictionary is not None
         value = right.dictionary[int(right.values[0])]

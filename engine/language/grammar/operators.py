@@ -11,8 +11,9 @@ from sqlglot.tokenizer_core import TokenType
 from engine.language.grammar import nodes
 from engine.language.grammar.cursor import Cursor
 from engine.language.grammar.words import JSON_TEXT
+from engine.model.expressions import CompareOp
 
-COMPARISONS: dict[TokenType, Callable[..., Any]] = {
+COMPARISONS: dict[TokenType, type[exp.Expr]] = {
     TokenType.EQ: exp.EQ,
     TokenType.NEQ: exp.NEQ,
     TokenType.LT: exp.LT,
@@ -27,6 +28,14 @@ def _call(name: str) -> Callable[..., Any]:
     return lambda this, expression: nodes.Call(name=name, expressions=[this, expression])
 
 
+COMPARE_OPS: dict[type[exp.Expr], CompareOp] = {
+    exp.EQ: "=",
+    exp.NEQ: "<>",
+    exp.LT: "<",
+    exp.LTE: "<=",
+    exp.GT: ">",
+    exp.GTE: ">=",
+}
 Operator = tuple[int, Callable[..., Any]]
 """How tightly it binds, and what makes its node of ``this`` and ``expression``."""
 _OPERATORS: dict[TokenType, Operator] = {

@@ -4,16 +4,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from engine.language.grammar import nodes
 from engine.language.grammar.cursor import Cursor
 from engine.language.grammar.emit import refuse_changes, starts_operator
+from engine.language.grammar.operators import COMPARE_OPS
 from engine.language.grammar.words import SET_OPERATIONS
+from engine.model.expressions import NEGATED
 from tureen.errors import SyntaxRefused
 
 _QUERIES = ("SELECT", "WITH")
@@ -57,22 +56,6 @@ def parse_subquery(cursor: Cursor, *, is_stream: bool = False) -> nodes.SelectQu
 
 
 _QUANTIFIERS = ("ANY", "SOME", "ALL")
-_OPPOSITES: dict[Callable[..., Any], str] = {
-    exp.EQ: "<>",
-    exp.NEQ: "=",
-    exp.LT: ">=",
-    exp.LTE: ">",
-    exp.GT: "<=",
-    exp.GTE: "<",
-}
-_OPS: dict[Callable[..., Any], str] = {
-    exp.EQ: "=",
-    exp.NEQ: "<>",
-    exp.LT: "<",
-    exp.LTE: "<=",
-    exp.GT: ">",
-    exp.GTE: ">=",
-}
 
 
 def starts_quantified(cursor: Cursor) -> bool:
@@ -84,13 +67,15 @@ def starts_quantified(cursor: Cursor) -> bool:
     )
 
 
-def parse_quantified(cursor: Cursor, left: exp.Expr, comparison: Callable[..., Any]) -> exp.Expr:
+def parse_quantified(cursor: Cursor, left: exp.Expr, comparison: type[exp.Expr]) -> exp.Expr:
     """``left = ANY (query)`` and the like; the quantifier is next."""
     is_all = cursor.word == "ALL"
     cursor.advance()
     cursor.advance()
     query = parse_subquery(cursor)
-    op = (_OPPOSITES if is_all else _OPS)[comparison]
+    op = COMPARE_OPS[comparison]
+    if is_all:
+        op = NEGATED[op]
     test: exp.Expr = nodes.AnyQuery(this=left, op=op, query=query)
     if op == "=":
         test = nodes.InQuery(this=left, query=query)

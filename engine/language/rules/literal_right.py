@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from engine.language.rules.tree import transform
-from engine.model.expressions import Compare, CompareOp, Expression, Literal
-
-_TURNED: dict[CompareOp, CompareOp] = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+from engine.model.expressions import TURNED, Compare, Expression, Literal
 
 
 def literal_right(expression: Expression) -> Expression:
@@ -19,5 +17,5 @@ def _turn(expression: Expression) -> Expression:
         and isinstance(expression.left, Literal)
         and not isinstance(expression.right, Literal)
     ):
-        return Compare(_TURNED[expression.op], expression.right, expression.left)
+        return Compare(TURNED[expression.op], expression.right, expression.left)
     return expression

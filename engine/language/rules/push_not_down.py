@@ -7,10 +7,8 @@ the order.
 from __future__ import annotations
 
 from engine.language.rules.tree import transform
-from engine.model.expressions import And, Compare, CompareOp, Expression, Literal, Not, Or
+from engine.model.expressions import NEGATED, And, Compare, Expression, Literal, Not, Or
 from engine.model.types import BOOLEAN
-
-_MIRROR: dict[CompareOp, CompareOp] = {"=": "<>", "<>": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 
 
 def push_not_down(expression: Expression) -> Expression:
@@ -27,7 +25,7 @@ def _negated(expression: Expression) -> Expression:
         case Or(operands):
             return And(tuple(_negated(operand) for operand in operands))
         case Compare(op, left, right):
-            return Compare(_MIRROR[op], left, right)
+            return Compare(NEGATED[op], left, right)
         case Literal(value):
             return Literal(None if value is None else not value, BOOLEAN)
         case _:
