@@ -42,7 +42,8 @@ class Counted:
         """
         relation = delta.temporal.relation
         n = len(relation)
-        members, _ = select(relation, self._argument, self._condition, False, np.arange(n), n)
+        of_rows = [] if self._argument is None else [self._argument]
+        members, _ = select(relation, of_rows, self._condition, False, np.arange(n), n)
         rows = members.codes
         assert rows is not None
         columns = []

@@ -56,7 +56,7 @@ class _Argument:
     squares: of doubles. odd: the places of the counts of NaN, +Infinity and -Infinity.
     """
 
-    expression: Expression | None
+    of_rows: tuple[Expression, ...]
     condition: Expression | None
     count: int
     whole: tuple[int, int] | None = None
@@ -70,7 +70,7 @@ class Totals:
 
     def __init__(self, calls: Sequence[AggregateCall]) -> None:
         self._calls = calls
-        self._arguments: dict[tuple[Expression | None, Expression | None], _Argument] = {}
+        self._arguments: dict[tuple[tuple[Expression, ...], Expression | None], _Argument] = {}
         self.width = 1
         for call in calls:
             self._prepare(call)
@@ -89,13 +89,11 @@ class Totals:
             argument.whole = self._place(), self._place()
 
     def _argument(self, call: AggregateCall) -> _Argument:
-        expression = call.arguments[0] if call.arguments else None
-        known = self._arguments.get((expression, call.filter))
+        of = (call.of_rows, call.filter)
+        known = self._arguments.get(of)
         if known is None:
-            plain = expression is None and call.filter is None
-            count = ROWS if plain else self._place()
-            known = _Argument(expression, call.filter, count)
-            self._arguments[expression, call.filter] = known
+            count = ROWS if of == ((), None) else self._place()
+            known = self._arguments[of] = _Argument(*of, count)
         return known
 
     @property
@@ -124,7 +122,7 @@ class Totals:
     def _of_argument(
         self, argument: _Argument, relation: Relation, n: int
     ) -> Iterator[tuple[int, Int64Array]]:
-        members, _ = select(relation, argument.expression, argument.condition, False, np.arange(n), n)
+        members, _ = select(relation, argument.of_rows, argument.condition, False, np.arange(n), n)
         rows = members.codes
         assert rows is not None
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from engine.algebra.aggregate.stage import AggregateCall
 from engine.algebra.operators import Stage
 from engine.algebra.project.stage import Output
 from engine.algebra.rules import asked_of
@@ -169,6 +170,16 @@ def render_sort_key(key: SortKey) -> str:
     """What rows are sorted by, and how."""
     nulls = "" if key.nulls_first == key.descending else " nulls first" if key.nulls_first else " nulls last"
     return render_expression(key.expression) + (" descending" if key.descending else "") + nulls
+
+
+def render_call(call: AggregateCall) -> str:
+    """An aggregate, with what it is of."""
+    inside = ", ".join(render_expression(argument) for argument in call.arguments) or "*"
+    if call.order:
+        inside += " ORDER BY " + ", ".join(map(render_sort_key, call.order))
+    distinct = "DISTINCT " if call.distinct else ""
+    keep = "" if call.filter is None else f" FILTER (WHERE {render_expression(call.filter)})"
+    return f"{render_name(call.name)} {call.type} = {call.function}({distinct}{inside}){keep}"
 
 
 def render_names(names: Sequence[str]) -> str:

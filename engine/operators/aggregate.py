@@ -103,13 +103,9 @@ class _Grouping:
 
     def members(self, call: AggregateCall) -> tuple[Members, int]:
         """What a call is over, and how many rows an error keeps out of it."""
-        argument, more = (call.of_rows[0], call.of_rows[1:]) if call.arguments else (None, ())
-        nulls = call.aggregate.keeps_nulls
-        known = (argument, more, call.filter, nulls, call.order)
+        of = (call.of_rows, call.filter, call.aggregate.keeps_nulls)
+        known = (*of, call.order)
         if known not in self._known:
-            self._known[known] = select(
-                self._relation, argument, call.filter, nulls, self._codes, self._groups,
-                more=more, order=call.order,
-            )  # fmt: skip
+            self._known[known] = select(self._relation, *of, self._codes, self._groups, order=call.order)
         members, errors = self._known[known]
         return (members.distinct() if call.distinct else members), errors

@@ -188,9 +188,8 @@ class _Aggregated:
 
     def __init__(self, call: AggregateCall, rows: Partitions, pieces: Pieces, relation: Relation) -> None:
         n = len(rows)
-        argument, more = (call.of_rows[0], call.of_rows[1:]) if call.arguments else (None, ())
         members, self.errors = select(
-            relation, argument, call.filter, call.aggregate.keeps_nulls, np.arange(n), n, more=more
+            relation, call.of_rows, call.filter, call.aggregate.keeps_nulls, np.arange(n), n
         )
         assert members.codes is not None
         self._call = call

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from engine.algebra.operator import Operator
@@ -45,6 +46,15 @@ class AggregateCall:
         """Its arguments, its filter, and the keys of its order."""
         keys = tuple(key.expression for key in self.order)
         return (*self.arguments, *(() if self.filter is None else (self.filter,)), *keys)
+
+    def with_expressions(self, change: Callable[[Expression], Expression]) -> AggregateCall:
+        """With others in the place of what it evaluates."""
+        return replace(
+            self,
+            arguments=tuple(map(change, self.arguments)),
+            filter=None if self.filter is None else change(self.filter),
+            order=tuple(key.with_expression(change) for key in self.order),
+        )
 
 
 @dataclass(frozen=True, slots=True)

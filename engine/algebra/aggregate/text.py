@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from engine.algebra.aggregate.stage import Aggregate, AggregateCall
+from engine.algebra.aggregate.stage import Aggregate
 from engine.language.plan_files import PlanWriter, namer
-from engine.language.render import render_expression, render_name, render_output, render_sort_key
+from engine.language.render import render_call, render_output
 from engine.language.sql_text import call_sql, expression_sql
 
 
 def render_stage(stage: Aggregate) -> list[str]:
     keys = [f"  by {render_output(key)}" for key in stage.keys]
-    return ["aggregate", *keys, *(f"  {_call(call)}" for call in stage.calls)]
+    return ["aggregate", *keys, *(f"  {render_call(call)}" for call in stage.calls)]
 
 
 def operator_words(stage: Aggregate, lines: Sequence[str]) -> tuple[str, tuple[str, ...]]:
@@ -32,12 +32,3 @@ def plan_node(stage: Aggregate, below: str, columns: list[str], writer: PlanWrit
     if stage.calls:
         node["calls"] = {call.name: call_sql(call, named) for call in stage.calls}
     return writer.add("aggregate", node), [name for name, _ in stage.computed]
-
-
-def _call(call: AggregateCall) -> str:
-    inside = ", ".join(render_expression(argument) for argument in call.arguments) or "*"
-    if call.order:
-        inside += " ORDER BY " + ", ".join(map(render_sort_key, call.order))
-    distinct = "DISTINCT " if call.distinct else ""
-    keep = "" if call.filter is None else f" FILTER (WHERE {render_expression(call.filter)})"
-    return f"{render_name(call.name)} {call.type} = {call.function}({distinct}{inside}){keep}"

@@ -40,7 +40,7 @@ class RowNumber(Operator):
 
     def with_expressions(self, change: Callable[[Expression], Expression]) -> RowNumber:
         """With others in the place of what it evaluates."""
-        order = tuple(replace(key, expression=change(key.expression)) for key in self.order)
+        order = tuple(key.with_expression(change) for key in self.order)
         return replace(self, keys=tuple(map(change, self.keys)), order=order)
 
     def expressions(self) -> tuple[Expression, ...]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from engine.algebra.operator import Operator
@@ -18,6 +19,10 @@ class SortKey:
     expression: Expression
     descending: bool = False
     nulls_first: bool = False
+
+    def with_expression(self, change: Callable[[Expression], Expression]) -> SortKey:
+        """With another in the place of what it sorts by."""
+        return replace(self, expression=change(self.expression))
 
 
 @dataclass(frozen=True, slots=True)

@@ -114,7 +114,7 @@ class WindowFunctions(Operator):
 
     def with_expressions(self, change: Callable[[Expression], Expression]) -> WindowFunctions:
         """With others in the place of what it evaluates."""
-        order = tuple(replace(key, expression=change(key.expression)) for key in self.order)
+        order = tuple(key.with_expression(change) for key in self.order)
         calls = tuple(call.with_expressions(change) for call in self.calls)
         return WindowFunctions(tuple(map(change, self.keys)), order, calls)
 

@@ -16,8 +16,8 @@ from engine.algebra.window_functions.stage import (
 from engine.language.bind.preferred import DECIDED_BY_OTHERS
 from engine.language.column_names import another
 from engine.language.plan_files import PlanWriter, namer
-from engine.language.render import quoted, render_expression, render_name, render_sort_key
-from engine.language.sql_text import Name, arguments_sql, expression_sql, sort_key_sql
+from engine.language.render import quoted, render_call, render_expression, render_name, render_sort_key
+from engine.language.sql_text import Name, arguments_sql, call_sql, expression_sql, sort_key_sql
 from engine.model.types import Kind
 
 _DAY_MS = 86_400_000
@@ -65,23 +65,21 @@ def plan_node(
 
 
 def _rendered(call: WindowFunctionCall, order: Sequence[SortKey]) -> str:
-    inside = ", ".join(render_expression(argument) for argument in call.arguments)
-    if not inside and call.aggregate is not None:
-        inside = "*"
-    distinct = "DISTINCT " if call.distinct else ""
-    keep = "" if call.filter is None else f" FILTER (WHERE {render_expression(call.filter)})"
-    nulls = " IGNORE NULLS" if call.ignore_nulls else ""
     frame = "" if call.frame == DEFAULT_FRAME else f" {_frame_sql(call.frame, order)}"
-    return f"{render_name(call.name)} {call.type} = {call.function}({distinct}{inside}){keep}{nulls}{frame}"
+    if call.aggregate is not None:
+        return render_call(call.aggregate) + frame
+    inside = ", ".join(render_expression(argument) for argument in call.arguments)
+    return f"{render_name(call.name)} {call.type} = {call.function}({inside}){_nulls(call)}{frame}"
 
 
 def _call_sql(call: WindowFunctionCall, named: Name) -> str:
-    inside = arguments_sql(call.arguments, named)
-    if not inside and call.aggregate is not None:
-        inside = "*"
-    distinct = "DISTINCT " if call.distinct else ""
-    keep = "" if call.filter is None else f" FILTER (WHERE {expression_sql(call.filter, named)})"
-    return f"{call.function}({distinct}{inside}){keep}{' IGNORE NULLS' if call.ignore_nulls else ''}"
+    if call.aggregate is not None:
+        return call_sql(call.aggregate, named)
+    return f"{call.function}({arguments_sql(call.arguments, named)}){_nulls(call)}"
+
+
+def _nulls(call: WindowFunctionCall) -> str:
+    return " IGNORE NULLS" if call.ignore_nulls else ""
 
 
 def _frame_sql(frame: Frame, order: Sequence[SortKey]) -> str:

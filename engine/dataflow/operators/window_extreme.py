@@ -151,7 +151,7 @@ class WindowExtremeNode(Node):
     def _entering(self, delta: Delta) -> Stairs:
         """The rows of a delta that count, by stair."""
         relation, n = delta.temporal.relation, len(delta.temporal)
-        members, _ = select(relation, self._call.arguments[0], self._call.filter, False, np.arange(n), n)
+        members, _ = select(relation, self._call.of_rows, self._call.filter, False, np.arange(n), n)
         rows = members.codes
         assert rows is not None
         words = np.zeros(n, np.int64)

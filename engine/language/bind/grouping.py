@@ -8,8 +8,8 @@ bound to is kept.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 
 from sqlglot import exp
 
@@ -25,30 +25,9 @@ from engine.language.grammar import nodes
 from engine.language.places import shown
 from engine.language.rules import rewrite
 from engine.model.expressions import Column, Expression
-from engine.model.types import Type
 from tureen.errors import NotSupported, QueryError, TypeMismatch
 
 KEYS_MAX = 100
-
-
-@dataclass(frozen=True, slots=True)
-class BoundAggregate:
-    """An aggregate as bound: what makes two the same."""
-
-    function: str
-    arguments: tuple[Expression, ...]
-    type: Type
-    distinct: bool
-    filter: Expression | None
-    order: tuple[SortKey, ...]
-
-    def expressions(self) -> Iterator[Expression]:
-        """All that is computed for the rows."""
-        yield from self.arguments
-        if self.filter is not None:
-            yield self.filter
-        for key in self.order:
-            yield key.expression
 
 
 class Grouping:
@@ -59,7 +38,7 @@ class Grouping:
         self._keys: dict[Expression, int] = {}
         self._sizes: set[int] = set()
         self._kinds: set[type] = set()
-        self._calls: dict[BoundAggregate, int] = {}
+        self._calls: dict[AggregateCall, int] = {}
 
     def group_by(self, expressions: Sequence[Expression], written: Sequence[exp.Expr]) -> None:
         """The keys: as bound over the rows, and as they stand in the text."""
@@ -118,7 +97,7 @@ class Grouping:
         """The column of an aggregate's call; equal calls share one."""
         bound = bind_aggregate(node, function, self._rows)
         at = self._calls.setdefault(bound, len(self._calls))
-        return Column(len(self._keys) + at, function.name.lower(), bound.type)
+        return Column(len(self._keys) + at, bound.name, bound.type)
 
     # --- the outcome
 
@@ -130,15 +109,7 @@ class Grouping:
         """The stage, its columns named in order."""
         keys = tuple(Output(name, rewrite(key)) for name, key in zip(names, self._keys, strict=False))
         calls = tuple(
-            AggregateCall(
-                name,
-                call.function,
-                tuple(rewrite(argument) for argument in call.arguments),
-                call.type,
-                call.distinct,
-                None if call.filter is None else rewrite(call.filter),
-                tuple(replace(key, expression=rewrite(key.expression)) for key in call.order),
-            )
+            replace(call.with_expressions(rewrite), name=name)
             for name, call in zip(names[len(keys) :], self._calls, strict=True)
         )
         return Aggregate(keys, calls)
@@ -146,7 +117,7 @@ class Grouping:
     def plain_names(self) -> list[str]:
         """What the columns are called where no output names them."""
         keys = [self._key_name(key, place) for place, key in enumerate(self._keys)]
-        return [*keys, *(call.function.lower() for call in self._calls)]
+        return [*keys, *(call.name for call in self._calls)]
 
     def expressions(self) -> list[Expression]:
         """All that is computed for the rows."""
@@ -156,8 +127,8 @@ class Grouping:
         return found
 
 
-def bind_aggregate(node: exp.Expr, function: AggregateFunction, scope: Scope) -> BoundAggregate:
-    """A call of an aggregate, over the rows of a scope. Raises TypeMismatch, NotSupported."""
+def bind_aggregate(node: exp.Expr, function: AggregateFunction, scope: Scope) -> AggregateCall:
+    """A call of an aggregate, over the rows of a scope, named after it. Raises TypeMismatch, NotSupported."""
     name = str(node.args["name"])
     place = scope.place(node)
     written: list[exp.Expr] = node.args.get("expressions") or []
@@ -189,7 +160,8 @@ def bind_aggregate(node: exp.Expr, function: AggregateFunction, scope: Scope) ->
     condition = node.args.get("filter")
     keep = None if condition is None else bind_condition(condition, replace(scope, clause="FILTER"))
     distinct = distinct and function.distinct is DistinctUse.SERVED
-    return BoundAggregate(function.name, arguments, type_, distinct, keep, _order(node, function, scope))
+    order = _order(node, function, scope)
+    return AggregateCall(function.name.lower(), function.name, arguments, type_, distinct, keep, order)
 
 
 def _order(node: exp.Expr, function: AggregateFunction, scope: Scope) -> tuple[SortKey, ...]:

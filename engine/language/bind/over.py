@@ -176,7 +176,7 @@ def _call(node: exp.Expr, frame: Frame, scope: Scope) -> WindowFunctionCall:
         _refuse_nulls(node, name, scope)
     bound = bind_aggregate(node, aggregate, scope)
     return WindowFunctionCall(
-        bound.function.lower(),
+        bound.name,
         bound.function,
         bound.arguments,
         bound.type,

@@ -263,9 +263,9 @@ class WindowCall(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"name": True, "column": False, "durations": True, "part": False}
 
 
-class WindowFunctionOver(exp.Expression):
-    """``name(expressions) OVER window``: what a Call has, and a WindowSpecification; ``ignore_nulls``:
-    whether it says IGNORE NULLS.
+class Call(exp.Expression):
+    """A call: ``name`` upper-case, ``expressions``, ``star`` for COUNT(*), ``distinct``, ``filter`` and
+    ``order`` of an aggregate.
     """
 
     arg_types: ClassVar[dict[str, bool]] = {
@@ -275,9 +275,15 @@ class WindowFunctionOver(exp.Expression):
         "distinct": False,
         "filter": False,
         "order": False,
-        "ignore_nulls": False,
-        "window": True,
     }
+
+
+class WindowFunctionOver(exp.Expression):
+    """``name(expressions) OVER window``: what a Call has, and a WindowSpecification; ``ignore_nulls``:
+    whether it says IGNORE NULLS.
+    """
+
+    arg_types: ClassVar[dict[str, bool]] = {**Call.arg_types, "ignore_nulls": False, "window": True}
 
 
 class WindowSpecification(exp.Expression):
@@ -326,21 +332,6 @@ class IsTruth(exp.Expression):
     """``this IS value``: TRUE or FALSE."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "value": True}
-
-
-class Call(exp.Expression):
-    """A call: ``name`` upper-case, ``expressions``, ``star`` for COUNT(*), ``distinct``, ``filter`` and
-    ``order`` of an aggregate.
-    """
-
-    arg_types: ClassVar[dict[str, bool]] = {
-        "name": True,
-        "expressions": False,
-        "star": False,
-        "distinct": False,
-        "filter": False,
-        "order": False,
-    }
 
 
 class TypeName(exp.Expression):

@@ -79,19 +79,18 @@ class Members:
 
 def select(
     relation: Relation,
-    argument: Expression | None,
+    arguments: Sequence[Expression],
     condition: Expression | None,
     nulls: bool = False,
     codes: Int64Array | None = None,
     groups: int = 1,
     *,
-    more: Sequence[Expression] = (),
     order: Sequence[SortKey] = (),
 ) -> tuple[Members, int]:
     """The rows that count for an aggregate, and how many rows an error keeps out.
 
-    codes: the group of each row, below ``groups``; None: one group. nulls: rows without a value count too.
-    more: other arguments that are taken from rows. order: by what rows are sorted.
+    arguments: those that are taken from rows, none of COUNT(*). codes: the group of each row, below
+    ``groups``; None: one group. nulls: rows without a value count too. order: by what rows are sorted.
     """
     errors = 0
     if condition is not None:
@@ -100,9 +99,9 @@ def select(
         passed = np.flatnonzero(true)
         relation = relation.take(passed)
         codes = None if codes is None else codes[passed]
-    if argument is None:
+    if not arguments:
         return Members(None, len(relation), codes, groups), errors
-    results = [relation.evaluate(one) for one in (argument, *more)]
+    results = [relation.evaluate(one) for one in arguments]
     columns = [result.column for result in results]
     keys, wrong = _order_of(order, relation)
     wrong = [result.error for result in results] + wrong

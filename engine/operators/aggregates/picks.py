@@ -63,13 +63,9 @@ def _places(members: Members, keys: Int64Array) -> Int64Array:
 
 def at(members: Members, order: Int64Array | None, places: Int64Array) -> Column:
     """The values at these places in order, NULL at -1."""
+    if order is None:
+        return members.values.take_or_null(places)
     there = places >= 0
-    if there.all():
-        return members.values.take(places if order is None else order[places])
-    if not members.m:
-        values = members.values
-        nothing = np.zeros(members.groups, values.type.dtype)
-        return Column(values.type, nothing, there, values.strings)
-    places = np.maximum(places, 0)
-    column = members.values.take(places if order is None else order[places])
-    return Column(column.type, column.values, there, column.strings)
+    rows = np.full(len(places), -1)
+    rows[there] = order[places[there]]
+    return members.values.take_or_null(rows)

@@ -30,8 +30,8 @@ from engine.operators.maintained.measure import Measure, measures_of_call
 from engine.operators.relation import Relation
 from engine.operators.scan import ScanAt
 
-Argument = tuple[Expression | None, Expression | None]
-"""What an aggregate is of, and its filter."""
+Argument = tuple[tuple[Expression, ...], Expression | None]
+"""What an aggregate is of, nothing of COUNT(*), and its filter."""
 
 
 class KeptAggregate:
@@ -47,9 +47,9 @@ class KeptAggregate:
         for call in stage.calls:
             measures = list(measures_of_call(call))
             self._banks.update((measure, banks[measure]) for measure in measures)
-            of = call.arguments[0] if call.arguments else None, call.filter
+            of = call.of_rows, call.filter
             self._calls.append((call, of, {measure.statistic: banks[measure] for measure in measures}))
-        self._counts_rows = all(of == (None, None) for _, of, _ in self._calls)
+        self._counts_rows = all(of == ((), None) for _, of, _ in self._calls)
 
     def relation(self, scan: Scan, scan_at: ScanAt) -> tuple[Relation, int, int | None] | None:
         """One row, errors, and from when the window is complete; None where the rows are the better way: the
