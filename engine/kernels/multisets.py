@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.kernels.compiled import borrowing, step
+from engine.kernels.word_order import comes_before
 
 Int8Array = npt.NDArray[np.int8]
 Int32Array = npt.NDArray[np.int32]
@@ -126,14 +127,6 @@ class Heaps(NamedTuple):
     sibling: Int32Array
 
 
-@step
-def _less(one: int, other: int, keys: Int64Array) -> bool:
-    for word in range(keys.shape[1]):
-        if keys[one, word] != keys[other, word]:
-            return bool(keys[one, word] < keys[other, word])
-    return False
-
-
 @borrowing
 def _meld(one: int, other: int, keys: Int64Array, child: Int32Array, sibling: Int32Array) -> int:
     """One heap of two, NONE for an empty one; their root."""
@@ -141,7 +134,7 @@ def _meld(one: int, other: int, keys: Int64Array, child: Int32Array, sibling: In
         return other
     if other < 0:
         return one
-    if _less(other, one, keys):
+    if comes_before(other, one, keys):
         one, other = other, one
     sibling[other] = child[one]
     child[one] = other
@@ -189,7 +182,7 @@ def _enter(
         root = roots[cell]
         if root < 0:
             roots[cell] = entry
-        elif _less(entry, root, keys):
+        elif comes_before(entry, root, keys):
             child[entry] = root
             roots[cell] = entry
         else:

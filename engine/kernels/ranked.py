@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.kernels.compiled import borrowing, step
+from engine.kernels.word_order import comes_before
 
 Int8Array = npt.NDArray[np.int8]
 Int32Array = npt.NDArray[np.int32]
@@ -86,14 +87,6 @@ class RankEvents(NamedTuple):
     slots: Int32Array
 
 
-@step
-def _less(one: int, other: int, words: Int64Array) -> bool:
-    for word in range(words.shape[1]):
-        if words[one, word] != words[other, word]:
-            return bool(words[one, word] < words[other, word])
-    return False
-
-
 # --- heaps ------------------------------------------------------------------------------------------
 
 
@@ -102,7 +95,7 @@ def _meld(
     one: int, other: int, slots: Int32Array, words: Int64Array, child: Int32Array, sibling: Int32Array
 ) -> int:
     """One heap of two, neither of which is empty; their root."""
-    if _less(slots[other], slots[one], words):
+    if comes_before(slots[other], slots[one], words):
         one, other = other, one
     sibling[other] = child[one]
     child[one] = other
@@ -179,7 +172,7 @@ def _place(run: int, slot: int, held: Runs) -> int:
     start, low, high = held.starts[run], 0, int(held.counts[run])
     while low < high:
         middle = (low + high) >> 1
-        if _less(held.firsts[start + middle], slot, held.words):
+        if comes_before(held.firsts[start + middle], slot, held.words):
             low = middle + 1
         else:
             high = middle
@@ -191,7 +184,7 @@ def _is_behind(
     run: int, slot: int, words: Int64Array, starts: Int64Array, counts: Int32Array, firsts: Int32Array
 ) -> bool:
     """Whether a row comes after all rows of the piece, of which there are some."""
-    return _less(firsts[starts[run] + counts[run] - 1], slot, words)
+    return comes_before(firsts[starts[run] + counts[run] - 1], slot, words)
 
 
 @step

@@ -23,6 +23,7 @@ import numpy.typing as npt
 
 from engine.kernels.compiled import borrowing, step
 from engine.kernels.set_copies import Moves, count, next_instant, size_of
+from engine.kernels.word_order import comes_before
 
 Int32Array = npt.NDArray[np.int32]
 Int64Array = npt.NDArray[np.int64]
@@ -82,14 +83,6 @@ class Form(NamedTuple):
 
 
 @step
-def _is_after(one: int, other: int, words: Int64Array) -> bool:
-    for word in range(words.shape[1]):
-        if words[one, word] != words[other, word]:
-            return bool(words[one, word] > words[other, word])
-    return False
-
-
-@step
 def _exit_of(entry: int, held: Chains) -> int:
     return int(held.exits[held.slots[entry]]) if held.exits.shape[0] > 0 else FOREVER
 
@@ -130,7 +123,7 @@ def _link(entry: int, held: Chains) -> None:
     """An entry joins the chain of its cell."""
     cell = held.cells[entry]
     after, before = NONE, held.last[cell]
-    while before != NONE and _is_after(held.slots[before], held.slots[entry], held.words):
+    while before != NONE and comes_before(held.slots[entry], held.slots[before], held.words):
         after, before = before, held.previous[before]
     held.previous[entry], held.following[entry] = before, after
     if before == NONE:

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.kernels.compiled import borrowing, step
+from engine.kernels.word_order import comes_before
 
 Int32Array = npt.NDArray[np.int32]
 Int64Array = npt.NDArray[np.int64]
@@ -52,14 +53,6 @@ class Lives(NamedTuple):
     stops: Int64Array
 
 
-@step
-def _less(one: int, other: int, words: Int64Array) -> bool:
-    for word in range(words.shape[1]):
-        if words[one, word] != words[other, word]:
-            return bool(words[one, word] < words[other, word])
-    return False
-
-
 class RunLists(NamedTuple):
     """Slots of rows by run: run r has slots[starts[r]:starts[r + 1]], in order. int32, int64[runs + 1]."""
 
@@ -96,7 +89,7 @@ def merge(
         while n < stop:
             from_left = i >= i_stop
             if not from_left and j < j_stop:
-                from_left = _less(left.slots[j], staying.slots[i], words)
+                from_left = comes_before(left.slots[j], staying.slots[i], words)
             if from_left:
                 slot = left.slots[j]
                 j += 1
