@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import partial
 
-from engine.joins.shape import JoinEdge
+from engine.joins.shape import JoinEdge, edges_to
 from engine.joins.steps import JoinStep
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class JoinSizes:
     """rows: how many each input has. unlike: how many keys the left and right input of each edge have."""
 
@@ -40,37 +40,23 @@ class JoinSizes:
                 found /= max(*unlike, 1)
         return found
 
-    @cached_property
-    def all(self) -> int:
-        """The set of all inputs."""
-        return (1 << len(self.rows)) - 1
-
 
 def estimated_order(sizes: JoinSizes, driver: int) -> list[JoinStep]:
     """The cheapest way from one input through all others; each step by the edge that finds fewest."""
+    n = len(sizes.rows)
     best: dict[int, tuple[float, list[JoinStep]]] = {1 << driver: (0.0, [])}
-    for inputs in range(1 << driver, sizes.all):
+    for inputs in range(1 << driver, (1 << n) - 1):
         if inputs not in best:
             continue
         cost, steps = best[inputs]
         given = sizes.among(inputs)
-        for place in range(len(sizes.rows)):
-            step = None if inputs >> place & 1 else _step(sizes, place, inputs)
-            if step is None:
+        bound = {place for place in range(n) if inputs >> place & 1}
+        for place in set(range(n)) - bound:
+            edges = sorted(edges_to(place, bound, sizes.edges), key=partial(sizes.fan_out, place=place))
+            if not edges:
                 continue
-            total = cost + given * (1.0 + sizes.fan_out(step.edges[0], place))
+            total = cost + given * (1.0 + sizes.fan_out(edges[0], place))
             wider = inputs | 1 << place
             if wider not in best or total < best[wider][0]:
-                best[wider] = total, [*steps, step]
-    return best[sizes.all][1]
-
-
-def _step(sizes: JoinSizes, place: int, inputs: int) -> JoinStep | None:
-    """The step to an input from a set of others; None where no edge leads there."""
-    numbers = [
-        number
-        for number, edge in enumerate(sizes.edges)
-        if place in (edge.left, edge.right) and inputs >> edge.other(place) & 1
-    ]
-    numbers.sort(key=lambda number: sizes.fan_out(number, place))
-    return JoinStep(place, tuple(numbers)) if numbers else None
+                best[wider] = total, [*steps, JoinStep(place, tuple(edges))]
+    return best[(1 << n) - 1][1]

@@ -32,7 +32,7 @@ from engine.joins.bounds import Reach, timestamps
 from engine.joins.composites import Composites
 from engine.joins.estimated_order import JoinSizes, estimated_order
 from engine.joins.key_index import KeyIndex, KeyIndexes
-from engine.joins.shape import Shape
+from engine.joins.shape import Shape, edges_to
 from engine.joins.steps import LISTS_MAX, Ends, JoinStep, NewRowBounds, PartnerLists, Route
 from engine.joins.view import ROOM_MIN, JoinView, KeptComposites
 from engine.kernels import joins
@@ -326,20 +326,13 @@ class JoinGroup:
             ready = {
                 place: edges
                 for place in range(self._n)
-                if place not in bound and (edges := self._edges(place, bound))
+                if place not in bound and (edges := edges_to(place, bound, self.shape.edges))
             }
             modules = [self._module(place) for place in ready]
             place = (modules[0] if len(modules) == 1 else policy.choose(modules)).place
             order.append(JoinStep(place, ready[place]))
             bound.add(place)
         return order
-
-    def _edges(self, place: int, bound: Collection[int]) -> tuple[int, ...]:
-        return tuple(
-            number
-            for number, edge in enumerate(self.shape.edges)
-            if place in (edge.left, edge.right) and edge.other(place) in bound
-        )
 
     def _end_of(self, number: int, place: int) -> Ends:
         index = self._index(number, place)

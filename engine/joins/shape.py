@@ -15,7 +15,7 @@ Cost: O(size of the keys).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
@@ -47,6 +47,15 @@ class JoinEdge:
     def other(self, place: int) -> int:
         """The input at its other end."""
         return self.right if place == self.left else self.left
+
+
+def edges_to(place: int, bound: Collection[int], edges: Sequence[JoinEdge]) -> tuple[int, ...]:
+    """The numbers of the edges between an input and those that are bound."""
+    return tuple(
+        number
+        for number, edge in enumerate(edges)
+        if place in (edge.left, edge.right) and edge.other(place) in bound
+    )
 
 
 @dataclass(frozen=True, slots=True)
