@@ -92,20 +92,25 @@ def _sign(type_: Type, x: Any) -> Outcome:
     return float(sign) if type_.kind is Kind.DOUBLE else sign
 
 
-def _round(type_: Type, x: Any, places: int = 0) -> Outcome:
-    if isinstance(x, float):
-        return _round_double(x, places)
-    if places >= 0 and isinstance(x, int):
-        return x
-    unit = Fraction(1, 10**places) if places >= 0 else Fraction(10**-places)
-    if places < -40:
-        return fit(0, type_)
-    exact = half_away(Fraction(x) / unit) * unit
-    return fit(int(exact) if isinstance(x, int) else exact, type_)
+def _to_places(whole: Callable[[Fraction], int]) -> Callable[..., Outcome]:
+    """ROUND and TRUNC. whole: a whole number for an exact one."""
+
+    def of(type_: Type, x: Any, places: int = 0) -> Outcome:
+        if isinstance(x, float):
+            return _double_to_places(x, places, whole)
+        if places >= 0 and isinstance(x, int):
+            return x
+        unit = Fraction(1, 10**places) if places >= 0 else Fraction(10**-places)
+        if places < -40:
+            return fit(0, type_)
+        exact = whole(Fraction(x) / unit) * unit
+        return fit(int(exact) if isinstance(x, int) else exact, type_)
+
+    return of
 
 
-def _round_double(x: float, places: int) -> float:
-    """x * 10^places to the nearest whole number and back, all in doubles; x where that is not finite."""
+def _double_to_places(x: float, places: int, whole: Callable[[Fraction], int]) -> float:
+    """x * 10^places to a whole number and back, all in doubles; x where that is not finite."""
     if not math.isfinite(x):
         return x
     try:
@@ -115,35 +120,8 @@ def _round_double(x: float, places: int) -> float:
     scaled = x * factor if places >= 0 else x / factor
     if not math.isfinite(scaled):
         return x
-    whole = math.copysign(float(half_away(Fraction(scaled))), x)
-    return whole / factor if places >= 0 else whole * factor
-
-
-def _trunc(type_: Type, x: Any, places: int = 0) -> Outcome:
-    """As ROUND, but that what is behind the places goes."""
-    if isinstance(x, float):
-        return _trunc_double(x, places)
-    if places >= 0 and isinstance(x, int):
-        return x
-    if places < -40:
-        return fit(0, type_)
-    unit = Fraction(1, 10**places) if places >= 0 else Fraction(10**-places)
-    exact = math.trunc(Fraction(x) / unit) * unit
-    return fit(int(exact) if isinstance(x, int) else exact, type_)
-
-
-def _trunc_double(x: float, places: int) -> float:
-    if not math.isfinite(x):
-        return x
-    try:
-        factor = 10.0 ** abs(places)
-    except OverflowError:
-        return x if places > 0 else math.copysign(0.0, x)
-    scaled = x * factor if places >= 0 else x / factor
-    if not math.isfinite(scaled):
-        return x
-    whole = math.copysign(float(math.trunc(scaled)), x)
-    return whole / factor if places >= 0 else whole * factor
+    found = math.copysign(float(whole(Fraction(scaled))), x)
+    return found / factor if places >= 0 else found * factor
 
 
 def _floor(type_: Type, x: Any) -> Outcome:
@@ -289,10 +267,10 @@ _STRICT: dict[str, Callable[..., Outcome]] = {
     "seeded sample key": lambda type_, key, seed: seeded_key(seed, key),
     "ABS": _abs,
     "SIGN": _sign,
-    "ROUND": _round,
+    "ROUND": _to_places(half_away),
     "FLOOR": _floor,
     "CEIL": _ceil,
-    "TRUNC": _trunc,
+    "TRUNC": _to_places(math.trunc),
     "SQRT": _sqrt,
     "LN": _ln,
     "EXP": _exp,

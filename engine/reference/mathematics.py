@@ -50,31 +50,18 @@ def _factorial(x: int) -> int | None:
     return math.prod(range(1, x + 1)) if 0 <= x < 100 else None
 
 
-def _cube_root(x: float) -> float:
-    return math.cbrt(x)
-
-
 def _logarithm(*values: float) -> float:
     if len(values) == 1:
         return math.log10(values[0])
     base, x = values
-    if math.isnan(base) or math.isnan(x):
-        if base <= 0 or base == 1 or x <= 0:
-            raise ValueError
-        return math.nan
-    below = math.log(base)
-    return math.log(x) / below if math.isfinite(below) or math.isfinite(math.log(x)) else math.nan
-
-
-def _arc_hyperbolic_tangent(x: float) -> float:
-    return math.atanh(x)
+    return math.log(x) / math.log(base)
 
 
 MATHEMATICS: dict[str, Callable[..., Outcome]] = {
     "GCD": _whole(math.gcd),
     "LCM": _whole(math.lcm),
     "FACTORIAL": _whole(_factorial),
-    "CBRT": _double(_cube_root),
+    "CBRT": _double(math.cbrt),
     "LOG": _double(_logarithm),
     "LOG10": _double(math.log10),
     "LOG2": _double(math.log2),
@@ -100,7 +87,7 @@ MATHEMATICS: dict[str, Callable[..., Outcome]] = {
     "TANH": _double(math.tanh),
     "ASINH": _double(math.asinh),
     "ACOSH": _double(math.acosh),
-    "ATANH": _double(_arc_hyperbolic_tangent),
+    "ATANH": _double(math.atanh),
     "DEGREES": _double(lambda x: x / DEGREE),
     "RADIANS": _double(lambda x: x * DEGREE),
     "&": _whole(lambda x, y: x & y),

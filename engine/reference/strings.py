@@ -116,7 +116,6 @@ STRINGS: dict[str, Callable[..., Outcome]] = {
     "TRANSLATE": _translated,
     "CONTAINS": lambda type_, text, part: text.find(part) >= 0,
     "ENDS_WITH": lambda type_, text, suffix: text[max(len(text) - len(suffix), 0) :] == suffix,
-    "STRPOS": lambda type_, text, part: text.find(part) + 1,
     "OCTET_LENGTH": lambda type_, text: len(text.encode()),
     "ASCII": lambda type_, text: ord(text[0]) if text else 0,
     "CHR": _character,

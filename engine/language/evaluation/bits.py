@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from engine.language.evaluation.vector import Array, Vector, strict
+from engine.language.evaluation.vector import Vector, strict
 from engine.model.types import BIGINT, Type
 
 WIDTH = 64
@@ -38,14 +38,10 @@ def left(arguments: Sequence[Vector], type_: Type, n: int) -> Vector:
     within = np.clip(places, 0, WIDTH - 1)
     moved = np.left_shift(values, within)
     wrong = (places < 0) | (np.right_shift(moved, within) != values) | ((places >= WIDTH) & (values != 0))
-    return strict(arguments, BIGINT, moved, _some(wrong))
+    return strict(arguments, BIGINT, moved, wrong)
 
 
 def right(arguments: Sequence[Vector], type_: Type, n: int) -> Vector:
     """``>>``: x / 2^n, rounded down; an error for a negative n."""
     values, places = arguments[0].values, arguments[1].values
-    return strict(arguments, BIGINT, np.right_shift(values, np.clip(places, 0, WIDTH - 1)), _some(places < 0))
-
-
-def _some(mask: Array) -> Array | None:
-    return mask if mask.any() else None
+    return strict(arguments, BIGINT, np.right_shift(values, np.clip(places, 0, WIDTH - 1)), places < 0)

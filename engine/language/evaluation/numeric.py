@@ -155,13 +155,13 @@ def _double_to_places(values: Array, places: Array, way: _Way) -> Array:
 def sqrt(arguments: Sequence[Vector], type_: Type, n: int) -> Vector:
     """SQRT; an error below zero."""
     values = as_double(arguments[0])
-    return strict(arguments, DOUBLE, np.sqrt(values), _some(values < 0))
+    return strict(arguments, DOUBLE, np.sqrt(values), values < 0)
 
 
 def ln(arguments: Sequence[Vector], type_: Type, n: int) -> Vector:
     """LN; an error at zero and below."""
     values = as_double(arguments[0])
-    return strict(arguments, DOUBLE, np.log(values), _some(values <= 0))
+    return strict(arguments, DOUBLE, np.log(values), values <= 0)
 
 
 def exp(arguments: Sequence[Vector], type_: Type, n: int) -> Vector:
@@ -175,7 +175,7 @@ def power(arguments: Sequence[Vector], type_: Type, n: int) -> Vector:
     error = ((base == 0) & (exponent < 0)) | (
         (base < 0) & np.isfinite(base) & np.isfinite(exponent) & (exponent != np.floor(exponent))
     )
-    return strict(arguments, DOUBLE, np.power(base, exponent), _some(error))
+    return strict(arguments, DOUBLE, np.power(base, exponent), error)
 
 
 def _whole_by_row(arguments: Sequence[Vector], one: Callable[..., int | None]) -> Vector:
@@ -185,7 +185,7 @@ def _whole_by_row(arguments: Sequence[Vector], one: Callable[..., int | None]) -
     results = [one(*row) for row in zip(*columns, strict=True)]
     wrong = np.array([result is None or abs(result) >= 2**63 for result in results], np.bool_)
     values = np.array([0 if bad else result for bad, result in zip(wrong, results, strict=True)], np.int64)
-    return strict(arguments, BIGINT, values, _some(wrong))
+    return strict(arguments, BIGINT, values, wrong)
 
 
 def greatest_divisor(arguments: Sequence[Vector], type_: Type, n: int) -> Vector:
@@ -212,7 +212,7 @@ def _double_by_row(arguments: Sequence[Vector], one: Callable[[float], float]) -
             values[row] = one(x)
         except (ValueError, OverflowError):
             values[row], wrong[row] = 0.0, True
-    return strict(arguments, DOUBLE, values, _some(wrong))
+    return strict(arguments, DOUBLE, values, wrong)
 
 
 def gamma(arguments: Sequence[Vector], type_: Type, n: int) -> Vector:
@@ -234,17 +234,13 @@ def logarithm(arguments: Sequence[Vector], type_: Type, n: int) -> Vector:
     """LOG and LOG10: LOG(base, x) is LN(x) / LN(base)."""
     values = as_double(arguments[-1])
     if len(arguments) == 1:
-        return strict(arguments, DOUBLE, np.log10(values), _some(values <= 0))
+        return strict(arguments, DOUBLE, np.log10(values), values <= 0)
     base = as_double(arguments[0])
     wrong = (values <= 0) | (base <= 0) | (base == 1)
-    return strict(arguments, DOUBLE, np.log(values) / np.log(base), _some(wrong))
+    return strict(arguments, DOUBLE, np.log(values) / np.log(base), wrong)
 
 
 def binary_logarithm(arguments: Sequence[Vector], type_: Type, n: int) -> Vector:
     """LOG2."""
     values = as_double(arguments[0])
-    return strict(arguments, DOUBLE, np.log2(values), _some(values <= 0))
-
-
-def _some(mask: Array) -> Array | None:
-    return mask if mask.any() else None
+    return strict(arguments, DOUBLE, np.log2(values), values <= 0)

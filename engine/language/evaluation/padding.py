@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from engine.language.evaluation.text import per_value
 from engine.language.evaluation.vector import Vector
@@ -34,24 +34,20 @@ def _filling(s: str, size: int, fill: str) -> str | None:
     return (fill * (missing // len(fill) + 1))[:missing] if size <= CHARACTERS_MAX else None
 
 
-def left_padded(arguments: Sequence[Vector], type_: Type, n: int) -> Vector:
-    """LPAD; an error where it adds characters up to more than CHARACTERS_MAX."""
+def _padder(joined: Callable[[str, str], str]) -> Callable[[Sequence[Vector], Type, int], Vector]:
+    """joined: makes one of a string and what fills it up. An error where it adds characters up to more than
+    CHARACTERS_MAX.
+    """
 
     def one(s: str, size: int, fill: str = " ") -> str | None:
         filling = _filling(s, size, fill)
-        return None if filling is None else (filling + s)[: max(size, 0)]
+        return None if filling is None else joined(s, filling)[: max(size, 0)]
 
-    return per_value(arguments, STRING, one)
+    return lambda arguments, type_, n: per_value(arguments, STRING, one)
 
 
-def right_padded(arguments: Sequence[Vector], type_: Type, n: int) -> Vector:
-    """RPAD; an error where it adds characters up to more than CHARACTERS_MAX."""
-
-    def one(s: str, size: int, fill: str = " ") -> str | None:
-        filling = _filling(s, size, fill)
-        return None if filling is None else (s + filling)[: max(size, 0)]
-
-    return per_value(arguments, STRING, one)
+left_padded = _padder(lambda s, filling: filling + s)
+right_padded = _padder(lambda s, filling: s + filling)
 
 
 def repeated(arguments: Sequence[Vector], type_: Type, n: int) -> Vector:
@@ -69,7 +65,7 @@ def reversed_(arguments: Sequence[Vector], type_: Type, n: int) -> Vector:
 
 
 def initcap(arguments: Sequence[Vector], type_: Type, n: int) -> Vector:
-    """INITCAP: case goes character by character, as in UPPER and LOWER."""
+    """INITCAP: case goes character by character, and stays where it would make several of one."""
     return per_value(
         arguments,
         STRING,
@@ -105,11 +101,6 @@ def contains(arguments: Sequence[Vector], type_: Type, n: int) -> Vector:
 def ends_with(arguments: Sequence[Vector], type_: Type, n: int) -> Vector:
     """ENDS_WITH."""
     return per_value(arguments, BOOLEAN, str.endswith)
-
-
-def place_of(arguments: Sequence[Vector], type_: Type, n: int) -> Vector:
-    """STRPOS, from 1; 0 where there is none."""
-    return per_value(arguments, BIGINT, lambda s, part: s.find(part) + 1)
 
 
 def octets(arguments: Sequence[Vector], type_: Type, n: int) -> Vector:

@@ -90,8 +90,7 @@ def one(name: str) -> Callable[[Sequence[Vector], Type, int], Vector]:
 
     def kernel(arguments: Sequence[Vector], type_: Type, n: int) -> Vector:
         values = as_double(arguments[0])
-        error = wrong(values)
-        return strict(arguments, DOUBLE, computed(values), error if error.any() else None)
+        return strict(arguments, DOUBLE, computed(values), wrong(values))
 
     return kernel
 

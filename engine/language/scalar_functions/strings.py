@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from engine.language import signatures
 from engine.language.evaluation import digests, padding, regexes, splits, text
-from engine.language.scalar_functions.function import ARGUMENTS_MAX, ScalarFunction
-from engine.model.types import BIGINT, BOOLEAN, STRING
+from engine.language.scalar_functions.function import ARGUMENTS_MAX, ScalarFunction, unreachable
+from engine.model.expressions import Expression, Function
+from engine.model.types import BIGINT, BOOLEAN, STRING, Type
+
+
+def _turned_position(arguments: tuple[Expression, ...], type_: Type) -> Expression:
+    return Function("POSITION", arguments[::-1], type_)
+
 
 STRINGS = (
     ScalarFunction("LOWER", 1, 1, signatures.strings, text.lower, "LOWER(s)", "s in lower case"),
@@ -236,7 +242,14 @@ STRINGS = (
         "whether s ends with the suffix",
     ),
     ScalarFunction(
-        "STRPOS", 2, 2, signatures.position, padding.place_of, "STRPOS(s, part)", "POSITION(part, s)"
+        "STRPOS",
+        2,
+        2,
+        signatures.position,
+        unreachable,
+        "STRPOS(s, part)",
+        "POSITION(part, s)",
+        _turned_position,
     ),
     ScalarFunction(
         "OCTET_LENGTH",
