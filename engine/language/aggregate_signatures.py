@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engine.language.signatures import Types, Unfit, fits, number
+from engine.language.signatures import Types, Unfit, fits, number, typed
 from engine.model.expressions import Expression, Literal
 from engine.model.types import (
     BIGINT,
@@ -18,6 +18,12 @@ from engine.model.types import (
     array,
     decimal,
 )  # fmt: skip
+
+spread = typed(DOUBLE, DOUBLE)
+bits = typed(BIGINT, BIGINT)
+pairs = typed(DOUBLE, DOUBLE)
+counted_pairs = typed(BIGINT, DOUBLE)
+condition = typed(BOOLEAN, BOOLEAN)
 
 
 def anything(arguments: Sequence[Expression]) -> Type:
@@ -48,11 +54,6 @@ def total(arguments: Sequence[Expression]) -> Types:
 def mean(arguments: Sequence[Expression]) -> Types:
     """A number, to DOUBLE."""
     return [number(arguments, 0)], DOUBLE
-
-
-def spread(arguments: Sequence[Expression]) -> Types:
-    """DOUBLE to DOUBLE."""
-    return [fits(arguments, 0, DOUBLE)], DOUBLE
 
 
 def fraction(arguments: Sequence[Expression]) -> Type:
@@ -95,30 +96,10 @@ def joined(arguments: Sequence[Expression]) -> Types:
     return [STRING] * len(arguments), STRING
 
 
-def bits(arguments: Sequence[Expression]) -> Types:
-    """BIGINT to BIGINT."""
-    return [fits(arguments, 0, BIGINT)], BIGINT
-
-
 def at_extreme(arguments: Sequence[Expression]) -> Types:
     """(anything, anything that has an order) to the type of the first."""
     type_ = anything(arguments)
     return [type_, anything(arguments[1:])], type_
-
-
-def pairs(arguments: Sequence[Expression]) -> Types:
-    """(DOUBLE, DOUBLE) to DOUBLE."""
-    return [fits(arguments, 0, DOUBLE), fits(arguments, 1, DOUBLE)], DOUBLE
-
-
-def counted_pairs(arguments: Sequence[Expression]) -> Types:
-    """(DOUBLE, DOUBLE) to BIGINT."""
-    return pairs(arguments)[0], BIGINT
-
-
-def condition(arguments: Sequence[Expression]) -> Types:
-    """BOOLEAN to BOOLEAN."""
-    return [fits(arguments, 0, BOOLEAN)], BOOLEAN
 
 
 def listed(arguments: Sequence[Expression]) -> Types:

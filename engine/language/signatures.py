@@ -56,6 +56,31 @@ def _article(type_: Type) -> str:
     return f"an {type_}" if str(type_)[0] in "AEIOU" else f"a {type_}"
 
 
+def typed(result: Type, *targets: Type) -> Signature:
+    """Arguments of these types, of which the last may be left out or stand several times."""
+
+    def types(arguments: Sequence[Expression]) -> Types:
+        wanted = [targets[min(place, len(targets) - 1)] for place in range(len(arguments))]
+        return [fits(arguments, place, target) for place, target in enumerate(wanted)], result
+
+    return types
+
+
+doubles = typed(DOUBLE, DOUBLE)
+strings = typed(STRING, STRING)
+length = typed(BIGINT, STRING)
+starts_with = typed(BOOLEAN, STRING)
+position = typed(BIGINT, STRING)
+calendar = typed(BIGINT, TIMESTAMP)
+from_epoch = typed(TIMESTAMP, BIGINT)
+split = typed(STRING, STRING, STRING, BIGINT)
+cut = typed(STRING, STRING, BIGINT)
+padded = typed(STRING, STRING, BIGINT, STRING)
+character = typed(STRING, BIGINT)
+whole_numbers = typed(BIGINT, BIGINT)
+moved_by = typed(TIMESTAMP, TIMESTAMP, BIGINT)
+
+
 def same_number(arguments: Sequence[Expression]) -> Types:
     """A number of the argument's type."""
     type_ = number(arguments, 0)
@@ -90,31 +115,6 @@ def rounded(arguments: Sequence[Expression]) -> Types:
     if not isinstance(value, int):
         raise Unfit(1, "the places of a DECIMAL must be written as a number", "cast the value to DOUBLE")
     return [type_, INTEGER], decimal(type_.precision, min(max(value, 0), type_.scale))
-
-
-def doubles(arguments: Sequence[Expression]) -> Types:
-    """Numbers as DOUBLE."""
-    return [fits(arguments, place, DOUBLE) for place in range(len(arguments))], DOUBLE
-
-
-def strings(arguments: Sequence[Expression]) -> Types:
-    """STRINGs to a STRING."""
-    return [fits(arguments, place, STRING) for place in range(len(arguments))], STRING
-
-
-def length(arguments: Sequence[Expression]) -> Types:
-    """STRING to BIGINT."""
-    return [fits(arguments, 0, STRING)], BIGINT
-
-
-def starts_with(arguments: Sequence[Expression]) -> Types:
-    """Two STRINGs to BOOLEAN."""
-    return [fits(arguments, place, STRING) for place in range(2)], BOOLEAN
-
-
-def position(arguments: Sequence[Expression]) -> Types:
-    """Two STRINGs to BIGINT."""
-    return [fits(arguments, place, STRING) for place in range(2)], BIGINT
 
 
 def substring(arguments: Sequence[Expression]) -> Types:
@@ -170,25 +170,10 @@ def _check_part(arguments: Sequence[Expression], known: Collection[str]) -> None
         raise Unfit(0, "needs a part of a timestamp", "there are " + ", ".join(known))
 
 
-def calendar(arguments: Sequence[Expression]) -> Types:
-    """TIMESTAMP to BIGINT."""
-    return [fits(arguments, 0, TIMESTAMP)], BIGINT
-
-
 def truncated(arguments: Sequence[Expression]) -> Types:
     """(part, TIMESTAMP) to TIMESTAMP."""
     _check_part(arguments, temporal.TRUNCATED)
     return [STRING, fits(arguments, 1, TIMESTAMP)], TIMESTAMP
-
-
-def moved_by(arguments: Sequence[Expression]) -> Types:
-    """(TIMESTAMP, BIGINT) to TIMESTAMP."""
-    return [fits(arguments, 0, TIMESTAMP), fits(arguments, 1, BIGINT)], TIMESTAMP
-
-
-def from_epoch(arguments: Sequence[Expression]) -> Types:
-    """BIGINT milliseconds to TIMESTAMP."""
-    return [fits(arguments, 0, BIGINT)], TIMESTAMP
 
 
 def modulo(arguments: Sequence[Expression]) -> Types:
@@ -197,11 +182,6 @@ def modulo(arguments: Sequence[Expression]) -> Types:
     result = arithmetic("%", left, right)
     assert result is not None  # % never adds places
     return [left, right], result
-
-
-def split(arguments: Sequence[Expression]) -> Types:
-    """(STRING, STRING, BIGINT) to STRING."""
-    return [fits(arguments, 0, STRING), fits(arguments, 1, STRING), fits(arguments, 2, BIGINT)], STRING
 
 
 def patterned(result: Type) -> Signature:
@@ -250,11 +230,6 @@ def literal_text(arguments: Sequence[Expression], place: int) -> str:
     return value
 
 
-def whole_numbers(arguments: Sequence[Expression]) -> Types:
-    """BIGINTs to a BIGINT."""
-    return [fits(arguments, place, BIGINT) for place in range(len(arguments))], BIGINT
-
-
 def chosen(arguments: Sequence[Expression]) -> Types:
     """(BOOLEAN, x, y) to the type that x and y share."""
     shared, result = _shared_behind(arguments)
@@ -273,22 +248,6 @@ def _shared_behind(arguments: Sequence[Expression]) -> Types:
         return common_type(arguments[1:])
     except Unfit as unfit:
         raise Unfit(unfit.place + 1, unfit.message, unfit.hint) from None
-
-
-def cut(arguments: Sequence[Expression]) -> Types:
-    """(STRING, BIGINT) to STRING."""
-    return [fits(arguments, 0, STRING), fits(arguments, 1, BIGINT)], STRING
-
-
-def padded(arguments: Sequence[Expression]) -> Types:
-    """(STRING, BIGINT [, STRING]) to STRING."""
-    fill = [fits(arguments, place, STRING) for place in range(2, len(arguments))]
-    return [fits(arguments, 0, STRING), fits(arguments, 1, BIGINT), *fill], STRING
-
-
-def character(arguments: Sequence[Expression]) -> Types:
-    """BIGINT to STRING."""
-    return [fits(arguments, 0, BIGINT)], STRING
 
 
 def replaced(arguments: Sequence[Expression]) -> Types:
