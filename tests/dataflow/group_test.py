@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,8 @@ from engine.model.types import BIGINT, BOOLEAN, DOUBLE, INTEGER, STRING, TIMESTA
 from engine.operators.aggregate import aggregate
 from tests.changes.given import Given, inputs
 from tests.dataflow.given_node import GivenNode, transitions
-from tests.dataflow.group import folded, of_column
+from tests.dataflow.group import of_column
+from tests.dataflow.watched import watched
 from tests.operators.aggregate import call_of, column
 from tests.operators.relations import PRICE, exactly, rows_of
 
@@ -77,27 +79,8 @@ def test_rows_of_every_column_at_every_instant(keys: tuple[int, ...], data: Any,
     stage = Aggregate(tuple(Output(f"k{n}", column(n, TYPES[n])) for n in keys), tuple(calls))
     in_order = bool(keys) and data.draw(st.booleans())
     group = GroupNode(node, GroupSpec(stage.keys, stage.calls, in_order))
-    first = max(0, below.interval.since)
-    cuts = sorted(data.draw(st.sets(st.integers(first, below.interval.until), max_size=3)))
-    wanted: set[int] = set()
-    for context, interval in transitions(below.interval, cuts):
-        for one in range(COLUMNS):  # columns come and go between transitions
-            if data.draw(st.booleans()):
-                (group.leave if one in wanted else group.want)(one)
-                wanted ^= {one}
-        if data.draw(st.booleans()):
-            group.forget()
-        group.begin(context)
-        delta = group.delta(Turn(context, interval))
-        delta.temporal._check()
-        group._check()
-        assert set(delta.owners.tolist()) <= wanted
-        for one in wanted:
-            rows, told = node.of(one), of_column(delta, one)
-            known = expected(stage, rows, interval.since)
-            for instant in range(max(0, interval.since + 1), interval.until + 1):
-                known = folded(known, told, instant)
-                assert known == expected(stage, rows, instant), (one, instant)
+    turns = watched(group, node, below, data, partial(expected, stage), columns=COLUMNS, cuts_max=3)
+    for _, interval, wanted in turns:
         check_state(group, node, stage, wanted, interval.until)
         if in_order:
             check_order(group, node, stage, wanted, interval.until)

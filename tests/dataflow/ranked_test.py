@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,16 +15,15 @@ from engine.algebra.limit.stage import Limit
 from engine.algebra.row_number.stage import RowNumber
 from engine.algebra.sort.stage import SortKey
 from engine.changes.temporal_relation import TemporalRelation
-from engine.dataflow.arrangements import ordered_runs, sort_words, string_labels
 from engine.dataflow.operators.ranked import RankedNode, RankedSpec
-from engine.dataflow.turn import Turn
 from engine.model.types import BIGINT, DOUBLE, STRING
 from engine.operators.limit import limit
 from engine.operators.row_number import row_number
 from engine.operators.sort import sort
 from tests.changes.given import Given, inputs
-from tests.dataflow.given_node import GivenNode, transitions
-from tests.dataflow.group import folded, of_column
+from tests.dataflow.given_node import GivenNode
+from tests.dataflow.group import of_column
+from tests.dataflow.watched import built_anew_at_any_time, watched
 from tests.operators.aggregate import column
 from tests.operators.relations import PRICE, exactly, rows_of
 
@@ -68,14 +69,7 @@ def test_rows_of_every_column_at_every_instant(numbered: bool, data: Any) -> Non
     node = GivenNode(below.temporal, owners, range(len(owners)))
     stage = stage_of(data, numbered=numbered, order=order_of(data, 0))
     few = data.draw(st.booleans())
-    with pytest.MonkeyPatch.context() as patched:
-        if few:
-            patched.setattr(ordered_runs, "SPARE_MIN", 1)
-            patched.setattr(ordered_runs, "DEAD_MIN", 1)
-            patched.setattr(sort_words, "LABELS_MIN", 1)
-            patched.setattr(string_labels, "SPREAD", 1 << 8)
-            patched.setattr(string_labels, "MOST", 1 << 9)
-            patched.setattr("engine.dataflow.kept_columns.DEAD_MIN", -2)
+    with built_anew_at_any_time() if few else contextlib.nullcontext():
         check(RankedNode(node, stage), node, stage, below, data)
 
 
@@ -95,27 +89,8 @@ def test_rows_that_the_order_tells_apart(data: Any) -> None:
 
 
 def check(ranked: RankedNode, node: GivenNode, stage: RankedSpec, below: Given, data: Any) -> None:
-    first = max(0, below.interval.since)
-    cuts = sorted(data.draw(st.sets(st.integers(first, below.interval.until), max_size=4)))
-    wanted: set[int] = set()
-    for context, interval in transitions(below.interval, cuts):
-        for one in range(COLUMNS):
-            if data.draw(st.booleans()):
-                (ranked.leave if one in wanted else ranked.want)(one)
-                wanted ^= {one}
-        if data.draw(st.booleans()):
-            ranked.forget()
-        ranked.begin(context)
-        delta = ranked.delta(Turn(context, interval))
-        delta.temporal._check()
-        ranked._check()
-        assert set(delta.owners.tolist()) <= wanted
-        for one in wanted:
-            rows, told = node.of(one), of_column(delta, one)
-            known = expected(stage, rows, interval.since)
-            for instant in range(max(0, interval.since + 1), interval.until + 1):
-                known = folded(known, told, instant)
-                assert known == expected(stage, rows, instant), (one, instant)
+    turns = watched(ranked, node, below, data, partial(expected, stage), columns=COLUMNS, cuts_max=4)
+    for context, interval, wanted in turns:
         standing = list(ranked.standing(context, np.array(sorted(wanted), np.int32)))
         for one in wanted:
             found = [row for each in standing for row in exactly(rows_of(of_column(each, one).relation))]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,9 +14,8 @@ from hypothesis import strategies as st
 
 from engine.algebra.sort.stage import SortKey
 from engine.algebra.window_functions.stage import DEFAULT_FRAME, WindowFunctionCall, WindowFunctions
-from engine.changes.temporal_relation import TemporalRelation
+from engine.changes.temporal_relation import Interval, TemporalRelation
 from engine.changes.transition import FOREVER
-from engine.dataflow.arrangements import ordered_runs, sort_words, string_labels
 from engine.dataflow.operators.window_functions import WindowFunctionsNode, WindowFunctionsSpec
 from engine.dataflow.turn import Turn
 from engine.model.batch import Column
@@ -23,7 +24,8 @@ from engine.operators.relation import Relation
 from engine.operators.window_functions import window_functions
 from tests.changes.given import Given, inputs
 from tests.dataflow.given_node import GivenNode, transitions
-from tests.dataflow.group import folded, of_column
+from tests.dataflow.group import of_column
+from tests.dataflow.watched import built_anew_at_any_time, watched
 from tests.operators.aggregate import column
 from tests.operators.relations import PRICE, exactly, rows_of
 from tests.operators.window_calls import stages
@@ -59,14 +61,8 @@ def check(data: Any, functions: tuple[str, ...], most: int) -> None:
     owners = [sorted(data.draw(st.sets(st.integers(0, COLUMNS - 1)))) for _ in range(len(below.temporal))]
     node = GivenNode(below.temporal, owners, range(len(owners)))
     stage = data.draw(stages(TYPES, functions))
-    with pytest.MonkeyPatch.context() as patched:
-        if data.draw(st.booleans()):
-            patched.setattr(ordered_runs, "SPARE_MIN", 1)
-            patched.setattr(ordered_runs, "DEAD_MIN", 1)
-            patched.setattr(sort_words, "LABELS_MIN", 1)
-            patched.setattr(string_labels, "SPREAD", 1 << 8)
-            patched.setattr(string_labels, "MOST", 1 << 9)
-            patched.setattr("engine.dataflow.kept_columns.DEAD_MIN", -2)
+    few = data.draw(st.booleans())
+    with built_anew_at_any_time() if few else contextlib.nullcontext():
         spec = WindowFunctionsSpec.of(stage, None)
         follow(WindowFunctionsNode(node, spec), node, stage, below, data)
 
@@ -74,31 +70,15 @@ def check(data: Any, functions: tuple[str, ...], most: int) -> None:
 def follow(
     functions: WindowFunctionsNode, node: GivenNode, stage: WindowFunctions, below: Given, data: Any
 ) -> None:
-    first = max(0, below.interval.since)
-    cuts = sorted(data.draw(st.sets(st.integers(first, below.interval.until), max_size=4)))
-    wanted: set[int] = set()
-    for context, interval in transitions(below.interval, cuts):
-        for one in range(COLUMNS):
-            if data.draw(st.booleans()):
-                (functions.leave if one in wanted else functions.want)(one)
-                wanted ^= {one}
-        if data.draw(st.booleans()):
-            functions.forget()
-        functions.begin(context)
+    def begun(context: Any, interval: Interval, wanted: set[int]) -> None:
         standing = list(functions.standing(context, np.array(sorted(wanted), np.int32)))
         for one in wanted:
             found = [row for each in standing for row in exactly(rows_of(of_column(each, one).relation))]
             assert sorted(found, key=repr) == expected(stage, node.of(one), interval.since)
-        delta = functions.delta(Turn(context, interval))
-        delta.temporal._check()
-        functions._check()
-        assert set(delta.owners.tolist()) <= wanted
-        for one in wanted:
-            rows, told = node.of(one), of_column(delta, one)
-            known = expected(stage, rows, interval.since)
-            for instant in range(max(0, interval.since + 1), interval.until + 1):
-                known = folded(known, told, instant)
-                assert known == expected(stage, rows, instant), (one, instant)
+
+    given_of = partial(expected, stage)
+    for _ in watched(functions, node, below, data, given_of, columns=COLUMNS, cuts_max=4, begun=begun):
+        pass
 
 
 @given(st.data())
