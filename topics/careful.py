@@ -16,6 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from engine.model.paths import Path
 from engine.model.source import Field, Stream
 from engine.model.types import DAY_MAX, DAY_MIN, TIMESTAMP_MS_MAX, TIMESTAMP_MS_MIN, Kind
 from topics.event_times import hint
@@ -62,10 +63,11 @@ def row_of(stream: Stream, columns: Members, value: bytes) -> list[Any]:
     DATE comes as days, TIMESTAMP as ms since 1970, DECIMAL as Decimal of the column's scale.
     The record is known to be one object of bounded depth. Raises BadRecord.
     """
-    found = _found(columns, pairs_of(value))
+    members = pairs_of(value)
+    found = _found(columns, members)
     row: list[Any] = []
     for field in stream.schema:
-        member = found.get(field.name)
+        member = found.get(field.name) if field.path is None else at_path(field.name, field.path, members)
         if member is None:
             if field.name == stream.timestamp_column:
                 raise BadRecord(f"column {field.name}: the event timestamp is missing or NULL")
@@ -116,6 +118,21 @@ def _found(columns: Members, members: Pairs) -> dict[str, Any]:
             raise BadRecord(f"column {column}: given twice")
         found[column] = given[0][1]
     return found
+
+
+def at_path(column: str, path: Path, value: Any) -> Any:
+    """What stands at a path of a column; None: nothing, or null. Raises BadRecord."""
+    for step in path:
+        if isinstance(value, Pairs) and isinstance(step, str):
+            given = [member for name, member in value if name == step]
+            if len(given) > 1:
+                raise BadRecord(f"column {column}: {step} is given twice")
+            value = given[0] if given else None
+        elif isinstance(value, list) and not isinstance(value, Pairs) and isinstance(step, int):
+            value = value[step] if step < len(value) else None
+        else:
+            return None
+    return value
 
 
 _DECODER = json.JSONDecoder(

@@ -1,8 +1,9 @@
 """JSON records to columns and back.
 
 A record is one JSON object in UTF-8. Its members are the columns by name, without regard to letter case where
-that is unambiguous (:mod:`topics.members`); other members are passed over, missing ones are NULL. What is
-accepted, by type::
+that is unambiguous (:mod:`topics.members`); other members are passed over, missing ones are NULL. A column
+with a PATH is what stands there (:mod:`engine.model.paths`), by exact names, and NULL where nothing does.
+What is accepted, by type::
 
     BOOLEAN           true, false
     INTEGER, BIGINT   a number without fraction or exponent, in range
@@ -41,13 +42,15 @@ import pyarrow.compute as pc
 import pyarrow.json as pj
 
 from engine.model.batch import Batch, Column, Int64Array, concatenate, concatenate_columns
-from engine.model.source import Stream
+from engine.model.source import Field, Stream
 from engine.model.types import DAY_MAX, DAY_MIN, TIMESTAMP_MS_MAX, TIMESTAMP_MS_MIN, Kind, Type
 from topics import small_batches
 from topics.careful import BadRecord, row_of
 from topics.event_times import implausible
 from topics.members import Layout, Members, members_of
 from topics.scan import FINE, NO_OBJECT, REASONS, scan
+from topics.spans import extraction
+from topics.spans import flat as spans_flat
 
 RECORD_BYTES_MAX = 1024 * 1024
 DEPTH_MAX = 64
@@ -147,7 +150,8 @@ def read(
         else:
             continue
         records[place] = b"{}"
-    members = members_of(tuple(field.name for field in stream.schema), aside, exact=exact)
+    named = tuple(field.name for field in stream.schema if field.path is None)
+    members = members_of(named, aside, exact=exact)
     reading = _Reading(stream, members, records, bad)
     unread = np.ones(len(records), np.bool_)
     unread[[one.place for one in bad]] = False
@@ -326,17 +330,53 @@ def _at_once(stream: Stream, layout: Layout, records: list[bytes]) -> tuple[Colu
             data.decode("utf-8")
         except UnicodeDecodeError:
             return None
-    schema = _reading_schema(stream, layout, records[0])
+    member_of = dict(zip((one.name for one in stream.schema if one.path is None), layout.names, strict=True))
+    flat = [(one, member_of[one.name]) for one in stream.schema if one.path is None]
+    found = _read(stream, flat, data, records[0], len(records))
+    if found is None:
+        return None
+    columns = dict(zip((one.name for one, _ in flat), found, strict=True))
+    apart = [one for one in stream.schema if one.path is not None]
+    if apart:
+        found = _at_paths(stream, apart, data, records)
+        if found is None:
+            return None
+        columns |= zip((one.name for one in apart), found, strict=True)
+    return tuple(columns[one.name] for one in stream.schema)
+
+
+def _at_paths(stream: Stream, fields: list[Field], data: bytes, records: list[bytes]) -> list[Column] | None:
+    """The columns with a path, of records that are JSON; None: not all are as they should be."""
+    paths = [one.path for one in fields if one.path is not None]
+    ends = np.cumsum(np.fromiter(map(len, records), np.int64, len(records)) + 1) - 1
+    wanted = extraction(tuple(dict.fromkeys(paths)))
+    spans, odd = wanted.spans(np.frombuffer(data, np.uint8), ends)
+    if odd.any():
+        return None
+    places = [wanted.paths.index(path) for path in paths]
+    names = [f"c{place}" for place in range(len(places))]
+    lines = spans_flat(np.frombuffer(data, np.uint8), spans[:, places], names)
+    return _read(stream, list(zip(fields, names, strict=True)), lines, lines, len(records))
+
+
+def _read(
+    stream: Stream, fields: list[tuple[Field, str]], data: bytes, first: bytes, n: int
+) -> list[Column] | None:
+    """Columns of n records by the names of their members, else None. first: records whose timestamps are
+    written as those of all.
+    """
     try:
         table = pj.read_json(
             pa.BufferReader(data),
             read_options=pj.ReadOptions(use_threads=False, block_size=len(data) + 1),
-            parse_options=pj.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore"),
+            parse_options=pj.ParseOptions(
+                explicit_schema=_reading_schema(fields, first), unexpected_field_behavior="ignore"
+            ),
         )
-        if table.num_rows != len(records):
+        if table.num_rows != n:
             return None
         columns = []
-        for field, name in zip(stream.schema, layout.names, strict=True):
+        for field, name in fields:
             array = table.column(name)
             if array.null_count and (not field.nullable or field.name == stream.timestamp_column):
                 return None
@@ -346,7 +386,7 @@ def _at_once(stream: Stream, layout: Layout, records: list[bytes]) -> tuple[Colu
             columns.append(column)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         return None
-    return tuple(columns)
+    return columns
 
 
 def _within_the_calendar(column: Column) -> bool:
@@ -358,10 +398,10 @@ def _within_the_calendar(column: Column) -> bool:
     return bool(column.values.min() >= low and column.values.max() <= high)
 
 
-def _reading_schema(stream: Stream, layout: Layout, first: bytes) -> pa.Schema:
-    """As declared, but DATE as text, and TIMESTAMP in the form that the first record has."""
-    fields = []
-    for column, name in zip(stream.schema, layout.names, strict=True):
+def _reading_schema(fields: list[tuple[Field, str]], first: bytes) -> pa.Schema:
+    """As declared, but DATE as text, and TIMESTAMP in the form that the first records have."""
+    found = []
+    for column, name in fields:
         type_ = column.type.arrow
         if column.type.kind is Kind.DATE:
             type_ = pa.string()
@@ -371,8 +411,9 @@ def _reading_schema(stream: Stream, layout: Layout, first: bytes) -> pa.Schema:
         elif column.type.kind is Kind.TIMESTAMP:
             as_text = re.search(rb'"' + re.escape(name.encode()) + rb'"\s*:\s*"', first) is not None
             type_ = pa.timestamp("us") if as_text else pa.int64()
-        fields.append(pa.field(name, type_))
-    return pa.schema(fields)
+        found.append(pa.field(name, type_))
+    # Without columns the reader tells no rows; the member of this name, if there is one, is refused.
+    return pa.schema(found or [pa.field("", pa.null())])
 
 
 def _as_declared(type_: Type, array: pa.Array) -> pa.Array:

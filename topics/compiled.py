@@ -13,3 +13,11 @@ Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 def kernel(function: Kernel) -> Kernel:
     """Compile an array function."""
     return cast("Kernel", numba.njit(cache=True, nogil=True)(function))
+
+
+def borrowing(function: Kernel) -> Kernel:
+    """Compile an array function that makes no arrays and returns none. Whoever calls it holds those that it
+    is given, so references to them are not counted inside.
+    """
+    uncounted: Any = numba.njit
+    return cast("Kernel", uncounted(cache=True, nogil=True, _nrt=False)(function))

@@ -6,12 +6,14 @@ wrong is a warning. Cost: O(bytes of the sample * types).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Container, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
+from engine.model.paths import Path, path_text
 from engine.model.source import DAY_MS, Field
 from engine.model.types import TIMESTAMP
-from topics.careful import BadRecord, Pairs, converted, pairs_of
+from topics.careful import BadRecord, Pairs, at_path, converted, pairs_of
 from topics.inferred_columns import (
     InferredColumn,
     LeftOut,
@@ -20,7 +22,10 @@ from topics.inferred_columns import (
     column_name,
     few_of,
     infer,
+    is_written,
+    leaves,
     observe,
+    path_name,
     speaks_of_time,
 )
 from topics.inferred_keys import keys_of
@@ -70,7 +75,7 @@ class Inferred:
     def fields(self) -> tuple[Field, ...]:
         """As they are declared: what has to be there is NOT NULL."""
         required = {*self.key, *([self.event_time.column] if self.event_time else [])}
-        return tuple(Field(one.name, one.type, one.name not in required) for one in self.columns)
+        return tuple(Field(one.name, one.type, one.name not in required, one.path) for one in self.columns)
 
 
 def infer_stream(
@@ -113,8 +118,14 @@ def _columns(
     seen = observe(told)
     columns: list[InferredColumn] = []
     left_out: list[LeftOut] = []
-    for member, one in seen.items():
-        made = _column(member, one, seen, admits)
+    for path, one in leaves(seen):
+        if len(path) == 1:
+            made = _column(str(path[0]), one, seen, admits)
+        else:
+            made = _inner_column(
+                path, one, {*map(str.lower, seen), *(known.name for known in columns)}, admits
+            )
+        member = made.member
         if isinstance(made, InferredColumn) and len(columns) >= columns_max:
             made = LeftOut(
                 member, f"a source has at most {columns_max:,} columns", made.values, made.examples
@@ -137,6 +148,23 @@ def _column(
     if isinstance(made, InferredColumn) and not admits(name):
         return LeftOut(member, "SQL takes no such name for a column", made.values, made.examples)
     return made
+
+
+def _inner_column(
+    path: Path, one: Observed, taken: Container[str], admits: Callable[[str], bool]
+) -> InferredColumn | LeftOut:
+    """A column with a PATH. taken: names of other columns."""
+    text = path_text(path)
+    made = infer(str(path[-1]), path_name(path, taken), one)
+    if isinstance(made, LeftOut):
+        return replace(made, member=text)
+    if not is_written(text):
+        return LeftOut(text, "SQL takes no such name", made.values, made.examples)
+    if not admits(made.name):
+        made = replace(made, name=path_name(("member",), taken))
+        if not admits(made.name):
+            return LeftOut(text, "SQL takes no such name for a column", made.values, made.examples)
+    return replace(made, member=text, path=path)
 
 
 def _event_time(columns: Sequence[InferredColumn], records: Sequence[Sampled]) -> EventTime | None:
@@ -194,10 +222,14 @@ def _members(record: Sampled) -> Pairs | None:
 
 def _instant(column: InferredColumn, members: Pairs) -> int | None:
     """In ms since 1970; None: it has none."""
-    value = next((value for name, value in members if folded(name) == folded(column.member)), None)
-    if value is None:
-        return None
+    value: Any
     try:
+        if column.path is not None:
+            value = at_path(column.name, column.path, members)
+        else:
+            value = next((one for name, one in members if folded(name) == folded(column.member)), None)
+        if value is None:
+            return None
         found = converted(Field(column.name, TIMESTAMP), value)
     except BadRecord:
         return None

@@ -20,10 +20,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from engine.model.paths import Path
 from engine.model.source import Field
 from engine.model.types import (
     BIGINT,
@@ -41,6 +42,8 @@ from topics.careful import BadRecord, Number, Pairs, converted
 from topics.members import folded
 
 EXAMPLES = 3
+PATH_STEPS_MAX = 4
+"""Members inside of each other that columns are proposed for."""
 EXAMPLE_CHARACTERS = 80
 NEAR_MS = 7 * 86_400_000
 """A number under any name so near to Kafka's timestamp is an instant."""
@@ -82,7 +85,8 @@ class Observed:
 @dataclass(frozen=True, slots=True)
 class InferredColumn:
     """A column that reads a member. values: in how many records it has one. guessed: what is not certain, in
-    a sentence; None: nothing. misfits: how many records it makes dead letters.
+    a sentence; None: nothing. misfits: how many records it makes dead letters. path: where it stands inside
+    other members; None: the member is one of the record itself.
     """
 
     name: str
@@ -92,6 +96,7 @@ class InferredColumn:
     examples: tuple[str, ...]
     guessed: str | None = None
     misfits: int = 0
+    path: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,16 +109,32 @@ class LeftOut:
     examples: tuple[str, ...]
 
 
-def observe(records: Sequence[tuple[Pairs, int]]) -> dict[str, Observed]:
+def leaves(seen: Mapping[str, Observed], inside: Path = ()) -> Iterator[tuple[Path, Observed]]:
+    """What was seen at each path that does not lead to objects; an object that is so deep that a path to its
+    members would have more than PATH_STEPS_MAX steps is a leaf, and so are objects without members.
+
+    seen: of the members at ``inside``.
+    """
+    for member, one in seen.items():
+        path = (*inside, member)
+        objects = [(value, at_ms) for value, at_ms in one.values if isinstance(value, Pairs)]
+        inner = observe(objects, exact=True) if len(path) < PATH_STEPS_MAX else {}
+        if inner and not one.twice and len(one.values) - len(objects) <= few_of(len(one.values)):
+            yield from leaves(inner, path)
+        else:
+            yield path, one
+
+
+def observe(records: Sequence[tuple[Pairs, int]], *, exact: bool = False) -> dict[str, Observed]:
     """By member, in the order in which they were first seen. Spellings of a member that differ in letter case
-    and never stand in one record are one member, by the spelling that came first. records: members, and
-    Kafka's timestamp in ms.
+    and never stand in one record are one member, by the spelling that came first, unless ``exact``. records:
+    members, and Kafka's timestamp in ms.
     """
     apart: set[tuple[str, bool]] = set()
     for members, _ in records:
         near: dict[tuple[str, bool], str] = {}
         for name, _value in members:
-            if near.setdefault(folded(name), name) != name:
+            if exact or near.setdefault(folded(name), name) != name:
                 apart.add(folded(name))
     found: dict[str, Observed] = {}
     first: dict[tuple[str, bool], str] = {}
@@ -140,6 +161,28 @@ def column_name(member: str, others: Iterable[str]) -> str:
         return member
     alike = sum(folded(one) == folded(member) for one in others)
     return member.lower() if alike <= 1 else member
+
+
+def path_name(path: Path, taken: Container[str]) -> str:
+    """A name for the column at a path of members, none of those that are taken.
+
+    >>> path_name(("meta", "fwVersion"), ["id"]), path_name(("a", "b c"), ["a_b_c"])
+    ('meta_fwversion', 'a_b_c_2')
+    """
+    words = "_".join(re.sub(r"\W+", "_", str(step)) for step in path).lower()
+    name, number = words, 1
+    while name in taken:
+        number += 1
+        name = f"{words}_{number}"
+    return name
+
+
+def is_written(text: str) -> bool:
+    """Whether SQL takes a text: it holds no U+0000 and no half of a surrogate pair."""
+    try:
+        return b"\0" not in text.encode()
+    except UnicodeEncodeError:
+        return False
 
 
 def infer(member: str, name: str, seen: Observed) -> InferredColumn | LeftOut:

@@ -20,6 +20,7 @@ from typing import Any
 
 import orjson
 
+from engine.model.paths import Path
 from engine.model.source import Field, Stream
 from engine.model.types import Kind
 from topics.careful import RANGES, BadRecord, converted
@@ -55,10 +56,19 @@ def plain_row(stream: Stream, members: Members, record: bytes, depth_max: int) -
     if spelling is None:
         raise NotPlain
     row: list[Any] = []
-    for field, (name, quoted) in zip(stream.schema, spelling, strict=True):
-        if record.count(quoted) > 1:  # given twice, or a text that is equal to the name
-            raise NotPlain
-        value = given.get(name)
+    spelt = iter(spelling)
+    nested = len(spelling) < len(stream.schema)
+    # Of nested records the names of columns may well be those of other members inside.
+    if nested and orjson.dumps(given).count(b":") != record.count(b":"):  # a member is given twice
+        raise NotPlain
+    for field in stream.schema:
+        if field.path is not None:
+            value = _at_path(field.path, given)
+        else:
+            name, quoted = next(spelt)
+            if not nested and record.count(quoted) > 1:  # given twice, or a text that is equal to the name
+                raise NotPlain
+            value = given.get(name)
         if value is None:
             if not field.nullable or field.name == stream.timestamp_column:
                 raise NotPlain
@@ -70,6 +80,18 @@ def plain_row(stream: Stream, members: Members, record: bytes, depth_max: int) -
                 raise NotPlain
         row.append(value)
     return row
+
+
+def _at_path(path: Path, value: Any) -> Any:
+    """What stands at a path; None: nothing, or null."""
+    for step in path:
+        if type(value) is dict and type(step) is str:
+            value = value.get(step)
+        elif type(value) is list and type(step) is int and step < len(value):
+            value = value[step]
+        else:
+            return None
+    return value
 
 
 def _converted(field: Field, value: Any, record: bytes) -> Any:

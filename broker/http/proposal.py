@@ -12,7 +12,8 @@ from engine.language.query import CreateStream
 from engine.language.render import quoted, render_span
 from engine.language.statements import parse
 from engine.model.limits import Limits
-from engine.model.source import Stream
+from engine.model.paths import path_text
+from engine.model.source import Field, Stream
 from engine.windows.source_clock import SourceClock
 from topics.codec import SCHEMA_ID_BYTES, WIRE_FORMAT, Decoded
 from topics.in_band import heartbeats
@@ -99,10 +100,7 @@ def propose(topic: Topic, messages: Sequence[Any], limits: Limits) -> dict[str, 
 
 def statement(topic: Topic, inferred: Inferred) -> str:
     """The text. Raises SyntaxRefused where a name is none."""
-    lines = [
-        f"    {name_sql(field.name)} {field.type}{'' if field.nullable else ' NOT NULL'}"
-        for field in inferred.fields()
-    ]
+    lines = ["    " + column_sql(field) for field in inferred.fields()]
     if inferred.key:
         lines.append(f"    PRIMARY KEY ({', '.join(map(name_sql, inferred.key))})")
     options = [f"topic = {quoted(topic.topic)}"]
@@ -115,6 +113,12 @@ def statement(topic: Topic, inferred: Inferred) -> str:
     return f"CREATE {kind} {name_sql(topic.name)} (\n{body}\n) WITH ({', '.join(options)})"
 
 
+def column_sql(field: Field) -> str:
+    """A column as it is declared. Raises SyntaxRefused where its name is none."""
+    path = "" if field.path is None else f" PATH {quoted(path_text(field.path))}"
+    return f"{name_sql(field.name)} {field.type}{'' if field.nullable else ' NOT NULL'}{path}"
+
+
 def _column(inferred: Inferred, place: int) -> dict[str, Any]:
     one, field = inferred.columns[place], inferred.fields()[place]
     return {
@@ -122,6 +126,8 @@ def _column(inferred: Inferred, place: int) -> dict[str, Any]:
         "name_sql": name_sql(one.name),
         "member": one.member,
         "type": str(one.type),
+        "path": None if one.path is None else path_text(one.path),
+        "path_sql": None if one.path is None else quoted(path_text(one.path)),
         "nullable": field.nullable,
         "values": one.values,
         "examples": list(one.examples),

@@ -20,6 +20,7 @@ from engine.language.query import Describe
 from engine.model.answer import SourceInfo
 from engine.model.constraint import constraint_as_dict, text_of
 from engine.model.maintenance import Strategy
+from engine.model.paths import path_text
 from engine.model.source import SourceName
 from engine.queries.definitions import kind_of
 from topics.producer import CommitUnknown, TransactionAborted
@@ -217,6 +218,7 @@ def _stream(node: Node, name: str, info: SourceInfo | None) -> dict[str, Any]:
         "archive": _archived(node, name),
         "columns": [
             {"name": field.name, "type": str(field.type), "nullable": field.nullable}
+            | ({} if field.path is None else {"path": path_text(field.path)})
             for field in entry.stream.schema
         ],
         "constraints": [

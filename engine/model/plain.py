@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from engine.model.constraint import constraint_as_dict, constraint_from_dict
+from engine.model.paths import parse_path, path_text
 from engine.model.source import Field, Schema, Stream
 from engine.model.step import Parameters, Registration
 from engine.model.summary import SummaryDefinition, SummarySettings
@@ -23,7 +24,11 @@ def stream_as_dict(stream: Stream) -> dict[str, Any]:
         "name": stream.name,
         "topic": stream.topic,
         "fields": [
-            [f.name, f.type.kind.value, f.type.precision, f.type.scale, f.nullable] for f in stream.schema
+            [
+                *(f.name, f.type.kind.value, f.type.precision, f.type.scale, f.nullable),
+                *([] if f.path is None else [path_text(f.path)]),
+            ]
+            for f in stream.schema
         ],
         "timestamp_column": stream.timestamp_column,
         "lateness_ms": stream.lateness_ms,
@@ -50,7 +55,10 @@ def stream_from_dict(facts: Mapping[str, Any]) -> Stream:
     key = tuple(given.pop("key", ()))
     return Stream(
         schema=Schema(
-            tuple(Field(n, Type(Kind(kind), p, s), nullable) for n, kind, p, s, nullable in fields)
+            tuple(
+                Field(name, Type(Kind(kind), p, s), nullable, *(parse_path(one) for one in path))
+                for name, kind, p, s, nullable, *path in fields
+            )
         ),
         constraints=tuple(constraint_from_dict(one) for one in constraints if isinstance(one, dict)),
         key=key,

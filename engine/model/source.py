@@ -9,6 +9,7 @@ from typing import NewType
 import pyarrow as pa
 
 from engine.model.constraint import Constraint
+from engine.model.paths import Path
 from engine.model.sample import topic_seed
 from engine.model.shed import Sheds
 from engine.model.types import BIGINT, BOOLEAN, Type
@@ -26,11 +27,15 @@ FUTURE_DEFAULT_MS = DAY_MS
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One declared column. A NULL in a column that is not nullable makes the record a dead letter."""
+    """One declared column. A NULL in a column that is not nullable makes the record a dead letter.
+
+    path: where its value stands in a record's JSON; None: it is the member of the column's name.
+    """
 
     name: str
     type: Type
     nullable: bool = True
+    path: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)

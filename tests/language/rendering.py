@@ -20,6 +20,7 @@ from engine.language.query import (
 )
 from engine.language.render import render_name, render_names, render_query, render_span
 from engine.model.constraint import text_of
+from engine.model.paths import path_text
 from engine.model.summary import SummaryDefinition
 
 
@@ -94,7 +95,11 @@ def _create(create: CreateStream) -> str:
         f"create {what} {render_name(stream.name)}"
         + (" if it does not exist" if create.if_not_exists else "")
     ]
-    lines += [f"  {render_name(f.name)} {f.type}{'' if f.nullable else ' not null'}" for f in stream.schema]
+    lines += [
+        f"  {render_name(f.name)} {f.type}{'' if f.nullable else ' not null'}"
+        f"{'' if f.path is None else f' path {path_text(f.path)}'}"
+        for f in stream.schema
+    ]
     if stream.is_table:
         lines.append(f"  key {render_names(stream.key)}{'' if stream.retroactive else ', non retroactive'}")
     lines += [f"  {text_of(one)}" for one in stream.constraints]

@@ -175,6 +175,34 @@ def test_event_time_is_what_every_record_has_with_a_lateness_for_the_sample() ->
     assert "seconds" in seconds["guessed"]
 
 
+def test_members_of_nested_objects_are_columns_with_a_path() -> None:
+    def record(at: int) -> dict[str, Any]:
+        return {
+            "id": at,
+            "meta": {"fwVersion": f"v{at}", "at": NOW_MS + 1_000 * at, "geo": {"lat": 0.5 + at, "a b": True}},
+            "meta_at": "x",
+            "deep": {"a": {"b": {"c": {"d": 1}}}},
+            "few": {"a": 1} if at else 5,
+        }
+
+    found = inferred([record(at) for at in range(30)])
+    assert types(found) == {
+        "id": "BIGINT",
+        "meta_fwversion": "STRING",
+        "meta_at_2": "TIMESTAMP",
+        "meta_geo_lat": "DOUBLE",
+        "meta_geo_a_b": "BOOLEAN",
+        "meta_at": "STRING",
+        "few_a": "BIGINT",
+    }
+    assert "meta_fwversion STRING PATH '$.meta.fwVersion'" in found["sql"]
+    assert """meta_geo_a_b BOOLEAN PATH '$.meta.geo."a b"'""" in found["sql"]
+    assert "meta_at_2 TIMESTAMP NOT NULL PATH '$.meta.at'" in found["sql"]
+    assert "timestamp = 'meta_at_2'" in found["sql"]
+    assert [one["member"] for one in found["left_out"]] == ["$.deep.a.b.c"]
+    assert found["sample"]["read"] == 30
+
+
 def test_what_cannot_be_a_column_is_left_out_with_the_reason() -> None:
     found = inferred([{"n": {"a": 1}, "m": 1, "v": 1}, {"n": [1], "m": "x", "v": 2}, b'{"v":3,"d":1,"d":2}'])
     assert types(found) == {"v": "BIGINT"}

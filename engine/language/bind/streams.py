@@ -16,6 +16,7 @@ from engine.language.bind.typenames import bind_type
 from engine.language.grammar import nodes
 from engine.language.places import Place, Text, shown
 from engine.language.query import CreateStream, DropStream
+from engine.model.paths import NoPath, Path, parse_path
 from engine.model.source import (
     FUTURE_DEFAULT_MS,
     IDLE_TIMEOUT_DEFAULT_MS,
@@ -26,7 +27,7 @@ from engine.model.source import (
     Stream,
 )
 from engine.model.types import Kind
-from tureen.errors import SyntaxRefused, TypeMismatch
+from tureen.errors import NotSupported, SyntaxRefused, TypeMismatch
 
 PARTITIONS_MAX = 10_000
 _TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
@@ -42,8 +43,23 @@ def _fields(tree: exp.Expr, text: Text) -> list[Field]:
                 SyntaxRefused, f"the column {shown(name)!r} is declared twice", hint="rename one of them"
             )
         kind = bind_type(column.args["kind"], text, declared=True)
-        fields[name] = Field(name, kind, nullable=not column.args.get("not_null"))
+        nullable = not column.args.get("not_null")
+        fields[name] = Field(name, kind, nullable, _path(column.args.get("path"), text))
     return list(fields.values())
+
+
+def _path(written: exp.Expr | None, text: Text) -> Path | None:
+    """PATH '...' of a column. Raises SyntaxRefused."""
+    if written is None:
+        return None
+    place, hint = text.of_node(written), 'write $.member.inner, $.list[0], or $."a name" for other names'
+    try:
+        path = parse_path(str(written.this))
+    except NoPath as error:
+        raise place.refuse(SyntaxRefused, f"this is no path: {error}", hint=hint) from None
+    if not path:
+        raise place.refuse(SyntaxRefused, "$ alone is the whole record", hint=hint)
+    return path
 
 
 def bind_create(tree: exp.Expr, env: Environment) -> CreateStream:
@@ -119,8 +135,15 @@ def _key(tree: exp.Expr, fields: Sequence[Field], text: Text) -> tuple[str, ...]
     found: list[str] = []
     for name in names or written or ():
         column = str(name.this)
-        if all(field.name != column for field in fields):
+        declared = next((field for field in fields if field.name == column), None)
+        if declared is None:
             raise text.of_node(name).unknown_column(column, (field.name for field in fields))
+        if declared.path is not None:
+            raise text.of_node(name).refuse(
+                NotSupported,
+                f"{shown(column)!r} has a PATH, and a column of the key is read from the message's key",
+                hint="leave PATH out; the key may be a JSON object with a member of the column's name",
+            )
         if column in found:
             raise text.of_node(name).refuse(
                 SyntaxRefused, f"{shown(column)!r} is twice in the key", hint="leave one of them out"

@@ -341,9 +341,15 @@ class TypeName(exp.Expression):
 
 
 class ColumnDeclaration(exp.Expression):
-    """``this kind [NOT NULL] [PRIMARY KEY]``."""
+    """``this kind [NOT NULL] [PRIMARY KEY] [PATH 'path']``; path: a string literal."""
 
-    arg_types: ClassVar[dict[str, bool]] = {"this": True, "kind": True, "not_null": False, "key": False}
+    arg_types: ClassVar[dict[str, bool]] = {
+        "this": True,
+        "kind": True,
+        "not_null": False,
+        "key": False,
+        "path": False,
+    }
 
 
 class OptionSetting(exp.Expression):

@@ -11,6 +11,7 @@ from engine.language.grammar.cursor import Cursor
 from engine.language.grammar.durations import parse_duration
 from engine.language.grammar.emit import refuse_changes
 from engine.language.grammar.options import parse_options
+from engine.language.grammar.scalar import string
 from engine.language.grammar.select import parse_query
 from engine.language.grammar.subqueries import starts_query, starts_sets
 from engine.language.grammar.summaries import parse_create_summary
@@ -297,9 +298,14 @@ def _column(cursor: Cursor, what: str) -> nodes.ColumnDeclaration:
         raise cursor.not_supported("computed columns are not supported", _OF_COLUMNS["AS"])
     kind = parse_type_name(cursor)
     not_null = key = False
+    path: exp.Expr | None = None
     while True:
         if cursor.take_words("NOT", "NULL"):
             not_null = True
+        elif path is None and cursor.take_words("PATH"):
+            if not cursor.at(TokenType.STRING):
+                raise cursor.expected("a path in single quotes", "write name STRING PATH '$.member.inner'")
+            path = string(cursor)
         elif what == "TABLE" and cursor.take_words("PRIMARY", "KEY"):
             key = True
         elif not_null or not cursor.take_words("NULL"):
@@ -310,4 +316,6 @@ def _column(cursor: Cursor, what: str) -> nodes.ColumnDeclaration:
         )
     if cursor.word in _OF_COLUMNS:
         raise cursor.not_supported(f"{cursor.word} on a column is not supported", _OF_COLUMNS[cursor.word])
-    return cursor.node(nodes.ColumnDeclaration(this=name, kind=kind, not_null=not_null, key=key), token)
+    return cursor.node(
+        nodes.ColumnDeclaration(this=name, kind=kind, not_null=not_null, key=key, path=path), token
+    )

@@ -119,6 +119,7 @@ BY_PLACE = frozenset(
         "OTHERS",
         "OUTER",
         "PARTITION",
+        "PATH",
         "PAUSE",
         "PERCENT",
         "PRECEDING",

@@ -57,7 +57,7 @@ const Columns = ({ source }) => {
       <tbody>${source.columns.map(
         (
           one,
-        ) => html`<tr key=${one.name}><th scope="row"><code>${one.name}</code></th><td>${one.type}</td><td>${one.nullable ? "may be" : "never"}</td>
+        ) => html`<tr key=${one.name}><th scope="row"><code>${one.name}</code></th><td>${one.type}${one.path && html`<div class="note">path ${one.path}</div>`}</td><td>${one.nullable ? "may be" : "never"}</td>
           <td>${key.has(one.name) && html`<${Badge}>key<//> `}${timestamp === one.name && html`<${Badge}>event time<//> `}${absent.has(one.name) && html`<span class="warn">no record since the broker started had a value</span>`}</td></tr>`,
       )}</tbody>
     </table></div>

@@ -1,0 +1,83 @@
+"""Paths into JSON values: ``$.meta.fw``, ``$.tags[0]``, ``$."first name"``, ``$['a.b']``.
+
+A path is a tuple of steps: a str is a member of an object by exactly this name, an int >= 0 an element of an
+array, counted from 0. Where a value has no such member or element, or is neither an object nor an array, the
+path leads nowhere, which is NULL. The empty path is the value itself.
+"""
+
+from __future__ import annotations
+
+import re
+
+Path = tuple[str | int, ...]
+
+STEPS_MAX = 32
+INDEX_MAX = 1_000_000
+
+_STEP = re.compile(
+    r"""\.\s*(?P<plain>[^\W\d][\w$-]*)
+    | \.\s*"(?P<quoted>(?:[^"\\]|\\.)*)"
+    | \[\s*(?P<index>[0-9]{1,7})\s*\]
+    | \[\s*'(?P<single>(?:[^'\\]|\\.)*)'\s*\]
+    | \[\s*"(?P<double>(?:[^"\\]|\\.)*)"\s*\]""",
+    re.VERBOSE,
+)
+_PLAIN = re.compile(r"[^\W\d][\w$-]*")
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+
+
+class NoPath(ValueError):
+    """A text that is no path. place: of the character, from 0, that was not understood."""
+
+    def __init__(self, message: str, place: int) -> None:
+        super().__init__(message)
+        self.place = place
+
+
+def parse_path(text: str) -> Path:
+    r"""The steps of a path.
+
+    Raises NoPath.
+
+    >>> parse_path('$.meta.fw'), parse_path("$['a.b'][2].\"c d\"")
+    (('meta', 'fw'), ('a.b', 2, 'c d'))
+    """
+    if not text.startswith("$"):
+        raise NoPath("a path begins with $", 0)
+    steps: list[str | int] = []
+    place = 1
+    while place < len(text):
+        step = _STEP.match(text, place)
+        if step is None:
+            raise NoPath(f"{text[place : place + 20]!r} is no step of a path", place)
+        if len(steps) == STEPS_MAX:
+            raise NoPath(f"a path has at most {STEPS_MAX} steps", place)
+        if step["index"] is not None:
+            index = int(step["index"])
+            if index > INDEX_MAX:
+                raise NoPath(f"an element's place is at most {INDEX_MAX:,}", place)
+            steps.append(index)
+        else:
+            given = next(
+                step[kind] for kind in ("plain", "quoted", "single", "double") if step[kind] is not None
+            )
+            steps.append(given if step["plain"] is not None else _ESCAPED.sub(r"\1", given))
+        place = step.end()
+    return tuple(steps)
+
+
+def path_text(path: Path) -> str:
+    """A text that :func:`parse_path` reads as this path.
+
+    >>> path_text(("tags", 0, "first name"))
+    '$.tags[0]."first name"'
+    """
+    return "$" + "".join(map(_step_text, path))
+
+
+def _step_text(step: str | int) -> str:
+    if isinstance(step, int):
+        return f"[{step}]"
+    if _PLAIN.fullmatch(step):
+        return f".{step}"
+    return '."' + step.replace("\\", "\\\\").replace('"', '\\"') + '"'
