@@ -394,8 +394,24 @@ class Selects:
         keys = list(dict.fromkeys(keys))
         calls = [self.of_group(writer) for _ in range(self.draw(st.integers(0, 3)))]
         places = ", ".join(str(n + 1) for n in range(len(keys)))
-        by = self.pick(", ".join(keys), places) if all(key.startswith('"') for key in keys) else places
+        plain = all(key.startswith('"') for key in keys)
+        by = self.pick(", ".join(keys), places) if plain else places
+        if plain and self.chance(3):
+            by = self.grouping_sets(keys)
+            calls.append(f"GROUPING({', '.join(keys)})")
         return [*keys, *calls], f"GROUP BY {by} {self.having(writer)}".strip()
+
+    def grouping_sets(self, keys: Sequence[str]) -> str:
+        """Several sets of these columns, which are in one of them at least."""
+        all_of = ", ".join(keys)
+        return self.pick(
+            f"ROLLUP ({all_of})",
+            f"CUBE ({all_of})",
+            f"GROUPING SETS (({all_of}), ())",
+            f"GROUPING SETS ({all_of})",
+            f"GROUPING SETS (ROLLUP ({all_of}), ({all_of}))",
+            f"{keys[0]}, ROLLUP ({all_of})",
+        )
 
     def having(self, writer: Writer) -> str:
         if not self.chance(3):

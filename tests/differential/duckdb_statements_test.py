@@ -1,4 +1,4 @@
-"""Aggregates of all values, DISTINCT ON, changed stars and NATURAL JOIN against DuckDB's."""
+"""Aggregates of all values, grouping sets, DISTINCT ON, changed stars and NATURAL JOIN against DuckDB's."""
 
 from __future__ import annotations
 
@@ -62,6 +62,28 @@ SAME = (
 
 
 STATEMENTS = (
+    (
+        "SELECT k, i % 2 AS odd, COUNT(*) AS c, COUNT(DISTINCT s) FILTER (WHERE i > 0) AS f, "
+        "GROUPING(k, i % 2) AS g, GROUPING_ID(i % 2) AS h, MEDIAN(d) AS m FROM t GROUP BY CUBE (k, i % 2) "
+        "ORDER BY g, k NULLS FIRST, odd NULLS FIRST"
+    ),
+    (
+        "SELECT k, s, SUM(i) AS c, RANK() OVER (PARTITION BY GROUPING(k) ORDER BY SUM(i) DESC NULLS LAST) "
+        "AS r, GROUPING(s) AS g FROM t WHERE d IS NOT NULL GROUP BY ROLLUP (k, s) "
+        "HAVING COUNT(*) > 1 OR GROUPING(s, k) = 3 ORDER BY g, k NULLS FIRST, s NULLS FIRST LIMIT 4"
+    ),
+    "SELECT COUNT(*) AS c, MAX(n) AS m FROM t WHERE n > 1000 GROUP BY GROUPING SETS ((k), (), (), (k, i))",
+    "SELECT k, COUNT(*) AS c, SUM(i) AS a FROM t GROUP BY k, ROLLUP (s) ORDER BY k, c, a NULLS LAST",
+    (
+        "SELECT k, s, i, COUNT(*) AS c FROM t GROUP BY GROUPING SETS ((k, s), CUBE (i)), "
+        "GROUPING SETS (k, ()) ORDER BY k NULLS LAST, s NULLS LAST, i NULLS LAST, c"
+    ),
+    (
+        "SELECT a.k, b.odd, COUNT(*) AS c FROM t a JOIN (SELECT n, i % 2 AS odd FROM t) b ON a.n = b.n "
+        "GROUP BY GROUPING SETS ((a.k), (b.odd), ()) ORDER BY c, a.k NULLS LAST, b.odd NULLS LAST"
+    ),
+    "SELECT DISTINCT COUNT(*) AS c FROM t GROUP BY ROLLUP (k, (i, s)) ORDER BY c",
+    "SELECT k, COUNT(*) AS c FROM t WHERE k IN (SELECT k FROM t GROUP BY ROLLUP (k)) GROUP BY k ORDER BY k",
     "SELECT DISTINCT ON (k) k, n, d FROM t ORDER BY k, d DESC NULLS LAST, n",
     (
         "SELECT DISTINCT ON (k, i % 2) n, k AS key, i % 2 AS odd FROM t "

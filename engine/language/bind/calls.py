@@ -28,6 +28,9 @@ from tureen.errors import NotSupported, QueryError, TypeMismatch
 _CLOSE = 0.76
 """How like a function's name must be to be offered: most names of three letters are like some other."""
 
+GROUPING_MARKS = ("GROUPING", "GROUPING_ID")
+"""Calls that say which keys a row's grouping set is without."""
+
 Bind = Callable[[exp.Expr, Scope], Expression]
 
 
@@ -60,6 +63,12 @@ def bind_call(node: exp.Expr, scope: Scope, bind: Bind) -> Expression:
             raise _misplaced(name, node, scope)
         return scope.grouping.call(node, aggregate)
     place = scope.place(node)
+    if name in GROUPING_MARKS:
+        if scope.grouping is None:
+            raise place.refuse(
+                TypeMismatch, f"{name} needs GROUP BY", hint="write it in SELECT, HAVING or ORDER BY of one"
+            )
+        return scope.grouping.mark(node)
     function = scope.functions.named(name)
     if function is None:
         raise _unknown(name, scope, place)

@@ -9,7 +9,8 @@ bound to is kept.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from sqlglot import exp
 
@@ -24,28 +25,66 @@ from engine.language.bind.scope import Scope
 from engine.language.grammar import nodes
 from engine.language.places import shown
 from engine.language.rules import rewrite
-from engine.model.expressions import Column, Expression
+from engine.model.expressions import Column, Expression, Literal
+from engine.model.types import INTEGER, Type
 from tureen.errors import NotSupported, QueryError, TypeMismatch
 
 KEYS_MAX = 100
+MARKED_MAX = 31
+
+KeySet = tuple[int, ...]
+"""Places of keys: of one grouping set."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupingMark:
+    """``GROUPING(keys)``: a bit for each of these places, 1 where the row's grouping set is without it, the
+    last key's the lowest.
+    """
+
+    keys: KeySet
+    name: ClassVar[str] = "grouping"
+    type: ClassVar[Type] = INTEGER
+
+    def of(self, present: KeySet) -> Literal:
+        """Its value for a grouping set."""
+        bits = "".join("01"[key not in present] for key in self.keys)
+        return Literal(int(bits, 2), INTEGER)
 
 
 class Grouping:
-    """``rows``: the scope of what is grouped. Keys are given when all are known: :meth:`group_by`."""
+    """``rows``: the scope of what is grouped. Keys are given when all are known: :meth:`group_by`.
+
+    sets: the grouping sets, where there are several; then a key is NULL in the groups of a set without it.
+    """
 
     def __init__(self, rows: Scope) -> None:
         self._rows = replace(rows, clause="an aggregate", memo={})
         self._keys: dict[Expression, int] = {}
         self._sizes: set[int] = set()
         self._kinds: set[type] = set()
-        self._calls: dict[AggregateCall, int] = {}
+        self._calls: dict[AggregateCall | GroupingMark, int] = {}
+        self.sets: tuple[KeySet, ...] | None = None
 
-    def group_by(self, expressions: Sequence[Expression], written: Sequence[exp.Expr]) -> None:
-        """The keys: as bound over the rows, and as they stand in the text."""
+    def group_by(
+        self,
+        expressions: Sequence[Expression],
+        written: Sequence[exp.Expr],
+        sets: Sequence[KeySet] | None = None,
+    ) -> None:
+        """The keys: as bound over the rows, and as they stand in the text. sets: places among expressions;
+        what they leave out is in each.
+        """
+        places = []
         for expression in expressions:
-            self._keys.setdefault(expression, len(self._keys))
+            places.append(self._keys.setdefault(expression, len(self._keys)))
             self._sizes.add(self._rows.sizes.of(expression)[0])
         self._kinds = {type(node.unnest()) for node in written}
+        if sets is not None and len(sets) > 1:
+            always = set(range(len(places))).difference(*sets)
+            self.sets = tuple(
+                tuple(dict.fromkeys(places[place] for place in (*one, *sorted(always)))) for one in sets
+            )
 
     # --- what stands for what
 
@@ -99,6 +138,26 @@ class Grouping:
         at = self._calls.setdefault(bound, len(self._calls))
         return Column(len(self._keys) + at, bound.name, bound.type)
 
+    def mark(self, node: exp.Expr) -> Expression:
+        """The column of a GROUPING(...). Raises TypeMismatch for what is no key, LimitExceeded."""
+        name, written = str(node.args["name"]), node.args.get("expressions") or []
+        columns = [self.key(argument) for argument in written]
+        for argument, column in zip(written, columns, strict=True):
+            if column is None:
+                raise self._rows.place(argument).refuse(
+                    TypeMismatch, f"{name} takes what GROUP BY groups by", hint="write GROUP BY ROLLUP (a, b)"
+                )
+        keys = [column.index for column in columns if isinstance(column, Column)]
+        if not keys:
+            keys = [*range(len(self._keys))]
+        if len(keys) > MARKED_MAX:
+            raise self._rows.place(node).exceeded("grouping_columns_max", MARKED_MAX, len(keys))
+        mark = GroupingMark(tuple(keys))
+        if self.sets is None:
+            return mark.of(mark.keys)
+        at = self._calls.setdefault(mark, len(self._calls))
+        return Column(len(self._keys) + at, mark.name, mark.type)
+
     # --- the outcome
 
     @property
@@ -107,12 +166,31 @@ class Grouping:
 
     def stage(self, names: Sequence[str]) -> Aggregate:
         """The stage, its columns named in order."""
-        keys = tuple(Output(name, rewrite(key)) for name, key in zip(names, self._keys, strict=False))
+        return self.stage_of(names, range(len(self._keys)))
+
+    def stage_of(self, names: Sequence[str], present: Sequence[int]) -> Aggregate:
+        """The stage of one grouping set; it has no GROUPING(...)."""
+        written = [*self._keys]
+        keys = tuple(Output(names[place], rewrite(written[place])) for place in present)
         calls = tuple(
             replace(call.with_expressions(rewrite), name=name)
-            for name, call in zip(names[len(keys) :], self._calls, strict=True)
+            for name, call in zip(names[len(written) :], self._calls, strict=True)
+            if isinstance(call, AggregateCall)
         )
         return Aggregate(keys, calls)
+
+    def columns_of(self, names: Sequence[str], present: KeySet) -> tuple[Output, ...]:
+        """What stands for all columns of the grouping over the stage of one set."""
+        at, columns = iter(range(len(present), self.width)), list[Output]()
+        for place, (name, key) in enumerate(zip(names, self._keys, strict=False)):
+            found = Column(present.index(place), name, key.type) if place in present else None
+            columns.append(Output(name, Literal(None, key.type) if found is None else found))
+        for name, call in zip(names[len(self._keys) :], self._calls, strict=True):
+            if isinstance(call, GroupingMark):
+                columns.append(Output(name, call.of(present)))
+            else:
+                columns.append(Output(name, Column(next(at), name, call.type)))
+        return tuple(columns)
 
     def plain_names(self) -> list[str]:
         """What the columns are called where no output names them."""
@@ -123,7 +201,7 @@ class Grouping:
         """All that is computed for the rows."""
         found = list(self._keys)
         for call in self._calls:
-            found += call.expressions()
+            found += call.expressions() if isinstance(call, AggregateCall) else ()
         return found
 
 

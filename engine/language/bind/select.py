@@ -32,8 +32,9 @@ from engine.language.bind.conditions import (
 )
 from engine.language.bind.emit import with_changes
 from engine.language.bind.environment import Environment
-from engine.language.bind.group_windows import expanded, expanded_outputs, in_windows, window_call
-from engine.language.bind.grouping import KEYS_MAX, Grouping, holds_aggregate
+from engine.language.bind.group_windows import expanded, expanded_outputs
+from engine.language.bind.grouping import KEYS_MAX, Grouping, KeySet, holds_aggregate
+from engine.language.bind.grouping_sets import GroupItems
 from engine.language.bind.implied import with_implied
 from engine.language.bind.joins import bind_from
 from engine.language.bind.ordering import require_few, require_varying, sort_key
@@ -178,17 +179,17 @@ class _Select:
         self.relation = replace(self.relation, preference=preference)
         where = bind_conditions(tree.args.get("where"), rows, env, bind_select, self.correlation)
         items = [self._key(self._meant(item, "GROUP BY")) for item in tree.args.get("group") or ()]
-        window = window_call(items, self.rows)
+        self.items = GroupItems(items, tree.args.get("sets"))
+        window = self.items.window(self.rows)
         if window is not None:
             self._check_size(None, where, [])
             self.relation = apply(self.relation, where, env.text.sql)
             where = []
-            keys = [item for item in items if item is not window]
-            self.relation = in_windows(window, keys, self.relation, self.rows)
+            self.relation = self.items.in_windows(window, self.relation, self.rows)
             self.rows = replace(self.rows, columns=env.scope(self.relation, None).columns, window=window)
         self.written = expanded_outputs(self.numbered, self.rows)
-        keys = expanded(items, self.rows)
-        grouping = self._grouping(keys)
+        keys, sets = self.items.keys(self.rows)
+        grouping = self._grouping(keys, sets)
         scope = replace(self.rows, clause="SELECT", grouping=grouping, over=self.over)
         if grouping is not None:
             scope = replace(scope, values=SubqueryValues(env, bind_select, self.of_groups.add))
@@ -201,7 +202,8 @@ class _Select:
         qualify = self._qualify(scope.at("QUALIFY"))
         correlated: list[Expression] = []
         if self.correlation is not None and self.correlation.is_used:
-            correlated = equal_columns(tree, grouping, bool(keys), bool(self.over), self.correlation, env)
+            has_keys = bool(keys) and all(sets or ())
+            correlated = equal_columns(tree, grouping, has_keys, bool(self.over), self.correlation, env)
         if self.correlation is not None and self.correlation.is_value and len(outputs) == 1:
             note_rows(tree, self.relation, self.correlation)
             if grouping is not None and not keys:
@@ -235,11 +237,12 @@ class _Select:
 
     # --- groups
 
-    def _grouping(self, keys: Sequence[exp.Expr]) -> Grouping | None:
+    def _grouping(self, keys: Sequence[exp.Expr], sets: Sequence[KeySet] | None) -> Grouping | None:
         """The groups, by these keys; None where rows are not grouped."""
         tree = self.tree
         if not (
             keys
+            or sets is not None
             or tree.args.get("having") is not None
             or any(holds_aggregate(column.node) for column in self.written)
             or any(holds_aggregate(item) for item in tree.args.get("order") or ())
@@ -250,7 +253,7 @@ class _Select:
         scope = replace(self.rows, clause="GROUP BY", aliases=self.aliases)
         grouping = Grouping(self.rows)
         equal = [] if self.correlation is None else [inner for inner, _ in self.correlation.pairs]
-        grouping.group_by([*(bind_scalar(node, scope) for node in keys), *equal], keys)
+        grouping.group_by([*(bind_scalar(node, scope) for node in keys), *equal], keys, sets)
         return grouping
 
     def _key(self, item: exp.Expr) -> exp.Expr:
@@ -280,7 +283,7 @@ class _Select:
                 name = f"{plain}_{count}"
             taken.add(name)
             groups.append(name)
-        self.relation = self.relation.then(grouping.stage(groups))
+        self.relation = self.items.grouped(self.relation, grouping, groups, self.env.text.sql)
         self.relation = self.of_groups.joined(
             self.relation, lambda expression: _named(expression, groups), self.env.text.sql
         )

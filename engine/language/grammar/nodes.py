@@ -178,9 +178,9 @@ class SelectQuery(exp.Expression):
     windows QUALIFY qualify BEGIN .. END .. ORDER BY order LIMIT limit OFFSET offset WITH PREFERENCE
     preference WITH (allowed) EMIT ...
 
-    source: FromItem or FromList. windows: NamedWindows. ends: BeginEnd or None. limit, offset: int or None.
-    operator: StreamOperatorWord or None. preference: PreferenceClause or None. allowed: AllowedClause or
-    None. emit: EmitClause or None.
+    source: FromItem or FromList. sets: of GROUP BY, tuples of places in group; None: one of all of it.
+    windows: NamedWindows. ends: BeginEnd or None. limit, offset: int or None. operator: StreamOperatorWord or
+    None. preference: PreferenceClause or None. allowed: AllowedClause or None. emit: EmitClause or None.
     """
 
     arg_types: ClassVar[dict[str, bool]] = {
@@ -190,6 +190,7 @@ class SelectQuery(exp.Expression):
         "source": True,
         "where": False,
         "group": False,
+        "sets": False,
         "having": False,
         "windows": False,
         "qualify": False,

@@ -18,6 +18,7 @@ from engine.language.grammar.allowed import EXAMPLE, parse_allowed
 from engine.language.grammar.cursor import Cursor
 from engine.language.grammar.distinct_on import keep_first_of, sort_first_of
 from engine.language.grammar.emit import OPERATORS, parse_emit, parse_operator, starts_operator
+from engine.language.grammar.grouping import parse_group_by
 from engine.language.grammar.ordering import parse_limits, parse_order
 from engine.language.grammar.over import parse_named_windows, starts_named_windows
 from engine.language.grammar.preferences import EXAMPLE as PREFERENCE
@@ -166,7 +167,7 @@ def _select(cursor: Cursor) -> nodes.SelectQuery:
     cursor.advance()
     source = parse_from(cursor)
     where = parse_expression(cursor) if cursor.take_words("WHERE") else None
-    group = _group_by(cursor)
+    group, sets = parse_group_by(cursor)
     having = parse_expression(cursor) if cursor.take_words("HAVING") else None
     windows, qualify = _windows_and_qualify(cursor)
     ends = parse_begin_end(cursor) if cursor.word == "BEGIN" else None
@@ -185,6 +186,7 @@ def _select(cursor: Cursor) -> nodes.SelectQuery:
         source=source,
         where=where,
         group=group,
+        sets=sets,
         having=having,
         windows=windows,
         qualify=qualify,
@@ -293,24 +295,3 @@ _STAR_ITEMS: dict[str, Callable[[Cursor], exp.Expr]] = {
     "replace": _replaced,
     "rename": _renamed,
 }
-
-
-def _group_by(cursor: Cursor) -> list[exp.Expr]:
-    if cursor.word != "GROUP":
-        return []
-    cursor.advance()
-    cursor.expect_word("BY", "write GROUP BY and the columns")
-    if cursor.word == "ALL" and cursor.peek().token_type is not TokenType.COMMA:
-        raise cursor.not_supported("GROUP BY ALL is not supported", "name the columns")
-    return cursor.listed(lambda: _group_key(cursor))
-
-
-def _group_key(cursor: Cursor) -> exp.Expr:
-    if cursor.word in ("ROLLUP", "CUBE", "GROUPING") and cursor.peek().token_type in (
-        TokenType.L_PAREN,
-        TokenType.VAR,
-    ):
-        raise cursor.not_supported(
-            f"{cursor.word} in GROUP BY is not supported", "register one query for each grouping"
-        )
-    return parse_expression(cursor)

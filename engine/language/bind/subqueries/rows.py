@@ -28,8 +28,8 @@ def equal_columns(
     env: Environment,
 ) -> list[Expression]:
     """What must equal something around a subquery: a column more of it for each. has_keys: whether it has
-    GROUP BY; is_numbered: whether it has OVER. Raises NotSupported for what it cannot do, as its rows differ
-    for each row around it.
+    GROUP BY, and each grouping set a column; is_numbered: whether it has OVER. Raises NotSupported for what
+    it cannot do, as its rows differ for each row around it.
     """
     place, limited = env.text.of_node(tree), is_limited(tree)
     if correlation.mixed and (grouping is not None or limited or is_numbered):
@@ -46,10 +46,11 @@ def equal_columns(
         )
     if grouping is None:
         return [inner for inner, _ in correlation.pairs]
-    if not has_keys and not correlation.is_value:
+    if not has_keys and (grouping.sets is not None or not correlation.is_value):
+        what = "an aggregate without GROUP BY" if grouping.sets is None else "a grouping set without columns"
         raise place.refuse(
             NotSupported,
-            "an aggregate without GROUP BY has a row in any case, here one for each row around it",
+            f"{what} has a row in any case, here one for each row around it",
             hint="compare its value: x = (SELECT MAX(v) FROM s WHERE ...)",
         )
     return [grouping.column(inner) for inner, _ in correlation.pairs]

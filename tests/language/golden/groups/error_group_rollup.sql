@@ -1,1 +1,0 @@
-SELECT carrier, COUNT(*) FROM flights GROUP BY ROLLUP (carrier)

@@ -1,0 +1,1 @@
+SELECT GROUPING(delay) FROM flights GROUP BY ROLLUP (dest)

@@ -1,0 +1,1 @@
+SELECT delay FROM flights GROUP BY ROLLUP (dest)

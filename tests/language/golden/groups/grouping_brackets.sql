@@ -1,0 +1,1 @@
+SELECT carrier, delay FROM flights GROUP BY (carrier, delay)

@@ -1,0 +1,1 @@
+SELECT COUNT(*) FROM flights GROUP BY ()

@@ -1,0 +1,1 @@
+SELECT carrier, dest, day, COUNT(*) FROM flights GROUP BY carrier, CUBE (dest), GROUPING SETS (day, ())

@@ -1,0 +1,1 @@
+SELECT dest FROM flights GROUP BY GROUPING SETS ((dest), ())

@@ -1,0 +1,1 @@
+SELECT dest, RANK() OVER (ORDER BY COUNT(*)) AS r FROM flights GROUP BY ROLLUP (dest) QUALIFY r < 3

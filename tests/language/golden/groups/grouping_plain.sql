@@ -1,0 +1,1 @@
+SELECT dest, GROUPING(dest) FROM flights GROUP BY GROUPING SETS ((dest))

@@ -1,0 +1,1 @@
+SELECT carrier, dest, COUNT(*) FROM flights GROUP BY carrier, dest WITH ROLLUP
