@@ -40,7 +40,9 @@ CASE_S = 60.0
 """A case is waited for so long, and then left alone."""
 EAGER_STEPS, EAGER_PAUSE_S = 30, 0.2
 """So many rows come, one after another, while answers are kept."""
-UNREAD = 100
+MATCHED = 20
+"""Records of one request that are compared with all conditions."""
+UNREAD = 300
 """Followers that never read."""
 
 TIMED = "ts TIMESTAMP NOT NULL) WITH (timestamp = 'ts')"
@@ -59,6 +61,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options besides those that every benchmark has."""
     parser.add_argument("--rows", type=int, default=200_000, help="of the dear stream (default: %(default)s)")
     parser.add_argument("--pairs", type=int, default=841_000, help="of a join (default: %(default)s)")
+    parser.add_argument(
+        "--bulk", type=int, default=5_000, help="dear queries of one request (default: %(default)s)"
+    )
     parser.add_argument("--only", default="", help="cases, by commas; else all")
 
 
@@ -88,7 +93,9 @@ def run(options: argparse.Namespace) -> Report:
             "summary": lambda: _summary(client),
             "violations": lambda: _violations(client, kafka, options.rows // 2),
             "large_records": lambda: _large_records(client, kafka),
-            "followers": lambda: _followers(client, options.rows),
+            "followers": lambda: _followers(client),
+            "bulk": lambda: _bulk(client, options.bulk),
+            "match": lambda: _match(client, options.bulk),
         }
         chosen = [name for name in options.only.split(",") if name] or list(cases)
         removed = str(new_handle())
@@ -213,13 +220,13 @@ def _removed(client: httpx.Client, handles: list[str]) -> None:
 
 
 def _until_known(client: httpx.Client, handles: list[str]) -> None:
-    """Until the broker knows whether these run."""
+    """Until the broker knows whether these run, one after another."""
     deadline_s = time.monotonic() + CASE_S
-    while time.monotonic() < deadline_s:
-        states = {client.get(f"/queries/{handle}").json().get("state") for handle in handles}
-        if "PENDING" not in states:
-            break
-        time.sleep(0.1)
+    for handle in handles:
+        while client.get(f"/queries/{handle}").json().get("state") == "PENDING":
+            if time.monotonic() > deadline_s:
+                return
+            time.sleep(0.1)
 
 
 @contextmanager
@@ -276,7 +283,7 @@ def _large_records(client: httpx.Client, kafka: str) -> None:
         _await(client, "large", LARGE_RECORDS)
 
 
-def _followers(client: httpx.Client, rows: int) -> None:
+def _followers(client: httpx.Client) -> None:
     """Clients that follow a large answer and never read it."""
     with _standing(client, ["SELECT id, text FROM dear [UNBOUNDED]"]) as (handle,):
         port = client.base_url.port
@@ -292,6 +299,34 @@ def _followers(client: httpx.Client, rows: int) -> None:
         finally:
             for one in sockets:
                 one.close()
+
+
+def _bulk(client: httpx.Client, count: int) -> None:
+    """Many conditions in one request, none of which an index can help with, over all rows."""
+    with _standing_at_once(client, count) as handles:
+        _until_known(client, handles)
+
+
+def _match(client: httpx.Client, count: int) -> None:
+    """Records that are compared with as many conditions, while these stand."""
+    records = [{"id": i, "k": i, "text": f"{i:09}_x{i:09}", "ts": BEGIN_MS} for i in range(MATCHED)]
+    with _standing_at_once(client, count) as handles:
+        _until_known(client, handles)
+        client.post("/match", json={"source": "dear", "records": records}, timeout=CASE_S)
+
+
+@contextmanager
+def _standing_at_once(client: httpx.Client, count: int) -> Iterator[list[str]]:
+    """So many queries by one request, whose ids are given; removed by one."""
+    handles = [str(new_handle()) for _ in range(count)]
+    texts = (f"SELECT id FROM dear WHERE k = {n} OR text LIKE '%{n:05}_x%{n % 7}'" for n in range(count))
+    body = "\n".join(json.dumps({"sql": s, "handle": h}) for s, h in zip(texts, handles, strict=True))
+    try:
+        headers = {"Content-Type": "application/x-ndjson"}
+        client.post("/queries", content=body, headers=headers, timeout=CASE_S)
+        yield handles
+    finally:
+        client.post("/queries/unregister", json={"queries": handles}, timeout=CASE_S)
 
 
 # --- rows -------------------------------------------------------------------------------------------

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gc
+import random
 import shutil
 import tempfile
+import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +20,14 @@ from tests import kafka as kafka_nodes
 from tests import strategies as strategies  # registers the Hypothesis profiles
 
 SHARED = pytest.StashKey[kafka_nodes.Node]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--until",
+        type=float,
+        help="in an order by chance, each test a share of its own; none begins after this time, s since 1970",
+    )
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -62,6 +72,12 @@ def service_id() -> str:
     return f"t{uuid.uuid4().hex[:12]}"
 
 
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Where the time of the run is over, what is left is skipped, which the last line counts."""
+    if (until := item.config.option.until) is not None and time.time() > until:
+        pytest.skip("the time is over")
+
+
 @pytest.fixture(autouse=True)
 def _no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tables are as wide as in a pipe, whatever terminal the tests were started in."""
@@ -83,11 +99,13 @@ TOGETHER = ("client", "page", "spark", "topics")
 """Folders whose tests share what is dear to start."""
 
 
-def _share(nodeid: str) -> str:
-    """What a process takes as a whole: a file, or a folder."""
+def _share(nodeid: str, *, alone: bool = False) -> str:
+    """What a process takes as a whole: a file, or a folder. alone: a test, where it shares nothing dear."""
     path = nodeid.partition("::")[0].removeprefix("tests/")
     folder = path.partition("/")[0]
-    return folder if folder in TOGETHER else path
+    if folder in TOGETHER:
+        return folder
+    return nodeid if alone else path
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -96,7 +114,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
     class Shares(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            return _share(nodeid)
+            return _share(nodeid, alone=config.option.until is not None)
 
     return Shares(config, log)
 
@@ -130,7 +148,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 item.add_marker(pytest.mark.timeout(budgets.time_limit(config, TEST_S), func_only=True))
             if hasattr(config, "workerinput"):
                 item.add_marker(pytest.mark.flaky(reruns=1))
-    if hasattr(config, "workerinput"):
+    if config.option.until is not None:
+        random.Random(config.getoption("hypothesis_seed")).shuffle(items)
+    elif hasattr(config, "workerinput"):
         order = list(enumerate(HEAVIEST_FIRST))
         last = len(order)
         items.sort(
