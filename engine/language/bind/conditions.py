@@ -25,6 +25,13 @@ from engine.language.bind.placing import asked_of_pairs, narrowed
 from engine.language.bind.relation import BoundRelation
 from engine.language.bind.scalar import TRUE, bind_condition, bind_scalar
 from engine.language.bind.scope import OUTER, Around, Scope, of_outer
+from engine.language.bind.temporal_filters import (
+    WITH_NOW,
+    TemporalFilter,
+    filtered,
+    names_now,
+    temporal_filters,
+)
 from engine.language.grammar import nodes
 from engine.language.promotion import common
 from engine.language.rules import rewrite
@@ -100,7 +107,7 @@ class Correlation:
         return Literal(None, type_) if self.empty is None else self.empty
 
 
-Condition = Expression | SubqueryJoin | BoundSubquery
+Condition = Expression | SubqueryJoin | BoundSubquery | TemporalFilter
 Subselect = Callable[[exp.Expr, Environment, Correlation], BoundRelation]
 
 
@@ -121,13 +128,22 @@ def bind_conditions(
         if correlation is not None and _correlate(part, scope, correlation):
             continue
         join = _join(part, scope, env, subselect)
-        found.append(bind_condition(part, scope) if join is None else join)
+        found += bind_parts(part, scope) if join is None else [join]
     return found
+
+
+def bind_parts(node: exp.Expr, scope: Scope) -> list[Expression | TemporalFilter]:
+    """A condition of WHERE or ON: the filters with NOW() that it is made of, and the rest."""
+    if scope.grouping is not None or not names_now(node):
+        return [bind_condition(node, scope)]
+    return temporal_filters(bind_condition(node, scope.at(WITH_NOW)), node, scope)
 
 
 def apply(relation: BoundRelation, conditions: Sequence[Condition], sql: str) -> BoundRelation:
     """The rows that satisfy all: first what is looked at row by row, then the subqueries in order."""
-    relation = narrowed(relation, [c for c in conditions if not isinstance(c, SubqueryJoin | BoundSubquery)])
+    relation = filtered(relation, [c for c in conditions if isinstance(c, TemporalFilter)])
+    plain = [c for c in conditions if not isinstance(c, SubqueryJoin | BoundSubquery | TemporalFilter)]
+    relation = narrowed(relation, plain)
     for join in conditions:
         if isinstance(join, BoundSubquery):
             relation = join.applied(relation, sql)

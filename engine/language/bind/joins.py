@@ -17,14 +17,15 @@ from sqlglot import exp
 
 from engine.algebra.join.stage import JoinKind
 from engine.language.bind.calls import coerce
-from engine.language.bind.conditions import conjuncts
+from engine.language.bind.conditions import bind_parts, conjuncts
 from engine.language.bind.environment import Environment
 from engine.language.bind.latest import Asked, as_of
 from engine.language.bind.placing import asked_of_pairs
 from engine.language.bind.relation import BoundRelation
-from engine.language.bind.scalar import bind_condition, compare
+from engine.language.bind.scalar import compare
 from engine.language.bind.scope import NamedItem, Scope
 from engine.language.bind.sources import Select, bind_item, sampled_join
+from engine.language.bind.temporal_filters import TemporalFilter, asked_of_partners
 from engine.language.bind.versions import BoundVersions
 from engine.language.grammar import nodes
 from engine.language.places import shown
@@ -129,11 +130,13 @@ def _joined(left: From, join: exp.Expr, ends: exp.Expr | None, env: Environment,
     relation = left.relation.joined(inner, kind, env.text.sql)
     both = _both(relation, left, right, count)
     scope = both.scope(env).at("ON")
-    on, merged = _on(join, left, right, both, env, scope)
+    written, merged = _on(join, left, right, both, env, scope)
+    on: list[Asked] = [(each, node) for each, node in written if not isinstance(each, TemporalFilter)]
     if versions is not None:
         relation = versions.joined(relation, on)
     elif join.args.get("asof"):
         relation, on = as_of(relation, on, join, scope)
+    relation = asked_of_partners(relation, [each for each, _ in written if isinstance(each, TemporalFilter)])
     relation = asked_of_pairs(relation, [condition for condition, _ in on])
     if kind in ("semi", "anti"):
         relation = replace(relation, columns=relation.columns[:count])
@@ -195,16 +198,16 @@ def _both(relation: BoundRelation, left: From, right: From, count: int) -> From:
 
 def _on(
     join: exp.Expr, left: From, right: From, both: From, env: Environment, scope: Scope
-) -> tuple[list[Asked], dict[str, tuple[int, int]]]:
+) -> tuple[list[tuple[Expression | TemporalFilter, exp.Expr]], dict[str, tuple[int, int]]]:
     """The conditions of ON or USING, and the places of the columns that USING makes one."""
     if join.args.get("on") is not None:
         parts = conjuncts(join.args["on"], scope)
-        return [(bind_condition(part, scope), part) for part in parts], {}
+        return [(bound, part) for part in parts for bound in bind_parts(part, scope)], {}
     columns, count = both.relation.columns, len(left.relation.columns)
     using: Sequence[exp.Expr] = join.args.get("using") or ()
     if join.args.get("natural"):
         using = _shared_columns(join, left, right, env)
-    on: list[Asked] = []
+    on: list[tuple[Expression | TemporalFilter, exp.Expr]] = []
     merged: dict[str, tuple[int, int]] = {}
     for place, name in enumerate(using):
         column = str(name.this)

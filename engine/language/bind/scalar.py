@@ -12,6 +12,7 @@ from sqlglot import exp
 
 from engine.language.bind.calls import bind_call, coerce
 from engine.language.bind.scope import Scope, column_at
+from engine.language.bind.temporal_filters import NOW_CALL, WITH_NOW, refused
 from engine.language.bind.typenames import bind_type
 from engine.language.grammar import nodes
 from engine.language.grammar.operators import COMPARE_OPS
@@ -142,6 +143,12 @@ def same_window(left: exp.Expr, right: exp.Expr) -> bool:
     """Whether two are about one window. All windows of a stream follow its time, whatever they call it."""
     lengths = [[int(d.this) for d in node.args["durations"]] for node in (left, right)]
     return left.args["name"] == right.args["name"] and lengths[0] == lengths[1]
+
+
+def _now(node: exp.Expr, scope: Scope) -> Expression:
+    if scope.clause != WITH_NOW:
+        raise refused(scope.place(node))
+    return NOW_CALL
 
 
 def _subquery(node: exp.Expr, scope: Scope) -> Expression:
@@ -471,6 +478,7 @@ _BINDERS: dict[type[Any], Callable[[Any, Scope], Expression]] = {
     exp.TryCast: _cast,
     nodes.WindowFunctionOver: _window_function,
     nodes.WindowCall: _window_call,
+    nodes.NowCall: _now,
     nodes.EstimateCall: _estimate,
     **dict.fromkeys(nodes.SUBQUERIES, _subquery),
     nodes.Call: lambda node, scope: bind_call(node, scope, bind_scalar),

@@ -11,7 +11,7 @@ from sqlglot import exp
 from engine.algebra.project.stage import Output
 from engine.language.aggregates import aggregate_named
 from engine.language.functions import BUILT_IN, FunctionCatalogue
-from engine.language.grammar.words import A_WINDOW_INSTEAD, CLOCKS, COLUMNS_REFUSED, NOT_NESTED, ROW_TIMES
+from engine.language.grammar.words import CLOCKS, COLUMNS_REFUSED, NOT_NESTED, ROW_TIMES
 from engine.language.places import Place, Text, did_you_mean, shown
 from engine.language.rules.tree import transform
 from engine.model.expressions import Column, Expression, children
@@ -181,8 +181,8 @@ class Scope:
         if qualifier is None and not node.this.args.get("quoted") and name.upper() in CLOCKS:
             raise self.place(node).refuse(
                 NotSupported,
-                f"{name.upper()} cannot be part of an expression: it would change an answer without new rows",
-                hint=A_WINDOW_INSTEAD,
+                f"{name.upper()} without brackets is allowed in windows",
+                hint="write NOW(), compared with a time: WHERE at > NOW() - INTERVAL '10' MINUTE",
             )
         if qualifier is None and name in self.selected:
             place = self.place(node.this)

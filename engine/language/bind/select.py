@@ -55,6 +55,7 @@ from engine.language.bind.subqueries.rows import (
     value_of_groups,
 )
 from engine.language.bind.subqueries.values import SubqueryValues, ValuesOfGroups
+from engine.language.bind.temporal_filters import TemporalFilter
 from engine.language.grammar import nodes
 from engine.language.places import shown
 from engine.language.query import Query
@@ -291,7 +292,7 @@ class _Select:
             replace(condition, keys=tuple(self._settled(key, groups) for key in condition.keys))
             if isinstance(condition, SubqueryJoin)
             else condition
-            if isinstance(condition, BoundSubquery)  # never among these: there are groups
+            if isinstance(condition, BoundSubquery | TemporalFilter)  # never among these: there are groups
             else self._settled(condition, groups)
             for condition in having
         ]
@@ -447,7 +448,7 @@ class _Select:
                 expressions += part.keys
             elif isinstance(part, BoundSubquery):
                 expressions += part.conditions
-            else:
+            elif not isinstance(part, TemporalFilter):
                 expressions.append(part)
         for stage in self.over.stages():
             expressions += stage.expressions()

@@ -14,7 +14,7 @@ from engine.language.grammar.durations import parse_duration, starts_duration
 from engine.language.grammar.ordering import Expressions, parse_order
 from engine.language.grammar.over import parse_over, starts_over
 from engine.language.grammar.subqueries import refuse_values
-from engine.language.grammar.words import A_WINDOW_INSTEAD, CLOCKS, FUNCTIONS_REFUSED
+from engine.language.grammar.words import CLOCKS, FUNCTIONS_REFUSED, INSTANT_CLOCKS
 from tureen.errors import NotSupported, SyntaxRefused
 
 _DURATIONS = {
@@ -29,11 +29,8 @@ def parse_call(cursor: Cursor, expression: Expressions) -> exp.Expr:
     """``name(arguments)``; the next token is the name, the one after it a bracket."""
     token = cursor.token
     name = token.text.upper()
-    if name in CLOCKS:
-        raise cursor.not_supported(
-            f"{name}() cannot be part of an expression: it would change an answer without new rows",
-            A_WINDOW_INSTEAD,
-        )
+    if name in CLOCKS or name in INSTANT_CLOCKS:
+        return parse_clock(cursor)
     cursor.check_word(token)
     if name in WINDOW_CALLS:
         return _window_call(cursor, expression)
@@ -82,6 +79,23 @@ def parse_call(cursor: Cursor, expression: Expressions) -> exp.Expr:
             ignores,
         )
     return call
+
+
+def parse_clock(cursor: Cursor) -> exp.Expr:
+    """``NOW()``, ``CURRENT_TIMESTAMP``; the next token is the name. Raises NotSupported for a clock that
+    means no instant.
+    """
+    token = cursor.token
+    name = token.text.upper()
+    if name not in INSTANT_CLOCKS:
+        raise cursor.not_supported(
+            f"{name} cannot be part of an expression: it would change an answer without new rows",
+            "compare with an instant: WHERE at > NOW() - INTERVAL '1' DAY",
+        )
+    cursor.advance()
+    if cursor.take(TokenType.L_PAREN):
+        cursor.expect(TokenType.R_PAREN, ")", "write NOW()")
+    return cursor.node(nodes.NowCall(name=name), token)
 
 
 def _ignores_nulls(cursor: Cursor) -> Token | None:

@@ -323,6 +323,12 @@ class FrameBound(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"side": False, "distance": False}
 
 
+class NowCall(exp.Expression):
+    """``NOW()`` and what means the same; ``name``: as it is written."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"name": True}
+
+
 class DistinctFrom(exp.Expression):
     """``this IS DISTINCT FROM expression``."""
 

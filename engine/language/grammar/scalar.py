@@ -14,7 +14,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from engine.language.grammar import nodes
-from engine.language.grammar.calls import parse_call
+from engine.language.grammar.calls import parse_call, parse_clock
 from engine.language.grammar.cursor import Cursor
 from engine.language.grammar.intervals import parse_moved, starts_interval
 from engine.language.grammar.operators import COMPARISONS, FOREIGN, take_operator
@@ -27,7 +27,7 @@ from engine.language.grammar.subqueries import (
     starts_query,
 )
 from engine.language.grammar.typenames import parse_type_name, starts_typed_literal
-from engine.language.grammar.words import A_WINDOW_INSTEAD, CLOCKS, RESERVED
+from engine.language.grammar.words import CLOCKS, RESERVED
 from tureen.errors import SyntaxRefused
 
 _OPERANDS = (TokenType.NUMBER, TokenType.VAR, TokenType.IDENTIFIER, TokenType.L_PAREN)
@@ -372,16 +372,8 @@ def _word(cursor: Cursor, token: Token) -> exp.Expr:
     ):
         raise cursor.not_supported(f"{word}'...' is not supported", "write '...'; a quote inside is doubled")
     if word in CLOCKS - {"NOW", "TODAY"}:
-        raise refuse_clock(cursor)
+        return parse_clock(cursor)
     return _column(cursor)
-
-
-def refuse_clock(cursor: Cursor) -> Exception:
-    """The refusal of a word that means the current instant."""
-    return cursor.not_supported(
-        f"{cursor.word} cannot be part of an expression: it would change an answer without new rows",
-        A_WINDOW_INSTEAD,
-    )
 
 
 def _column(cursor: Cursor) -> exp.Expr:

@@ -259,6 +259,9 @@ CLOCKS = frozenset(
     ]
 )
 
+INSTANT_CLOCKS = frozenset(["NOW", "CURRENT_TIMESTAMP", "LOCALTIMESTAMP", "GETDATE", "SYSDATE", "MZ_NOW"])
+"""Those that mean an instant, as NOW() does; the others mean a day or a time of the day."""
+
 #: Records are flat: what to do about what is inside of others.
 NOT_NESTED = "a column reads a member of the record itself: have the producer write the value there"
 JSON_TEXT = f"{NOT_NESTED}; JSON in a STRING takes a Python function of your own"
@@ -277,7 +280,7 @@ FUNCTIONS_REFUSED: dict[str, str] = {
     "RAND": "it would change an answer without new rows",
     "UUID": "it would change an answer without new rows",
     **dict.fromkeys(
-        ("MZ_NOW", "CURRENT_ROW_TIMESTAMP", "SYSTIMESTAMP", "CLOCK_TIMESTAMP", "CURRENT_WATERMARK"),
+        ("CURRENT_ROW_TIMESTAMP", "SYSTIMESTAMP", "CLOCK_TIMESTAMP", "CURRENT_WATERMARK"),
         A_WINDOW_INSTEAD,
     ),
     "PROCTIME": "a stream without a timestamp column runs in arrival time",

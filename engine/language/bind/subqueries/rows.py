@@ -13,6 +13,7 @@ from engine.language.bind.environment import Environment
 from engine.language.bind.grouping import Grouping
 from engine.language.bind.relation import BoundRelation
 from engine.language.bind.subqueries.nothing import over_nothing
+from engine.language.bind.temporal_filters import TemporalFilter
 from engine.language.rules import rewrite
 from engine.model.expressions import Case, Column, Compare, Expression, Literal, conjunction
 from engine.model.types import BIGINT
@@ -71,7 +72,9 @@ def value_of_groups(
     correlation.rows = "at most one" if correlation.is_used or having or is_limited(tree) else "one"
     if not correlation.is_used:
         return output, list(having)
-    conditions = [each for each in having if not isinstance(each, SubqueryJoin | BoundSubquery)]
+    conditions = [
+        each for each in having if not isinstance(each, SubqueryJoin | BoundSubquery | TemporalFilter)
+    ]
     if len(conditions) < len(having):
         raise env.text.of_node(tree.args["having"]).refuse(
             NotSupported,

@@ -1,0 +1,1 @@
+SELECT carrier FROM flights [ROWS 10] WHERE ts > NOW() - INTERVAL '1' HOUR

@@ -1,0 +1,1 @@
+SELECT NOW() FROM flights

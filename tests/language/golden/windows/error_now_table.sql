@@ -1,0 +1,1 @@
+SELECT carrier FROM fares WHERE since > NOW() - INTERVAL '1' DAY

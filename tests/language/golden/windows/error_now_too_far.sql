@@ -1,0 +1,1 @@
+SELECT carrier FROM flights WHERE ts > NOW() - INTERVAL '90000' DAY
