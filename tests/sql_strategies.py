@@ -211,7 +211,12 @@ class Writer:
         return f"CAST({self.expression(INTEGER, depth)} AS {self.pick(INTEGER, BIGINT)})"
 
     def instant_of(self, depth: int) -> str:
-        form = self.pick("epoch", "months", "interval", "truncated")
+        form = self.pick("epoch", "months", "interval", "truncated", "zone", "bin")
+        if form == "zone":
+            function, zone = self.pick("FROM", "TO"), self.pick("Europe/Berlin", "America/New_York", "+05:30")
+            return f"{function}_UTC_TIMESTAMP({self.expression(TIMESTAMP, depth - 1)}, '{zone}')"
+        if form == "bin":
+            return f"DATE_BIN(INTERVAL '{self.pick(1, 7)}' HOUR, {self.expression(TIMESTAMP, depth - 1)})"
         if form == "epoch":
             return f"TO_TIMESTAMP({self.whole(depth - 1)})"
         if form == "months":

@@ -15,6 +15,7 @@ from engine.language.aggregates import aggregate_named
 from engine.language.evaluation import samples
 from engine.language.grammar.words import CLOCKS, RESERVED
 from engine.language.scalar_functions.choices import CHOICES
+from engine.language.scalar_functions.dates import DATES
 from engine.language.scalar_functions.function import ARGUMENTS_MAX, Kernel, ScalarFunction
 from engine.language.scalar_functions.numbers import NUMBERS
 from engine.language.scalar_functions.strings import STRINGS
@@ -23,7 +24,7 @@ from engine.language.signatures import Types
 from engine.model.expressions import Expression, Function, UserFunction
 from engine.model.types import Kind, Type
 
-_ALL = (*NUMBERS, *CHOICES, *STRINGS, *TIMES)
+_ALL = (*NUMBERS, *CHOICES, *STRINGS, *TIMES, *DATES)
 FUNCTIONS: dict[str, ScalarFunction] = {function.name: function for function in _ALL}
 SEEDED = "seeded sample key"
 """The function of a sample key and a constant seed that SAMPLE(p, seed) compares; no text can call it."""
@@ -38,6 +39,14 @@ ALIASES = {
     "UCASE": "UPPER",
     "IFNULL": "COALESCE",
     "DATE_PART": "EXTRACT",
+    **dict.fromkeys(("STRPTIME", "PARSE_TIMESTAMP", "TIMESTAMP_MILLIS"), "TO_TIMESTAMP"),
+    "PARSE_DATE": "TO_DATE",
+    **dict.fromkeys(("FORMAT_TIMESTAMP", "FORMAT_DATE"), "DATE_FORMAT"),
+    "DAYOFMONTH": "DAY",
+    "WEEKOFYEAR": "WEEK",
+    "UNIX_MILLIS": "EPOCH_MS",
+    "UNIX_SECONDS": "UNIX_TIMESTAMP",
+    "TIMESTAMPADD": "DATEADD",
     "REGEXP_MATCHES": "REGEXP_LIKE",
     "REGEXP_CONTAINS": "REGEXP_LIKE",
     "TRUNCATE": "TRUNC",

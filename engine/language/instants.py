@@ -13,6 +13,11 @@ from datetime import date, datetime, timedelta
 from engine.model.types import TIMESTAMP_MS_MAX, TIMESTAMP_MS_MIN
 
 DAY_MS = 86_400_000
+DAY_NAMES = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+MONTH_NAMES = (
+    *("January", "February", "March", "April", "May", "June"),
+    *("July", "August", "September", "October", "November", "December"),
+)
 _EPOCH = date(1970, 1, 1).toordinal()
 
 _PATTERN = re.compile(

@@ -4,9 +4,9 @@ result.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
-from engine.language.evaluation import formats, regexes, temporal
+from engine.language.evaluation import formats, regexes
 from engine.language.promotion import arithmetic, common
 from engine.model.expressions import Expression, Literal
 from engine.model.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, STRING, TIMESTAMP, Kind, Type, decimal
@@ -72,7 +72,6 @@ length = typed(BIGINT, STRING)
 starts_with = typed(BOOLEAN, STRING)
 position = typed(BIGINT, STRING)
 calendar = typed(BIGINT, TIMESTAMP)
-from_epoch = typed(TIMESTAMP, BIGINT)
 split = typed(STRING, STRING, STRING, BIGINT)
 cut = typed(STRING, STRING, BIGINT)
 padded = typed(STRING, STRING, BIGINT, STRING)
@@ -155,25 +154,6 @@ def nullif(arguments: Sequence[Expression]) -> Types:
     """The first argument's type; the two are compared in the type they share."""
     (shared, _), _ = common_type(arguments)
     return [shared, shared], shared
-
-
-def part_of(arguments: Sequence[Expression]) -> Types:
-    """(part, TIMESTAMP) to BIGINT."""
-    _check_part(arguments, temporal.EXTRACTED)
-    return [STRING, fits(arguments, 1, TIMESTAMP)], BIGINT
-
-
-def _check_part(arguments: Sequence[Expression], known: Collection[str]) -> None:
-    part = arguments[0]
-    value = part.value if isinstance(part, Literal) else None
-    if not isinstance(value, str) or temporal.PARTS.get(value.lower()) not in known:
-        raise Unfit(0, "needs a part of a timestamp", "there are " + ", ".join(known))
-
-
-def truncated(arguments: Sequence[Expression]) -> Types:
-    """(part, TIMESTAMP) to TIMESTAMP."""
-    _check_part(arguments, temporal.TRUNCATED)
-    return [STRING, fits(arguments, 1, TIMESTAMP)], TIMESTAMP
 
 
 def modulo(arguments: Sequence[Expression]) -> Types:

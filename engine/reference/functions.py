@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-from calendar import monthrange
 from collections.abc import Callable, Sequence
-from datetime import datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -24,9 +22,8 @@ from engine.reference.texts import (
     split_part,
     to_char,
 )
-from engine.reference.values import ERROR, Outcome, fit, in_years, order
-
-EPOCH = datetime(1970, 1, 1)
+from engine.reference.times import TIMES
+from engine.reference.values import ERROR, Outcome, fit, order
 
 
 def call(name: str, values: list[Outcome], types: list[Type], type_: Type) -> Outcome:
@@ -183,86 +180,6 @@ def _replace(type_: Type, text: str, old: str, new: str) -> Outcome:
     return text.replace(old, new) if old else text
 
 
-# --- time ---------------------------------------------------------------------------------------------
-
-
-def _moment(ms: int) -> datetime:
-    return EPOCH + timedelta(milliseconds=ms)
-
-
-def _ms(moment: datetime) -> int:
-    return (moment - EPOCH) // timedelta(milliseconds=1)
-
-
-def _extract(type_: Type, part: str, ms: int) -> Outcome:
-    moment = _moment(ms)
-    match part:
-        case "YEAR":
-            return moment.year
-        case "QUARTER":
-            return {1: 1, 2: 1, 3: 1, 4: 2, 5: 2, 6: 2, 7: 3, 8: 3, 9: 3, 10: 4, 11: 4, 12: 4}[moment.month]
-        case "MONTH":
-            return moment.month
-        case "WEEK":
-            return moment.isocalendar().week
-        case "DAY":
-            return moment.day
-        case "DOW":
-            return moment.isoweekday() % 7
-        case "ISODOW":
-            return moment.isoweekday()
-        case "DOY":
-            return moment.timetuple().tm_yday
-        case "HOUR":
-            return moment.hour
-        case "MINUTE":
-            return moment.minute
-        case "SECOND":
-            return moment.second
-        case "MILLISECOND":
-            return moment.second * 1_000 + moment.microsecond // 1_000
-        case "EPOCH":
-            return math.floor(Fraction(ms, 1_000))
-    raise NotImplementedError(part)
-
-
-def _truncate(type_: Type, part: str, ms: int) -> Outcome:
-    moment = _moment(ms)
-    second = moment.replace(microsecond=0)
-    midnight = second.replace(second=0, minute=0, hour=0)
-    match part:
-        case "SECOND":
-            return _ms(second)
-        case "MINUTE":
-            return _ms(second.replace(second=0))
-        case "HOUR":
-            return _ms(second.replace(second=0, minute=0))
-        case "DAY":
-            return _ms(midnight)
-        case "WEEK":
-            return _ms(midnight - timedelta(days=midnight.weekday()))
-        case "MONTH":
-            return _ms(midnight.replace(day=1))
-        case "QUARTER":
-            return _ms(midnight.replace(day=1, month=(midnight.month - 1) // 3 * 3 + 1))
-        case "YEAR":
-            return _ms(midnight.replace(day=1, month=1))
-    raise NotImplementedError(part)
-
-
-def _add_months(type_: Type, ms: int, months: int) -> Outcome:
-    moment = _moment(ms)
-    year, month = divmod(12 * moment.year + moment.month - 1 + months, 12)
-    if not 1 <= year <= 9999:
-        return ERROR
-    day = min(moment.day, monthrange(year, month + 1)[1])
-    return _ms(moment.replace(year=year, month=month + 1, day=day))
-
-
-def _part(part: str) -> Callable[..., Outcome]:
-    return lambda type_, ms: _extract(type_, part, ms)
-
-
 _STRICT: dict[str, Callable[..., Outcome]] = {
     "seeded sample key": lambda type_, key, seed: seeded_key(seed, key),
     "ABS": _abs,
@@ -286,12 +203,6 @@ _STRICT: dict[str, Callable[..., Outcome]] = {
     "||": lambda type_, left, right: left + right,
     "STARTS_WITH": lambda type_, text, prefix: text[: len(prefix)] == prefix,
     "POSITION": lambda type_, part, text: text.find(part) + 1,
-    "EXTRACT": _extract,
-    **{part: _part(part) for part in ("YEAR", "QUARTER", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND")},
-    "DATE_TRUNC": _truncate,
-    "ADD_MONTHS": _add_months,
-    "TO_TIMESTAMP": lambda type_, ms: ms if in_years(ms) else ERROR,
-    "EPOCH_MS": lambda type_, ms: ms,
     "COUNT_CHAR": count_char,
     "SPLIT_PART": split_part,
     "SPLIT_INDEX": split_index,
@@ -301,4 +212,5 @@ _STRICT: dict[str, Callable[..., Outcome]] = {
     "TO_CHAR": to_char,
     **MATHEMATICS,
     **STRINGS,
+    **TIMES,
 }

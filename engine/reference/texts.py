@@ -15,6 +15,11 @@ from engine.model.types import Type
 from engine.reference.values import ERROR, Outcome
 
 EPOCH = datetime(1970, 1, 1)
+DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+MONTHS = (
+    *("January", "February", "March", "April", "May", "June", "July", "August"),
+    *("September", "October", "November", "December"),
+)
 
 
 def count_char(type_: Type, text: str, part: str) -> Outcome:
@@ -79,6 +84,11 @@ def _half_of_day(moment: datetime) -> str:
 JAVA: dict[str, Callable[[datetime], str]] = {
     "yyyy": _digits(4, lambda moment: moment.year),
     "yy": _digits(2, lambda moment: moment.year % 100),
+    "MMMM": lambda moment: MONTHS[moment.month - 1],
+    "MMM": lambda moment: MONTHS[moment.month - 1][:3],
+    "EEEE": lambda moment: DAYS[moment.weekday()],
+    "EEE": lambda moment: DAYS[moment.weekday()][:3],
+    "DDD": _digits(3, lambda moment: (moment.date() - moment.date().replace(month=1, day=1)).days + 1),
     "MM": _digits(2, lambda moment: moment.month),
     "M": _digits(1, lambda moment: moment.month),
     "dd": _digits(2, lambda moment: moment.day),
@@ -98,7 +108,7 @@ POSTGRES: dict[str, Callable[[datetime], str]] = {
     "YYYY": JAVA["yyyy"],
     "YY": JAVA["yy"],
     "MM": JAVA["MM"],
-    "DDD": _digits(3, lambda moment: (moment.date() - moment.date().replace(month=1, day=1)).days + 1),
+    "DDD": JAVA["DDD"],
     "DD": JAVA["dd"],
     "HH24": JAVA["HH"],
     "HH12": JAVA["hh"],
@@ -108,6 +118,15 @@ POSTGRES: dict[str, Callable[[datetime], str]] = {
     "MS": JAVA["SSS"],
     "AM": _half_of_day,
     "PM": _half_of_day,
+    "US": _digits(6, lambda moment: moment.microsecond),
+    "Q": _digits(1, lambda moment: (moment.month - 1) // 3 + 1),
+    "IYYY": _digits(4, lambda moment: moment.isocalendar().year),
+    "IW": _digits(2, lambda moment: moment.isocalendar().week),
+    "ID": _digits(1, lambda moment: moment.isoweekday()),
+    "FMMONTH": JAVA["MMMM"],
+    "MON": JAVA["MMM"],
+    "FMDAY": JAVA["EEEE"],
+    "DY": JAVA["EEE"],
 }
 
 

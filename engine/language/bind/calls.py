@@ -88,13 +88,10 @@ def bind_call(node: exp.Expr, scope: Scope, bind: Bind) -> Expression:
         raise place.refuse(
             TypeMismatch,
             f"{name} does not take {count} argument{'' if count == 1 else 's'}",
-            hint=_FORMATTED if name == "TO_TIMESTAMP" else f"write {function.usage}",
+            hint=f"write {function.usage}",
         )
     arguments, result = bind_arguments(function, node, scope, bind)
     return function.build(arguments, result)
-
-
-_FORMATTED = "write TO_TIMESTAMP(milliseconds), or CAST(s AS TIMESTAMP) for text such as 2024-01-31 12:00:00"
 
 
 def bind_arguments(
@@ -111,7 +108,7 @@ def bind_arguments(
         raise scope.place(where).refuse(
             TypeMismatch,
             f"{name}: {unfit.message}",
-            hint=unfit.hint or (_FORMATTED if name == "TO_TIMESTAMP" else f"write {function.usage}"),
+            hint=unfit.hint or f"write {function.usage}",
         ) from None
     coerced = tuple(
         _argument(argument, target, argument_node, scope)

@@ -39,6 +39,9 @@ TYPE_NAMES: dict[str, Type] = {
     "DATE": DATE,
     "TIMESTAMP": TIMESTAMP,
     "DATETIME": TIMESTAMP,
+    "TIMESTAMPTZ": TIMESTAMP,
+    "TIMESTAMP_LTZ": TIMESTAMP,
+    "TIMESTAMP_NTZ": TIMESTAMP,
 }
 _INSTEAD = {
     "TINYINT": "write INTEGER",
@@ -55,9 +58,6 @@ _INSTEAD = {
     "MAP": NOT_NESTED,
     "ARRAY": "declare a column for each element you need",
     "TIME": "write TIMESTAMP, or INTEGER for seconds of the day",
-    "TIMESTAMPTZ": "write TIMESTAMP, which is UTC",
-    "TIMESTAMP_LTZ": "write TIMESTAMP, which is UTC",
-    "TIMESTAMP_NTZ": "write TIMESTAMP, which is UTC",
     "SERIAL": "write BIGINT",
     "BIGSERIAL": "write BIGINT",
     "NUMBER": "write DECIMAL(18, 2), BIGINT or DOUBLE",

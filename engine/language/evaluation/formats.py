@@ -1,4 +1,6 @@
-"""Timestamps as text, by a pattern: in the letters of Java (DATE_FORMAT) or of PostgreSQL (TO_CHAR)."""
+"""Timestamps as text, by a pattern: in the letters of Java (DATE_FORMAT), of PostgreSQL (TO_CHAR) or of C
+(STRFTIME).
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from engine.language.evaluation.vector import Vector, from_texts, strict
-from engine.language.instants import DAY_MS
+from engine.language.instants import DAY_MS, DAY_NAMES, MONTH_NAMES
 from engine.model.types import STRING, Type
 
 PATTERN_CHARACTERS_MAX = 200
@@ -34,16 +36,34 @@ def _half(moment: datetime) -> int:
     return moment.hour % 12 or 12
 
 
+def _name(names: Sequence[str], place: Callable[[datetime], int], size: int | None = None) -> PatternPart:
+    """A name, or its first letters."""
+    return PatternPart(DAY_MS, lambda moment, ms: names[place(moment)][:size])
+
+
+def _number(width: int, value: Callable[[datetime], int]) -> PatternPart:
+    """A number of a day."""
+    return PatternPart(DAY_MS, _padded(width, value))
+
+
+_MONTH, _MONTH_3 = _name(MONTH_NAMES, lambda m: m.month - 1), _name(MONTH_NAMES, lambda m: m.month - 1, 3)
+_WEEKDAY, _WEEKDAY_3 = _name(DAY_NAMES, datetime.weekday), _name(DAY_NAMES, datetime.weekday, 3)
+_DAY_OF_YEAR = _padded(3, lambda m: m.timetuple().tm_yday)
 _HOUR, _MINUTE, _SECOND = 3_600_000, 60_000, 1_000
 
 #: Java's letters.
 DATE_FORMAT: dict[str, PatternPart] = {
     "yyyy": PatternPart(DAY_MS, _padded(4, lambda m: m.year)),
     "yy": PatternPart(DAY_MS, _padded(2, lambda m: m.year % 100)),
+    "MMMM": _MONTH,
+    "MMM": _MONTH_3,
     "MM": PatternPart(DAY_MS, _padded(2, lambda m: m.month)),
     "M": PatternPart(DAY_MS, _padded(1, lambda m: m.month)),
     "dd": PatternPart(DAY_MS, _padded(2, lambda m: m.day)),
     "d": PatternPart(DAY_MS, _padded(1, lambda m: m.day)),
+    "DDD": PatternPart(DAY_MS, _DAY_OF_YEAR),
+    "EEEE": _WEEKDAY,
+    "EEE": _WEEKDAY_3,
     "HH": PatternPart(_HOUR, _padded(2, lambda m: m.hour)),
     "H": PatternPart(_HOUR, _padded(1, lambda m: m.hour)),
     "hh": PatternPart(_HOUR, _padded(2, _half)),
@@ -60,7 +80,11 @@ TO_CHAR: dict[str, PatternPart] = {
     "YYYY": DATE_FORMAT["yyyy"],
     "YY": DATE_FORMAT["yy"],
     "MM": DATE_FORMAT["MM"],
-    "DDD": PatternPart(DAY_MS, _padded(3, lambda m: m.timetuple().tm_yday)),
+    "Q": _number(1, lambda m: (m.month + 2) // 3),
+    "IYYY": _number(4, lambda m: m.isocalendar().year),
+    "IW": _number(2, lambda m: m.isocalendar().week),
+    "ID": _number(1, datetime.isoweekday),
+    "DDD": PatternPart(DAY_MS, _DAY_OF_YEAR),
     "DD": DATE_FORMAT["dd"],
     "HH24": DATE_FORMAT["HH"],
     "HH12": DATE_FORMAT["hh"],
@@ -70,8 +94,44 @@ TO_CHAR: dict[str, PatternPart] = {
     "MS": DATE_FORMAT["SSS"],
     "AM": DATE_FORMAT["a"],
     "PM": DATE_FORMAT["a"],
+    "US": PatternPart(1, lambda m, ms: f"{ms * 1_000:06d}"),
+    "FMMONTH": _MONTH,
+    "MON": _MONTH_3,
+    "FMDAY": _WEEKDAY,
+    "DY": _WEEKDAY_3,
+}
+"""Names are as long as they are: PostgreSQL pads those that have no FM with blanks."""
+#: C's.
+STRFTIME: dict[str, PatternPart] = {
+    "%Y": DATE_FORMAT["yyyy"],
+    "%y": DATE_FORMAT["yy"],
+    "%m": DATE_FORMAT["MM"],
+    "%-m": DATE_FORMAT["M"],
+    "%d": DATE_FORMAT["dd"],
+    "%-d": DATE_FORMAT["d"],
+    "%H": DATE_FORMAT["HH"],
+    "%-H": DATE_FORMAT["H"],
+    "%I": DATE_FORMAT["hh"],
+    "%-I": DATE_FORMAT["h"],
+    "%M": DATE_FORMAT["mm"],
+    "%-M": DATE_FORMAT["m"],
+    "%S": DATE_FORMAT["ss"],
+    "%-S": DATE_FORMAT["s"],
+    "%p": DATE_FORMAT["a"],
+    "%f": TO_CHAR["US"],
+    "%g": DATE_FORMAT["SSS"],
+    "%j": PatternPart(DAY_MS, _DAY_OF_YEAR),
+    "%A": _WEEKDAY,
+    "%a": _WEEKDAY_3,
+    "%B": _MONTH,
+    "%b": _MONTH_3,
+    "%u": TO_CHAR["ID"],
+    "%w": _number(1, lambda m: m.isoweekday() % 7),
+    "%G": TO_CHAR["IYYY"],
+    "%V": TO_CHAR["IW"],
 }
 _JAVA = re.compile(r"'((?:[^']|'')*)'|([A-Za-z])\2*|(.)", re.DOTALL)
+_C = re.compile(r"(%-?[A-Za-z])|%(%)|([^%]+|%)")
 _POSTGRES = re.compile(
     r'"([^"]*)"|(' + "|".join(sorted(TO_CHAR, key=len, reverse=True)) + r")|([A-Za-z]+)|(.)",
     re.DOTALL | re.IGNORECASE,
@@ -109,6 +169,25 @@ def postgres_parts(pattern: str) -> tuple[PatternPart | str, ...]:
             raise UnknownPart(letters)
         parts.append(TO_CHAR[known.upper()] if known is not None else quoted if quoted is not None else other)
     return tuple(parts)
+
+
+@lru_cache(maxsize=512)
+def c_parts(pattern: str) -> tuple[PatternPart | str, ...]:
+    """Raises UnknownPart."""
+    parts: list[PatternPart | str] = []
+    for match in _C.finditer(pattern):
+        part, percent, other = match.groups()
+        if other == "%" or (part is not None and part not in STRFTIME):
+            raise UnknownPart(match.group())
+        parts.append(percent or other if part is None else STRFTIME[part])
+    return tuple(parts)
+
+
+def strftime(arguments: Sequence[Vector], type_: Type, n: int) -> Vector:
+    """STRFTIME, the pattern first or last."""
+    first, last = arguments
+    instant, pattern = (last, first) if first.type == STRING else (first, last)
+    return _format([instant], c_parts(_pattern(pattern)))
 
 
 def date_format(arguments: Sequence[Vector], type_: Type, n: int) -> Vector:

@@ -14,6 +14,7 @@ from engine.language.grammar.durations import parse_duration, starts_duration
 from engine.language.grammar.ordering import Expressions, parse_order
 from engine.language.grammar.over import parse_over, starts_over
 from engine.language.grammar.subqueries import refuse_values
+from engine.language.grammar.time_calls import TIME_CALLS, parse_time_call
 from engine.language.grammar.words import CLOCKS, FUNCTIONS_REFUSED, INSTANT_CLOCKS
 from tureen.errors import NotSupported, SyntaxRefused
 
@@ -36,6 +37,8 @@ def parse_call(cursor: Cursor, expression: Expressions) -> exp.Expr:
         return _window_call(cursor, expression)
     cursor.advance()
     cursor.advance()
+    if name in TIME_CALLS:
+        return parse_time_call(cursor, name, token, expression)
     distinct = False
     arguments: list[exp.Expr] = []
     ignores: Token | None = None
@@ -212,6 +215,16 @@ def _part_first(cursor: Cursor, expression: Expressions) -> list[exp.Expr]:
     return [part, *_plain(cursor, expression)]
 
 
+def _unit_first(cursor: Cursor, expression: Expressions) -> list[exp.Expr]:
+    """``TIMESTAMPDIFF(HOUR, a, b)``, ``DATEDIFF(a, b)``, of which a may be a column of a part's name."""
+    token = cursor.token
+    is_word = cursor.word.lower() in PARTS and cursor.peek().token_type is TokenType.COMMA
+    arguments = _plain(cursor, expression)
+    if is_word and len(arguments) == 3:
+        arguments[0] = cursor.node(exp.Literal(this=token.text.lower(), is_string=True), token)
+    return arguments
+
+
 def _substring(cursor: Cursor, expression: Expressions) -> list[exp.Expr]:
     """SUBSTRING(text FROM start FOR length), or with commas."""
     arguments = _plain(cursor, expression)
@@ -243,6 +256,7 @@ _SPECIAL: dict[str, Callable[[Cursor, Expressions], list[exp.Expr]]] = {
     "EXTRACT": _extract,
     "DATE_TRUNC": _part_first,
     "DATE_PART": _part_first,
+    **dict.fromkeys(("DATE_DIFF", "DATEDIFF", "TIMESTAMPDIFF", "DATEADD", "TIMESTAMPADD"), _unit_first),
     "SUBSTRING": _substring,
     "TRIM": _trim,
 }

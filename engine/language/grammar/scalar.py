@@ -26,6 +26,7 @@ from engine.language.grammar.subqueries import (
     starts_quantified,
     starts_query,
 )
+from engine.language.grammar.time_calls import parse_zone
 from engine.language.grammar.typenames import parse_type_name, starts_typed_literal
 from engine.language.grammar.words import CLOCKS, RESERVED
 from tureen.errors import SyntaxRefused
@@ -142,7 +143,6 @@ def _range(cursor: Cursor) -> exp.Expr:
             "REGEXP",
             "GLOB",
             "COLLATE",
-            "AT",
         ):
             return left
         if word in ("SIMILAR", "RLIKE", "REGEXP", "GLOB"):
@@ -153,8 +153,6 @@ def _range(cursor: Cursor) -> exp.Expr:
             raise cursor.not_supported(
                 "COLLATE is not supported", "strings compare by code point; use LOWER(...)"
             )
-        if word == "AT":
-            raise cursor.not_supported("AT TIME ZONE is not supported", "timestamps are UTC")
         if negated:
             cursor.advance()
         cursor.advance()
@@ -251,10 +249,14 @@ def _unary(cursor: Cursor) -> exp.Expr:
     operand = _primary(cursor)
     if cursor.at(TokenType.L_BRACKET):
         operand = _group_of_match(cursor, operand)
-    while cursor.take(TokenType.DCOLON):
-        target = parse_type_name(cursor)
-        operand = cursor.node(exp.Cast(this=operand, to=target), operand, operand)
-    return operand
+    while True:
+        if cursor.take(TokenType.DCOLON):
+            target = parse_type_name(cursor)
+            operand = cursor.node(exp.Cast(this=operand, to=target), operand, operand)
+        elif cursor.word == "AT" and cursor.word_ahead() == "TIME":
+            operand = parse_zone(cursor, operand, _primary)
+        else:
+            return operand
 
 
 def _group_of_match(cursor: Cursor, operand: exp.Expr) -> exp.Expr:

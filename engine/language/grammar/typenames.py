@@ -46,11 +46,8 @@ def parse_type_name(cursor: Cursor) -> nodes.TypeName:
                 break
         cursor.expect(TokenType.R_PAREN, ")")
     if cursor.word in ("WITH", "WITHOUT") and cursor.word_ahead() == "TIME":
-        if cursor.word == "WITH":
-            raise cursor.not_supported(
-                "types with a time zone are not supported", "TIMESTAMP is UTC, in milliseconds"
-            )
-        cursor.take_words("WITHOUT", "TIME", "ZONE")
+        cursor.take_words(cursor.word, "TIME", "ZONE")
+    cursor.take_words("WITH", "LOCAL", "TIME", "ZONE")
     if cursor.at(TokenType.L_BRACKET) or cursor.word in ("ARRAY", "MULTISET"):
         raise cursor.not_supported("array types are not supported", NOT_NESTED)
     if cursor.word in ("UNSIGNED", "SIGNED"):

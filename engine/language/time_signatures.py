@@ -1,0 +1,143 @@
+"""Type rules of functions of dates and timestamps."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Sequence
+
+from engine.language.evaluation import dates, formats, parsed_times, temporal
+from engine.language.evaluation.zone_tables import zone_keys, zone_named
+from engine.language.signatures import Signature, Types, Unfit, fits, literal_text
+from engine.model.expressions import Expression, Literal
+from engine.model.types import BIGINT, DATE, STRING, TIMESTAMP, Type
+
+_PATTERNS = (
+    "write the letters of Java ('yyyy-MM-dd HH:mm:ss'), of PostgreSQL ('YYYY-MM-DD HH24:MI:SS') or of C "
+    "('%Y-%m-%d %H:%M:%S')"
+)
+
+
+def check_part(arguments: Sequence[Expression], known: Collection[str]) -> None:
+    """Raise Unfit unless the first argument names one of these parts."""
+    part = arguments[0]
+    value = part.value if isinstance(part, Literal) else None
+    if not isinstance(value, str) or temporal.PARTS.get(value.lower()) not in known:
+        raise Unfit(0, "needs a part of a timestamp", "there are " + ", ".join(known))
+
+
+def part_of(arguments: Sequence[Expression]) -> Types:
+    """(part, TIMESTAMP) to BIGINT."""
+    check_part(arguments, temporal.EXTRACTED)
+    return [STRING, fits(arguments, 1, TIMESTAMP)], BIGINT
+
+
+def truncated(arguments: Sequence[Expression]) -> Types:
+    """(part, TIMESTAMP [, zone]) to TIMESTAMP."""
+    check_part(arguments, temporal.TRUNCATED)
+    zones = [zone(arguments, 2)] if len(arguments) == 3 else []
+    return [STRING, fits(arguments, 1, TIMESTAMP), *zones], TIMESTAMP
+
+
+def of_unit(result: Type, *targets: Type) -> Signature:
+    """(a part that has a length, arguments of these types)."""
+
+    def types(arguments: Sequence[Expression]) -> Types:
+        check_part(arguments, dates.UNITS)
+        return [STRING, *(fits(arguments, at + 1, target) for at, target in enumerate(targets))], result
+
+    return types
+
+
+def days_or_unit(arguments: Sequence[Expression]) -> Types:
+    """(TIMESTAMP, TIMESTAMP), or a part that has a length before them, to BIGINT."""
+    if len(arguments) == 2:
+        return [fits(arguments, 0, TIMESTAMP), fits(arguments, 1, TIMESTAMP)], BIGINT
+    return of_unit(BIGINT, TIMESTAMP, TIMESTAMP)(arguments)
+
+
+def in_zone(arguments: Sequence[Expression]) -> Types:
+    """(TIMESTAMP, zone [, zone]) to TIMESTAMP."""
+    zones = [zone(arguments, place) for place in range(1, len(arguments))]
+    return [fits(arguments, 0, TIMESTAMP), *zones], TIMESTAMP
+
+
+def zone(arguments: Sequence[Expression], place: int) -> Type:
+    """STRING; raises Unfit for a literal that is no zone's name."""
+    type_, argument = fits(arguments, place, STRING), arguments[place]
+    name = argument.value if isinstance(argument, Literal) else None
+    if isinstance(name, str) and zone_named(name) is None:
+        close = difflib.get_close_matches(name.lower(), zone_keys(), 1)
+        hint = (
+            f"did you mean {zone_keys()[close[0]]!r}?"
+            if close
+            else "write 'Europe/Berlin', 'UTC' or '+02:00'"
+        )
+        raise Unfit(place, f"there is no time zone named {name[:40]!r}", hint)
+    return type_
+
+
+def parsed(result: Type) -> Signature:
+    """(STRING [, a pattern]) to DATE or TIMESTAMP; for TIMESTAMP also (BIGINT), milliseconds."""
+
+    def types(arguments: Sequence[Expression]) -> Types:
+        if len(arguments) == 2:
+            check_pattern(arguments, 1)
+            return [fits(arguments, 0, STRING), STRING], result
+        type_ = arguments[0].type
+        if result == DATE:
+            return [type_ if type_ in (DATE, TIMESTAMP) else fits(arguments, 0, STRING)], DATE
+        return [STRING if type_ == STRING else fits(arguments, 0, BIGINT)], TIMESTAMP
+
+    return types
+
+
+def check_pattern(arguments: Sequence[Expression], place: int) -> None:
+    """Raise Unfit unless an argument is a pattern that text is read by."""
+    pattern = literal_text(arguments, place)
+    if len(pattern) > formats.PATTERN_CHARACTERS_MAX:
+        raise Unfit(place, f"a pattern has at most {formats.PATTERN_CHARACTERS_MAX} characters", _PATTERNS)
+    try:
+        parsed_times.matcher(pattern)
+    except formats.UnknownPart as unknown:
+        raise Unfit(
+            place, f"{str(unknown)[:20]} in a pattern has no meaning here, or stands twice", _PATTERNS
+        ) from None
+
+
+def either_way(arguments: Sequence[Expression]) -> Types:
+    """(TIMESTAMP, a pattern of STRFTIME) to STRING, or the pattern first."""
+    first = 0 if isinstance(arguments[1], Literal) and arguments[1].type == STRING else 1
+    _check_letters(arguments, 1 - first)
+    types = [STRING, STRING]
+    types[first] = fits(arguments, first, TIMESTAMP)
+    return types, STRING
+
+
+def _check_letters(arguments: Sequence[Expression], place: int) -> None:
+    pattern, hint = literal_text(arguments, place), "there are " + ", ".join(formats.STRFTIME)
+    if len(pattern) > formats.PATTERN_CHARACTERS_MAX:
+        raise Unfit(place, f"a pattern has at most {formats.PATTERN_CHARACTERS_MAX} characters", hint)
+    try:
+        formats.c_parts(pattern)
+    except formats.UnknownPart as unknown:
+        raise Unfit(place, f"{str(unknown)[:20]} in a pattern has no meaning", hint) from None
+
+
+def unix_time(arguments: Sequence[Expression]) -> Types:
+    """(BIGINT [, a pattern of DATE_FORMAT]) to STRING."""
+    if len(arguments) == 1:
+        return [fits(arguments, 0, BIGINT)], STRING
+    pattern, hint = literal_text(arguments, 1), "there are " + ", ".join(formats.DATE_FORMAT)
+    try:
+        formats.java_parts(pattern)
+    except formats.UnknownPart as unknown:
+        raise Unfit(1, f"{str(unknown)[:20]} in a pattern has no meaning", hint) from None
+    return [fits(arguments, 0, BIGINT), STRING], STRING
+
+
+def with_precision(arguments: Sequence[Expression]) -> Types:
+    """(BIGINT, 0 or 3) to TIMESTAMP."""
+    precision = arguments[1].value if isinstance(arguments[1], Literal) else None
+    if precision not in (0, 3):
+        raise Unfit(1, "needs 0 for seconds or 3 for milliseconds")
+    return [fits(arguments, 0, BIGINT), arguments[1].type], TIMESTAMP

@@ -1,0 +1,1 @@
+SELECT AGE(ts, ts) FROM flights

@@ -1,0 +1,1 @@
+SELECT DATE_BIN(INTERVAL '1' MONTH, ts) FROM flights

@@ -1,0 +1,1 @@
+SELECT TIMESTAMPDIFF(DOW, ts, ts) FROM flights

@@ -1,0 +1,1 @@
+SELECT STRFTIME(ts, '%Y-%Q') FROM flights

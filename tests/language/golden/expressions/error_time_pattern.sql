@@ -1,0 +1,1 @@
+SELECT TO_TIMESTAMP(carrier, 'yyyy-QQ') FROM flights

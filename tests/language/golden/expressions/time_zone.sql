@@ -1,0 +1,1 @@
+SELECT ts AT TIME ZONE 'Europe/Berlin' AS shown, DATE_TRUNC('day', ts AT TIME ZONE 'Europe/Berlin') AT TIME ZONE 'Europe/Berlin' AS began, DATE_TRUNC('day', ts, '+02:00') AS there, EXTRACT(HOUR FROM ts AT TIME ZONE carrier) AS hour FROM flights WHERE ts > TIMESTAMP '2024-03-31 02:30:00' AT TIME ZONE 'Europe/Berlin'

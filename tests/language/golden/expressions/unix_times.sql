@@ -1,0 +1,1 @@
+SELECT FROM_UNIXTIME(distance) AS a, FROM_UNIXTIME(distance, 'yyyy') AS b, UNIX_TIMESTAMP(ts) AS c, TO_TIMESTAMP_LTZ(distance, 0) AS d, TO_TIMESTAMP_LTZ(distance, 3) AS e, CONVERT_TZ(ts, 'UTC', 'Asia/Tokyo') AS f FROM flights
