@@ -72,3 +72,15 @@ def timestamp_text(ms: int) -> str:
     moment = datetime(1970, 1, 1) + timedelta(milliseconds=ms)
     text = moment.isoformat(sep=" ", timespec="seconds")
     return f"{text}.{ms % 1_000:03d}" if ms % 1_000 else text
+
+
+def interval_text(ms: int) -> str:
+    """``P1DT2H3M4.005S``, as ISO 8601 has it; with a sign before it where it is negative."""
+    days, rest = divmod(abs(ms), DAY_MS)
+    hours, rest = divmod(rest, 3_600_000)
+    minutes, rest = divmod(rest, 60_000)
+    seconds = f"{rest // 1_000}.{rest % 1_000:03d}" if rest % 1_000 else str(rest // 1_000)
+    parts = ((hours, "H"), (minutes, "M"))
+    time = "".join(f"{count}{unit}" for count, unit in parts if count) + (f"{seconds}S" if rest else "")
+    text = (f"{days}D" if days else "") + (f"T{time}" if time else "")
+    return f"{'-' if ms < 0 else ''}P{text or 'T0S'}"

@@ -78,6 +78,9 @@ def arithmetic(op: ArithmeticOp, left: Type, right: Type) -> Type | None:
 
 def castable(source: Type, target: Type) -> bool:
     """Whether CAST knows a way from one to the other."""
+    if Kind.INTERVAL in (source.kind, target.kind):
+        other = target if source.kind is Kind.INTERVAL else source
+        return other.is_integer or other.kind in (Kind.INTERVAL, Kind.NULL) or target.kind is Kind.STRING
     if source.kind in (Kind.NULL, Kind.STRING) or target.kind is Kind.STRING or source.kind is target.kind:
         return True
     if {source.kind, target.kind} == {Kind.DATE, Kind.TIMESTAMP}:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import difflib
 from collections.abc import Collection, Sequence
 
+from engine.language import lengths
 from engine.language.evaluation import dates, formats, parsed_times, temporal
 from engine.language.evaluation.zone_tables import zone_keys, zone_named
 from engine.language.signatures import Signature, Types, Unfit, fits, literal_text
 from engine.model.expressions import Expression, Literal
-from engine.model.types import BIGINT, DATE, STRING, TIMESTAMP, Type
+from engine.model.types import BIGINT, DATE, INTERVAL, STRING, TIMESTAMP, Type
 
 _PATTERNS = (
     "write the letters of Java ('yyyy-MM-dd HH:mm:ss'), of PostgreSQL ('YYYY-MM-DD HH24:MI:SS') or of C "
@@ -26,7 +27,10 @@ def check_part(arguments: Sequence[Expression], known: Collection[str]) -> None:
 
 
 def part_of(arguments: Sequence[Expression]) -> Types:
-    """(part, TIMESTAMP) to BIGINT."""
+    """(part, TIMESTAMP or INTERVAL) to BIGINT."""
+    if arguments[1].type == INTERVAL:
+        check_part(arguments, lengths.PARTS)
+        return [STRING, INTERVAL], BIGINT
     check_part(arguments, temporal.EXTRACTED)
     return [STRING, fits(arguments, 1, TIMESTAMP)], BIGINT
 
@@ -46,6 +50,13 @@ def of_unit(result: Type, *targets: Type) -> Signature:
         return [STRING, *(fits(arguments, at + 1, target) for at, target in enumerate(targets))], result
 
     return types
+
+
+def strided(arguments: Sequence[Expression]) -> Types:
+    """(INTERVAL or milliseconds, TIMESTAMP [, TIMESTAMP]) to TIMESTAMP."""
+    stride = BIGINT if arguments[0].type == INTERVAL else fits(arguments, 0, BIGINT)
+    times = [fits(arguments, place, TIMESTAMP) for place in range(1, len(arguments))]
+    return [stride, *times], TIMESTAMP
 
 
 def days_or_unit(arguments: Sequence[Expression]) -> Types:

@@ -10,10 +10,12 @@
 | STRING    | int32 codes + values   | str                                              | utf8             |
 | DATE      | int32, days since 1970 | int                                              | date32           |
 | TIMESTAMP | int64, ms since 1970   | int                                              | timestamp[ms]    |
+| INTERVAL  | int64, ms              | int                                              | int64            |
 | ARRAY     | int32 codes + values   | tuple of values                                  | list             |
 
 An ARRAY is what ARRAY_AGG gives and nothing else: it stands in answers, and is not compared, grouped or
 computed with.
+An INTERVAL is a length of time, inside queries alone: in an answer it is a BIGINT.
 A DECIMAL has at most 18 digits, so that it fits 64 bits. Strings compare by Unicode code point.
 """
 
@@ -46,6 +48,7 @@ class Kind(Enum):
     STRING = "STRING"
     DATE = "DATE"
     TIMESTAMP = "TIMESTAMP"
+    INTERVAL = "INTERVAL"
     ARRAY = "ARRAY"
     NULL = "NULL"
 
@@ -101,6 +104,7 @@ _DTYPES: dict[Kind, np.dtype[np.generic]] = {
     Kind.STRING: np.dtype(np.int32),
     Kind.DATE: np.dtype(np.int32),
     Kind.TIMESTAMP: np.dtype(np.int64),
+    Kind.INTERVAL: np.dtype(np.int64),
     Kind.ARRAY: np.dtype(np.int32),
     Kind.NULL: np.dtype(np.bool_),
 }
@@ -113,6 +117,7 @@ _ARROW: dict[Kind, pa.DataType] = {
     Kind.STRING: pa.string(),
     Kind.DATE: pa.date32(),
     Kind.TIMESTAMP: pa.timestamp("ms"),
+    Kind.INTERVAL: pa.int64(),
     Kind.NULL: pa.null(),
 }
 
@@ -123,6 +128,7 @@ DOUBLE = Type(Kind.DOUBLE)
 STRING = Type(Kind.STRING)
 DATE = Type(Kind.DATE)
 TIMESTAMP = Type(Kind.TIMESTAMP)
+INTERVAL = Type(Kind.INTERVAL)
 NULL = Type(Kind.NULL)
 
 

@@ -41,6 +41,8 @@ def cast(value: Outcome, source: Type, target: Type) -> Outcome:
         return value // DAY_MS
     if not isinstance(value, int | float | Decimal):
         raise NotImplementedError(f"{source} -> {target}")
+    if target.kind is Kind.INTERVAL:
+        return value
     return _number(value, target)
 
 
@@ -148,6 +150,8 @@ def _write(value: Outcome, source: Type) -> Outcome:
     assert isinstance(value, int)
     if source.is_integer:
         return str(value)
+    if source.kind is Kind.INTERVAL:
+        return _interval(value)
     ms = value * DAY_MS if source.kind is Kind.DATE else value
     if not in_years(ms):
         return ERROR
@@ -155,3 +159,16 @@ def _write(value: Outcome, source: Type) -> Outcome:
     if source.kind is Kind.DATE:
         return moment.date().isoformat()
     return moment.isoformat(sep=" ", timespec="milliseconds").removesuffix(".000")
+
+
+def _interval(ms: int) -> str:
+    """ISO 8601, without parts that are nothing."""
+    written, rest = "-P" if ms < 0 else "P", abs(ms)
+    for unit, size in (("D", DAY_MS), ("H", 3_600_000), ("M", 60_000)):
+        count, rest = divmod(rest, size)
+        if unit != "D" and "T" not in written and (count or rest):
+            written += "T"
+        written += f"{count}{unit}" if count else ""
+    if rest:
+        written += ("" if "T" in written else "T") + f"{Decimal(rest) / 1_000:.3f}".removesuffix(".000") + "S"
+    return written if ms else "PT0S"

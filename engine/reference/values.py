@@ -31,6 +31,7 @@ BOUNDS = {
     Kind.BIGINT: (-(2**63), 2**63 - 1),
     Kind.DATE: (-(2**31), 2**31 - 1),
     Kind.TIMESTAMP: (-(2**63), 2**63 - 1),
+    Kind.INTERVAL: (-(2**63), 2**63 - 1),
 }
 
 

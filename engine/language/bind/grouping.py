@@ -23,10 +23,11 @@ from engine.language.bind.ordering import sort_key
 from engine.language.bind.scalar import bind_condition, bind_scalar
 from engine.language.bind.scope import Scope
 from engine.language.grammar import nodes
+from engine.language.lengths import in_ms, of_ms
 from engine.language.places import shown
 from engine.language.rules import rewrite
 from engine.model.expressions import Column, Expression, Literal
-from engine.model.types import INTEGER, Type
+from engine.model.types import INTEGER, INTERVAL, Type
 from tureen.errors import NotSupported, QueryError, TypeMismatch
 
 KEYS_MAX = 100
@@ -136,7 +137,7 @@ class Grouping:
         """The column of an aggregate's call; equal calls share one."""
         bound = bind_aggregate(node, function, self._rows)
         at = self._calls.setdefault(bound, len(self._calls))
-        return Column(len(self._keys) + at, bound.name, bound.type)
+        return as_interval(Column(len(self._keys) + at, bound.name, bound.type), node, function, self._rows)
 
     def mark(self, node: exp.Expr) -> Expression:
         """The column of a GROUPING(...). Raises TypeMismatch for what is no key, LimitExceeded."""
@@ -228,7 +229,9 @@ def bind_aggregate(node: exp.Expr, function: AggregateFunction, scope: Scope) ->
                 f"{name} does not take {len(written)} argument{'' if len(written) == 1 else 's'}",
                 hint="write COUNT(DISTINCT a, b)" if undistinct else f"write {function.usage}",
             )
-        arguments, type_ = bind_arguments(function, node, scope, bind_scalar)
+        arguments, type_ = bind_arguments(
+            function, node, scope, lambda part, at: in_ms(bind_scalar(part, at))
+        )
     if distinct and function.distinct is DistinctUse.REFUSED:
         raise place.refuse(
             NotSupported,
@@ -240,6 +243,23 @@ def bind_aggregate(node: exp.Expr, function: AggregateFunction, scope: Scope) ->
     distinct = distinct and function.distinct is DistinctUse.SERVED
     order = _order(node, function, scope)
     return AggregateCall(function.name.lower(), function.name, arguments, type_, distinct, keep, order)
+
+
+_LENGTHS = frozenset(
+    [
+        *("SUM", "AVG", "MIN", "MAX", "FIRST", "LAST", "MODE", "MEDIAN", "ARG_MIN", "ARG_MAX"),
+        *("PERCENTILE_CONT", "PERCENTILE_DISC"),
+    ]
+)
+"""Aggregates that give an INTERVAL of one; others take its milliseconds for a number."""
+
+
+def as_interval(found: Expression, node: exp.Expr, function: AggregateFunction, scope: Scope) -> Expression:
+    """What an aggregate gives, as an INTERVAL where it is one of these."""
+    written = node.args.get("expressions") or []
+    if not written or function.name not in _LENGTHS or bind_scalar(written[0], scope).type != INTERVAL:
+        return found
+    return of_ms(found)
 
 
 def _order(node: exp.Expr, function: AggregateFunction, scope: Scope) -> tuple[SortKey, ...]:

@@ -26,7 +26,7 @@ from engine.algebra.window_functions.stage import (
 from engine.language.aggregates import AGGREGATES, aggregate_named
 from engine.language.bind.calls import bind_arguments
 from engine.language.bind.group_windows import expanded
-from engine.language.bind.grouping import bind_aggregate
+from engine.language.bind.grouping import as_interval, bind_aggregate
 from engine.language.bind.ordering import require_few, sort_key
 from engine.language.bind.scalar import bind_scalar
 from engine.language.bind.scope import Scope
@@ -77,7 +77,9 @@ class OverColumns:
         else:
             call = _call(node, specification.frame(window.order), inside)
         place = self._places.setdefault((window, call), len(self._places))
-        return Column(FIRST - place, _name(call), BIGINT if call is None else call.type)
+        found = Column(FIRST - place, _name(call), BIGINT if call is None else call.type)
+        aggregate = None if node.args["name"] in WINDOW_FUNCTIONS else aggregate_named(node.args["name"])
+        return found if aggregate is None else as_interval(found, node, aggregate, inside)
 
     def _in_order(self) -> list[tuple[_Window, WindowFunctionCall | None]]:
         """The columns as they stand: window by window, behind all others those of ROW_NUMBER()."""

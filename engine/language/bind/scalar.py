@@ -11,16 +11,24 @@ from typing import Any
 from sqlglot import exp
 
 from engine.language.bind.calls import bind_call, coerce
+from engine.language.bind.intervals import (
+    bind_interval,
+    interval_arithmetic,
+    months_of,
+    moved_by_months,
+    negated,
+)
 from engine.language.bind.scope import Scope, column_at
-from engine.language.bind.temporal_filters import NOW_CALL, WITH_NOW, refused
+from engine.language.bind.temporal_filters import bind_now
 from engine.language.bind.typenames import bind_type
 from engine.language.grammar import nodes
 from engine.language.grammar.operators import COMPARE_OPS
+from engine.language.lengths import in_ms
 from engine.language.literals import instant_literal, number_literal, typed
 from engine.language.promotion import arithmetic, castable, common, comparable
 from engine.model import expressions as bound
 from engine.model.expressions import Expression, Literal
-from engine.model.types import BOOLEAN, NULL, STRING, Kind, Type
+from engine.model.types import BOOLEAN, INTERVAL, NULL, STRING, Kind, Type
 from tureen.errors import NotSupported, TypeMismatch
 
 TRUE = Literal(True, BOOLEAN)
@@ -145,12 +153,6 @@ def same_window(left: exp.Expr, right: exp.Expr) -> bool:
     return left.args["name"] == right.args["name"] and lengths[0] == lengths[1]
 
 
-def _now(node: exp.Expr, scope: Scope) -> Expression:
-    if scope.clause != WITH_NOW:
-        raise refused(scope.place(node))
-    return NOW_CALL
-
-
 def _subquery(node: exp.Expr, scope: Scope) -> Expression:
     if scope.values is not None:
         return scope.values.bind(node, scope)
@@ -174,6 +176,8 @@ def _negate(node: exp.Expr, scope: Scope) -> Expression:
     operand = bind_scalar(inner, scope)
     if operand.type.kind is Kind.NULL:
         return operand
+    if operand.type == INTERVAL:
+        return negated(operand)
     if not operand.type.is_numeric:
         raise scope.place(inner).refuse(TypeMismatch, f"- needs a number, this is {operand.type}")
     return bound.Negate(operand, operand.type)
@@ -201,6 +205,8 @@ def compare(
         return Literal(None, BOOLEAN)
     if not comparable(left.type, right.type):
         raise _not_comparable(left, right, right_node, scope)
+    if left.type == right.type == INTERVAL:
+        left, right = in_ms(left), in_ms(right)
     return bound.Compare(op, left, right)
 
 
@@ -230,6 +236,8 @@ def _not_comparable(left: Expression, right: Expression, node: exp.Expr, scope: 
             hint = f"the other side is text: write '{literal.value}', or cast it: CAST(x AS DOUBLE)"
     elif kinds & {Kind.DATE, Kind.TIMESTAMP} and (left.type.is_numeric or right.type.is_numeric):
         hint = "write TIMESTAMP '2024-01-31 12:00:00', or TO_TIMESTAMP(milliseconds)"
+    elif Kind.INTERVAL in kinds:
+        hint = "write INTERVAL '5' MINUTE, or CAST(i AS BIGINT) for its milliseconds"
     elif Kind.BOOLEAN in kinds:
         hint = "write TRUE or FALSE"
     return scope.place(node).refuse(
@@ -272,11 +280,11 @@ def _between(node: exp.Expr, scope: Scope) -> Expression:
 
 
 def _in(node: exp.Expr, scope: Scope) -> Expression:
-    operand = bind_scalar(node.this, scope)
+    operand = in_ms(bind_scalar(node.this, scope))
     tests: list[Expression] = []
     choices: list[Literal] = []
     for choice in node.expressions:
-        test = compare("=", operand, bind_scalar(choice, scope), node.this, choice, scope)
+        test = compare("=", operand, in_ms(bind_scalar(choice, scope)), node.this, choice, scope)
         right = test.right if isinstance(test, bound.Compare) else None
         if isinstance(right, Literal) and right.type == operand.type and not isinstance(operand, Literal):
             choices.append(right)
@@ -340,13 +348,15 @@ def _escape(node: exp.Expr, scope: Scope) -> Expression:
 
 def _arithmetic(node: exp.Expr, scope: Scope) -> Expression:
     op = _ARITHMETIC_OPS[type(node)]
+    months = months_of(node.expression) if op in ("+", "-") else None
+    if months is not None:
+        literal, count_node = months
+        count = None if count_node is None else bind_scalar(count_node, scope)
+        return moved_by_months(op, bind_scalar(node.this, scope), literal, count, node.expression, scope)
     left, right = bind_scalar(node.this, scope), bind_scalar(node.expression, scope)
-    if op == "-" and all(side.type.kind in (Kind.DATE, Kind.TIMESTAMP) for side in (left, right)):
-        raise scope.place(node).refuse(
-            NotSupported,
-            f"{left.type} - {right.type} is not supported",
-            hint="write EPOCH_MS(a) - EPOCH_MS(b), which is in milliseconds",
-        )
+    of_time = interval_arithmetic(op, left, right, node, scope)
+    if of_time is not None:
+        return of_time
     for side, part in ((left, node.this), (right, node.expression)):
         if not (side.type.is_numeric or side.type.kind is Kind.NULL):
             raise scope.place(part).refuse(
@@ -478,7 +488,8 @@ _BINDERS: dict[type[Any], Callable[[Any, Scope], Expression]] = {
     exp.TryCast: _cast,
     nodes.WindowFunctionOver: _window_function,
     nodes.WindowCall: _window_call,
-    nodes.NowCall: _now,
+    nodes.NowCall: bind_now,
+    nodes.IntervalLiteral: bind_interval,
     nodes.EstimateCall: _estimate,
     **dict.fromkeys(nodes.SUBQUERIES, _subquery),
     nodes.Call: lambda node, scope: bind_call(node, scope, bind_scalar),

@@ -86,7 +86,7 @@ def whole_query(relation: BoundRelation, sql: str, env: Environment) -> Query:
     """The query of a relation that nothing is around. Raises NotSupported where its streams have no time in
     common: there is no NOW of both.
     """
-    query = relation.query(sql, uses_of(env))
+    query = relation.in_numbers().query(sql, uses_of(env))
     streams = [stream for name in query.sources if isinstance(stream := env.catalogue.get(name), Stream)]
     streams = [stream for stream in streams if not stream.is_table]
     for stream in streams:

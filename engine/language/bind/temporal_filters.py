@@ -67,6 +67,13 @@ class TemporalFilter:
         return begin_ms is not None and (begin_ms > 0 or (self.end_ms is not None and self.end_ms < begin_ms))
 
 
+def bind_now(node: exp.Expr, scope: Scope) -> Expression:
+    """NOW() in a condition that becomes a window. Raises NotSupported where it may not stand."""
+    if scope.clause != WITH_NOW:
+        raise refused(scope.place(node))
+    return NOW_CALL
+
+
 def names_now(node: exp.Expr) -> bool:
     """Whether a condition names NOW(), itself or in a subquery."""
     return next(node.find_all(nodes.NowCall), None) is not None

@@ -13,6 +13,7 @@ from engine.model.types import (
     DECIMAL_DIGITS_MAX,
     DOUBLE,
     INTEGER,
+    INTERVAL,
     STRING,
     TIMESTAMP,
     Type,
@@ -113,6 +114,8 @@ def bind_type(node: exp.Expr, text: Text, *, declared: bool = False) -> Type:
         if numbers and known not in (STRING, TIMESTAMP):
             raise place.refuse(NotSupported, f"{name} takes no numbers", hint=f"write {known}")
         return known
+    if name == "INTERVAL" and not declared and not numbers:
+        return INTERVAL
     if name in _INSTEAD:
         raise place.refuse(NotSupported, f"the type {name} is not supported", hint=_INSTEAD[name])
     close = did_you_mean(name.lower(), [t.lower() for t in _SHOWN])

@@ -17,7 +17,14 @@ import pyarrow as pa
 from engine.language.evaluation.arithmetic import as_double
 from engine.language.evaluation.numeric import divide_half_away
 from engine.language.evaluation.vector import Array, Vector, constant, from_texts, over_dictionary, strict
-from engine.language.instants import DAY_MS, date_text, parse_date, parse_timestamp, timestamp_text
+from engine.language.instants import (
+    DAY_MS,
+    date_text,
+    interval_text,
+    parse_date,
+    parse_timestamp,
+    timestamp_text,
+)
 from engine.model.types import DAY_MAX, DAY_MIN, STRING, TIMESTAMP_MS_MAX, TIMESTAMP_MS_MIN, Kind, Type
 
 _WHOLE_MAX = {Kind.INTEGER: 2**31 - 1, Kind.BIGINT: 2**63 - 1}
@@ -58,6 +65,8 @@ def _cast(operand: Vector, target: Type) -> Vector:
     if target.kind is Kind.STRING:
         return _to_text(operand)
     values = operand.values
+    if target.kind is Kind.INTERVAL:
+        return strict([operand], target, values.astype(np.int64))
     if target.kind is Kind.BOOLEAN:
         return strict([operand], target, values != 0)
     if target.kind is Kind.DOUBLE:
@@ -239,6 +248,7 @@ _WRITERS: dict[Kind, Callable[[Any, int], str]] = {
     Kind.BOOLEAN: lambda value, scale: "true" if value else "false",
     Kind.DOUBLE: lambda value, scale: double_text(value),
     Kind.DECIMAL: decimal_text,
+    Kind.INTERVAL: lambda value, scale: interval_text(value),
     Kind.DATE: lambda value, scale: date_text(value) if DAY_MIN <= value <= DAY_MAX else "",
     Kind.TIMESTAMP: lambda value, scale: (
         timestamp_text(value) if TIMESTAMP_MS_MIN <= value <= TIMESTAMP_MS_MAX else ""

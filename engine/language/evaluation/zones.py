@@ -41,14 +41,21 @@ def to_utc(arguments: Sequence[Vector], type_: Type, n: int) -> Vector:
 
 
 def truncate(arguments: Sequence[Vector], type_: Type, n: int) -> Vector:
-    """DATE_TRUNC(part, t, zone): the instant at which the part began there."""
+    """DATE_TRUNC(part, t, zone): the instant at which the part began there. An error where a clock there
+    shows a year that is none of 1 to 9999.
+    """
     begin = TRUNCATED[of_part(arguments[0])]
     if len(arguments) == 2:
         values = begin(arguments[1].values)
         return strict(arguments[1:], TIMESTAMP, values, outside(values))
-    return _in_zone(
-        arguments[1], arguments[2], lambda table, ms: to_instant(table, begin(to_wall(table, ms)))
-    )
+
+    def begun(table: ZoneTable, ms: Array) -> Array:
+        walls = to_wall(table, ms)
+        wrong = outside(walls)
+        found = to_instant(table, begin(walls))
+        return found if wrong is None else np.where(wrong, walls, found)
+
+    return _in_zone(arguments[1], arguments[2], begun)
 
 
 def _in_zone(instants: Vector, zones: Vector, moved: Moved) -> Vector:

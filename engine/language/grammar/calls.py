@@ -98,7 +98,7 @@ def parse_clock(cursor: Cursor) -> exp.Expr:
     cursor.advance()
     if cursor.take(TokenType.L_PAREN):
         cursor.expect(TokenType.R_PAREN, ")", "write NOW()")
-    return cursor.node(nodes.NowCall(name=name), token)
+    return cursor.node(nodes.NowCall(), token)
 
 
 def _ignores_nulls(cursor: Cursor) -> Token | None:

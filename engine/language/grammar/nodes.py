@@ -323,10 +323,14 @@ class FrameBound(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"side": False, "distance": False}
 
 
-class NowCall(exp.Expression):
-    """``NOW()`` and what means the same; ``name``: as it is written."""
+class IntervalLiteral(exp.Expression):
+    """``INTERVAL '1 year 5 minutes'``; ``this``: milliseconds, months: None without any."""
 
-    arg_types: ClassVar[dict[str, bool]] = {"name": True}
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "months": False}
+
+
+class NowCall(exp.Expression):
+    """``NOW()`` and what means the same."""
 
 
 class DistinctFrom(exp.Expression):

@@ -16,7 +16,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from engine.language.grammar import nodes
 from engine.language.grammar.calls import parse_call, parse_clock
 from engine.language.grammar.cursor import Cursor
-from engine.language.grammar.intervals import parse_moved, starts_interval
+from engine.language.grammar.intervals import parse_interval_literal, starts_interval
 from engine.language.grammar.operators import COMPARISONS, FOREIGN, take_operator
 from engine.language.grammar.preferences import parse_estimate, starts_estimate
 from engine.language.grammar.subqueries import (
@@ -224,9 +224,6 @@ _RANGES: dict[str, Callable[[Cursor, exp.Expr], exp.Expr]] = {
 def _binary(cursor: Cursor, tightness: int) -> exp.Expr:
     left = _unary(cursor)
     while operator := take_operator(cursor, tightness):
-        if operator[1] in (exp.Add, exp.Sub) and starts_interval(cursor):
-            left = parse_moved(cursor, left, operator[1])
-            continue
         right = _binary(cursor, operator[0] + 1)
         left = cursor.node(operator[1](this=left, expression=right), left, left, right)
     return left
@@ -356,10 +353,7 @@ def _word(cursor: Cursor, token: Token) -> exp.Expr:
             "write x IN (SELECT ...), or x IN (1, 2, 3), or compare with MIN or MAX",
         )
     if word == "INTERVAL" and starts_interval(cursor):
-        raise cursor.not_supported(
-            "an INTERVAL is allowed in windows, and after a TIMESTAMP and + or -",
-            "write t + INTERVAL '5' MINUTE; elsewhere count milliseconds: EPOCH_MS(a) - EPOCH_MS(b) > 300000",
-        )
+        return parse_interval_literal(cursor)
     if starts_typed_literal(cursor):
         target = parse_type_name(cursor)
         literal = string(cursor)

@@ -10,7 +10,11 @@ from sqlglot.tokenizer_core import Token, TokenType
 from engine.language.grammar import nodes
 from engine.language.grammar.cursor import Cursor
 from engine.language.grammar.durations import parse_interval
-from engine.language.grammar.intervals import parse_moved, starts_interval
+from engine.language.grammar.intervals import (
+    parse_interval_literal,
+    parse_make_interval,
+    starts_interval,
+)
 from engine.language.grammar.ordering import Expressions
 
 _ADDED = "write DATE_ADD(t, INTERVAL '5' DAY), or t + INTERVAL '5' DAY"
@@ -27,14 +31,15 @@ def parse_time_call(cursor: Cursor, name: str, token: Token, expression: Express
     return found
 
 
-def _added(way: type[exp.Binary]) -> Callable[[Cursor, Expressions, Token], exp.Expr]:
+def _added(way: type[exp.Add] | type[exp.Sub]) -> Callable[[Cursor, Expressions, Token], exp.Expr]:
     """``DATE_ADD(t, INTERVAL '5' DAY)``, ``DATE_ADD(t, n)`` in days, ``DATE_ADD('day', n, t)``."""
 
     def parse(cursor: Cursor, expression: Expressions, token: Token) -> exp.Expr:
         first = expression(cursor)
         cursor.expect(TokenType.COMMA, "a comma", _ADDED)
         if starts_interval(cursor):
-            return parse_moved(cursor, first, way)
+            interval = parse_interval_literal(cursor)
+            return cursor.node(way(this=first, expression=interval), first, first, interval)
         arguments = [first, expression(cursor)]
         if cursor.take(TokenType.COMMA):
             arguments.append(expression(cursor))
@@ -83,6 +88,7 @@ def _binned(name: str) -> Callable[[Cursor, Expressions, Token], exp.Expr]:
 TIME_CALLS: dict[str, Callable[[Cursor, Expressions, Token], exp.Expr]] = {
     **dict.fromkeys(("DATE_ADD", "TIMESTAMP_ADD"), _added(exp.Add)),
     **dict.fromkeys(("DATE_SUB", "TIMESTAMP_SUB"), _added(exp.Sub)),
+    "MAKE_INTERVAL": parse_make_interval,
     "DATE_BIN": _binned("DATE_BIN"),
     "TIME_BUCKET": _binned("TIME_BUCKET"),
 }

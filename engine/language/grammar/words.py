@@ -72,6 +72,7 @@ BY_PLACE = frozenset(
         "ASC",
         "ASOF",
         "ASYMMETRIC",
+        "AT",
         "BY",
         "CASCADE",
         "CHANGES",
@@ -157,6 +158,7 @@ BY_PLACE = frozenset(
         "TABLES",
         "TERMINATE",
         "TIES",
+        "TIME",
         "TO",
         "UNBOUNDED",
         "UNIQUE",
@@ -166,6 +168,7 @@ BY_PLACE = frozenset(
         "WEIGHTED",
         "WINDOW",
         "WITHIN",
+        "ZONE",
     ]
 )
 
@@ -301,6 +304,8 @@ FUNCTIONS_REFUSED: dict[str, str] = {
     "TIMESTAMPTOSTRING": "write DATE_FORMAT(t, 'yyyy-MM-dd HH:mm:ss')",
     "DATESUB": "write TIMESTAMPDIFF(DAY, a, b), or t - INTERVAL '5' DAY",
     "TIMESTAMP_DIFF": "write TIMESTAMPDIFF(DAY, a, b)",
+    "JUSTIFY_HOURS": "leave it out: an INTERVAL has a fixed length, and a day 24 hours",
+    **dict.fromkeys(("JUSTIFY_DAYS", "JUSTIFY_INTERVAL"), "an INTERVAL has a fixed length, and no months"),
     "AGE": "write TIMESTAMPDIFF(MONTH, b, a), or a - b, which has a fixed length",
     "EXTRACTJSONFIELD": JSON_TEXT,
     "GET_JSON_OBJECT": JSON_TEXT,

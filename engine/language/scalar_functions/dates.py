@@ -78,7 +78,7 @@ DATES = (
         "DATE_BIN",
         2,
         3,
-        signatures.typed(TIMESTAMP, BIGINT, TIMESTAMP),
+        time_signatures.strided,
         dates.date_bin,
         "DATE_BIN(INTERVAL '5' MINUTE, t [, origin])",
         "the last instant at or before t that is whole strides from the origin, 1970 without one; an error "

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engine.language import signatures, time_signatures
+from engine.language import lengths, signatures, time_signatures
 from engine.language.evaluation import formats, parsed_times, temporal, zones
 from engine.language.evaluation.vector import Vector
 from engine.language.scalar_functions.function import Build, Kernel, ScalarFunction
 from engine.model.expressions import Cast, Expression, Function, Literal
-from engine.model.types import DATE, STRING, TIMESTAMP, Type
+from engine.model.types import DATE, INTERVAL, STRING, TIMESTAMP, Type
 
 
 def _fraction(kind: str) -> Kernel:
@@ -26,6 +26,16 @@ def with_part(name: str) -> Build:
         return Function(name, (Literal(known, STRING), *arguments[1:]), type_)
 
     return build
+
+
+def _extracted(arguments: tuple[Expression, ...], type_: Type) -> Expression:
+    """EXTRACT, of an INTERVAL by arithmetic."""
+    found = with_part("EXTRACT")(arguments, type_)
+    assert isinstance(found, Function)
+    part, of = found.arguments
+    if of.type == INTERVAL and isinstance(part, Literal):
+        return lengths.part_of(str(part.value), of)
+    return found
 
 
 def _to_timestamp(arguments: Sequence[Vector], type_: Type, n: int) -> Vector:
@@ -82,8 +92,11 @@ TIMES = (
         time_signatures.part_of,
         temporal.extract_part,
         "EXTRACT(part FROM t)",
-        "a part of a timestamp as BIGINT: " + ", ".join(temporal.EXTRACTED),
-        with_part("EXTRACT"),
+        "a part of a timestamp as BIGINT: "
+        + ", ".join(temporal.EXTRACTED)
+        + "; of an INTERVAL "
+        + ", ".join(lengths.PARTS),
+        _extracted,
     ),
     *(
         ScalarFunction(

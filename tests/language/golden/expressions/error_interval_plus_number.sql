@@ -1,0 +1,1 @@
+SELECT (ts - day) + 5 FROM flights

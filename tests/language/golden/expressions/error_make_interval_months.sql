@@ -1,0 +1,1 @@
+SELECT MAKE_INTERVAL(months => 1) FROM flights

@@ -1,0 +1,1 @@
+SELECT flight + INTERVAL '1' MONTH FROM flights

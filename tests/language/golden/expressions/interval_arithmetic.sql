@@ -1,0 +1,1 @@
+SELECT ts - ts AS a, ts - day AS b, ts + INTERVAL '5' MINUTE * flight AS c, (ts - day) * 2 AS d, INTERVAL '1' DAY / 3 AS e, (ts - ts) / INTERVAL '1' HOUR AS f, -(ts - ts) AS g, 1.5 * INTERVAL '1' HOUR AS h, INTERVAL '2' DAY + ts AS i FROM flights WHERE ts - day > INTERVAL '5' MINUTE

@@ -1,0 +1,1 @@
+SELECT DISTINCT ts - day AS h FROM flights ORDER BY h LIMIT 3

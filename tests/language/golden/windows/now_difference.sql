@@ -1,0 +1,1 @@
+SELECT carrier FROM flights WHERE NOW() - ts <= INTERVAL '10' MINUTE
