@@ -77,7 +77,10 @@ RUNS = {
     ),
     "followed": (
         "--queries 40 --shapes 1 4 --steps 20",
-        ["ms_per_step.all", "ms_per_step.shapes4", "deltas_per_s", "state_bytes_per_group"],
+        [
+            *("ms_per_step.all", "ms_per_step.shapes4", "deltas_per_s", "state_bytes_per_group"),
+            *("rows_per_s.eager", "rows_per_s.lazy"),
+        ],
     ),
     "entities": (
         "--entities 300 --steps 12 --edits 12",
