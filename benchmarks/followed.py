@@ -8,8 +8,8 @@ With `--shapes` the same number of queries is divided among shapes that differ i
 operator above the scan is shared between shapes.
 
 At the end one answer that nobody reads is kept (`maintenance` eager), of 9,000 groups over a window of
-100,000 rows; each step brings rows of a ninth of the groups. `rows_per_s.eager` are the rows that come a second,
-`rows_per_s.lazy` those of the same query where only its matches are kept.
+100,000 rows; each step brings rows of a ninth of the groups. `rows_per_s.eager` are the rows that come a
+second, `rows_per_s.lazy` those of the same query where only its matches are kept.
 
 Figures: `ms_per_step.all` and `ms_per_step.shapes<n>`, the medians, `deltas_per_s`, changes a second over all
 timed steps, and `state_bytes_per_group`.

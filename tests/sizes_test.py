@@ -167,8 +167,50 @@ BETTER_LARGE: dict[str, str] = {
     "tureen.client": "the client, one method a request",
     "tureen.client.Client": "one method a request",
     "tureen.errors": "one list, a class an error, so that a code is found at once",
+    **dict.fromkeys(
+        (
+            "broker.demo.audience.Progress",
+            "engine.kernels.ranked.Runs",
+            "engine.kernels.set_rows.Chains",
+            "engine.model.answer.QueryInfo",
+            "engine.model.approximation.Approximation",
+            "engine.model.persistence.SourceState",
+            "engine.model.source.Stream",
+            "engine.model.step.StepResult",
+            "engine.promising.group.GroupCounts",
+            "engine.queries.explain.Plan",
+            "engine.queries.footprint.Footprint",
+            "engine.queries.plan_inputs.PlanInputs",
+            "engine.queries.plan_preference.PlanPreference",
+            "engine.sources.source_view.SourceView",
+            "spark_jobs.sources.settings.SourcesSettings",
+            "tureen.snapshot.Snapshot",
+        ),
+        "a record: each field is one of what is told or stored, and whoever has it wants all",
+    ),
+    **dict.fromkeys(
+        (
+            "engine.kernels.cells.double_variances",
+            "engine.kernels.cells.fold",
+            "engine.kernels.chunks.pairs",
+            "engine.kernels.covers.cut_out",
+            "engine.kernels.key_table.insert",
+            "engine.kernels.multisets.distinct",
+            "engine.kernels.multisets.least",
+            "engine.kernels.queues.fold",
+            "engine.kernels.set_pairs.fold",
+            "engine.kernels.sketches.summarise",
+            "engine.kernels.sketches.summarise_hashes",
+            "engine.kernels.strings.number",
+            "engine.kernels.top_values.offer",
+            "engine.kernels.word_table.number_copies",
+        ),
+        "compiled: it takes the arrays of one structure and of one batch by name",
+    ),
 }
-"""Those of them that stay so, and why; where they stand a comment says it too."""
+"""Those of them that stay so, and why. Of a record its docstring says what it tells; of the others a comment
+where they stand says why.
+"""
 
 
 def sizes() -> Iterator[tuple[str, str, int]]:
