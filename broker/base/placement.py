@@ -1,12 +1,12 @@
-"""Which shard a set of sources chooses, and the sources that are guests there.
+"""Which shard a set of sources chooses, and the sources that are replicas there.
 
 A source has a home, the shard that its name chooses: it was created there, and what reads it alone stands
 there. A query over several sources stands on the shard that their set chooses. What of the set, and of the
-views that the query names, has another home is a *guest* of that shard: created there too and read a second
-time, from the start of its topic. A guest writes no late records and no dead letters, its home does. It comes
+views that the query names, has another home is a *replica* of that shard: created there too and read a second
+time, from the start of its topic. A replica writes no late records and no dead letters, its home does. It comes
 before the first that needs it and goes after the last.
 
-Used on the event loop alone. O(guests of the shard) for each that comes or goes, and those are few.
+Used on the event loop alone. O(replicas of the shard) for each that comes or goes, and those are few.
 """
 
 from __future__ import annotations
@@ -20,35 +20,35 @@ def shard_of(sources: Iterable[str], shards: int) -> int:
     return zlib.crc32("\0".join(sorted(set(sources))).encode()) % shards
 
 
-class Guests:
-    """Who needs which guest of which shard: queries by their ids, views and streams by :func:`of_view`."""
+class Replicas:
+    """Who needs which replica of which shard: queries by their ids, views and streams by :func:`of_view`."""
 
     def __init__(self) -> None:
         self._needed: dict[int, dict[str, set[str]]] = {}
 
     def on(self, shard: int) -> Collection[str]:
-        """The guests of a shard, those first that came first."""
+        """The replicas of a shard, those first that came first."""
         return self._needed.get(shard, {})
 
     def found(self, shard: int, name: str, needed_by: Iterable[str]) -> None:
-        """A guest that a restart brought back; nobody it is not needed by may be missing."""
+        """A replica that a restart brought back; nobody it is not needed by may be missing."""
         self._needed.setdefault(shard, {})[name] = set(needed_by)
 
     def need(self, who: str, shard: int, names: Iterable[str]) -> list[str]:
         """Somebody needs just these on a shard; those that are to be created there before."""
         self.release(who, shard)
-        guests = self._needed.setdefault(shard, {})
-        coming = [name for name in names if name not in guests]
+        replicas = self._needed.setdefault(shard, {})
+        coming = [name for name in names if name not in replicas]
         for name in names:
-            guests.setdefault(name, set()).add(who)
+            replicas.setdefault(name, set()).add(who)
         return coming
 
     def need_more(self, who: str, shard: int, names: Iterable[str]) -> None:
         """Somebody that a restart brought back needs these of what else it brought back there."""
-        guests = self._needed.get(shard, {})
+        replicas = self._needed.get(shard, {})
         for name in names:
-            if name in guests:
-                guests[name].add(who)
+            if name in replicas:
+                replicas[name].add(who)
 
     def release(self, who: str, shard: int) -> None:
         """Somebody is gone from a shard."""
@@ -56,10 +56,10 @@ class Guests:
             needing.discard(who)
 
     def unneeded(self) -> Iterator[tuple[int, list[str]]]:
-        """The guests that nobody needs any more, by shard, those first that came last: views before what
+        """The replicas that nobody needs any more, by shard, those first that came last: views before what
         they read."""
-        for shard, guests in self._needed.items():
-            leaving = [name for name, needing in guests.items() if not needing]
+        for shard, replicas in self._needed.items():
+            leaving = [name for name, needing in replicas.items() if not needing]
             if leaving:
                 yield shard, leaving[::-1]
 
@@ -69,5 +69,5 @@ class Guests:
 
 
 def of_view(name: str) -> str:
-    """A view, or a stream that refers to others, among those who need guests; no query has such an id."""
+    """A view, or a stream that refers to others, among those who need replicas; no query has such an id."""
     return f"view {name}"

@@ -87,7 +87,7 @@ class Heartbeats:
         return admin.begin_offsets(topic), admin.end_offsets(topic)
 
     def _shards_with(self, name: str) -> list[int]:
-        """The stream's home and those that have it as a guest."""
+        """The stream's home and those that have it as a replica."""
         return [
             shard.number
             for shard in self._node.shards

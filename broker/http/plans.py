@@ -133,7 +133,7 @@ def _beside(node: Node, query: Query) -> int | None:
     """The shard on which all that a text reads stands side by side; None: there is none yet."""
     directory = node.directory
     shard = directory.home_of(query.sources)
-    there = set(node.hosting.guests_on(shard))
+    there = set(node.hosting.replicas_on(shard))
     there |= {name for name, one in directory.sources.items() if one.shard == shard}
     there |= {name for name, one in directory.views.items() if one.shard == shard}
     return shard if there.issuperset((*query.sources, *query.uses)) else None

@@ -56,7 +56,7 @@ def adopt_shard(shard: Shard, directory: Directory, hosting: Hosting) -> None:
 
 
 def adopt_views(shards: Iterable[Shard], directory: Directory, hosting: Hosting) -> None:
-    """The views of shards whose streams the directory knows already, and the guests that views and streams
+    """The views of shards whose streams the directory knows already, and the replicas that views and streams
     need.
     """
     derived = [(one, shard.number) for shard in shards for one in shard.derived()]

@@ -106,14 +106,14 @@ class Creation:
             table=stream.is_table,
         )
         number = self._directory.home_of([stream.name])
-        guests = self._hosting.invited(of_view(stream.name), number, referred_to(stream.constraints))
+        replicas = self._hosting.required(of_view(stream.name), number, referred_to(stream.constraints))
         created = ShardCommand.create(stream, statement.sql)
-        *_, outcome = await self._shards.hand_over(number, [*guests, created])
+        *_, outcome = await self._shards.hand_over(number, [*replicas, created])
         if outcome["state"] == "RUNNING":
             self._directory.sources[stream.name] = SourceEntry(stream, statement.sql, number)
         elif stream.name not in self._directory.sources:
             self._hosting.release(of_view(stream.name), number)
-        await self._hosting.see_off()
+        await self._hosting.drop_unneeded()
         return outcome
 
     async def _create_view(self, statement: CreateFromQuery) -> Outcome:
@@ -125,14 +125,14 @@ class Creation:
                 f"{derived.name} selects from another stream at present",
                 hint=f"DROP VIEW {derived.name} first",
             )
-        guests = self._hosting.invited(of_view(derived.name), number, query.sources, query.uses)
+        replicas = self._hosting.required(of_view(derived.name), number, query.sources, query.uses)
         created = ShardCommand.create_derived(derived)
-        *_, outcome = await self._shards.hand_over(number, [*guests, created])
+        *_, outcome = await self._shards.hand_over(number, [*replicas, created])
         if outcome["state"] == "RUNNING":
             self._directory.views[derived.name] = ViewEntry(derived, number, query.sources, query.uses)
         elif there is None:
             self._hosting.release(of_view(derived.name), number)
-        await self._hosting.see_off()
+        await self._hosting.drop_unneeded()
         return outcome
 
     async def _drop(self, name: str) -> Outcome:
@@ -147,5 +147,5 @@ class Creation:
             there.views.pop(name, None)
             there.catalogue_changed()
             self._hosting.release(of_view(name), entry.shard)
-            await self._hosting.see_off()
+            await self._hosting.drop_unneeded()
         return outcome

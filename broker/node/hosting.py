@@ -1,7 +1,7 @@
-"""Guests on their way to the shards that need them, and away again.
+"""Replicas on their way to the shards that need them, and away again.
 
-:class:`broker.base.placement.Guests` keeps the books of who needs which guest; here they become commands.
-A guest that has just come reads its topic from the start, so what reads it there is behind what its home has
+:class:`broker.base.placement.Replicas` keeps the books of who needs which replica; here they become commands.
+A replica that has just come reads its topic from the start, so what reads it there is behind what its home has
 read already, until it has caught up: it is *arriving*.
 
 Used on the event loop alone.
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 
-from broker.base.placement import Guests
+from broker.base.placement import Replicas
 from broker.node.directory import Directory
 from broker.node.shards import Shards
 from broker.shard.shard_command import ShardCommand
@@ -19,27 +19,27 @@ from tureen.protocol import SUMMARY_KEY
 
 
 class Hosting:
-    """Who is a guest where, for whom."""
+    """Who is a replica where, for whom."""
 
     def __init__(self, directory: Directory, shards: Shards) -> None:
         self._directory = directory
         self._shards = shards
-        self._guests = Guests()
+        self._replicas = Replicas()
         self._arriving: dict[tuple[int, str], Mapping[int, int]] = {}
 
-    def guests_on(self, shard: int) -> Collection[str]:
-        """The guests of a shard, those first that came first."""
-        return self._guests.on(shard)
+    def replicas_on(self, shard: int) -> Collection[str]:
+        """The replicas of a shard, those first that came first."""
+        return self._replicas.on(shard)
 
     def found(self, shard: int, name: str, needed_by: Iterable[str]) -> None:
-        """A guest that a restart brought back, and the queries that need it."""
-        self._guests.found(shard, name, needed_by)
+        """A replica that a restart brought back, and the queries that need it."""
+        self._replicas.found(shard, name, needed_by)
 
     def need_more(self, who: str, shard: int, names: Iterable[str]) -> None:
         """A view that a restart brought back needs these of what else it brought back there."""
-        self._guests.need_more(who, shard, names)
+        self._replicas.need_more(who, shard, names)
 
-    def invited(
+    def required(
         self,
         who: str,
         number: int,
@@ -48,7 +48,7 @@ class Hosting:
         summaries: Iterable[str] = (),
     ) -> list[ShardCommand]:
         """What a shard is to be told before a query, a view over it, or a stream that refers to others comes
-        there: its guests. read: streams and tables; uses: views; summaries: those that a preference uses.
+        there: its replicas. read: streams and tables; uses: views; summaries: those that a preference uses.
         """
         summarised = self._directory.summaries
         sources, views = self._directory.sources, self._directory.views
@@ -62,7 +62,7 @@ class Hosting:
         if not names:
             return []
         commands = []
-        for name in self._guests.need(who, number, names):
+        for name in self._replicas.need(who, number, names):
             if name in views:
                 commands.append(ShardCommand.create_derived(views[name].derived))
                 continue
@@ -77,7 +77,7 @@ class Hosting:
         return commands
 
     def is_arriving(self, number: int) -> bool:
-        """Whether a guest of a shard has yet to read what its home had read when the guest came."""
+        """Whether a replica of a shard has yet to read what its home had read when the replica came."""
         if not self._arriving:
             return False
         read = {info.name: info.next_offsets for info in self._shards[number].view().sources()}
@@ -89,26 +89,26 @@ class Hosting:
         return any(shard == number for shard, _ in self._arriving)
 
     def shards_with(self, summary: str) -> list[int]:
-        """The shards that a summary is a guest of, besides its home. O(shards)."""
-        return [one.number for one in self._shards if SUMMARY_KEY + summary in self._guests.on(one.number)]
+        """The shards that a summary is a replica of, besides its home. O(shards)."""
+        return [one.number for one in self._shards if SUMMARY_KEY + summary in self._replicas.on(one.number)]
 
     def summary_gone(self, number: int, summary: str) -> None:
-        """A summary that was a guest of a shard was dropped there."""
-        self._guests.gone(number, [SUMMARY_KEY + summary])
+        """A summary that was a replica of a shard was dropped there."""
+        self._replicas.gone(number, [SUMMARY_KEY + summary])
 
     def release(self, who: str, shard: int) -> None:
         """Somebody is gone from a shard."""
-        self._guests.release(who, shard)
+        self._replicas.release(who, shard)
 
-    async def see_off(self) -> None:
-        """Drop guests that nobody needs any more."""
-        for number, names in list(self._guests.unneeded()):
+    async def drop_unneeded(self) -> None:
+        """Drop replicas that nobody needs any more."""
+        for number, names in list(self._replicas.unneeded()):
             outcomes = await self._shards.hand_over(number, [_drop(name) for name in names])
             gone = [name for name, one in zip(names, outcomes, strict=True) if one["state"] == "GONE"]
-            self._guests.gone(number, gone)
+            self._replicas.gone(number, gone)
 
 
-def _drop(guest: str) -> ShardCommand:
-    if guest.startswith(SUMMARY_KEY):
-        return ShardCommand.drop_summary(guest.removeprefix(SUMMARY_KEY))
-    return ShardCommand.drop(guest)
+def _drop(replica: str) -> ShardCommand:
+    if replica.startswith(SUMMARY_KEY):
+        return ShardCommand.drop_summary(replica.removeprefix(SUMMARY_KEY))
+    return ShardCommand.drop(replica)

@@ -1,7 +1,7 @@
 """The node: the worker's shards and what stands on them, from start to stop.
 
 A stream lives on the shard that its name chooses, a query on its stream's; one over several sources lives on
-the shard that their set chooses, with those sources as guests (:mod:`broker.base.placement`). Runs on the
+the shard that their set chooses, with those sources as replicas (:mod:`broker.base.placement`). Runs on the
 event loop; a shard is a thread of its own, reached by futures (:mod:`broker.node.shards`).
 """
 

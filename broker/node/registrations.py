@@ -1,6 +1,6 @@
 """Registrations and removals of queries, on their way to their shards.
 
-A query stands on the shard that its sources choose, with those that live elsewhere as guests. One that moves
+A query stands on the shard that its sources choose, with those that live elsewhere as replicas. One that moves
 leaves its old shard before it comes to the new one; beyond that shards work side by side. Of many commands
 some hundreds at a time are handed over, while a shard carries out those before, so that it need not wait.
 
@@ -65,7 +65,7 @@ class _Change:
 class _Moves:
     """What a batch does to shards. standing: how many queries stand with those that have come so far.
 
-    coming: with the change that a command carries out, None where it brings a guest.
+    coming: with the change that a command carries out, None where it brings a replica.
     """
 
     standing: int
@@ -126,7 +126,7 @@ class Registrations:
                 outcomes += await self._finish(begun.popleft())
         while begun:
             outcomes += await self._finish(begun.popleft())
-        await self._hosting.see_off()
+        await self._hosting.drop_unneeded()
         return outcomes
 
     async def _begin(self, commands: Sequence[Command], standing: int) -> _Begun:
@@ -306,8 +306,8 @@ class Registrations:
         )
         change = _Change(name, entry, before if before is not None and before.shard == number else None)
         pairs = moves.coming.setdefault(number, [])
-        guests = self._hosting.invited(name, number, query.sources, query.uses, query.summaries)
-        pairs += ((None, guest) for guest in guests)
+        replicas = self._hosting.required(name, number, query.sources, query.uses, query.summaries)
+        pairs += ((None, replica) for replica in replicas)
         register = ShardCommand.register(name, sql, given, parameters, admitted.bound)
         pairs.append((change, register))
         return change

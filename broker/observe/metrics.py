@@ -341,9 +341,9 @@ def _of_rows(node: Node) -> Iterator[Metric]:
     rows = GaugeMetricFamily("tureen_rows", "Rows retained and visible.", labels=["stream"])
     pending = GaugeMetricFamily("tureen_rows_pending", "Rows that wait for NOW.", labels=["stream"])
     for shard in node.shards:
-        guests = node.hosting.guests_on(shard.number)
+        replicas = node.hosting.replicas_on(shard.number)
         for info in shard.view().sources():
-            if info.name in guests:
+            if info.name in replicas:
                 continue  # its home tells of it
             rows.add_metric([info.name], info.rows)
             pending.add_metric([info.name], info.pending)
@@ -366,7 +366,7 @@ def _of_archive(node: Node, read: int) -> Iterator[Metric]:
         "tureen_backfilled_rows", "Rows backfilled from the archive.", labels=["stream"]
     )
     under_way = 0
-    totals: Counter[str] = Counter()  # a stream may be a guest of other shards
+    totals: Counter[str] = Counter()  # a stream may be a replica of other shards
     for shard in node.shards:
         for stream, count, reading in shard.backfills.totals() if shard.backfills is not None else ():
             totals[stream] += count

@@ -57,8 +57,8 @@ def source_lines(node: Node, now: SourceCounts, before: SourceCounts | None) -> 
     now_ms = time.time_ns() // 1_000_000
     infos: dict[str, SourceInfo] = {}
     for shard in node.shards:
-        guests = node.hosting.guests_on(shard.number)
-        infos |= {info.name: info for info in shard.view().sources() if info.name not in guests}
+        replicas = node.hosting.replicas_on(shard.number)
+        infos |= {info.name: info for info in shard.view().sources() if info.name not in replicas}
     return [
         _line(node, name, infos.get(name), now.per_s(name, before), now_ms)
         for name in now.counts

@@ -48,9 +48,9 @@ def readiness(node: Node) -> dict[str, Any]:
     if node.kafka_watch.trouble is not None and all(one["code"] != KafkaUnavailable.code for one in reasons):
         reasons.append(node.kafka_watch.trouble)
     for shard in node.shards:
-        guests = node.hosting.guests_on(shard.number)
+        replicas = node.hosting.replicas_on(shard.number)
         for name, error in list(shard.stream_errors.items()):
-            if name not in guests:
+            if name not in replicas:
                 degraded.append({"stream": name} | error)
     degraded += _forwarded_lost(node)
     degraded += _archive_troubles(node)
@@ -123,7 +123,7 @@ def _archived(node: Node, name: str) -> dict[str, Any] | None:
     entry = node.directory.sources[name]
     if node.archive is None or entry.stream.is_table:
         return None
-    told = [  # a stream may be a guest of other shards than its home
+    told = [  # a stream may be a replica of other shards than its home
         facts
         for shard in node.shards
         if shard.backfills is not None and (facts := shard.backfills.facts(name))
@@ -140,8 +140,8 @@ def source_list(node: Node, only: str | None = None) -> list[dict[str, Any]]:
     """Every stream, table and view as lists show it, by name. only: the one of this name alone."""
     infos: dict[str, SourceInfo] = {}
     for shard in node.shards:
-        guests = node.hosting.guests_on(shard.number)
-        infos |= {info.name: info for info in shard.view().sources() if info.name not in guests}
+        replicas = node.hosting.replicas_on(shard.number)
+        infos |= {info.name: info for info in shard.view().sources() if info.name not in replicas}
 
     def wanted(name: str) -> bool:
         return only is None or name == only
@@ -309,7 +309,7 @@ def status(node: Node, settings: Settings, metrics: Metrics) -> dict[str, Any]:
                 "epoch": shard.epoch,
                 "queries": directory.queries.by_shard[shard.number],
                 "sources": sorted(n for n, s in directory.sources.items() if s.shard == shard.number),
-                "guests": sorted(node.hosting.guests_on(shard.number)),
+                "replicas": sorted(node.hosting.replicas_on(shard.number)),
                 "transactions": shard.counts.transactions,
                 "deltas": sum(list(shard.counts.deltas.values())),
                 "changes_waiting": shard.waiting(),

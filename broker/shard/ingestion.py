@@ -6,7 +6,7 @@ the shard *lingers*: the next are taken up some ms after these, so that one tran
 streams brought meanwhile. It does not where more wait than were taken up.
 
 What cannot be decoded, or comes late, goes into the same transaction as a letter to the topic for such; of a
-guest, which another shard has as well, only its home writes and counts that.
+replica, which another shard has as well, only its home writes and counts that.
 
 Used by the shard's thread alone.
 """
@@ -295,7 +295,7 @@ class Ingestion:
         return result.spent
 
     def _is_home(self, name: str) -> bool:
-        """Whether a stream that is read here is no guest."""
+        """Whether a stream that is read here is no replica."""
         return shard_of([name], self._settings.shards) == self._number
 
     def _records(self, stream: ReadStream, taken: TakenRows, outgoing: Outgoing) -> None:

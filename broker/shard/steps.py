@@ -192,7 +192,7 @@ class Steps:
             self._let_go(self._emission.give_up(failed), outgoing)
 
     def _tell_violations(self, result: StepResult, outgoing: Outgoing) -> None:
-        """Letters of rows that broke a promise; of a guest only its home writes and counts them."""
+        """Letters of rows that broke a promise; of a replica only its home writes and counts them."""
         for broken in result.violations:
             name = broken.source
             if shard_of([name], self._shards) != self._number:

@@ -46,8 +46,8 @@ def expected(now_ms: int, left: list[dict[str, Any]], right: list[dict[str, Any]
     )
 
 
-def guests(one: Broker) -> set[str]:
-    return {name for shard in one.http.get("/status").json()["shards"] for name in shard["guests"]}
+def replicas(one: Broker) -> set[str]:
+    return {name for shard in one.http.get("/status").json()["shards"] for name in shard["replicas"]}
 
 
 def test_two_streams(shared: Broker, name: str) -> None:
@@ -125,7 +125,7 @@ def test_guests_come_and_go_with_what_needs_them(shared: Broker, name: str) -> N
     shared.create(
         f"CREATE VIEW {over} AS SELECT x.v AS xv, y.v AS yv FROM {view} x JOIN {b} y ON x.id = y.id"
     )
-    assert len(guests(shared) & {a, b, view}) >= 1
+    assert len(replicas(shared) & {a, b, view}) >= 1
     handles = [shared.register(f"SELECT xv, yv FROM {over} WHERE xv = {number}") for number in range(3)] + [
         shared.register(joined(a, b))
     ]
@@ -140,7 +140,7 @@ def test_guests_come_and_go_with_what_needs_them(shared: Broker, name: str) -> N
     for handle in handles:
         assert shared.http.delete(f"/queries/{handle}").status_code == 200
     assert shared.http.delete(f"/sources/{over}").status_code == 200
-    assert not guests(shared) & {a, b, view, over}
+    assert not replicas(shared) & {a, b, view, over}
     for used in (view, a, b):
         assert shared.http.delete(f"/sources/{used}").status_code == 200
 
@@ -149,7 +149,7 @@ def test_a_plan_before_the_query_stands(shared: Broker, name: str) -> None:
     a, b = pair(shared, name)
     told = shared.http.post("/statements", json={"sql": f"EXPLAIN {joined(a, b)}"}).json()
     assert told["plan"]["sources"] == [a, b]
-    assert not guests(shared) & {a, b}
+    assert not replicas(shared) & {a, b}
 
 
 def test_a_stream_with_a_table(shared: Broker, name: str) -> None:
@@ -172,7 +172,7 @@ def test_a_source_that_is_ahead_waits_for_its_partner(kafka: str, tmp_path: Path
     rows_max = 256
     limits = {"STEP_ROWS_MAX": rows_max, "TRANSACTION_ROWS_MAX": 2 * rows_max}
     own = Broker(kafka, tmp_path / "data", service_id, **limits)
-    # Both are guests where they are joined, so that neither is read there before the other.
+    # Both are replicas where they are joined, so that neither is read there before the other.
     slow, fast = next(
         pair
         for pair in ((f"slow_{i}_{service_id}", f"fast_{i}_{service_id}") for i in count())
@@ -193,7 +193,7 @@ def test_a_source_that_is_ahead_waits_for_its_partner(kafka: str, tmp_path: Path
     assert sorted(own.rows(handle)) == expected(now_ms, records[slow][-20:], records[fast])
 
     shard = own.http.get("/status").json()["shards"]
-    (number,) = (one["shard"] for one in shard if one["guests"])
+    (number,) = (one["shard"] for one in shard if one["replicas"])
     read_ms, ahead_ms = dict.fromkeys(records, 0), []
     for step in read_steps({"bootstrap.servers": kafka}, own.names.steps, number, BEGINNING):
         if isinstance(step.body, RecordsNamed):
@@ -211,7 +211,7 @@ def test_joins_come_back(kafka: str, tmp_path: Path, service_id: str, name: str)
     own.create(f"CREATE VIEW {name}_v AS SELECT x.v AS xv, y.v AS yv FROM {a} x JOIN {b} y ON x.id = y.id")
     handles = [own.register(joined(a, b)), own.register(f"SELECT xv, yv FROM {name}_v WHERE xv = 3")]
     left, right = rows(40), rows(40)
-    there = guests(own)
+    there = replicas(own)
     assert there
     for end, lost in ((20, False), (30, True), (40, None)):
         for each, all_ in ((a, left), (b, right)):
@@ -228,11 +228,11 @@ def test_joins_come_back(kafka: str, tmp_path: Path, service_id: str, name: str)
             (tmp_path / "data").rename(tmp_path / "gone")
         own.start()
         assert [own.snapshot(handle)["rows"] for handle in handles] == before
-        assert guests(own) == there
+        assert replicas(own) == there
     assert own.http.delete(f"/sources/{a}").status_code == 409
     for handle in handles:
         assert own.http.delete(f"/queries/{handle}").status_code == 200
     for each in (f"{name}_v", a, b):
         assert own.http.delete(f"/sources/{each}").status_code == 200
-    assert not guests(own)
+    assert not replicas(own)
     assert own.stop() == 0

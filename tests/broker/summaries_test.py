@@ -151,16 +151,16 @@ def test_a_summary_is_where_its_stream_is_a_guest_as_long_as_a_query_uses_it(
         shared.create(stream_sql(each))
         assert settled(shared, summary_sql(f"{each}_ids", each))["state"] == "RUNNING"
 
-    def guests() -> set[str]:
+    def replicas() -> set[str]:
         (facts,) = (one for one in shared.http.get("/status").json()["shards"] if one["shard"] == there)
-        return {one for one in facts["guests"] if name in one}
+        return {one for one in facts["replicas"] if name in one}
 
     handle = shared.register(
         f"SELECT a.v AS av, b.v AS bv FROM {a} a JOIN {b} b ON a.id = b.id WITH PREFERENCE desc "
         "SUMMARY.Estimate.Count(a.id), SUMMARY.Estimate.Count(b.id) WINDOW 2 SECONDS"
     )
     summaries = {SUMMARY_KEY + f"{each}_ids" for each in (a, b)}
-    assert guests() == {a, b} | summaries
+    assert replicas() == {a, b} | summaries
     for each in (a, b):
         shared.send(each, rows(20))
     exact = sum(left["id"] == right["id"] for left in rows(19) for right in rows(19))
@@ -176,10 +176,10 @@ def test_a_summary_is_where_its_stream_is_a_guest_as_long_as_a_query_uses_it(
     say(shared, SUMMARY_KEY + f"{a}_ids", None)
     wait_until(lambda: shared.state(handle) == "PENDING", what="the join waits for its summary")
     assert len(shared.rows(handle)) == exact
-    assert guests() == {a, b, SUMMARY_KEY + f"{b}_ids"}
+    assert replicas() == {a, b, SUMMARY_KEY + f"{b}_ids"}
     settled(shared, summary_sql(f"{a}_ids", a))
     wait_until(lambda: shared.state(handle) == "RUNNING", what="the join runs again")
     assert len(shared.await_rows(handle, exact)) == exact
-    assert guests() == {a, b} | summaries
+    assert replicas() == {a, b} | summaries
     assert shared.http.delete(f"/queries/{handle}").status_code in (200, 202)
-    wait_until(lambda: not guests(), what="the guests have left")
+    wait_until(lambda: not replicas(), what="the replicas have left")

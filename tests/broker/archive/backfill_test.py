@@ -356,7 +356,7 @@ def test_a_feed_that_resumes_from_before_the_history_is_told_to_fetch_anew(
 
 
 def test_streams_that_are_joined_get_their_history_each(archiving: Broker, root: Path, name: str) -> None:
-    """On the shard of the join, where at least one of them is a guest."""
+    """On the shard of the join, where at least one of them is a replica."""
     names = [f"{name}{letter}" for letter in "ab"]
     rows = rows_of(300, DAY_MS // 300)
     for one in names:
