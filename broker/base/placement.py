@@ -3,7 +3,7 @@
 A source has a home, the shard that its name chooses: it was created there, and what reads it alone stands
 there. A query over several sources stands on the shard that their set chooses. What of the set, and of the
 views that the query names, has another home is a *replica* of that shard: created there too and read a second
-time, from the start of its topic. A replica writes no late records and no dead letters, its home does. It comes
+time, from the start of its topic. Its home alone writes late records and dead letters. It comes
 before the first that needs it and goes after the last.
 
 Used on the event loop alone. O(replicas of the shard) for each that comes or goes, and those are few.

@@ -97,7 +97,7 @@ def status_frame(
             {
                 "shard": shard.number,
                 "state": shard.state,
-                "trouble": shard.trouble,
+                "stall": shard.stall,
                 "queries": directory.queries.by_shard[shard.number],
                 "position": str(shard.view().position),
                 "changes_waiting": shard.waiting(),

@@ -14,7 +14,7 @@ from broker.node.broken import BrokenQueries
 from broker.node.directory import Directory
 from broker.shard.emission import log_defects
 from broker.shard.shard_command import Bound
-from broker.shard.troubles import Trouble
+from broker.shard.stalls import Stall
 from engine.changes.output import output_of
 from engine.language.query import Query
 from engine.language.templates import Meaning
@@ -54,7 +54,7 @@ class Admission:
         directory: Directory,
         outputs: Outputs,
         broken: BrokenQueries,
-        failure_of: Callable[[str], Trouble | None],
+        failure_of: Callable[[str], Stall | None],
     ) -> None:
         """failure_of: why the shard of a source has failed; None where it has not."""
         self._failure_of = failure_of

@@ -1,8 +1,8 @@
 """Replicas on their way to the shards that need them, and away again.
 
 :class:`broker.base.placement.Replicas` keeps the books of who needs which replica; here they become commands.
-A replica that has just come reads its topic from the start, so what reads it there is behind what its home has
-read already, until it has caught up: it is *arriving*.
+A replica that has just come reads its topic from the start, so what reads it there is behind what its home
+has read already, until it has caught up: it is *arriving*.
 
 Used on the event loop alone.
 """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from broker.shard.troubles import Trouble
+from broker.shard.stalls import Stall
 from topics.admin import Admin
 from tureen.errors import KafkaUnavailable
 
@@ -12,12 +12,12 @@ PERIOD_S = 1.0
 
 
 class KafkaWatch:
-    """``trouble``: why Kafka does not answer; None while it does, and before it was asked."""
+    """``stall``: why Kafka does not answer; None while it does, and before it was asked."""
 
     def __init__(self, admin: Admin) -> None:
         """admin: gives up soon; its limit and a period are what passes until a hang is known."""
         self._admin = admin
-        self.trouble: Trouble | None = None
+        self.stall: Stall | None = None
 
     async def run(self) -> None:
         """Ask for ever."""
@@ -25,7 +25,7 @@ class KafkaWatch:
             try:
                 await asyncio.to_thread(self._admin.reach)
             except KafkaUnavailable as away:
-                self.trouble = away.as_dict()
+                self.stall = away.as_dict()
             else:
-                self.trouble = None
+                self.stall = None
             await asyncio.sleep(PERIOD_S)

@@ -1,8 +1,9 @@
 """Registrations and removals of queries, on their way to their shards.
 
-A query stands on the shard that its sources choose, with those that live elsewhere as replicas. One that moves
-leaves its old shard before it comes to the new one; beyond that shards work side by side. Of many commands
-some hundreds at a time are handed over, while a shard carries out those before, so that it need not wait.
+A query stands on the shard that its sources choose; those that live elsewhere have replicas there. One that
+moves leaves its old shard before it comes to the new one; beyond that shards work side by side. Of many
+commands some hundreds at a time are handed over, while a shard carries out those before, so that it need not
+wait.
 
 Used on the event loop, one batch at a time; what registrations mean is found in another thread.
 """

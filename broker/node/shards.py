@@ -20,7 +20,7 @@ from broker.shard.questions import Found
 from broker.shard.setup import ShardSetup
 from broker.shard.shard import Shard
 from broker.shard.shard_command import ShardCommand
-from broker.shard.troubles import Trouble
+from broker.shard.stalls import Stall
 from engine.engine import Engine
 from engine.model.interruption import may_go_on
 from tureen.errors import BrokerUnavailable, ShardHeld, TureenError
@@ -64,10 +64,10 @@ class Shards:
         for number in sorted(set(numbers)):
             self._start(number, reason(number, self._causes, self._at.get(f"shard-{number}", "")))
 
-    def failure_of(self, source: str) -> Trouble | None:
+    def failure_of(self, source: str) -> Stall | None:
         """Why the shard that is a source's home has failed; None where it has not."""
         shard = self._by_number.get(shard_of([source], self._settings.shards))
-        return shard.trouble if shard is not None and shard.state == "failed" else None
+        return shard.stall if shard is not None and shard.state == "failed" else None
 
     async def hand_over(self, number: int, commands: list[ShardCommand]) -> list[Outcome]:
         """Have a shard carry out commands, in order; one outcome each."""

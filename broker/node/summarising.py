@@ -1,8 +1,8 @@
 """CREATE, ALTER and DROP of summaries, on their way to the shards.
 
-A summary stands on the home of its stream, and as a replica on shards where queries use it that read the stream
-as a replica. A summary whose stream is missing waits: it stands as soon as the stream does, if the registry
-says it again. ALTER SUMMARY is said as the statement that would create what it makes.
+A summary stands on the home of its stream, and has replicas on shards where queries that use it read a
+replica of the stream. A summary whose stream is missing waits: it stands as soon as the stream does, if the
+registry says it again. ALTER SUMMARY is said as the statement that would create what it makes.
 
 Dropped while queries use it, it goes all the same, since the registry has it no more: these queries are
 PENDING, find nothing more, and keep the answers that they have, until a summary that they can use comes.

@@ -256,7 +256,7 @@ def _of_shards(node: Node) -> Iterator[Metric]:
         yield family
     ready = GaugeMetricFamily("tureen_shard_live", "1 while a shard makes progress.", labels=["shard"])
     for shard in node.shards:
-        ready.add_metric([str(shard.number)], float(shard.trouble is None))
+        ready.add_metric([str(shard.number)], float(shard.stall is None))
     yield ready
     waiting = GaugeMetricFamily(
         "tureen_changes_waiting", "Changes that are still to be written to result topics.", labels=["shard"]

@@ -14,7 +14,7 @@ from broker.node.node import Node
 from broker.observe.metrics import Metrics
 from broker.runtime.functions import facts
 from broker.shard.shard import Shard
-from broker.shard.troubles import Trouble
+from broker.shard.stalls import Stall
 from engine.dataflow.strategy_state import StrategyState
 from engine.language.query import Describe
 from engine.model.answer import SourceInfo
@@ -45,8 +45,8 @@ def readiness(node: Node) -> dict[str, Any]:
         reasons.append({"code": "control", "message": told})
     degraded = node.outputs.degraded()
     reasons += _shard_troubles(node)
-    if node.kafka_watch.trouble is not None and all(one["code"] != KafkaUnavailable.code for one in reasons):
-        reasons.append(node.kafka_watch.trouble)
+    if node.kafka_watch.stall is not None and all(one["code"] != KafkaUnavailable.code for one in reasons):
+        reasons.append(node.kafka_watch.stall)
     for shard in node.shards:
         replicas = node.hosting.replicas_on(shard.number)
         for name, error in list(shard.stream_errors.items()):
@@ -62,18 +62,18 @@ def _shard_troubles(node: Node) -> list[dict[str, Any]]:
     """What shards wait for, each reason once with the numbers of its ``shards``. While Kafka is away, that is
     the reason of transactions which were broken off, too.
     """
-    told_by = ((shard.number, shard.trouble or _hang(shard)) for shard in node.shards)
-    troubles = {number: trouble for number, trouble in told_by if trouble is not None}
-    away = next((one for one in troubles.values() if one["code"] == KafkaUnavailable.code), None)
+    told_by = ((shard.number, shard.stall or _hang(shard)) for shard in node.shards)
+    stalls = {number: stall for number, stall in told_by if stall is not None}
+    away = next((one for one in stalls.values() if one["code"] == KafkaUnavailable.code), None)
     found: dict[str, dict[str, Any]] = {}
-    for number, trouble in sorted(troubles.items()):
-        told = away if away is not None and trouble["code"] in BROKEN_OFF else trouble
+    for number, stall in sorted(stalls.items()):
+        told = away if away is not None and stall["code"] in BROKEN_OFF else stall
         key = told["code"] if told["code"] == KafkaUnavailable.code else f"{told['code']} {told['message']}"
         found.setdefault(key, {**told, "shards": []})["shards"].append(number)
     return list(found.values())
 
 
-def _hang(shard: Shard) -> Trouble | None:
+def _hang(shard: Shard) -> Stall | None:
     """That a shard gives no sign of life, where one was due some time ago."""
     silent_s, what = shard.pulse.silence()
     if silent_s < SILENT_S:
@@ -303,7 +303,7 @@ def status(node: Node, settings: Settings, metrics: Metrics) -> dict[str, Any]:
             {
                 "shard": shard.number,
                 "state": shard.state,
-                "trouble": shard.trouble,
+                "stall": shard.stall,
                 "position": str(shard.view().position),
                 "saved_position": str(shard.saved_position) if shard.saved_position else None,
                 "epoch": shard.epoch,

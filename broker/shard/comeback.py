@@ -21,8 +21,8 @@ from broker.shard.recovery import Recovered, recover, rowless
 from broker.shard.setup import ShardSetup
 from broker.shard.shard_command import ShardCommand
 from broker.shard.shard_state import ShardState
+from broker.shard.stalls import Interrupted
 from broker.shard.trials import Trials
-from broker.shard.troubles import Interrupted
 from engine.engine import Engine
 from engine.model.step import BEGINNING, Position
 from storage.store import Store
@@ -57,7 +57,7 @@ class Comeback:
         self._number = number
         self._setup = setup
         self._trials = trials
-        self._troubles = context.troubles
+        self._stalls = context.stalls
         self._inbox = inbox
         self._pulse = context.pulse
         self._known = known
@@ -94,11 +94,11 @@ class Comeback:
                 life = life_of(self._setup.admin.topic_id(self._setup.settings.names.steps))
                 back = recover(self._number, store, claimed, self._setup, self._check, self.removals)
             except KafkaUnavailable as away:
-                self._troubles.wait("journal", away)
+                self._stalls.wait("journal", away)
             except MemoryBudgetExceeded as short:
                 self.held = ShardHeld(self._number, "memory", short.message)
             else:
-                self._troubles.tell("journal", None)
+                self._stalls.tell("journal", None)
                 return life, back
 
     def _opened(self) -> Store:
@@ -106,15 +106,15 @@ class Comeback:
             try:
                 store = Store(self._setup.settings.data_dir / "shards" / str(self._number))
             except StoreFull as full:
-                self._troubles.wait("store", full)
+                self._stalls.wait("store", full)
             else:
-                self._troubles.tell("store", None)
+                self._stalls.tell("store", None)
                 return store
 
     def _check(self) -> None:
         """Between two pieces of what comes back. Raises MemoryBudgetExceeded, Interrupted."""
         self._pulse.toil()
-        if self._troubles.stopping:
+        if self._stalls.stopping:
             raise Interrupted
         memory = self._setup.memory
         if memory.look() < Level.SHED:
@@ -129,7 +129,7 @@ class Comeback:
         self._setup.memory.counted(self._number, None)
         trim()
         engine = None if self._shard_state is not None else self._rowless(store, claimed)
-        self._troubles.tell("held", error.as_dict())
+        self._stalls.tell("held", error.as_dict())
         if engine is not None:
             self._shard_state = self._known(engine)
         assert self._shard_state is not None
@@ -137,7 +137,7 @@ class Comeback:
         while not self._retry.is_set():
             self._pulse.rest(HELD_S)
             jobs = self._inbox.take(HELD_S)
-            if self._troubles.stopping:
+            if self._stalls.stopping:
                 raise Interrupted
             self._inbox.turn_away(error)
             if removed and not jobs:
@@ -155,7 +155,7 @@ class Comeback:
         self._retry.clear()
         self._pulse.toil()
         self.held, self._held_by = None, error.cause
-        self._troubles.tell("held", None)
+        self._stalls.tell("held", None)
         log.info("shard_tries_again", shard=self._number, removed=len(self.removals))
 
     def _given_up(self, commands: Sequence[ShardCommand]) -> bool:
@@ -180,7 +180,7 @@ class Comeback:
                     self.removals,
                 )
             except KafkaUnavailable as away:
-                self._troubles.wait("journal", away)
+                self._stalls.wait("journal", away)
             else:
-                self._troubles.tell("journal", None)
+                self._stalls.tell("journal", None)
                 return engine

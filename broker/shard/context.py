@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from broker.base.counts import Counts
 from broker.base.settings import Settings
 from broker.runtime.liveness import Pulse
-from broker.shard.troubles import Troubles
+from broker.shard.stalls import Stalls
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +16,7 @@ class ShardContext:
 
     number: int
     settings: Settings
-    troubles: Troubles
+    stalls: Stalls
     """Told what the shard waits for."""
     counts: Counts
     """Told what was done."""

@@ -79,7 +79,7 @@ class Ingestion:
         self._streams = streams
         self._steps = steps
         self._saving = saving
-        self._troubles = context.troubles
+        self._stalls = context.stalls
         self._counts = context.counts
         self._backfills = backfills
         self._history = history
@@ -121,11 +121,11 @@ class Ingestion:
         """
         self._streams.look_after()
         if self._streams.is_away():
-            if "read" not in self._troubles:
+            if "read" not in self._stalls:
                 away = KafkaUnavailable("Kafka does not answer; streams wait for it")
-                self._troubles.tell("read", away.as_dict())
+                self._stalls.tell("read", away.as_dict())
         else:
-            self._troubles.tell("read", None)
+            self._stalls.tell("read", None)
         ready = self._streams.ready()
         if ready or self.shedder.shares:
             self.shedder.look(self._steps.engine, backlogs(ready), time.monotonic())

@@ -34,7 +34,7 @@ from broker.base.counts import TRANSACTION_SECONDS
 from broker.base.settings import Settings
 from broker.runtime.liveness import UNWATCHED, Pulse
 from broker.shard.doing import TRANSACTION
-from broker.shard.troubles import Troubles
+from broker.shard.stalls import Stalls
 from engine.model.step import BEGINNING, Claim, Position, Step, StepResult
 from topics.journal import StepRecord, encode_step
 from topics.journal_reader import READ_TIMEOUT_S, last_record
@@ -123,18 +123,18 @@ class Outbox:
         number: int,
         settings: Settings,
         kafka: dict[str, str],
-        troubles: Troubles,
+        stalls: Stalls,
         look: Callable[[Collection[str]], Mapping[str, int | TureenError]],
         pulse: Pulse = UNWATCHED,
     ) -> None:
-        """troubles: told under the name ``journal``. look: looks at result topics: how many partitions they
+        """stalls: told under the name ``journal``. look: looks at result topics: how many partitions they
         have, or what is wrong with them; those that are gone it makes.
         """
         self._number = number
         self._settings = settings
         self._kafka = kafka
         self._writing = {**kafka, **producing(settings.record_bytes_max)}
-        self._troubles = troubles
+        self._stalls = stalls
         self._look = look
         self._pulse = pulse
         self._timeout_s = settings.transaction_timeout_ms / 1_000
@@ -183,7 +183,7 @@ class Outbox:
                     self._settings.transactional_id(self._number),
                     timeout_s=self._timeout_s,
                 )
-                self._troubles.tell("journal", None)
+                self._stalls.tell("journal", None)
                 return
             except KafkaUnavailable as away:
                 self._wait(away)
@@ -209,7 +209,7 @@ class Outbox:
                 self._wait(away)
             except CommitUnknown as unknown:
                 log.warning("commit_unknown", shard=self._number, reason=unknown.message)
-                self._troubles.tell("journal", unknown.as_dict())
+                self._stalls.tell("journal", unknown.as_dict())
                 self._took(time.perf_counter() - tried_s)
             except Fenced as fenced:
                 log.warning("producer_fenced", shard=self._number, reason=fenced.message)
@@ -223,7 +223,7 @@ class Outbox:
             self._looked(outgoing, reasons, refusals)
             failed = True
         self._last = outgoing.last
-        self._troubles.tell("journal", None)
+        self._stalls.tell("journal", None)
         TRANSACTION_SECONDS.labels(str(self._number)).observe(time.perf_counter() - began_s)
 
     def _took(self, seconds: float) -> None:
@@ -295,7 +295,7 @@ class Outbox:
                 self._wait(away)
 
     def _wait(self, reason: TureenError) -> None:
-        self._troubles.wait("journal", reason)
+        self._stalls.wait("journal", reason)
 
     def close(self) -> None:
         if self._producer is not None:

@@ -29,12 +29,12 @@ class Saving:
     """Used by the shard's thread alone; ``position`` may be read by others."""
 
     def __init__(self, context: ShardContext) -> None:
-        """Its troubles are told under the name ``store``."""
+        """Its stalls are told under the name ``store``."""
         self.position: Position | None = None
         self.full = False
         self._number = context.number
         self._settings = context.settings
-        self._troubles = context.troubles
+        self._stalls = context.stalls
         self._store: Store | None = None
         self._rows = 0
         self._only_heartbeats = True
@@ -84,13 +84,13 @@ class Saving:
                 log.error("store_full", shard=self._number, reason=full.message)
             self.full = True
             if not final:
-                self._troubles.tell("store", full.as_dict())
+                self._stalls.tell("store", full.as_dict())
             self._again_s = time.monotonic() + self._settings.retry_ms / 1_000
             return
         if self.full:
             log.info("store_writes_again", shard=self._number)
         self.full = False
-        self._troubles.tell("store", None)
+        self._stalls.tell("store", None)
         SAVE_SECONDS.labels(str(self._number)).observe(time.perf_counter() - began_s)
         self.position = engine.position
         self._rows = 0

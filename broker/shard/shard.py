@@ -13,7 +13,7 @@ what others want (:mod:`.inbox`), what commands do (:mod:`.execution`), what is 
 written (:mod:`.saving`).
 
 While Kafka is away, or the disk is full, the shard tries on, answers from the last view, and says in
-``trouble`` what it waits for (:mod:`.troubles`). Rows are then taken up where they were left. A defect or a
+``stall`` what it waits for (:mod:`.stalls`). Rows are then taken up where they were left. A defect or a
 store that cannot be read ends this shard alone (``failed``).
 """
 
@@ -52,10 +52,10 @@ from broker.shard.saving import Saving
 from broker.shard.setup import ShardSetup
 from broker.shard.shard_command import ShardCommand
 from broker.shard.shard_state import ShardState
+from broker.shard.stalls import Interrupted, Stall, Stalls
 from broker.shard.steps import Steps
 from broker.shard.streams import Streams
 from broker.shard.trials import Trials
-from broker.shard.troubles import Interrupted, Trouble, Troubles
 from broker.shard.upkeep import Upkeep
 from broker.shard.work_attributes import limit_work, work_attributes
 from engine.engine import Engine
@@ -113,13 +113,13 @@ class Shard(threading.Thread):
         """Streams that came back without rows which the archive had given them, and why."""
         self._lost_output: Mapping[str, TureenError] = {}
         self._inbox = Inbox(number)
-        self._troubles = Troubles(number, settings.retry_ms, pulse)
+        self._stalls = Stalls(number, settings.retry_ms, pulse)
         self._state = ShardState()
-        context = ShardContext(number, settings, self._troubles, self.counts, pulse)
+        context = ShardContext(number, settings, self._stalls, self.counts, pulse)
         self.upkeep = Upkeep(context, memory, self.asked)
         self._saving = Saving(context)
         self.emission = Emission(settings.names, setup.outputs, self.counts, settings.changes_max)
-        self._outbox = Outbox(number, settings, setup.kafka, self._troubles, setup.outputs.look, pulse)
+        self._outbox = Outbox(number, settings, setup.kafka, self._stalls, setup.outputs.look, pulse)
         self._steps = Steps(context, setup.engines.fresh(), self.emission, self._outbox, self._state.forget)
         topic_ids = {} if archive is None else archive.topic_ids
         self._streams = Streams(context, setup.reading, self._inbox, self._steps.next_offsets, topic_ids)
@@ -169,12 +169,12 @@ class Shard(threading.Thread):
         return self._saving.position
 
     @property
-    def trouble(self) -> Trouble | None:
+    def stall(self) -> Stall | None:
         """What keeps the shard from going on; None while nothing does."""
-        trouble = self._troubles.first
-        if trouble is None and self.state == "recovering":
+        stall = self._stalls.first
+        if stall is None and self.state == "recovering":
             return {"code": "recovering", "message": "store and journal are being read"}
-        return trouble
+        return stall
 
     def lagging(self, name: str) -> frozenset[int]:
         """Partitions of a stream with unread records, as of the last poll."""
@@ -221,7 +221,7 @@ class Shard(threading.Thread):
 
     def stop(self) -> None:
         """Finish the step at hand, save, end."""
-        self._troubles.stop()
+        self._stalls.stop()
         self._inbox.wake()
 
     # --- attributes -------------------------------------------------------------------------------
@@ -265,12 +265,12 @@ class Shard(threading.Thread):
 
     def _end(self, state: State, error: TureenError | None) -> None:
         if error is not None:
-            self._troubles.end(error)
+            self._stalls.end(error)
         self._life = state
         self.pulse.end()
         self._memory.counted(self.number, None)
         stopped = BrokerUnavailable(f"shard {self.number} has stopped")
-        refusal = self._troubles.first or stopped.as_dict()
+        refusal = self._stalls.first or stopped.as_dict()
         jobs = self._inbox.close(error or stopped, refusal)
         self.preparations.end()
         self._setup.listener.ended(self.number, error if state == "failed" else None)
@@ -350,7 +350,7 @@ class Shard(threading.Thread):
             self._show()
         self.ingestion.worked(alone=False)
         busy, has_room = False, True
-        while not self._troubles.stopping:
+        while not self._stalls.stopping:
             waiting = self._ordering.look(self._steps.pending)
             linger_s = 0.0 if waiting else self.ingestion.linger_s()
             may_work = has_room and not (waiting or busy)

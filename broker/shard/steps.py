@@ -99,7 +99,7 @@ class Steps:
         """Most bytes of what a step registers or removes; what else the step's record has needs less."""
         self._emission = emission
         self._outbox = outbox
-        self._troubles = context.troubles
+        self._stalls = context.stalls
         self._counts = context.counts
         self._gone = gone
         self._pulse = context.pulse
@@ -250,8 +250,8 @@ class Steps:
                 records = self._emission.written(portion, changes)
                 break
             except AWAITED as away:
-                self._troubles.wait("output", away)
-        self._troubles.tell("output", None)
+                self._stalls.wait("output", away)
+        self._stalls.tell("output", None)
         return records
 
     def give_up(self, reasons: Mapping[str, TureenError], outgoing: Outgoing) -> None:
@@ -305,8 +305,8 @@ class Steps:
                 emitted = self._emission.emit(body, result, self.pending, room)
                 break
             except AWAITED as away:
-                self._troubles.wait("output", away)
-        self._troubles.tell("output", None)
+                self._stalls.wait("output", away)
+        self._stalls.tell("output", None)
         return emitted
 
     def _let_go(self, broken: tuple[str, ...], outgoing: Outgoing) -> None:

@@ -20,7 +20,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 
 from broker.base.settings import Settings
 from broker.shard.outbox import REFUSALS_MAX, Letter, Outbox, Outgoing, Unwritable
-from broker.shard.troubles import Troubles
+from broker.shard.stalls import Stalls
 from engine.model.step import BEGINNING, Position
 from tests.broker.conftest import stream_sql
 from tests.broker.folding import compare, of_query
@@ -169,7 +169,7 @@ def test_a_topic_that_refuses_what_looks_right_is_not_tried_for_ever(one: Broker
         return dict.fromkeys(names, 1)
 
     kafka = {"bootstrap.servers": one.bootstrap}
-    outbox = Outbox(0, settings, kafka, Troubles(0, settings.retry_ms), look)
+    outbox = Outbox(0, settings, kafka, Stalls(0, settings.retry_ms), look)
     claimed = outbox.take_over(BEGINNING)
     position = Position(claimed.epoch, claimed.sequence + 1)
     outgoing = Outgoing([Letter(topics["journal"], b"step")], last=position)

@@ -9,7 +9,7 @@ import pytest
 
 from broker.base.settings import Settings
 from broker.shard.outbox import Letter, Outbox, Outgoing
-from broker.shard.troubles import Troubles
+from broker.shard.stalls import Stalls
 from engine.model.source import SourceName
 from engine.model.step import BEGINNING, Claim, DropSource, Position, Step, StepResult
 from tests.kafka import wait_until
@@ -34,8 +34,8 @@ class Journal:
         self._owners: list[Outbox] = []
 
     def owner(self, **kafka: str) -> Outbox:
-        troubles = Troubles(SHARD, self.settings.retry_ms)
-        one = Outbox(SHARD, self.settings, {**self.kafka, **kafka}, troubles, lambda _: {})
+        stalls = Stalls(SHARD, self.settings.retry_ms)
+        one = Outbox(SHARD, self.settings, {**self.kafka, **kafka}, stalls, lambda _: {})
         self._owners.append(one)
         return one
 

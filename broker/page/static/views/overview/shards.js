@@ -20,8 +20,8 @@ export const Shards = ({ now }) => html`<${Card} title="Shards">
           (one) => html`<tr key=${one.shard}>
             <th scope="row" class="number">${one.shard}</th>
             <td>
-              <${Badge} state=${one.trouble ? "bad" : STATES[one.state]}>${one.state}<//>
-              ${one.trouble && html`<div>${one.trouble.message}</div>${one.trouble.hint && html`<div class="dim">${one.trouble.hint}</div>`}`}
+              <${Badge} state=${one.stall ? "bad" : STATES[one.state]}>${one.state}<//>
+              ${one.stall && html`<div>${one.stall.message}</div>${one.stall.hint && html`<div class="dim">${one.stall.hint}</div>`}`}
             </td>
             <td class="number">${count(one.queries)}</td>
             <td class="number">${count(one.changes_waiting)}</td>

@@ -1,6 +1,6 @@
 """What keeps a shard from going on, and how it waits for that to pass.
 
-Waiting is part of life: whoever meets trouble in the shard's thread tells it under a name (``store``,
+Waiting is part of life: whoever meets a stall in the shard's thread tells it under a name (``store``,
 ``journal``, ``read``, ``output``), waits, tries again, and tells when it goes on. A stop ends every wait.
 """
 
@@ -16,14 +16,14 @@ from tureen.errors import TureenError
 
 log = logs.get()
 
-Trouble = dict[str, Any]
+Stall = dict[str, Any]
 
 
 class Interrupted(Exception):
     """The shard is told to stop while it waits; of what it waited to write nothing is known to be written."""
 
 
-class Troubles:
+class Stalls:
     """``first``, ``stop`` and ``stopping`` in any thread, the rest by the shard's alone."""
 
     def __init__(self, number: int, retry_ms: int, pulse: Pulse = UNWATCHED) -> None:
@@ -31,11 +31,11 @@ class Troubles:
         self._number = number
         self._pulse = pulse
         self._retry_s = retry_ms / 1_000
-        self._by_name: Mapping[str, Trouble] = {}
+        self._by_name: Mapping[str, Stall] = {}
         self._stop = threading.Event()
 
     @property
-    def first(self) -> Trouble | None:
+    def first(self) -> Stall | None:
         """The oldest of them; None while there is none."""
         return next(iter(self._by_name.values()), None)
 
@@ -51,14 +51,12 @@ class Troubles:
         """Every wait ends, now and from now on."""
         self._stop.set()
 
-    def tell(self, what: str, trouble: Trouble | None) -> None:
+    def tell(self, what: str, stall: Stall | None) -> None:
         """What is waited for under this name; None: it goes on."""
-        if trouble is not None:
+        if stall is not None:
             if what not in self._by_name:
-                log.warning(
-                    "shard_waits", shard=self._number, code=trouble["code"], reason=trouble["message"]
-                )
-            self._by_name = {**self._by_name, what: trouble}
+                log.warning("shard_waits", shard=self._number, code=stall["code"], reason=stall["message"])
+            self._by_name = {**self._by_name, what: stall}
         elif what in self._by_name:
             self._by_name = {name: told for name, told in self._by_name.items() if name != what}
             log.info("shard_goes_on", shard=self._number, after=what)
