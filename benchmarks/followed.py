@@ -38,7 +38,7 @@ PER_MS = 0.01
 WINDOW_MS = 1_000
 COMPARED = 20
 GROUPS, TOUCHED, KEPT_ROWS = 9_000, 1_000, 100_000
-"""Of the answer that is kept: groups, those of a step, rows of the window."""
+"""Groups of the answer that is kept, groups that a step touches, and rows of the window."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
