@@ -8,8 +8,9 @@ from typing import Any, Literal, NotRequired, TypedDict
 
 import orjson
 
+from engine.model.query_name import NAME_OPTION
 from topics.json_object import json_object
-from topics.wording import FIELDS, Values, planned, wording_of
+from topics.wording import FIELDS, Values, checked_name, planned, wording_of
 from tureen.errors import LimitExceeded, QueryError, TureenError
 from tureen.protocol import QUERY_ID_CHARACTERS
 
@@ -90,12 +91,14 @@ def registration(query_id: str, value: bytes | None, sql_bytes_max: int) -> Comm
         options = {}
     if not isinstance(options, dict):
         raise MalformedRecord("options is not an object", hint='leave it out, or write {"name": "text"}')
-    unknown = sorted(fields.keys() - FIELDS - {"options"})
+    unknown = sorted(fields.keys() - FIELDS - {"options", "name"})
     if unknown:
         raise MalformedRecord(
             f"unknown field {unknown[0]!r}",
-            hint='the fields are "sql", or "template" and "parameters", or "plan", and "options"',
+            hint='the fields are "sql", or "template" and "parameters", or "plan", and "options" and "name"',
         )
+    if fields.get("name") is not None:
+        options = options | {NAME_OPTION: checked_name(fields["name"], MalformedRecord)}
     wording = wording_of(fields, sql_bytes_max, MalformedRecord)
     command: Command = {"kind": "register", "name": query_id, "sql": wording.sql, "options": options}
     if wording.parameters is not None:

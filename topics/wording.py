@@ -18,6 +18,7 @@ from typing import Any
 
 import orjson
 
+from engine.model.query_name import QUERY_NAME_TEXT, is_query_name
 from tureen.errors import LimitExceeded, TureenError
 from tureen.plan_files.text import text_of
 
@@ -51,6 +52,13 @@ def said(sql: str, parameters: Any) -> str:
     return (
         sql if parameters is None else orjson.dumps([sql, parameters], option=orjson.OPT_SORT_KEYS).decode()
     )
+
+
+def checked_name(name: object, refusal: type[TureenError]) -> str:
+    """The name of a query in a record or a request. Raises ``refusal`` where it cannot have that."""
+    if not isinstance(name, str) or not is_query_name(name):
+        raise refusal(f"a query cannot be named {str(name)[:200]!r}", hint=QUERY_NAME_TEXT)
+    return name
 
 
 def planned(fields: Mapping[str, Any], refusal: type[TureenError]) -> Mapping[str, Any]:

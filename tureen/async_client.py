@@ -172,9 +172,10 @@ class AsyncClient:
         parameters: Sequence[Parameter] | Mapping[str, Parameter] | None = None,
         wait: float = WAIT_DEFAULT_S,
         options: Mapping[str, Any] | None = None,
+        name: str | None = None,
     ) -> AsyncQuery:
-        """Register a standing query and wait until it stands. Raises QueryError, HandleInUse."""
-        publication = published(said_of(sql, template, parameters), handle, options)
+        """Register a standing query and wait until it stands. Raises QueryError, HandleInUse, NameInUse."""
+        publication = published(said_of(sql, template, parameters), handle, options, name)
         with unconfirmed(publication):
             query = (await self._register([publication], wait))[0]
             if query.state == "ERROR" and query.error is not None:

@@ -213,6 +213,7 @@ class Client:
         parameters: Sequence[Parameter] | Mapping[str, Parameter] | None = None,
         wait: float = WAIT_DEFAULT_S,
         options: Mapping[str, Any] | None = None,
+        name: str | None = None,
     ) -> Query:
         """Register a standing query and wait until it stands.
 
@@ -223,13 +224,12 @@ class Client:
             client.register(template="SELECT * FROM flights WHERE carrier = ?", parameters=["AA"])
 
         handle: one of your own making (``tureen.new_handle()``), so that the same call made twice registers
-        once; made here where it is None. wait: seconds; what is not known then is PENDING. By topic alone 0
-        publishes and returns at once, with the state PUBLISHED.
-        Raises QueryError for a refused text, HandleInUse for a handle that stands with another one,
-        KafkaUnavailable: it may or may not have taken effect; with the ``handle`` of the error it can be
-        repeated.
+        once; made here where it is None. wait: seconds; what is not known then is PENDING, by topic alone 0
+        returns at once, PUBLISHED. name: what it is called. Raises QueryError for a refused text, HandleInUse
+        and NameInUse where another text or query has the handle or the name, KafkaUnavailable: it may or may
+        not have taken effect; with the ``handle`` of the error it can be repeated.
         """
-        publication = published(said_of(sql, template, parameters), handle, options)
+        publication = published(said_of(sql, template, parameters), handle, options, name)
         with unconfirmed(publication):
             query = self._register([publication], wait)[0]
             if query.state == "ERROR" and query.error is not None:

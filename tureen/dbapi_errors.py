@@ -60,6 +60,7 @@ _KINDS: tuple[tuple[type[errors.TureenError], type[DatabaseError]], ...] = (
     (errors.OptionRefused, ProgrammingError),
     (errors.SourceConflict, IntegrityError),
     (errors.HandleInUse, IntegrityError),
+    (errors.NameInUse, IntegrityError),
     (errors.InstantOutOfRange, DataError),
     (errors.StepOutOfOrder, InternalError),
     (errors.StoreCorrupt, InternalError),

@@ -36,13 +36,7 @@ class TureenError(Exception):
 
     def as_dict(self) -> dict[str, Any]:
         """The shape of an error on every interface."""
-        return {
-            "code": self.code,
-            "message": self.message,
-            "line": self.line,
-            "column": self.column,
-            "hint": self.hint,
-        }
+        return {name: getattr(self, name) for name in ("code", "message", "line", "column", "hint")}
 
 
 # --- language -------------------------------------------------------------------------------------
@@ -163,18 +157,18 @@ class UnknownQuery(TureenError):
 
 
 class HandleNeeded(UnknownQuery):
-    """The public id of a query was given where its handle is needed."""
+    """The public id of a query, or its name, was given where its handle is needed."""
 
     code = "handle_needed"
 
-    def __init__(self, query_id: str, **facts: Any) -> None:
+    def __init__(self, query_id: str, what: str = "public id", **facts: Any) -> None:
         self.query_id = query_id
         facts.setdefault(
             "hint",
-            "the handle is the secret that its registration gave; the operator can end the query by this id: "
+            "the handle is the secret that its registration gave; the operator can end the query by its id: "
             f"tureen unregister {query_id}",
         )
-        TureenError.__init__(self, "this is a query's public id; its handle is needed here", **facts)
+        TureenError.__init__(self, f"this is a query's {what}; its handle is needed here", **facts)
 
 
 class QueryPaused(TureenError):
@@ -210,6 +204,12 @@ class HandleInUse(TureenError):
     def __init__(self, query_id: str, **facts: Any) -> None:
         self.query_id = query_id
         super().__init__(f"query {query_id} is registered with another statement", **facts)
+
+
+class NameInUse(TureenError):
+    """Another query has this name."""
+
+    code = "name_in_use"
 
 
 class SourceConflict(TureenError):

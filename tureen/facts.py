@@ -73,6 +73,12 @@ class QueryStatus:
     catching_up: tuple[CatchingUp, ...] = ()
     condition_errors: int = 0
 
+    @property
+    def name(self) -> str | None:
+        """What it is called; None: it has its id alone."""
+        name = self.facts.get("name")
+        return None if name is None else str(name)
+
     @classmethod
     def of(cls, message: Mapping[str, Any]) -> QueryStatus:
         error = message.get("error")

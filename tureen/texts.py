@@ -34,12 +34,14 @@ def text_of(sql: str | Select) -> str:
     return sql.sql() if isinstance(sql, Select) else sql
 
 
-def published(said: Said, handle: str | None, options: Mapping[str, Any] | None) -> Publication:
-    """A query on its way to the broker, under this handle or a new one."""
+def published(
+    said: Said, handle: str | None, options: Mapping[str, Any] | None, name: str | None = None
+) -> Publication:
+    """A query on its way to the broker, under this handle or a new one. name: what it is called, if so."""
     own = Handle(handle or new_handle())
     if isinstance(said, Template):
-        return Publication(own, text_of(said.sql), options or {}, said.parameters)
-    return Publication(own, text_of(said), options or {})
+        return Publication(own, text_of(said.sql), options or {}, said.parameters, name)
+    return Publication(own, text_of(said), options or {}, name=name)
 
 
 def published_many(

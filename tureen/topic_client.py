@@ -28,6 +28,7 @@ from tureen.errors import (
     BrokerUnavailable,
     HandleNeeded,
     KafkaUnavailable,
+    NameInUse,
     SettingsError,
     TopicMissing,
     UnknownQuery,
@@ -63,6 +64,9 @@ SERVED_HINT = "it is created at the start of `tureen serve`, or of a scale-out"
 UNCHANGED_AFTER_S = 2.0
 """A registration that changed nothing is not told again, so after this the whole status topic is read."""
 
+_NAME = re.compile("[a-z_][a-z0-9_-]{0,99}")
+HANDLE_CHARACTERS = 32
+"""Of a handle that was made by Tureen, which no query has as its name."""
 _QUERY_ID = re.compile(rf"[a-z2-7]{{{QUERY_ID_CHARACTERS}}}")
 _log = logging.getLogger("tureen.kafka")
 _log.addHandler(logging.NullHandler())  # heard only where the application set logging up
@@ -180,20 +184,35 @@ class TopicTransport:
         if key not in known:
             raise self._unknown(publication.handle)
         options = registration_of(known[key])
+        called = options.pop("name", None)
         options = {name: value for name, value in options.items() if name not in ("sql", "parameters")}
-        merged = replace(publication, options={**options, **publication.options})
+        merged = replace(publication, options={**options, **publication.options}, name=called)
         (status,) = self.register([merged], wait_s)
         if status.error is not None and status.state != "PENDING":
             raise status.error
         return replace(status, sql=publication.sql)
 
     def unregister(self, handle: str) -> None:
-        """Publish the removal, of a handle or an id; nobody answers, so an unknown one goes unnoticed."""
+        """Publish the removal, of a handle, an id or a name; nobody answers, so an unknown one goes
+        unnoticed.
+        """
         own = str(query_id(handle))
         if _QUERY_ID.fullmatch(handle):
             known, _ = self._read(self._names.queries, {own, handle})
             own = handle if handle in known and own not in known else own
+        elif _NAME.fullmatch(handle) and len(handle) != HANDLE_CHARACTERS:
+            own = self._named(handle) or own
         self._publish([(self._names.queries, own, None)])
+
+    def _named(self, name: str) -> str | None:
+        """The id of the query that is registered under a name, and was not refused for it. O(queries)."""
+        known, _ = self._read(self._names.queries, None)
+        ids = [key for key, value in known.items() if registration_of(value).get("name") == name]
+        if len(ids) > 1:
+            told, _ = self._statuses(set(ids))
+            refused = {key for key, one in told.items() if isinstance(one.error, NameInUse)}
+            ids = [key for key in ids if key not in refused]
+        return ids[0] if ids else None
 
     def _unknown(self, handle: str) -> UnknownQuery:
         """What is said of a handle that opens nothing: it may be a public id."""

@@ -63,13 +63,16 @@ def status_of(key: str, value: bytes) -> QueryStatus:
 
 
 def registration_of(registration: bytes | None) -> dict[str, Any]:
-    """Text, parameters and options in a record of ``.queries``, which anybody may have written; ``sql`` is
-    None where it has no text.
+    """Text, parameters, name and options in a record of ``.queries``, which anybody may have written;
+    ``sql`` is None where it has no text.
     """
     try:
         said = json.loads(registration or b"")
         facts = {**(said.get("options") or {}), "sql": str(said.get("sql") or said["template"])}
-        return facts | ({"parameters": said["parameters"]} if "parameters" in said else {})
+        for name in ("parameters", "name"):
+            if said.get(name) is not None:
+                facts[name] = said[name]
+        return facts
     except (ValueError, KeyError, AttributeError, TypeError):
         return {"sql": None}
 

@@ -23,13 +23,15 @@ Progress = Callable[[int], None]
 class Publication:
     """A query on its way to the broker, under a handle that the client has made.
 
-    parameters: of the placeholders in ``sql``, by place or by name; None: ``sql`` has none.
+    parameters: of the placeholders in ``sql``, by place or by name; None: ``sql`` has none. name: what the
+    query is called; None: it has its id alone.
     """
 
     handle: Handle
     sql: str
     options: Mapping[str, Any] = field(default_factory=dict)
     parameters: Sequence[Parameter] | Mapping[str, Parameter] | None = None
+    name: str | None = None
 
     def fields(self) -> dict[str, Any]:
         """What a record and a request say: a text, or a template with parameters, and options."""
@@ -42,6 +44,8 @@ class Publication:
             said = {"template": self.sql, "parameters": values}
         if self.options:
             said["options"] = dict(self.options)
+        if self.name is not None:
+            said["name"] = self.name
         return said
 
 

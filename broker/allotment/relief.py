@@ -20,7 +20,7 @@ import orjson
 
 from broker.allotment.allocation import MemoryAllocation
 from broker.base import logs
-from broker.base.options import PAUSED_BECAUSE
+from broker.base.options import PAUSED_BECAUSE, published
 from broker.base.settings import Settings
 from broker.memory.levels import Level, Memory
 from broker.node.node import Node
@@ -85,7 +85,7 @@ class Relief:
         record = entry.record({"paused": True, PAUSED_BECAUSE: because})
         topic = self._settings.names.queries
         with self._node.waiters.expecting():
-            origin = await self._publisher.publish(topic, heavy.query_id, orjson.dumps(record))
+            origin = await self._publisher.publish(topic, heavy.query_id, orjson.dumps(published(record)))
             await self._node.waiters.outcome(origin, self._settings.outcome_wait_ms / 1_000)
         self.pauses += 1
         return heavy.query_id

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from broker.base.internal import Outcome, State
-from broker.base.options import merged
+from broker.base.options import merged, query_name
 from engine.model.source import Derived, Stream
 from engine.model.summary import SummaryDefinition
 from topics.wording import Values, Wording, said
@@ -45,6 +45,11 @@ class QueryEntry:
     summaries: tuple[str, ...] = ()
     tried: int | None = None
     coming: QueryEntry | None = None
+
+    @property
+    def query_name(self) -> str | None:
+        """What it is called; None: it has its id alone."""
+        return query_name(self.options) if self.options else None
 
     @property
     def newest(self) -> QueryEntry:

@@ -16,8 +16,9 @@
 `max_fp`, `max_fn`, `max_error` and `weight` may stand in the text too, `WITH (max_fn = 0.1)`: an option
 counts while it is set; `fade` counts in the place of FADE FACTOR. `strategy`, `structure` and `partitions`
 are read by the engine too (:class:`QueryOptions`). `paused_because` is set by the broker, where it has paused
-the query itself. Others are kept and passed over: they belong to whoever registered. A name that is so near
-to one of these that it may be a slip of it is refused.
+the query itself. The name of a query is kept as an option, `NAME_OPTION`, since it comes, changes and goes as
+these do; records, requests and lists have it beside them. Others are kept and passed over: they belong to
+whoever registered. A name that is so near to one of these that it may be a slip of it is refused.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from dataclasses import fields
 from typing import Any
 
 from engine.model.maintenance import QueryOptions
+from engine.model.query_name import NAME_OPTION, QUERY_NAME_TEXT, is_query_name
 from engine.model.tolerance import amount
 from tureen.errors import MemoryPaused, OptionRefused
 
@@ -118,8 +120,38 @@ def check_names(names: Iterable[str]) -> None:
             )
 
 
+def query_name(options: Mapping[str, Any]) -> str | None:
+    """The name of the query that has these options; None where it has none."""
+    name = options.get(NAME_OPTION)
+    return name if isinstance(name, str) else None
+
+
+def published(record: Mapping[str, Any]) -> dict[str, Any]:
+    """A registration as it is written to its topic: the name beside the options.
+
+    >>> published({"sql": "SELECT v FROM s", "options": {"tureen.name": "all_of_s"}})
+    {'sql': 'SELECT v FROM s', 'options': {}, 'name': 'all_of_s'}
+    """
+    held = record["options"]
+    if NAME_OPTION not in held:
+        return dict(record)
+    return {**record, "options": _without_name(held), "name": held[NAME_OPTION]}
+
+
+def shown(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options as lists show them: the name of the query is not one of them."""
+    return _without_name(options)
+
+
+def _without_name(options: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if name != NAME_OPTION}
+
+
 def check(options: Mapping[str, Any]) -> None:
     """Raises OptionRefused where one of them has a value it cannot have, or the name of one has a slip."""
+    name = options.get(NAME_OPTION)
+    if name is not None and not (isinstance(name, str) and is_query_name(name)):
+        raise OptionRefused(f"a query cannot be named {name!r}", hint=QUERY_NAME_TEXT)
     check_names(options)
     QueryOptions.of(as_text(options))
     weight_of(options)

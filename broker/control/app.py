@@ -33,7 +33,7 @@ from topics import control_records as records
 from topics.admin import Admin
 from topics.control_records import Command
 from topics.letters import Place, letter
-from tureen.errors import InternalError, TureenError
+from tureen.errors import InternalError, NameInUse, TureenError
 
 HELLO_S = 0.5
 REQUESTS_AT_ONCE = 16
@@ -382,7 +382,9 @@ class Control:
         """Say everything again to a worker that does not know it, and have it drop the rest."""
         async with self._lock:
             await self._say_sources(self.sources.names())
-            await self._say_again(self.queries.entries())
+            nameless: list[str] = []
+            await self._say_again(self._with_names(nameless))
+            await self._say_again(self.queries.entries(nameless))
             await self._settled()
             await self.link.call(
                 "POST",
@@ -390,6 +392,14 @@ class Control:
                 {"queries": self.queries.names(), "sources": self.sources.names()},
             )
         log.info("registry_told", queries=len(self.queries.names()), sources=len(self.sources.names()))
+
+    def _with_names(self, nameless: list[str]) -> Iterator[tuple[str, Entry]]:
+        """All queries but those whose names others had: these come behind, so that the others keep them."""
+        for name, entry in self.queries.entries():
+            if (entry["error"] or {}).get("code") == NameInUse.code:
+                nameless.append(name)
+            else:
+                yield name, entry
 
     async def _say_changed(self, changed: list[str]) -> None:
         """Say again the queries whose state the worker has changed, and now and then those that wait for

@@ -55,9 +55,9 @@ class Alterations:
         changes = "continue" if goes_on else "must_refetch"
         if same:
             return 200 if entry.coming is None else 202, described(self._node, name) | {"changes": changes}
-        before = orjson.dumps(entry.record({}))
+        before = orjson.dumps(query_options.published(entry.record({})))
         with self._writes.reserved(name, wording):
-            value = orjson.dumps(wording.fields() | {"options": merged})
+            value = orjson.dumps(query_options.published(wording.fields() | {"options": merged}))
             outcome = await self._writes.written_query(name, value)
             if outcome is None:
                 entry.comes(wording, merged)

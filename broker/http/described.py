@@ -41,6 +41,7 @@ def listed(node: Node, name: str, entry: QueryEntry) -> dict[str, Any]:
     """
     told: dict[str, Any] = {
         "query_id": name,
+        "name": entry.query_name,
         "sql": entry.sql,
         "state": entry.state,
         "sources": list(entry.sources),
@@ -94,7 +95,10 @@ def _progress(node: Node, name: str, entry: QueryEntry) -> float | None:
 def described(node: Node, name: str) -> dict[str, Any]:
     """One query with all that is known of it. Raises UnknownQuery, BrokerUnavailable."""
     entry = standing(node, name)
-    told = listed(node, name, entry) | {"options": dict(entry.options), "uses": list(entry.uses)}
+    told = listed(node, name, entry) | {
+        "options": query_options.shown(entry.options),
+        "uses": list(entry.uses),
+    }
     unreachable = node.allocation.unreachable.get(name)
     told["unreachable"] = None if unreachable is None else unreachable.as_dict()
     if entry.shard is not None:

@@ -19,6 +19,7 @@ STATUS = {
     "unknown_query": 404,
     "handle_needed": 404,
     "handle_in_use": 409,
+    "name_in_use": 409,
     "source_conflict": 409,
     "summary_conflict": 409,
     "edit_conflict": 409,

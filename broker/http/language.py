@@ -25,6 +25,7 @@ from engine.language.query import (
     AlterSummary,
     Control,
     CreateFromQuery,
+    CreateQuery,
     CreateStream,
     CreateSummary,
     Describe,
@@ -33,12 +34,13 @@ from engine.language.query import (
     DropSummary,
     Explain,
     Query,
+    RenameQuery,
     Show,
     Statement,
 )
 from engine.model.attributes import Attribute
 from topics.wording import wording_of
-from tureen.errors import BrokerUnavailable, LimitExceeded, QueryError
+from tureen.errors import BrokerUnavailable, LimitExceeded, NameInUse, QueryError
 
 PLAN_MS_MAX = 2_000
 
@@ -51,6 +53,8 @@ KINDS: dict[type, str] = {
     DropSummary: "drop",
     AlterSummary: "alter_summary",
     AlterQuery: "alter_query",
+    CreateQuery: "create",
+    RenameQuery: "alter_query",
     Control: "control",
     Describe: "describe",
     DescribeSummary: "describe",
@@ -126,6 +130,12 @@ async def checked(node: Node, body: bytes, sql_bytes_max: int, *, of_rows: bool)
             told["name"] = stream.name
         case CreateFromQuery(derived):
             told["name"] = derived.name
+        case CreateQuery(name, _, if_not_exists):
+            told["name"] = name
+            try:
+                node.directory.queries.names.require(None if if_not_exists else name, "")
+            except NameInUse as taken:
+                told["error"] = taken.as_dict()
         case DropStream(name, if_exists=False):
             absent = missing(node.directory, name, said_of(statement))
             told["error"] = None if absent is None else absent.as_dict()
@@ -143,7 +153,7 @@ def _query(statement: Statement) -> Query | None:
     match statement:
         case Query():
             return statement
-        case Explain(query) | AlterQuery(_, query) | CreateFromQuery(_, query):
+        case Explain(query) | AlterQuery(_, query) | CreateFromQuery(_, query) | CreateQuery(_, query):
             return query
     return None
 

@@ -1,8 +1,8 @@
-"""Which query a request means: by its handle, or, for the operator, by its public id.
+"""Which query a request means: by its handle, or, for the operator, by its public id or its name.
 
 A handle opens an answer. The operator, who has the broker's token, or without one calls from this machine,
-may describe, pause and end any query by its public id, which lists show; a handle alone opens an answer. Who
-has the token that only reads is not the operator.
+may describe, pause and end any query by its public id or its name, which lists show; a handle alone opens an
+answer. Who has the token that only reads is not the operator.
 """
 
 from __future__ import annotations
@@ -37,16 +37,21 @@ def require_operator(operator: bool, what: str = "edit what queries share") -> N
 
 
 def named(node: Node, given: str, operator: bool) -> str:
-    """The id of the query of a handle; the operator may give the id itself. It may not exist.
+    """The id of the query of a handle; the operator may give the id itself, or the query's name. It may not
+    exist.
 
-    Raises HandleNeeded where somebody else gives the id of a query.
+    Raises HandleNeeded where somebody else gives the id or the name of a query.
     """
     name = _query_id(given)
-    if node.directory.found(name) is not None or node.directory.found(given) is None:
+    if node.directory.found(name) is not None:
+        return name
+    called = None if node.directory.found(given) is not None else given
+    public = given if called is None else node.directory.queries.names.id_of(called)
+    if public is None:
         return name
     if not operator:
-        raise HandleNeeded(given)
-    return given
+        raise HandleNeeded(public, "public id" if called is None else "name")
+    return public
 
 
 def known(node: Node, given: str, operator: bool) -> str:

@@ -24,8 +24,9 @@ from broker.http.requests import body_object
 from broker.http.writes import Answer, Writes, is_on_its_way
 from broker.node.node import Node
 from engine.language.places import did_you_mean
-from topics.wording import FIELDS, Wording, wording_of
-from tureen.errors import OptionRefused, PreparationTooLong, UnknownSource
+from engine.model.query_name import NAME_OPTION
+from topics.wording import FIELDS, Wording, checked_name, wording_of
+from tureen.errors import NameInUse, OptionRefused, PreparationTooLong, UnknownSource
 
 _TYPES: dict[str, tuple[type, ...]] = {
     "paused": (bool,),
@@ -42,8 +43,9 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "partitions": (int, str),
     "fade": (int, float),
     "priority": (str,),
+    "name": (str,),
 }
-CHANGEABLE = tuple(name for name in _TYPES if name != "active")
+CHANGEABLE = tuple(name for name in _TYPES if name not in ("active", "name"))
 """Options that can be changed while a query runs; ``active`` is the opposite of ``paused``."""
 _HINT = 'for example {"paused": true}, {"maintenance": "eager"}, {"weight": 2} or {"sql": "SELECT ..."}'
 _JSON = {bool: "true or false", str: "a text", int: "a number"}
@@ -74,6 +76,9 @@ def change_request(body: bytes, sql_bytes_max: int) -> ChangeRequest:
             raise _unknown(name)
         if value is not None and type(value) not in _TYPES[name]:  # true is no number
             raise _of_another_type(name, value)
+    if "name" in fields:
+        name = fields.pop("name")
+        fields[NAME_OPTION] = None if name is None else checked_name(name, BadRequest)
     query_options.check(query_options.given(fields))
     if "active" in fields:
         active = fields.pop("active")
@@ -113,22 +118,24 @@ class QueryChanges:
         """(status, the query as GET gives it). require: raises where the query is not as it must be, when it
         is this change's turn.
 
-        Raises UnknownQuery, QueryNotRunning, KafkaUnavailable, and for another text what refuses it.
+        Raises UnknownQuery, QueryNotRunning, NameInUse, KafkaUnavailable, and for another text what
+        refuses it.
         """
         changes = request.options
         turn = self._turns.setdefault(name, asyncio.Lock())
         async with turn:
             if require is not None:
                 require(standing(self._node, name))
+            self._node.directory.queries.names.require(changes.get(NAME_OPTION), name)
             if request.wording is not None:
                 return await self._alterations.alter(name, request.wording, changes)
             entry, record = await self._checked(name, changes)
             if record["options"] == dict(entry.newest.options):
                 return 200 if entry.coming is None else 202, described(self._node, name)
-            before = orjson.dumps(entry.record({}))
-            outcome = await self._writes.written_query(name, orjson.dumps(record))
+            before = orjson.dumps(query_options.published(entry.record({})))
+            outcome = await self._writes.written_query(name, orjson.dumps(query_options.published(record)))
             error = {} if outcome is None else outcome.get("error") or {}
-            refused = error.get("code") == PreparationTooLong.code
+            refused = error.get("code") in (PreparationTooLong.code, NameInUse.code)
             if refused:
                 await self._writes.written_query(name, before)
             if outcome is None:

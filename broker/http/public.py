@@ -82,7 +82,7 @@ def public_api(
         settings.snapshot_bytes_max,
     )
     plan_files = PlanFiles(node, changes, entities, settings.sql_bytes_max)
-    statements = Statements(settings, node, endings, creations, changes, summaries)
+    statements = Statements(settings, node, endings, creations, changes, summaries, writes)
 
     tokens = Tokens(settings)
 

@@ -9,8 +9,9 @@ from typing import Any
 
 from broker.base import options as query_options
 from broker.http.errors import BadRequest
+from engine.model.query_name import NAME_OPTION
 from topics.json_object import json_object
-from topics.wording import FIELDS, Wording, planned, wording_of
+from topics.wording import FIELDS, Wording, checked_name, planned, wording_of
 from tureen.errors import LimitExceeded
 from tureen.protocol import Handle, new_handle
 
@@ -55,15 +56,15 @@ def sql_of(fields: dict[str, Any], sql_bytes_max: int) -> str:
 
 
 def register_request(body: bytes, sql_bytes_max: int) -> RegisterRequest:
-    """``{"sql", "handle"?, "options"?}``, or ``template`` and ``parameters``, or ``plan`` in the place of
-    ``sql``.
+    """``{"sql", "handle"?, "name"?, "options"?}``, or ``template`` and ``parameters``, or ``plan`` in the
+    place of ``sql``.
 
     Raises BadRequest, LimitExceeded, PlanRefused.
     """
     fields = dict(planned(body_object(body), BadRequest))
-    unknown = sorted(fields.keys() - FIELDS - {"handle", "options"})
+    unknown = sorted(fields.keys() - FIELDS - {"handle", "name", "options"})
     if unknown:
-        hint = "the fields are sql, or template and parameters, or plan, and handle and options"
+        hint = "the fields are sql, or template and parameters, or plan, and handle, name and options"
         raise BadRequest(f"unknown field {unknown[0]!r}", hint=hint)
     handle = fields.get("handle")
     if handle is None:
@@ -79,6 +80,8 @@ def register_request(body: bytes, sql_bytes_max: int) -> RegisterRequest:
         options = {}
     if not isinstance(options, dict):
         raise BadRequest("options is not an object")
+    if fields.get("name") is not None:
+        options = options | {NAME_OPTION: checked_name(fields["name"], BadRequest)}
     wording = wording_of(fields, sql_bytes_max, BadRequest)
     return RegisterRequest(
         wording, Handle(handle), query_options.given(options), fields.get("handle") is None

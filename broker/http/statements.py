@@ -8,32 +8,36 @@
 | PAUSE 'handle' [RELEASE]               | the query, as PATCH does                             |
 | RESUME, TERMINATE 'handle'             | the query, as PATCH and DELETE do                    |
 | ALTER QUERY 'handle' AS SELECT ...     | the query, as PATCH does                             |
+| ALTER QUERY name RENAME TO name        | the query, as PATCH does                             |
+| CREATE QUERY name AS SELECT ...        | the query, as POST /queries does                     |
+| DROP QUERY name                        | the query, as DELETE does                            |
 | CREATE, DROP of a stream, table or view | what became of it, as POST /sources does            |
 | CREATE, ALTER, DROP of a summary       | what became of it, as POST /sources does             |
 | DESCRIBE SUMMARY name                  | a table of its granularities, and ``summary``        |
 
-A table is ``{"columns": [name], "rows": [[value]]}``. Queries are shown by their public ids, by which
-the operator may pause and end them; ALTER QUERY needs the handle.
+A table is ``{"columns": [name], "rows": [[value]]}``. Queries are shown by their public ids and names, by
+which the operator may pause, rename and end them; ALTER QUERY ... AS needs the handle.
 """
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from broker.base.settings import Settings
 from broker.http.creations import Creations
-from broker.http.described import listed
+from broker.http.described import described, listed
 from broker.http.endings import Endings
 from broker.http.formats import tag_words
 from broker.http.named import known, named, opened
 from broker.http.options import ChangeRequest, QueryChanges
 from broker.http.plans import plan_for, plan_of, proposals_for, proposals_of
-from broker.http.requests import body_object, sql_of
+from broker.http.requests import RegisterRequest, body_object, sql_of
 from broker.http.rights import ReadToken
 from broker.http.summaries import SummaryRequests
 from broker.http.summary_tables import described_table, listed_table
-from broker.http.writes import Answer
+from broker.http.writes import Answer, Writes
 from broker.node.node import Node
 from broker.observe.status import source_list
 from broker.runtime.functions import facts
@@ -45,6 +49,7 @@ from engine.language.query import (
     AlterSummary,
     Control,
     CreateFromQuery,
+    CreateQuery,
     CreateStream,
     CreateSummary,
     Describe,
@@ -53,12 +58,15 @@ from engine.language.query import (
     DropSummary,
     Explain,
     Query,
+    RenameQuery,
     Show,
 )
 from engine.language.scalar_functions.function import ScalarFunction
+from engine.model.query_name import NAME_OPTION
 from topics.wording import Wording
 from tureen import plans
-from tureen.errors import NotAllowed, NotSupported
+from tureen.errors import NotAllowed, NotSupported, UnknownQuery
+from tureen.protocol import new_handle
 
 QUERIES_MAX = 10_000
 """Rows of SHOW QUERIES; GET /queries has pages."""
@@ -88,7 +96,9 @@ class Statements:
         creations: Creations,
         changes: QueryChanges,
         summaries: SummaryRequests,
+        writes: Writes,
     ) -> None:
+        self._writes = writes
         self._settings = settings
         self._node = node
         self._endings = endings
@@ -119,6 +129,16 @@ class Statements:
                 return 200, self._described(statement)
             case Explain():
                 return 200, await self._explained(statement, operator, only_reads)
+            case CreateQuery():
+                return await self._create_query(statement)
+            case RenameQuery(handle, name):
+                return await self._changes.change(
+                    known(self._node, handle, operator), ChangeRequest({NAME_OPTION: name})
+                )
+            case Control("terminate", handle, if_exists=True):
+                with contextlib.suppress(UnknownQuery):
+                    return await self._endings.one(handle, operator)
+                return 200, {"query_id": None, "state": "GONE"}
             case Control("terminate", handle):
                 return await self._endings.one(handle, operator)
             case Control("pause", handle, release):
@@ -137,6 +157,19 @@ class Statements:
                     line=1,
                     column=1,
                 )
+
+    async def _create_query(self, statement: CreateQuery) -> Answer:
+        """CREATE QUERY; with IF NOT EXISTS the query that has the name, which is told without its handle.
+
+        Raises NameInUse, and what a registration raises.
+        """
+        there = self._node.directory.queries.names.id_of(statement.name)
+        if there is not None and statement.if_not_exists:
+            return 200, described(self._node, there)
+        handle, options = new_handle(), {NAME_OPTION: statement.name}
+        request = RegisterRequest(Wording(statement.query.sql), handle, options, is_handle_ours=True)
+        status, told = await self._writes.register(request)
+        return status, told | {"name": statement.name}
 
     def _show(self, what: str, extended: bool) -> Table:
         if what == "queries":
@@ -168,6 +201,7 @@ class Statements:
         found = [listed(self._node, name, queries[name]) for name in names[:QUERIES_MAX]]
         shown: dict[str, Callable[[dict[str, Any]], Any]] = {
             "query": lambda one: one["query_id"],
+            "name": lambda one: one["name"],
             "state": lambda one: one["state"],
             "sources": lambda one: ", ".join(one["sources"]),
         }

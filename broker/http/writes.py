@@ -19,6 +19,7 @@ import orjson
 from starlette.requests import ClientDisconnect
 
 from broker.base import logs
+from broker.base import options as query_options
 from broker.base.entries import ON_ITS_WAY, QueryEntry
 from broker.base.internal import Outcome
 from broker.base.settings import Settings
@@ -143,7 +144,7 @@ class Writes:
             error = (away if isinstance(away, KafkaUnavailable) else Stopping()).as_dict()
             return 503, self._registered(request, {"state": "PENDING", "error": error}) | error
         finally:
-            self._reserved.pop(writing.name, None)
+            self._written(writing.name)
         return self._answer(writing, outcome, found)
 
     async def register_many(self, parts: AsyncIterator[Part], connection: Connection) -> AsyncIterator[bytes]:
@@ -249,7 +250,7 @@ class Writes:
             await self._forget(list(zip((writing for _, writing in begun), outcomes, strict=True)))
         finally:
             for _, writing in begun:
-                self._reserved.pop(writing.name, None)
+                self._written(writing.name)
         directory = self._node.directory
         told = await asyncio.to_thread(
             lambda: [notices_of(directory, one.request.wording) for _, one in begun]
@@ -298,7 +299,7 @@ class Writes:
 
     def _begin(self, request: RegisterRequest) -> _Writing:
         """What is to be written for a request, under a handle that is reserved by this; or its answer, where
-        it stands already. Raises HandleInUse, BrokerUnavailable, LimitExceeded.
+        it stands already. Raises HandleInUse, NameInUse, BrokerUnavailable, LimitExceeded.
         """
         node = self._node
         name = query_id(request.handle)
@@ -324,10 +325,20 @@ class Writes:
         options = request.options
         if entry is not None and entry.state != "ERROR":
             options = {**entry.options, **options}
-        value = orjson.dumps(request.wording.fields() | {"options": options})
+        value = orjson.dumps(query_options.published(request.wording.fields() | {"options": options}))
         check_size(len(value), self._settings.sql_bytes_max)
+        called = query_options.query_name(options)
+        node.directory.queries.names.require(called, name)
+        node.directory.queries.names.take(called, name)
         self._reserved[name] = _on_its_way(request.wording, options)
         return _Writing(request, name, value, entry is not None and entry.shard is not None, entry is None)
+
+    def _written(self, name: str) -> None:
+        """The registration under an id, reserved until now, is known by its entry, or to nobody."""
+        reserved = self._reserved.pop(name, None)
+        queries = self._node.directory.queries
+        if reserved is not None and (name not in queries or queries[name].query_name != reserved.query_name):
+            queries.names.release(reserved.query_name, name)
 
     async def _forget(self, written: Sequence[tuple[_Writing, Outcome | TureenError | None]]) -> None:
         """Take back what was new and is refused: whoever asked is told, and nothing stays of it."""

@@ -27,7 +27,8 @@ def exported(directory: Directory, entry: QueryEntry) -> dict[str, Any]:
     """
     if entry.sql is None:
         raise PlanRefused("plan", "the query has no text")
-    options = {name: value for name, value in entry.options.items() if name != query_options.PAUSED_BECAUSE}
+    options = query_options.shown(entry.options)
+    options.pop(query_options.PAUSED_BECAUSE, None)
     plan = plan_for(directory, entry.sql, entry.parameters)
     return plan | ({"options": options} if options else {})
 

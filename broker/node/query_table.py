@@ -16,6 +16,7 @@ from typing import Any
 
 from broker.base.entries import QueryEntry
 from broker.base.internal import State
+from broker.node.query_names import QueryNames
 
 STATES: tuple[State, ...] = ("RUNNING", "PAUSED", "PENDING", "ERROR")
 """States of registered queries."""
@@ -23,7 +24,8 @@ STATES: tuple[State, ...] = ("RUNNING", "PAUSED", "PENDING", "ERROR")
 
 class QueryTable(MutableMapping[str, QueryEntry]):
     """by_state: how many there are of each state. by_shard: how many stand on each shard. readers: how many
-    that stand, or are worked out before they do, read a source or a view.
+    that stand, or are worked out before they do, read a source or a view. names: of those that have one;
+    of several with one name the first.
     """
 
     def __init__(self) -> None:
@@ -31,6 +33,7 @@ class QueryTable(MutableMapping[str, QueryEntry]):
         self.by_state: Counter[State] = Counter()
         self.by_shard: Counter[int] = Counter()
         self.readers: Counter[str] = Counter()
+        self.names = QueryNames()
         self._changed: set[str] | None = None
         """What was noted; None: nobody watches."""
 
@@ -91,12 +94,17 @@ class QueryTable(MutableMapping[str, QueryEntry]):
         before = self._entries.get(name)
         if before is not None:
             self._count(before, -1)
+            if before.query_name != entry.query_name:
+                self.names.release(before.query_name, name)
+        self.names.take(entry.query_name, name)
         self._entries[name] = entry
         self._count(entry, 1)
         self.note(name)
 
     def __delitem__(self, name: str) -> None:
-        self._count(self._entries.pop(name), -1)
+        entry = self._entries.pop(name)
+        self.names.release(entry.query_name, name)
+        self._count(entry, -1)
         self.note(name)
 
     def __contains__(self, name: object) -> bool:
@@ -124,6 +132,8 @@ class QueryTable(MutableMapping[str, QueryEntry]):
         assert +self.by_state == +again.by_state
         assert self.by_shard == again.by_shard
         assert self.readers == again.readers
+        named = {entry.query_name for entry in self._entries.values()} - {None}
+        assert all(self._entries[self.names.id_of(name) or ""].query_name == name for name in named if name)
         assert self.standing == sum(entry.shard is not None for entry in self._entries.values())
 
 

@@ -36,6 +36,7 @@ from tureen.errors import (
     BeingRegistered,
     BeingRemoved,
     LimitExceeded,
+    NameInUse,
     PreparationTooLong,
     TureenError,
     UnknownQuery,
@@ -233,9 +234,22 @@ class Registrations:
 
     def _decided(self, command: Command, judged: Admitted | TureenError | None, moves: _Moves) -> _Change:
         """What a command makes of its query, and what shards are to do for that."""
+        names, known = self._directory.queries.names, self._directory.queries.get(command["name"])
         if command["kind"] == "unregister":
             self._leave(command["name"], moves)
+            if known is not None:
+                names.release(known.query_name, command["name"])
             return _Change(command["name"], None)
+        wanted = options.query_name(command.get("options") or options.NONE)
+        try:
+            names.require(wanted, command["name"])
+        except NameInUse as taken:
+            judged = taken
+            self._outputs.release(command["name"])
+            if known is not None and known.shard is not None:
+                refused: Outcome = {"state": "ERROR", "error": taken.as_dict(), "position": None}
+                return _Change(command["name"], known, known, refused)
+        names.take(wanted, command["name"])
         if isinstance(judged, Admitted):
             return self._coming(command, judged, moves)
         waits = isinstance(judged, UnknownSource) or is_awaited(judged)
@@ -245,7 +259,7 @@ class Registrations:
             return _Change(command["name"], replace(kept, state="PENDING", error=error))
         before = self._altered(command)
         if before is not None and not waits and command["kind"] == "register":
-            refused: Outcome = {"state": "ERROR", "error": error, "position": None}
+            refused = {"state": "ERROR", "error": error, "position": None}
             return _Change(command["name"], entry, before, refused)
         self._leave(command["name"], moves)
         return _Change(command["name"], entry)

@@ -134,8 +134,9 @@ class Worker:
         observer = Observer(self.node, self.metrics, Entities(self.node, CHANGEABLE))
         api = public_api(self.settings, self.node, publisher, snapshots, self.metrics, observer)
         feeds = Feeds(api, self.settings, self.node, self.hub, self.follows, snapshots, self.metrics.feeds)
+        id_of = self.node.directory.queries.names.id_of
         servers = [
-            self._public_server(Called(HandleHeader(ShortWay(feeds, snapshots))), snapshots),
+            self._public_server(Called(HandleHeader(ShortWay(feeds, snapshots), id_of)), snapshots),
             self._private_server(snapshots),
         ]
         tasks = [

@@ -30,6 +30,7 @@ STATEMENTS = (
         "CREATE TABLE name (column TYPE PRIMARY KEY, ...)",
         "a table: the latest record of each key of a topic",
     ),
+    ("CREATE QUERY", "CREATE QUERY name AS SELECT ...", "a query is registered under a name"),
     ("CREATE VIEW", "CREATE VIEW name AS SELECT ...", "a name for a query that others read"),
     (
         "CREATE SUMMARY",
@@ -39,7 +40,7 @@ STATEMENTS = (
     (
         "DROP",
         "DROP STREAM name [CASCADE]",
-        "a stream, TABLE, VIEW or SUMMARY goes; CASCADE: with all that reads it",
+        "a stream, TABLE, VIEW, SUMMARY or QUERY goes; CASCADE: with all that reads it",
     ),
     (
         "SHOW",
@@ -50,7 +51,7 @@ STATEMENTS = (
     ("EXPLAIN", "EXPLAIN [ANALYZE] SELECT ...", "the plan of a query, or of 'handle'; ANALYZE measures it"),
     ("PAUSE", "PAUSE 'handle' [RELEASE]", "a query stays registered without being served"),
     ("RESUME", "RESUME 'handle'", "a paused query is served again"),
-    ("TERMINATE", "TERMINATE 'handle'", "a query ends"),
+    ("TERMINATE", "TERMINATE 'handle'", "a query ends; DROP QUERY name does the same"),
     ("ALTER QUERY", "ALTER QUERY 'handle' AS SELECT ...", "another text for a query that runs"),
     ("ALTER SUMMARY", "ALTER SUMMARY name SET (theta = 0.5)", "theta and zone_rows_min of a summary"),
 )

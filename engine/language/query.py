@@ -333,19 +333,39 @@ class Explain:
 
 
 @dataclass(frozen=True, slots=True)
+class CreateQuery:
+    """CREATE QUERY: a query that is registered under a name. query: what its text means. if_not_exists:
+    whatever has the name will do.
+    """
+
+    name: str
+    query: Query
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RenameQuery:
+    """ALTER QUERY ... RENAME TO: another name for the query that a handle, an id or a name names."""
+
+    handle: str = field(repr=False)
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class Control:
-    """PAUSE, RESUME or TERMINATE of the query that a handle or an id names. release: rows are not kept for
-    its windows while it is paused.
+    """PAUSE, RESUME, or TERMINATE or DROP of the query that a handle, an id or a name names. release: rows
+    are not kept for its windows while it is paused. if_exists: one that is not there is none to end.
     """
 
     action: Literal["pause", "resume", "terminate"]
     handle: str = field(repr=False)
     release: bool = False
+    if_exists: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class AlterQuery:
-    """ALTER QUERY: another text for the query that a handle names. query: what the text means."""
+    """ALTER QUERY ... AS: another text for the query that a handle names. query: what the text means."""
 
     handle: str = field(repr=False)
     query: Query
@@ -355,6 +375,8 @@ Statement = (
     Query
     | CreateStream
     | CreateFromQuery
+    | CreateQuery
+    | RenameQuery
     | CreateSummary
     | AlterSummary
     | DescribeSummary

@@ -12,9 +12,11 @@ from sqlglot import exp
 from engine.language.bind.commands import (
     bind_alter,
     bind_control,
+    bind_create_query,
     bind_derived,
     bind_describe,
     bind_explain,
+    bind_rename,
     bind_show,
 )
 from engine.language.bind.environment import NO_SUMMARIES, Catalogue, Environment, Summaries
@@ -28,7 +30,7 @@ from engine.language.bind.summaries import (
 )
 from engine.language.dialect import parse_tree
 from engine.language.functions import BUILT_IN, FunctionCatalogue
-from engine.language.grammar import nodes
+from engine.language.grammar import command_nodes, nodes
 from engine.language.places import Text
 from engine.language.query import Statement
 from engine.language.tracing import Trace
@@ -67,22 +69,26 @@ def _bind(tree: exp.Expr, env: Environment) -> Statement:
             return bind_create(tree, env)
         case nodes.CreateDerivedNode():
             return bind_derived(tree, env)
+        case command_nodes.CreateQueryNode():
+            return bind_create_query(tree, env)
+        case command_nodes.RenameQueryNode():
+            return bind_rename(tree, env)
         case nodes.CreateSummaryNode():
             return bind_create_summary(tree, env)
         case nodes.AlterSummaryNode():
             return bind_alter_summary(tree, env)
         case nodes.DropNode():
             return bind_drop_summary(tree) if tree.args["what"] == "SUMMARY" else bind_drop(tree)
-        case nodes.ShowNode():
+        case command_nodes.ShowNode():
             return bind_show(tree)
-        case nodes.DescribeNode():
+        case command_nodes.DescribeNode():
             is_summary = tree.args.get("summary")
             return bind_describe_summary(tree, env) if is_summary else bind_describe(tree, env)
-        case nodes.ExplainNode():
+        case command_nodes.ExplainNode():
             return bind_explain(tree, env)
-        case nodes.AlterNode():
+        case command_nodes.AlterNode():
             return bind_alter(tree, env)
-        case nodes.ControlNode():
+        case command_nodes.ControlNode():
             return bind_control(tree, env)
     raise AssertionError(f"the grammar makes no {type(tree).__name__}")
 

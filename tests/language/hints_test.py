@@ -53,7 +53,7 @@ FIRST_THREE = "RANK() OVER (ORDER BY v) < 3"
         ("SELECT v FROM s [RANGE '2 years']", "30 DAYS", "SELECT v FROM s [RANGE {}]"),
         ("PRINT s", "SELECT * FROM s [ROWS 10]", "{}"),
         ("SHOW TOPICS", "SHOW SOURCES", "{}"),
-        ("CREATE QUERY q AS SELECT v FROM s", "CREATE VIEW name AS SELECT ", "{}v FROM s"),
+        ("CREATE CONTINUOUS QUERY q AS SELECT v FROM s", "CREATE QUERY name AS SELECT ", "{}v FROM s"),
     ],
 )
 def test_what_is_advised_is_understood(engine: Engine, written: str, advised: str, completed: str) -> None:
@@ -64,7 +64,7 @@ def test_what_is_advised_is_understood(engine: Engine, written: str, advised: st
         engine.register("q", sql)
 
 
-@pytest.mark.parametrize("written", ["SHOW TOPICS", "PRINT s", "CREATE QUERY q AS SELECT v FROM s"])
+@pytest.mark.parametrize("written", ["SHOW TOPICS", "PRINT s"])
 def test_commands_that_are_named_exist(engine: Engine, written: str) -> None:
     from tureen.cli import main
 

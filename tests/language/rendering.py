@@ -7,6 +7,7 @@ from engine.language.query import (
     AlterSummary,
     Control,
     CreateFromQuery,
+    CreateQuery,
     CreateStream,
     CreateSummary,
     Describe,
@@ -15,6 +16,7 @@ from engine.language.query import (
     DropSummary,
     Explain,
     Query,
+    RenameQuery,
     Show,
     Statement,
 )
@@ -55,8 +57,14 @@ def render_statement(statement: Statement) -> str:
         case Explain(query, _, analyze):
             what = "a standing query" if query is None else "\n" + _indented(render_query(query))
             return ("explain and run " if analyze else "explain ") + what
-        case Control(action, _, release):
-            return f"{action} a standing query" + (" and release its rows" if release else "")
+        case CreateQuery(name, query, if_not_exists):
+            missing = " if it does not exist" if if_not_exists else ""
+            return f"create query {render_name(name)}{missing}\n" + _indented(render_query(query))
+        case RenameQuery(_, name):
+            return f"rename a standing query to {render_name(name)}"
+        case Control(action, _, release, if_exists):
+            more = (" and release its rows" if release else "") + (" if it exists" if if_exists else "")
+            return f"{action} a standing query{more}"
         case AlterQuery(_, query):
             return "alter a standing query\n" + _indented(render_query(query))
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("subject", metavar="HANDLE|ID|SELECT")
+@click.argument("subject", metavar="HANDLE|ID|NAME|SELECT")
 @click.option("--analyze", is_flag=True, help="Evaluate it once, and show the measured rows and times.")
 @click.option(
     "--verbose",

@@ -9,7 +9,7 @@ from tureen.facts import QueryStatus
 
 
 @click.command()
-@click.argument("handle", metavar="HANDLE|ID")
+@click.argument("handle", metavar="HANDLE|ID|NAME")
 @click.option(
     "--release", is_flag=True, help="Keep no rows for its windows: its answer may be incomplete afterwards."
 )
@@ -21,7 +21,7 @@ def pause(handle: str, release: bool, broker: command_options.Broker) -> None:
 
 
 @click.command()
-@click.argument("handle", required=False, metavar="[HANDLE|ID]")
+@click.argument("handle", required=False, metavar="[HANDLE|ID|NAME]")
 @click.option("--held", is_flag=True, help="Instead of a query, resume the shards that are held.")
 @command_options.broker_options
 def resume(handle: str | None, held: bool, broker: command_options.Broker) -> None:

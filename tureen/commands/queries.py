@@ -14,7 +14,7 @@ ROWS_DEFAULT = 50
 
 
 @click.command()
-@click.argument("handles", metavar="[HANDLE|QUERY_ID]...", nargs=-1)
+@click.argument("handles", metavar="[HANDLE|ID|NAME]...", nargs=-1)
 @click.option(
     "--limit",
     type=click.IntRange(1),
@@ -42,7 +42,7 @@ def queries(
     topics: command_options.ByTopic | None,
     broker: command_options.Broker,
 ) -> None:
-    """List the registered queries by their public ids.
+    """List the registered queries by their public ids and names.
 
     Handles are never listed: whoever registered a query has its handle, and can give it here to see only that
     query. --json lists all of them. With --by-topic the list is read from .queries and .status, whether a
@@ -56,7 +56,8 @@ def queries(
         found = [
             one
             for one in client.queries()
-            if (state is None or one.state == state) and (not wanted or one.query_id in wanted)
+            if (state is None or one.state == state)
+            and (not wanted or one.query_id in wanted or one.name in wanted)
         ]
     if broker.as_json:
         console.show_json([dict(one.facts) for one in found])
@@ -69,12 +70,14 @@ def queries(
 def show(found: Sequence[QueryStatus], limit: int = ROWS_DEFAULT, extended: bool = False) -> None:
     """The table of the first ``limit`` queries."""
     more = ["mode", "weight", "approximate"] if extended else []
-    names = ["query", "state", "sources", *more, "statement"]
+    named = ["name"] if any(one.name is not None for one in found[:limit]) else []
+    names = ["query", *named, "state", "sources", *more, "statement"]
     console.show_table(
         names,
         [
             (
                 one.query_id,
+                *([one.name] if named else []),
                 one.state,
                 ", ".join(one.sources) or "-",
                 *([_mode(one), one.facts.get("weight"), _approximate(one)] if extended else []),

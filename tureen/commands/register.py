@@ -19,6 +19,7 @@ from tureen.statements import EXECUTED, keyword, split
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     help="Read the statement from a file.",
 )
+@click.option("--name", help="What the query is called: the operator may give it in the place of its id.")
 @click.option("--handle", help="A secret of your own, at least 22 characters.  [default: a new one]")
 @click.option(
     "--option",
@@ -39,6 +40,7 @@ from tureen.statements import EXECUTED, keyword, split
 def register(
     text: str | None,
     file: Path | None,
+    name: str | None,
     handle: str | None,
     options: tuple[str, ...],
     wait: float,
@@ -65,6 +67,8 @@ def register(
             raise click.UsageError(f"{verb} is for `tureen sql`; only a SELECT is registered")
     if handle is not None and len(statements) > 1:
         raise click.UsageError(f"one handle cannot be used for {len(statements)} statements")
+    if name is not None and len(statements) > 1:
+        raise click.UsageError(f"one name cannot be used for {len(statements)} statements")
     with broker.client(topics) as client:
         for place, statement in enumerate(statements, 1):
             try:
@@ -74,7 +78,9 @@ def register(
                         style="dim",
                         markup=False,
                     )
-                query = client.register(console.about(statement), handle, wait=wait, options=chosen)
+                query = client.register(
+                    console.about(statement), handle, wait=wait, options=chosen, name=name
+                )
             except TureenError as error:
                 if isinstance(error, KafkaUnavailable) and error.handle is not None:
                     error.hint = f"with --handle {error.handle} the same query is not registered twice"

@@ -13,8 +13,9 @@ import click
 
 from tureen import command_options, console
 from tureen.answers import Listing
-from tureen.client import ONCE, Client
+from tureen.client import ONCE, Client, Query
 from tureen.errors import BrokerUnavailable, TureenError, UnknownQuery
+from tureen.facts import error_from
 from tureen.protocol import SnapshotFormat
 from tureen.statements import is_followed, is_query, registered_text, split
 from tureen.units import duration_of_ns, size_of
@@ -126,7 +127,25 @@ def run(client: Client, statement: str, answers: Answers, as_json: bool) -> None
     elif is_query(console.about(statement)):
         _ask(client, statement, answers)
     else:
-        _show_listing(client.execute(statement), answers.rows, as_json)
+        listing = client.execute(statement)
+        if "handle" in listing.facts and not as_json:
+            _show_created(client, listing.facts)
+        else:
+            _show_listing(listing, answers.rows, as_json)
+
+
+def _show_created(client: Client, facts: Mapping[str, Any]) -> None:
+    """What CREATE QUERY made, and its handle, once."""
+    error = facts.get("error")
+    query = Query(
+        client,
+        facts["handle"],
+        state=facts.get("state"),
+        error=error_from(error) if error else None,
+        facts=facts,
+    )
+    console.show_handle(query, on_stdout=True)
+    console.show_warnings(facts.get("warnings") or ())
 
 
 def _ask(client: Client, statement: str, answers: Answers) -> None:
@@ -173,9 +192,10 @@ def _show_listing(listing: Listing, rows: int, as_json: bool) -> None:
         if "summary" in facts:
             _show_summary(facts["summary"])
     else:
-        what = facts.get("kind", "stream") if "name" in facts else "query"
+        is_query = "query_id" in facts
+        what = "query" if is_query else facts.get("kind", "stream")
         told = f"{what} {facts.get('name') or facts.get('query_id')}"
-        running = "is ready" if "name" in facts else "is running"
+        running = "is running" if is_query else "is ready"
         became = {"RUNNING": running, "GONE": "is gone", "PAUSED": "is paused", "PENDING": "is pending"}
         state = str(facts.get("state"))
         topic = f", read from topic {facts['topic']}" if facts.get("topic") and state == "RUNNING" else ""

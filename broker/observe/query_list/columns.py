@@ -250,7 +250,9 @@ class Columns:
                 self._names[number] = pa.array(ids, pa.string())
 
     def containing(self, words: Iterable[str]) -> BoolArray:
-        """bool[size]: rows whose text, parameters, id or names contain all these, whatever their case."""
+        """bool[size]: rows whose text, parameters, id, name or names of sources contain all these,
+        whatever their case.
+        """
         found: BoolArray = self.alive[: self.size].copy()
         texts = pa.chunked_array(self._searched, pa.binary())
         for word in words:
@@ -312,11 +314,13 @@ def shape_id(shape: str) -> str:
 
 
 def searched(name: str, entry: QueryEntry | None) -> bytes:
-    """What is searched of a query: the begin of its text and parameters, its id, the names that it reads."""
+    """What is searched of a query: the begin of its text and parameters, its id, its name, the names that it
+    reads.
+    """
     if entry is None:
         return b""
     text = entry.sql or ""
     if entry.parameters is not None:
         text += "\n" + orjson.dumps(entry.parameters).decode()
-    names = "\n".join((name, *entry.sources, *entry.uses))
+    names = "\n".join((name, entry.query_name or "", *entry.sources, *entry.uses))
     return f"{text[:SEARCHED_MAX]}\n{names}".casefold().encode("utf-8", "replace")

@@ -8,8 +8,19 @@ from engine.language.bind.environment import Environment
 from engine.language.bind.select import bind_select, whole_query, with_behind
 from engine.language.bind.sources import as_stream, named, uses_of, with_operator
 from engine.language.places import shown
-from engine.language.query import AlterQuery, Control, CreateFromQuery, Describe, Explain, Query, Show
+from engine.language.query import (
+    AlterQuery,
+    Control,
+    CreateFromQuery,
+    CreateQuery,
+    Describe,
+    Explain,
+    Query,
+    RenameQuery,
+    Show,
+)
 from engine.model.expressions import Column
+from engine.model.query_name import QUERY_NAME_TEXT, is_query_name
 from engine.model.source import Derived, SourceName, Stream
 from engine.windows.clauses import UNBOUNDED
 from tureen.errors import NotSupported, SyntaxRefused
@@ -102,7 +113,18 @@ def bind_explain(tree: exp.Expr, env: Environment) -> Explain:
 
 def bind_control(tree: exp.Expr, env: Environment) -> Control:
     """PAUSE, RESUME, TERMINATE."""
-    return Control(tree.args["action"], _handle(tree.args["handle"], env), tree.args["release"])
+    handle = _handle(tree.args["handle"], env)
+    return Control(tree.args["action"], handle, tree.args["release"], bool(tree.args.get("if_exists")))
+
+
+def bind_create_query(tree: exp.Expr, env: Environment) -> CreateQuery:
+    """CREATE QUERY."""
+    return CreateQuery(_query_name(tree.this, env), _query_in(tree, env), tree.args["if_not_exists"])
+
+
+def bind_rename(tree: exp.Expr, env: Environment) -> RenameQuery:
+    """ALTER QUERY ... RENAME TO."""
+    return RenameQuery(_handle(tree.args["handle"], env), _query_name(tree.this, env))
 
 
 def bind_alter(tree: exp.Expr, env: Environment) -> AlterQuery:
@@ -116,6 +138,15 @@ def _query_in(tree: exp.Expr, env: Environment) -> Query:
     sql = env.text.sql[tree.args["begin"] : tree.args["end"]]
     query = whole_query(bind_select(tree.args["query"], env), sql, env)
     return with_behind(query, tree.args["query"], env)
+
+
+def _query_name(node: exp.Expr, env: Environment) -> str:
+    name = str(node.this)
+    if not is_query_name(name):
+        raise env.text.of_node(node).refuse(
+            SyntaxRefused, f"{shown(name)} cannot be the name of a query", hint=QUERY_NAME_TEXT
+        )
+    return name
 
 
 def _handle(node: exp.Expr, env: Environment) -> str:

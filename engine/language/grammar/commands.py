@@ -5,9 +5,9 @@ from __future__ import annotations
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from engine.language.grammar import nodes
+from engine.language.grammar import command_nodes
 from engine.language.grammar.cursor import Cursor
-from engine.language.grammar.scalar import string
+from engine.language.grammar.queries import NAMES, names_query, parse_query_name
 from engine.language.grammar.select import parse_query
 from engine.language.grammar.subqueries import starts_query
 from engine.language.grammar.summaries import parse_alter_summary, parse_summary_name
@@ -36,67 +36,71 @@ def parse_show(cursor: Cursor) -> exp.Expr:
         raise cursor.not_supported(f"SHOW {what} EXTENDED is not supported", f"write SHOW {what}")
     if extended:
         cursor.advance()
-    return cursor.node(nodes.ShowNode(what=what, extended=extended), token)
+    return cursor.node(command_nodes.ShowNode(what=what, extended=extended), token)
 
 
 def parse_describe(cursor: Cursor) -> exp.Expr:
     """DESCRIBE | DESC [STREAM | TABLE | VIEW | SUMMARY] name."""
     token = cursor.advance()
-    names = (TokenType.VAR, TokenType.IDENTIFIER)
-    if cursor.word == "SUMMARY" and cursor.peek().token_type in names:
+    if cursor.word == "SUMMARY" and cursor.peek().token_type in NAMES:
         cursor.advance()
-        return cursor.node(nodes.DescribeNode(this=parse_summary_name(cursor), summary=True), token)
-    if cursor.word in ("STREAM", "TABLE", "VIEW") and cursor.peek().token_type in names:
+        return cursor.node(command_nodes.DescribeNode(this=parse_summary_name(cursor), summary=True), token)
+    if cursor.word in ("STREAM", "TABLE", "VIEW") and cursor.peek().token_type in NAMES:
         cursor.advance()
-    if cursor.word == "EXTENDED" and cursor.peek().token_type in names:
+    if cursor.word == "EXTENDED" and cursor.peek().token_type in NAMES:
         raise cursor.not_supported("DESCRIBE EXTENDED is not supported", "write DESCRIBE name")
     if starts_query(cursor):
         raise cursor.not_supported("DESCRIBE of a SELECT is not supported", "write EXPLAIN SELECT ...")
     name = cursor.name("the name of a stream, a table or a view")
     if cursor.at(TokenType.DOT):
         raise cursor.not_supported("a name with a dot is not supported", "leave out the part before the dot")
-    return cursor.node(nodes.DescribeNode(this=name), token)
+    return cursor.node(command_nodes.DescribeNode(this=name), token)
 
 
 def parse_explain(cursor: Cursor) -> exp.Expr:
-    """EXPLAIN [ANALYZE] query, EXPLAIN [ANALYZE] 'handle or id'."""
+    """EXPLAIN [ANALYZE] query, EXPLAIN [ANALYZE] [QUERY] 'handle or id', EXPLAIN [ANALYZE] QUERY name."""
     token = cursor.advance()
     analyze = cursor.word in ("ANALYZE", "ANALYSE")
     if analyze:
         cursor.advance()
     if cursor.at(TokenType.L_PAREN) and not starts_query(cursor):
         raise cursor.not_supported("options of EXPLAIN are not supported", "write EXPLAIN or EXPLAIN ANALYZE")
-    if cursor.at(TokenType.STRING):
-        handle = string(cursor)
-        return cursor.node(nodes.ExplainNode(handle=handle, analyze=analyze), token)
+    is_named = cursor.take_words("QUERY")
+    if cursor.at(TokenType.STRING) or (is_named and names_query(cursor)):
+        handle = parse_query_name(cursor)
+        return cursor.node(command_nodes.ExplainNode(handle=handle, analyze=analyze), token)
     if not starts_query(cursor):
         raise cursor.expected(
-            "SELECT, or a handle in quotes", "write EXPLAIN SELECT ..., or EXPLAIN 'handle'"
+            "SELECT, or a handle in quotes",
+            "write EXPLAIN SELECT ..., EXPLAIN QUERY name, or EXPLAIN 'handle'",
         )
     begin = cursor.token.start
     query = parse_query(cursor)
-    node = nodes.ExplainNode(query=query, analyze=analyze, begin=begin, end=cursor.end)
+    node = command_nodes.ExplainNode(query=query, analyze=analyze, begin=begin, end=cursor.end)
     return cursor.node(node, token, query)
 
 
 def parse_control(cursor: Cursor) -> exp.Expr:
-    """PAUSE | RESUME | TERMINATE [QUERY] 'handle or id'; behind that of PAUSE may stand RELEASE."""
+    """PAUSE | RESUME | TERMINATE [QUERY] 'handle or id' or name; behind that of PAUSE may stand RELEASE."""
     token = cursor.advance()
     action = token.text.lower()
     if cursor.word == "QUERY":
         cursor.advance()
     if cursor.word == "ALL":
-        raise cursor.not_supported(f"{action.upper()} ALL is not supported", "name one query by its handle")
-    if not cursor.at(TokenType.STRING):
-        raise cursor.expected("a handle in single quotes", f"write {action.upper()} 'handle'")
-    handle = string(cursor)
+        raise cursor.not_supported(f"{action.upper()} ALL is not supported", "name one query, or its handle")
+    if not names_query(cursor):
+        raise cursor.expected(
+            "a query's name, or a handle in single quotes",
+            f"write {action.upper()} name, or {action.upper()} 'handle'",
+        )
+    handle = parse_query_name(cursor)
     release = action == "pause" and cursor.take_words("RELEASE")
-    return cursor.node(nodes.ControlNode(action=action, handle=handle, release=release), token)
+    return cursor.node(command_nodes.ControlNode(action=action, handle=handle, release=release), token)
 
 
 def parse_alter(cursor: Cursor) -> exp.Expr:
-    """ALTER QUERY 'handle' AS query, ALTER SUMMARY name SET (settings)."""
-    hint = "write ALTER QUERY 'handle' AS SELECT ..."
+    """ALTER QUERY 'handle' AS query, ALTER QUERY name RENAME TO name, ALTER SUMMARY name SET (settings)."""
+    hint = "write ALTER QUERY 'handle' AS SELECT ..., or ALTER QUERY name RENAME TO name"
     token = cursor.advance()
     if cursor.word == "SUMMARY":
         return parse_alter_summary(cursor, token)
@@ -107,12 +111,16 @@ def parse_alter(cursor: Cursor) -> exp.Expr:
             "ALTER SUMMARY name SET (theta = 0.5); drop a stream, a table or a view and create it anew",
         )
     cursor.advance()
-    if not cursor.at(TokenType.STRING):
+    if not names_query(cursor):
         raise cursor.expected("a handle in single quotes", hint)
-    handle = string(cursor)
+    handle = parse_query_name(cursor)
+    if cursor.take_words("RENAME", "TO"):
+        return cursor.node(
+            command_nodes.RenameQueryNode(this=cursor.name("the new name"), handle=handle), token
+        )
     if not cursor.take_words("AS") or not starts_query(cursor):
         raise cursor.expected("AS and a SELECT", hint)
     begin = cursor.token.start
     query = parse_query(cursor)
-    node = nodes.AlterNode(query=query, handle=handle, begin=begin, end=cursor.end)
+    node = command_nodes.AlterNode(query=query, handle=handle, begin=begin, end=cursor.end)
     return cursor.node(node, token, query)

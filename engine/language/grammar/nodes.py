@@ -461,39 +461,3 @@ class CreateDerivedNode(exp.Expression):
         "replace": False,
         "if_not_exists": False,
     }
-
-
-class ShowNode(exp.Expression):
-    """SHOW what: QUERIES, STREAMS, TABLES, SOURCES, VIEWS, FUNCTIONS or SUMMARIES."""
-
-    arg_types: ClassVar[dict[str, bool]] = {"what": True, "extended": False}
-
-
-class DescribeNode(exp.Expression):
-    """DESCRIBE this; ``summary``: whether that is one."""
-
-    arg_types: ClassVar[dict[str, bool]] = {"this": True, "summary": False}
-
-
-class ExplainNode(exp.Expression):
-    """EXPLAIN [ANALYZE] query, or a string ``handle``; begin, end: where the query's text is."""
-
-    arg_types: ClassVar[dict[str, bool]] = {
-        "query": False,
-        "handle": False,
-        "analyze": False,
-        "begin": False,
-        "end": False,
-    }
-
-
-class AlterNode(exp.Expression):
-    """ALTER QUERY: a string ``handle`` and a query; begin, end: where the query's text is."""
-
-    arg_types: ClassVar[dict[str, bool]] = {"query": True, "handle": True, "begin": True, "end": True}
-
-
-class ControlNode(exp.Expression):
-    """PAUSE, RESUME or TERMINATE: ``action`` in lower case; ``handle`` a string; ``release`` a bool."""
-
-    arg_types: ClassVar[dict[str, bool]] = {"action": True, "handle": True, "release": True}

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from engine.language.grammar import nodes
+from engine.language.grammar import command_nodes, nodes
 from engine.language.grammar.commands import (
     parse_alter,
     parse_control,
@@ -31,7 +31,13 @@ _IN_ORDER = (
     "WITH PREFERENCE, EMIT"
 )
 _STATEMENTS = "SELECT, CREATE, DROP, SHOW, DESCRIBE, EXPLAIN, PAUSE, RESUME, TERMINATE or ALTER"
-_NOTHING_FOLLOWS = (nodes.ShowNode, nodes.DescribeNode, nodes.ControlNode, nodes.DropNode)
+_NOTHING_FOLLOWS = (
+    command_nodes.ShowNode,
+    command_nodes.DescribeNode,
+    command_nodes.ControlNode,
+    nodes.DropNode,
+    command_nodes.RenameQueryNode,
+)
 
 _PARSERS: dict[str, Callable[[Cursor], exp.Expr]] = {
     "SELECT": parse_query,

@@ -5,12 +5,13 @@ from __future__ import annotations
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
-from engine.language.grammar import nodes
+from engine.language.grammar import command_nodes, nodes
 from engine.language.grammar.constraints import parse_constraint, starts_constraint
 from engine.language.grammar.cursor import Cursor
 from engine.language.grammar.durations import parse_duration
 from engine.language.grammar.emit import refuse_changes
 from engine.language.grammar.options import parse_options
+from engine.language.grammar.queries import parse_create_query, parse_drop_query
 from engine.language.grammar.scalar import string
 from engine.language.grammar.select import parse_query
 from engine.language.grammar.subqueries import starts_query, starts_sets
@@ -28,7 +29,7 @@ _OTHERS = (
     "DATABASE",
 )
 _KINDS = ("STREAM", "TABLE", "VIEW", "SUMMARY")
-_KINDS_TEXT = "STREAM, TABLE, VIEW or SUMMARY"
+_KINDS_TEXT = "STREAM, TABLE, VIEW, SUMMARY or QUERY"
 _OF_COLUMNS = {
     "KEY": "leave it out; a TABLE has a PRIMARY KEY",
     "HEADER": "headers of records are not read; declare members of the JSON object",
@@ -54,36 +55,19 @@ _BEHIND = {
 
 
 def parse_create(cursor: Cursor) -> exp.Expr:
-    """CREATE STREAM | TABLE with columns, CREATE [OR REPLACE] VIEW | STREAM name AS query, CREATE SUMMARY."""
+    """CREATE STREAM | TABLE with columns, CREATE [OR REPLACE] VIEW | STREAM name AS query, CREATE SUMMARY,
+    CREATE QUERY.
+    """
     token = cursor.advance()
     replace = cursor.take_words("OR", "REPLACE")
-    if cursor.word == "MATERIALIZED":
-        raise cursor.not_supported(
-            "CREATE MATERIALIZED VIEW is not supported",
-            "register the SELECT: its answer is kept; or write CREATE VIEW",
-        )
-    if cursor.word in _OTHERS:
-        raise cursor.not_supported(
-            f"CREATE {cursor.word} is not supported",
-            "write CREATE STREAM, CREATE TABLE, CREATE VIEW or CREATE SUMMARY",
-        )
-    if cursor.word == "SINK":
-        raise cursor.not_supported(
-            "CREATE SINK is not supported",
-            "register SELECT ... EMIT CHANGES INTO name, which writes to a topic",
-        )
-    if cursor.word in ("TEMPORARY", "TEMP", "EXTERNAL", "RECURSIVE"):
-        raise cursor.not_supported(f"CREATE {cursor.word} is not supported", f"leave {cursor.word} out")
+    _refuse_others(cursor)
     what = cursor.word
-    if what in ("QUERY", "CONTINUOUS"):
-        raise cursor.not_supported(
-            "CREATE QUERY is not supported: a SELECT is registered, and gets a handle",
-            "tureen register 'SELECT ...' does it; CREATE VIEW name AS SELECT ... names one for others",
-        )
-    if what not in _KINDS:
+    if what not in (*_KINDS, "QUERY"):
         raise cursor.expected(_KINDS_TEXT, "write CREATE STREAM name (column TYPE, ...)")
     cursor.advance()
     if_not_exists = _existence(cursor, "NOT")
+    if what == "QUERY":
+        return parse_create_query(cursor, token, replace, if_not_exists)
     name = cursor.name(f"the {what.lower()}'s name")
     if cursor.at(TokenType.DOT):
         raise cursor.not_supported(
@@ -113,6 +97,32 @@ def parse_create(cursor: Cursor) -> exp.Expr:
             hint=f"DROP {what}, then CREATE {what}",
         )
     return _with_columns(cursor, token, what, name, if_not_exists)
+
+
+def _refuse_others(cursor: Cursor) -> None:
+    """Raise for what CREATE makes elsewhere, with what to write instead."""
+    if cursor.word == "MATERIALIZED":
+        raise cursor.not_supported(
+            "CREATE MATERIALIZED VIEW is not supported",
+            "register the SELECT: its answer is kept; or write CREATE VIEW",
+        )
+    if cursor.word in _OTHERS:
+        raise cursor.not_supported(
+            f"CREATE {cursor.word} is not supported",
+            "write CREATE STREAM, CREATE TABLE, CREATE VIEW or CREATE SUMMARY",
+        )
+    if cursor.word == "SINK":
+        raise cursor.not_supported(
+            "CREATE SINK is not supported",
+            "register SELECT ... EMIT CHANGES INTO name, which writes to a topic",
+        )
+    if cursor.word in ("TEMPORARY", "TEMP", "EXTERNAL", "RECURSIVE"):
+        raise cursor.not_supported(f"CREATE {cursor.word} is not supported", f"leave {cursor.word} out")
+    if cursor.word == "CONTINUOUS":
+        raise cursor.not_supported(
+            "CREATE CONTINUOUS is not supported: each query is continuous",
+            "write CREATE QUERY name AS SELECT ...",
+        )
 
 
 def _derived(cursor: Cursor, token: Token, what: str, name: exp.Identifier) -> nodes.CreateDerivedNode:
@@ -238,26 +248,22 @@ def _retroactive(cursor: Cursor, what: str) -> nodes.Retroactive:
     return cursor.node(nodes.Retroactive(this=not non), token)
 
 
-def parse_drop(cursor: Cursor) -> nodes.DropNode:
-    """DROP STREAM | TABLE | VIEW | SUMMARY [IF EXISTS] name [CASCADE | RESTRICT]."""
+def parse_drop(cursor: Cursor) -> nodes.DropNode | command_nodes.ControlNode:
+    """DROP STREAM | TABLE | VIEW | SUMMARY [IF EXISTS] name [CASCADE | RESTRICT], DROP QUERY [IF EXISTS]
+    name.
+    """
     token = cursor.advance()
-    if cursor.word in (*_OTHERS, "MATERIALIZED", "QUERY"):
-        hint = (
-            "write TERMINATE 'handle'"
-            if cursor.word == "QUERY"
-            else "write DROP STREAM, TABLE, VIEW or SUMMARY"
-        )
-        raise cursor.not_supported(f"DROP {cursor.word} is not supported", hint)
-    what = cursor.word
-    if what in ("QUERY", "CONTINUOUS"):
+    if cursor.word in (*_OTHERS, "MATERIALIZED"):
         raise cursor.not_supported(
-            "CREATE QUERY is not supported: a SELECT is registered, and gets a handle",
-            "tureen register 'SELECT ...' does it; CREATE VIEW name AS SELECT ... names one for others",
+            f"DROP {cursor.word} is not supported", "write DROP STREAM, TABLE, VIEW, SUMMARY or QUERY"
         )
-    if what not in _KINDS:
+    what = cursor.word
+    if what not in (*_KINDS, "QUERY"):
         raise cursor.expected(_KINDS_TEXT, "write DROP STREAM name")
     cursor.advance()
     if_exists = _existence(cursor, None)
+    if what == "QUERY":
+        return parse_drop_query(cursor, token, if_exists)
     name = cursor.name(f"the {what.lower()}'s name")
     if cursor.at(TokenType.DOT):
         raise cursor.not_supported(

@@ -133,6 +133,7 @@ BY_PLACE = frozenset(
         "RANGE",
         "REFERENCES",
         "RELEASE",
+        "RENAME",
         "REPLACE",
         "RESPECT",
         "RESUME",

@@ -81,7 +81,7 @@ export const QueryView = ({ route }) => {
   const text = filled(query.sql, query.parameters);
   return html`
     <div class="heading">
-      <h1>Query <code class="id">${id}</code></h1>
+      <h1>Query ${query.name ? query.name : html`<code class="id">${id}</code>`}</h1>
       <${Badge} state=${isGone ? "bad" : undefined}>${isGone ? "DROPPED" : query.state}<//>
       <div class="tools">
         ${!isGone && html`<${Actions} id=${id} handle=${handle} query=${query} text=${text} altering=${altering} onAltering=${setAltering} onChanged=${onChanged} />`}

@@ -1,1 +1,1 @@
-PAUSE abc
+PAUSE 5

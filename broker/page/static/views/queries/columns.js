@@ -18,7 +18,7 @@ const TEXT_MAX = 2_000;
 const Text = ({ row }) => {
   if (row.state === "ENDED") return html`<span class="dim">ended since this list was made</span>`;
   const text = row.sql ? filled(row.sql.slice(0, TEXT_MAX), row.parameters) : "no text";
-  return html`<span class="two-lines"><a class="mono" tabindex="-1" href=${`#/queries/${encodeURIComponent(row.query_id)}`} title=${text}>${text}</a></span>`;
+  return html`<span class="two-lines"><a class="mono" tabindex="-1" href=${`#/queries/${encodeURIComponent(row.query_id)}`} title=${text}>${row.name ? html`<strong>${row.name}</strong> ` : null}${text}</a></span>`;
 };
 
 const State = ({ row }) =>

@@ -89,6 +89,6 @@ export const Result = ({ result, onUse }) => {
   return html`<${Card} title=${title} level=${3} tools=${tools} class=${`result ${state}`}>
     <${Sql} text=${text.length > 2_000 ? `${text.slice(0, 2_000)} …` : text} inline />
     <${ErrorBox} error=${error} />
-    ${told && (isAnswer ? html`<${Answered} told=${told} />` : isQuery ? html`<${Registered} told=${told} />` : told.plan ? html`<${ExplainTree} plan=${told.plan} /><${Proposals} proposals=${told.proposals} onUse=${onUse} />` : told.columns ? html`<${ResultTable} columns=${told.columns} rows=${told.rows} label="Rows of the result" />` : html`<${Done} told=${told} />`)}
+    ${told && (isAnswer ? html`<${Answered} told=${told} />` : isQuery || "handle" in told ? html`<${Registered} told=${told} />` : told.plan ? html`<${ExplainTree} plan=${told.plan} /><${Proposals} proposals=${told.proposals} onUse=${onUse} />` : told.columns ? html`<${ResultTable} columns=${told.columns} rows=${told.rows} label="Rows of the result" />` : html`<${Done} told=${told} />`)}
   <//>`;
 };

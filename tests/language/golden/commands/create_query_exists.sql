@@ -1,0 +1,1 @@
+CREATE QUERY IF NOT EXISTS "late-flights" AS (SELECT carrier FROM flights);

@@ -1,0 +1,1 @@
+EXPLAIN ANALYZE QUERY alerts

@@ -1,0 +1,1 @@
+PAUSE QUERY alerts RELEASE

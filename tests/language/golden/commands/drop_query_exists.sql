@@ -1,0 +1,1 @@
+DROP QUERY IF EXISTS alerts

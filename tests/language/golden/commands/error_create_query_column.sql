@@ -1,0 +1,1 @@
+CREATE QUERY alerts AS SELECT carier FROM flights

@@ -1,0 +1,1 @@
+CREATE QUERY alerts (carrier) AS SELECT carrier FROM flights

@@ -1,0 +1,1 @@
+CREATE QUERY "Alerts" AS SELECT carrier FROM flights

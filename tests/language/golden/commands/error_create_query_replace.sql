@@ -1,0 +1,1 @@
+CREATE OR REPLACE QUERY alerts AS SELECT carrier FROM flights

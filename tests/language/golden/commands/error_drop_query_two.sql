@@ -1,0 +1,1 @@
+DROP QUERY alerts, others

@@ -1,0 +1,1 @@
+ALTER QUERY alerts RENAME TO 5
