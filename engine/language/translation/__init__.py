@@ -1,0 +1,1 @@
+"""Statements of other systems, written as this language has them."""
