@@ -1,27 +1,70 @@
 """Texts of several statements: where they are cut, and what each begins with.
 
-The broker parses; this only finds the semicolons between statements, past quotes and comments. O(text).
+The broker parses; this only finds the semicolons between statements, past quotes and comments, which may
+contain others. O(text).
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tureen.errors import TureenError
 
 EXECUTED = frozenset(
-    ["ALTER", "CREATE", "DROP", "SHOW", "LIST", "DESCRIBE", "DESC", "EXPLAIN", "PAUSE", "RESUME", "TERMINATE"]
+    [
+        "ALTER",
+        "CREATE",
+        "DROP",
+        "INSERT",
+        "SHOW",
+        "LIST",
+        "DESCRIBE",
+        "DESC",
+        "EXPLAIN",
+        "PAUSE",
+        "RESUME",
+        "TERMINATE",
+    ]
 )
 """What statements begin with that are carried out, not registered."""
 
 SELECTS = frozenset({"SELECT", "WITH", "ISTREAM", "DSTREAM", "RSTREAM"})
 """What a query begins with."""
 
-_TOKEN = re.compile(
-    r"""(?P<skip> '(?:[^']|'')*' | "(?:[^"]|"")*" | --[^\n]* | /\*.*?\*/ ) | (?P<end> ; )""",
-    re.VERBOSE | re.DOTALL,
-)
+_TOKEN = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|/\*|;""")
+_COMMENT = re.compile(r"/\*|\*/")
 _EMIT = re.compile(r"\bEMIT\s+CHANGES\b", re.IGNORECASE)
 _INTO = re.compile(r"\bEMIT\s+CHANGES\s+INTO\b\s*(\w*)", re.IGNORECASE)
-_BLANK = re.compile(r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*", re.DOTALL)
+_BLANKS = re.compile(r"\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A statement of a text of several. offset: characters of the text before it. line, column: where it
+    begins, from 1.
+    """
+
+    sql: str
+    offset: int
+    line: int
+    column: int
+
+    def place(self, error: TureenError) -> None:
+        """Have a refusal of the statement tell its place in the whole text: the begin of the statement where
+        it has none.
+        """
+        registered = registered_text(self.sql)
+        before = "" if registered is None else self.sql[: len(self.sql) - len(registered)]
+        line, column = self.line + before.count("\n"), self.column + len(before)
+        if "\n" in before:
+            column = len(before) - before.rindex("\n")
+        if error.line is None or error.column is None:
+            error.line, error.column = self.line, self.column
+        else:
+            error.column += column - 1 if error.line == 1 else 0
+            error.line += line - 1
 
 
 def split(text: str) -> list[str]:
@@ -30,13 +73,50 @@ def split(text: str) -> list[str]:
     >>> split("CREATE STREAM s (v STRING); SELECT v FROM s WHERE v <> ';' -- done;")
     ['CREATE STREAM s (v STRING)', "SELECT v FROM s WHERE v <> ';' -- done;"]
     """
-    found, begin = [], 0
-    for token in _TOKEN.finditer(text):
-        if token["end"]:
-            found.append(text[begin : token.start()])
-            begin = token.end()
-    found.append(text[begin:])
-    return [one.strip() for one in found if _blank_end(one) < len(one)]
+    return [one.sql for one in placed(text)]
+
+
+def placed(text: str) -> list[Placed]:
+    """As :func:`split`, with where each statement begins.
+
+    >>> placed("SHOW QUERIES;\\n  SHOW VIEWS;")[1]
+    Placed(sql='SHOW VIEWS', offset=16, line=2, column=3)
+    """
+    ends = [start for start, _ in _tokens(text) if text[start] == ";"]
+    found: list[Placed] = []
+    line, counted, begin = 1, 0, 0
+    for end in (*ends, len(text)):
+        one = text[begin:end]
+        if _blank_end(one) < len(one):
+            offset = begin + len(one) - len(one.lstrip())
+            line += text.count("\n", counted, offset)
+            counted = offset
+            found.append(Placed(one.strip(), offset, line, offset - text.rfind("\n", 0, offset)))
+        begin = end + 1
+    return found
+
+
+def _tokens(text: str) -> Iterator[tuple[int, int]]:
+    """Begin and end of each string, quoted name, comment and semicolon."""
+    place = 0
+    while (token := _TOKEN.search(text, place)) is not None:
+        place = token.end()
+        if token[0] == "/*":
+            depth = 1
+            while depth and (mark := _COMMENT.search(text, place)) is not None:
+                depth += 1 if mark[0] == "/*" else -1
+                place = mark.end()
+            place = len(text) if depth else place
+        yield token.start(), place
+
+
+def _bare(text: str) -> str:
+    """A text with blanks in the place of strings, quoted names, comments and semicolons."""
+    parts, begin = [], 0
+    for start, end in _tokens(text):
+        parts.append(text[begin:start])
+        begin = end
+    return " ".join([*parts, text[begin:]])
 
 
 def keyword(sql: str) -> str:
@@ -87,7 +167,7 @@ def is_followed(sql: str) -> bool:
     >>> is_followed("SELECT 'EMIT CHANGES' FROM s")
     False
     """
-    bare = _TOKEN.sub(" ", sql)
+    bare = _bare(sql)
     return _EMIT.search(bare) is not None and _INTO.search(bare) is None
 
 
@@ -99,7 +179,7 @@ def written_to(sql: str) -> str | None:
     ('big', '')
     >>> written_to("SELECT v FROM s")
     """
-    bare = _TOKEN.sub(" ", sql)
+    bare = _bare(sql)
     if _EMIT.search(bare) is None:
         return None
     into = _INTO.search(bare)
@@ -107,5 +187,11 @@ def written_to(sql: str) -> str | None:
 
 
 def _blank_end(text: str) -> int:
-    found = _BLANK.match(text)
-    return found.end() if found else 0
+    """How many characters of blanks and comments a text begins with."""
+    place = 0
+    for start, end in _tokens(text):
+        if text[start : start + 2] not in ("--", "/*") or text[place:start].strip():
+            break
+        place = end
+    blanks = _BLANKS.match(text, place)
+    return blanks.end() if blanks else place

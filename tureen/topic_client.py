@@ -66,7 +66,7 @@ UNCHANGED_AFTER_S = 2.0
 
 _NAME = re.compile("[a-z_][a-z0-9_-]{0,99}")
 HANDLE_CHARACTERS = 32
-"""Of a handle that was made by Tureen, which no query has as its name."""
+"""A handle that Tureen made has so many, and no query has one as its name."""
 _QUERY_ID = re.compile(rf"[a-z2-7]{{{QUERY_ID_CHARACTERS}}}")
 _log = logging.getLogger("tureen.kafka")
 _log.addHandler(logging.NullHandler())  # heard only where the application set logging up

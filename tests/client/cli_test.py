@@ -383,6 +383,64 @@ def test_statements_behind_a_refused_one_are_counted(broker: Broker, trades: str
     assert (alone.exit_code, "not run" in alone.stderr) == (1, False)
 
 
+def test_a_file_of_statements_tells_places_of_the_file(broker: Broker, trades: str, tmp_path: Path) -> None:
+    file = tmp_path / "several.sql"
+    file.write_text(
+        f"-- a file; of several\nDESCRIBE {trades};\n\n"
+        f"/* one; /* inside */ another; */ REGISTER\n  SELECT prize\n  FROM {trades};\n"
+        f"  TERMINATE 'nothing that is registered';\n"
+        f"SELECT ';' AS semicolon, COUNT(*) AS n FROM {trades}; SELEC 1"
+    )
+    first = tureen_("sql", "-f", str(file), "--json", broker=broker)
+    assert first.exit_code == 1
+    error = json.loads(first.stdout.splitlines()[-1])["error"]
+    assert (error["code"], error["line"], error["column"]) == ("unknown_column", 5, 10)
+    assert error["message"].startswith("statement 2 of 5, the 3 after it were not run: ")
+    every = tureen_("sql", "-f", str(file), "--continue", "--json", broker=broker)
+    told = [json.loads(line) for line in every.stdout.splitlines()]
+    assert every.exit_code == 1
+    assert [one.get("error", {}).get("code") for one in told] == [
+        None, "unknown_column", "unknown_query", None, "syntax",
+    ]  # fmt: skip
+    assert [(one["error"]["line"], one["error"]["column"]) for one in told if "error" in one] == [
+        (5, 10),
+        (7, 3),
+        (8, 47 + len(trades)),
+    ]
+    assert told[3]["rows"] == [[";", 10]]
+    shown = tureen_("sql", "-", "--continue", broker=broker, stdin=file.read_text())
+    lines = shown.stderr.splitlines()
+    at = lines.index("  SELECT prize")
+    assert lines[at + 1].index("^") == 9
+    assert "statement 5 of 5: " in shown.stderr
+
+
+def test_a_query_is_created_by_name_and_dropped(broker: Broker, trades: str) -> None:
+    name = f"cli_{tureen.new_handle()[:8]}"
+    made = tureen_("sql", f"CREATE QUERY {name} AS SELECT price FROM {trades} WHERE price > 7", broker=broker)
+    assert made.exit_code == 0, made.output
+    handle = made.stdout.strip()
+    assert "is running" in made.stderr
+    rows = tureen_("snapshot", handle, "--format", "csv", broker=broker).stdout.splitlines()
+    assert rows == ["price", "8.0", "9.0"]
+    other = tureen_("register", "--name", name, f"SELECT price FROM {trades}", broker=broker)
+    assert (other.exit_code, f"DROP QUERY {name}" in other.stderr) == (1, True)
+    shown = tureen_("queries", name, broker=broker)
+    assert (name in shown.stdout, tureen.query_id(handle) in shown.stdout) == (True, True)
+    (listed,) = json.loads(tureen_("queries", name, "--json", broker=broker).stdout)
+    assert listed["name"] == name
+    assert f"query {tureen.query_id(handle)}" in tureen_("explain", name, broker=broker).stdout
+    assert tureen_("pause", name, broker=broker).exit_code == 0
+    assert tureen_("resume", name, broker=broker).exit_code == 0
+    assert tureen_("sql", f"DROP QUERY {name}", broker=broker).stderr.endswith("is gone\n")
+    by_topic = tureen_(
+        "register", "--by-topic", "--name", name, f"SELECT price FROM {trades}", broker=broker
+    ).stdout.strip()
+    assert name in tureen_("queries", "--by-topic", name, "--json", broker=broker).stdout
+    assert tureen_("unregister", name, "--by-topic", broker=broker).exit_code == 0
+    wait_until(lambda: tureen_("pause", by_topic, broker=broker).exit_code == 1, what="it is gone")
+
+
 def test_by_topic_alone(broker: Broker, trades: str) -> None:
     registered = tureen_(
         "register", "--by-topic", f"SELECT price FROM {trades} WHERE price = 9", broker=broker

@@ -8,7 +8,7 @@ import click
 
 from tureen import command_options, console
 from tureen.errors import KafkaUnavailable, TureenError
-from tureen.statements import EXECUTED, keyword, split
+from tureen.statements import EXECUTED, keyword, placed
 
 
 @click.command()
@@ -59,7 +59,8 @@ def register(
     given = console.statement_text(text, file)
     if given is None:
         given = console.stdin_text()
-    statements = split(given)
+    texts = placed(given)
+    statements = [one.sql for one in texts]
     if not statements:
         raise click.UsageError("there is no statement to register")
     for statement in statements:
@@ -85,6 +86,8 @@ def register(
                 if isinstance(error, KafkaUnavailable) and error.handle is not None:
                     error.hint = f"with --handle {error.handle} the same query is not registered twice"
                 if len(statements) > 1:
+                    texts[place - 1].place(error)
+                    console.about(given)
                     error.message = f"statement {place} of {len(statements)}: {error.message}"
                 raise
             if broker.as_json:

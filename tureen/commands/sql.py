@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -17,7 +17,7 @@ from tureen.client import ONCE, Client, Query
 from tureen.errors import BrokerUnavailable, TureenError, UnknownQuery
 from tureen.facts import error_from
 from tureen.protocol import SnapshotFormat
-from tureen.statements import is_followed, is_query, registered_text, split
+from tureen.statements import Placed, is_followed, is_query, placed, registered_text, split
 from tureen.units import duration_of_ns, size_of
 
 HELP = """\
@@ -42,7 +42,8 @@ CONTINUED = "   ...> "
     default=True,
     help="Ask a SELECT when its sources have read what their topics hold, or at once.  [default: wait]",
 )
-@click.option("--once", is_flag=True, hidden=True, help="A SELECT is asked once anyway.")
+@click.option("--continue", "goes_on", is_flag=True, help="Run the statements behind a refused one too.")
+@click.option("--once", is_flag=True, hidden=True, expose_value=False, help="A SELECT is asked once anyway.")
 @click.option(
     "--archive/--no-archive",
     default=None,
@@ -59,7 +60,7 @@ def sql(
     text: str | None,
     file: Path | None,
     waits: bool,
-    once: bool,
+    goes_on: bool,
     archive: bool | None,
     form: str | None,
     rows: int,
@@ -71,7 +72,8 @@ def sql(
     'handle or id', ALTER QUERY 'handle' AS SELECT.
 
     TEXT is one or more statements, divided by semicolons; `-` or nothing reads stdin, and a terminal gets a
-    prompt. The first that is refused ends the run. A SELECT is answered once and leaves nothing behind, as a
+    prompt. The first that is refused ends the run, unless it is to --continue; lines and columns are those of
+    the whole text. A SELECT is answered once and leaves nothing behind, as a
     table on a terminal and as CSV elsewhere. Where a stream has not read yet what its topic held when it was
     created, or the broker started, it waits for that; --no-wait does not. With EMIT CHANGES a terminal shows
     its changes until Ctrl-C. REGISTER SELECT registers it, and prints its handle once.
@@ -89,17 +91,44 @@ def sql(
             return
         if given is None:
             given = console.stdin_text()
-        statements = split(given)
+        statements = placed(given)
         if not statements:
             raise click.UsageError("there is no statement to run")
-        for place, statement in enumerate(statements, 1):
-            try:
-                run(client, statement, answers, broker.as_json)
-            except TureenError as error:
-                if rest := len(statements) - place:
-                    left = f"the {rest:,} after it {'was' if rest == 1 else 'were'} not run"
-                    error.message = f"statement {place:,} of {len(statements):,}, {left}: {error.message}"
-                raise
+        run_all(client, given, statements, answers, goes_on=goes_on, as_json=broker.as_json)
+
+
+def run_all(
+    client: Client,
+    text: str,
+    statements: Sequence[Placed],
+    answers: Answers,
+    *,
+    goes_on: bool,
+    as_json: bool,
+) -> None:
+    """The statements of a text, one after another. goes_on: also behind one that is refused; the exit code
+    tells it. Raises TureenError, with its place in the text.
+    """
+    refused = 0
+    for number, statement in enumerate(statements, 1):
+        try:
+            run(client, statement.sql, answers, as_json)
+        except TureenError as error:
+            if len(statements) > 1:
+                statement.place(error)
+            console.about(text if len(statements) > 1 else registered_text(statement.sql) or statement.sql)
+            rest = len(statements) - number
+            if goes_on and not isinstance(error, BrokerUnavailable):
+                refused += 1
+                error.message = f"statement {number:,} of {len(statements):,}: {error.message}"
+                console.show_error(error, text if len(statements) > 1 else statement.sql, as_json)
+                continue
+            if rest:
+                left = f"the {rest:,} after it {'was' if rest == 1 else 'were'} not run"
+                error.message = f"statement {number:,} of {len(statements):,}, {left}: {error.message}"
+            raise
+    if refused:
+        click.get_current_context().exit(1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +164,7 @@ def run(client: Client, statement: str, answers: Answers, as_json: bool) -> None
 
 
 def _show_created(client: Client, facts: Mapping[str, Any]) -> None:
-    """What CREATE QUERY made, and its handle, once."""
+    """What CREATE QUERY and CREATE MATERIALIZED VIEW made, and its handle, once."""
     error = facts.get("error")
     query = Query(
         client,
@@ -198,6 +227,11 @@ def _show_listing(listing: Listing, rows: int, as_json: bool) -> None:
         running = "is running" if is_query else "is ready"
         became = {"RUNNING": running, "GONE": "is gone", "PAUSED": "is paused", "PENDING": "is pending"}
         state = str(facts.get("state"))
+        if state == "WRITTEN":
+            count = facts["written"]
+            noun = "record is" if count == 1 else "records are"
+            console.err().print(f"{count:,} {noun} written to the topic {facts['topic']}", style="green")
+            return
         topic = f", read from topic {facts['topic']}" if facts.get("topic") and state == "RUNNING" else ""
         console.err().print(f"{told} {became.get(state, state)}{topic}{_of_topic(facts)}", style="green")
         console.show_warnings(facts.get("warnings") or ())
