@@ -10,6 +10,7 @@
 | ALTER QUERY 'handle' AS SELECT ...     | the query, as PATCH does                             |
 | ALTER QUERY name RENAME TO name        | the query, as PATCH does                             |
 | CREATE QUERY name AS SELECT ...        | the query, as POST /queries does                     |
+| INSERT INTO name VALUES (...), ...     | how many records are written, and where              |
 | DROP QUERY name                        | the query, as DELETE does                            |
 | CREATE, DROP of a stream, table or view | what became of it, as POST /sources does            |
 | CREATE, ALTER, DROP of a summary       | what became of it, as POST /sources does             |
@@ -30,6 +31,7 @@ from broker.http.creations import Creations
 from broker.http.described import described, listed
 from broker.http.endings import Endings
 from broker.http.formats import tag_words
+from broker.http.inserts import insert
 from broker.http.named import known, named, opened
 from broker.http.options import ChangeRequest, QueryChanges
 from broker.http.plans import plan_for, plan_of, proposals_for, proposals_of
@@ -57,6 +59,7 @@ from engine.language.query import (
     DropStream,
     DropSummary,
     Explain,
+    Insert,
     Query,
     RenameQuery,
     Show,
@@ -129,6 +132,8 @@ class Statements:
                 return 200, self._described(statement)
             case Explain():
                 return 200, await self._explained(statement, operator, only_reads)
+            case Insert():
+                return await insert(statement, self._writes.publisher)
             case CreateQuery():
                 return await self._create_query(statement)
             case RenameQuery(handle, name):

@@ -120,7 +120,7 @@ class Writes:
     def __init__(self, settings: Settings, node: Node, publisher: Publisher) -> None:
         self._settings = settings
         self._node = node
-        self._publisher = publisher
+        self.publisher = publisher
         self._reserved = node.directory.reserved
         self._bulk: set[asyncio.Task[None]] = set()
 
@@ -220,7 +220,7 @@ class Writes:
                 log.error("registrations_failed", error=repr(failed), exc_info=failed)
         log.warning("registrations_broken_off", lines=told.lines, taken_back=len(told.ours))
         names = self._settings.names.queries
-        await self._publisher.publish_many(names, [(name, None) for name in told.ours])
+        await self.publisher.publish_many(names, [(name, None) for name in told.ours])
 
     async def _register_part(self, lines: list[Line]) -> _Part:
         ours: list[str] = []
@@ -349,7 +349,7 @@ class Writes:
         ]
         if refused:
             with self._node.waiters.expecting():
-                places = await self._publisher.publish_many(self._settings.names.queries, refused)
+                places = await self.publisher.publish_many(self._settings.names.queries, refused)
                 origins = [place for place in places if not isinstance(place, TureenError)]
                 await self._node.waiters.outcomes(origins, self._settings.outcome_wait_ms / 1_000)
 
@@ -408,7 +408,7 @@ class Writes:
         """
         waiters = self._node.waiters
         with waiters.expecting():
-            origin = await self._publisher.publish(self._settings.names.queries, writing.name, writing.value)
+            origin = await self.publisher.publish(self._settings.names.queries, writing.name, writing.value)
             outcome = await waiters.outcome(origin, self._settings.outcome_wait_ms / 1_000)
             if outcome is None:
                 self._list(writing.name, origin)
@@ -446,7 +446,7 @@ class Writes:
         wait_s = self._settings.outcome_wait_ms / 1_000
         waiters = self._node.waiters
         with waiters.expecting():
-            places = await self._publisher.publish_many(topic, [(one.name, one.value) for one in writings])
+            places = await self.publisher.publish_many(topic, [(one.name, one.value) for one in writings])
             origins = [place for place in places if not isinstance(place, TureenError)]
             told = iter(await waiters.outcomes(origins, wait_s))
             outcomes: list[Outcome | TureenError | None] = [
@@ -473,7 +473,7 @@ class Writes:
     async def written(self, topic: str, key: str, value: bytes | None) -> Outcome | None:
         """Publish a record of a control topic and wait for its outcome; None when it takes longer."""
         with self._node.waiters.expecting():
-            origin = await self._publisher.publish(topic, key, value)
+            origin = await self.publisher.publish(topic, key, value)
             return await self._node.waiters.outcome(origin, self._settings.outcome_wait_ms / 1_000)
 
 

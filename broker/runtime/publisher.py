@@ -60,9 +60,11 @@ class Publisher:
         return future
 
     async def publish_many(
-        self, topic: str, records: Sequence[tuple[str, bytes | None]]
+        self, topic: str, records: Sequence[tuple[str | None, bytes | None]]
     ) -> list[tuple[str, int, int] | KafkaUnavailable]:
-        """Write many records; where each landed, or why it is not known to be written."""
+        """Write many records, without a key where it is None; where each landed, or why it is not known to be
+        written.
+        """
         loop = asyncio.get_running_loop()
         done: asyncio.Future[None] = loop.create_future()
         places: list[tuple[str, int, int] | KafkaUnavailable] = [_NOT_YET] * len(records)
@@ -88,7 +90,8 @@ class Publisher:
                 told = partial(delivered, place)
                 while True:
                     try:
-                        self._producer.produce(topic, value, key.encode(), on_delivery=told)
+                        named = None if key is None else key.encode()
+                        self._producer.produce(topic, value, named, on_delivery=told)
                     except BufferError:
                         time.sleep(0.01)  # another thread serves the callbacks
                         continue

@@ -28,7 +28,12 @@ STATEMENTS = (
     (
         "CREATE TABLE",
         "CREATE TABLE name (column TYPE PRIMARY KEY, ...)",
-        "a table: the latest record of each key of a topic",
+        "a table: the latest record of each key of a topic; or AS SELECT ... with a key",
+    ),
+    (
+        "CREATE MATERIALIZED VIEW",
+        "CREATE MATERIALIZED VIEW name AS SELECT ...",
+        "a view, and a query of its name that keeps its answer",
     ),
     ("CREATE QUERY", "CREATE QUERY name AS SELECT ...", "a query is registered under a name"),
     ("CREATE VIEW", "CREATE VIEW name AS SELECT ...", "a name for a query that others read"),
@@ -36,6 +41,11 @@ STATEMENTS = (
         "CREATE SUMMARY",
         "CREATE SUMMARY name ON stream (column) WITH GRANULARITY 10 SECONDS AND COLLAPSE (2, 4)",
         "what queries with a preference estimate by",
+    ),
+    (
+        "INSERT",
+        "INSERT INTO name (column, ...) VALUES (literal, ...)",
+        "records are written to the topic of a stream or a table",
     ),
     (
         "DROP",

@@ -22,9 +22,9 @@ and sorting is stable.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 
 from engine.algebra.aggregate.stage import Aggregate
 from engine.algebra.operators import Stage
@@ -233,8 +233,9 @@ class CreateStream:
 
 @dataclass(frozen=True, slots=True)
 class CreateFromQuery:
-    """CREATE VIEW, or CREATE STREAM ... AS SELECT. query: what it means at present. replace: one of this name
-    gives way; if_not_exists: an equal definition is no error.
+    """CREATE VIEW, or CREATE STREAM | TABLE ... AS SELECT. query: what it means at present. replace: one of
+    this name gives way; if_not_exists: an equal definition is no error. materialized: of CREATE MATERIALIZED
+    VIEW the text of EMIT CHANGES behind its SELECT, "" without one; None: it is another statement.
     """
 
     derived: Derived
@@ -242,6 +243,12 @@ class CreateFromQuery:
     sql: str
     replace: bool = False
     if_not_exists: bool = False
+    materialized: str | None = None
+
+    @property
+    def plain(self) -> str:
+        """The statement that makes the view alone, of a materialized one."""
+        return f'CREATE VIEW "{self.derived.name}" AS {self.derived.sql}'
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,7 +296,8 @@ class DescribeSummary:
 class DropStream:
     """DROP STREAM name, DROP TABLE name where ``table``, or DROP VIEW name where ``view``.
 
-    cascade: with the queries, views and derived streams that read it.
+    materialized: with the query of its name. cascade: with the queries, views and derived streams that read
+    it.
     """
 
     name: SourceName
@@ -297,6 +305,27 @@ class DropStream:
     view: bool = False
     table: bool = False
     cascade: bool = False
+    materialized: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class InsertedRow:
+    """A row of INSERT. key: the message key of a table's record, as JSON has it. members: those of its record
+    that are not NULL. line, column: where the row begins in the text, from 1.
+    """
+
+    key: Any
+    members: Mapping[str, bool | int | float | str | None]
+    line: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class Insert:
+    """INSERT INTO a stream or a table: records that are to be written to its topic."""
+
+    stream: Stream
+    rows: tuple[InsertedRow, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -376,6 +405,7 @@ Statement = (
     | CreateStream
     | CreateFromQuery
     | CreateQuery
+    | Insert
     | RenameQuery
     | CreateSummary
     | AlterSummary

@@ -15,6 +15,7 @@ from engine.language.query import (
     DropStream,
     DropSummary,
     Explain,
+    Insert,
     Query,
     RenameQuery,
     Show,
@@ -35,8 +36,8 @@ def render_statement(statement: Statement) -> str:
             return _create(statement)
         case CreateFromQuery():
             return _create_derived(statement)
-        case DropStream(name, if_exists, view, table, cascade):
-            what = "view" if view else "table" if table else "stream"
+        case DropStream(name, if_exists, view, table, cascade, materialized):
+            what = "materialized view" if materialized else "view" if view else "table" if table else "stream"
             missing = " if it exists" if if_exists else ""
             return f"drop {what} {render_name(name)}{missing}" + (" and what reads it" if cascade else "")
         case CreateSummary(definition, _, if_not_exists):
@@ -60,6 +61,13 @@ def render_statement(statement: Statement) -> str:
         case CreateQuery(name, query, if_not_exists):
             missing = " if it does not exist" if if_not_exists else ""
             return f"create query {render_name(name)}{missing}\n" + _indented(render_query(query))
+        case Insert(stream, rows):
+            keys = ["" if row.key is None else f"{row.key!r}: " for row in rows]
+            told = [
+                f"  {row.line}:{row.column} {key}{dict(row.members)}"
+                for key, row in zip(keys, rows, strict=True)
+            ]
+            return "\n".join([f"insert into {render_name(stream.name)}", *told])
         case RenameQuery(_, name):
             return f"rename a standing query to {render_name(name)}"
         case Control(action, _, release, if_exists):
@@ -88,11 +96,15 @@ def _indented(text: str) -> str:
 
 def _create_derived(create: CreateFromQuery) -> str:
     derived = create.derived
-    what = "stream" if derived.is_stream else "view"
+    what = "view" if create.materialized is None else "materialized view"
+    what = derived.kind if derived.kind != "view" else what
     replacing = ", in place of one of this name" if create.replace else ""
     missing = " if it does not exist" if create.if_not_exists else ""
-    return f"create {what} {render_name(derived.name)}{missing}{replacing}\n" + _indented(
-        render_query(create.query)
+    emits = f"\n  its query: {create.materialized}" if create.materialized else ""
+    return (
+        f"create {what} {render_name(derived.name)}{missing}{replacing}\n"
+        + _indented(render_query(create.query))
+        + emits
     )
 
 

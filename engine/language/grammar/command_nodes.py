@@ -49,6 +49,12 @@ class RenameQueryNode(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "handle": True}
 
 
+class InsertNode(exp.Expression):
+    """INSERT INTO this (columns) VALUES rows: identifiers, None for all; tuples of literals."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "columns": False, "rows": True}
+
+
 class AlterNode(exp.Expression):
     """ALTER QUERY: ``handle``, a string or a name, and a query; begin, end: where the query's text is."""
 

@@ -17,6 +17,7 @@ from engine.language.grammar.commands import (
 )
 from engine.language.grammar.cursor import Cursor
 from engine.language.grammar.emit import OPERATORS
+from engine.language.grammar.inserts import parse_insert
 from engine.language.grammar.scalar import refuse_parameter
 from engine.language.grammar.select import parse_query
 from engine.language.grammar.streams import parse_create, parse_drop
@@ -30,7 +31,7 @@ _IN_ORDER = (
     "clauses come in this order: FROM, JOIN, WHERE, GROUP BY, HAVING, UNION, ORDER BY, LIMIT, "
     "WITH PREFERENCE, EMIT"
 )
-_STATEMENTS = "SELECT, CREATE, DROP, SHOW, DESCRIBE, EXPLAIN, PAUSE, RESUME, TERMINATE or ALTER"
+_STATEMENTS = "SELECT, CREATE, INSERT, DROP, SHOW, DESCRIBE, EXPLAIN, PAUSE, RESUME, TERMINATE or ALTER"
 _NOTHING_FOLLOWS = (
     command_nodes.ShowNode,
     command_nodes.DescribeNode,
@@ -44,6 +45,7 @@ _PARSERS: dict[str, Callable[[Cursor], exp.Expr]] = {
     "WITH": parse_query,
     **dict.fromkeys(OPERATORS, parse_query),
     "CREATE": parse_create,
+    "INSERT": parse_insert,
     "DROP": parse_drop,
     "SHOW": parse_show,
     "LIST": parse_show,
@@ -88,7 +90,7 @@ def parse_statement(cursor: Cursor) -> exp.Expr:
             raise cursor.refuse(
                 NotSupported,
                 "a text with several statements is not supported",
-                hint="send the statements one by one",
+                hint="send the statements one by one, as tureen sql does with a text of several",
             )
     if not cursor.at_end:
         refuse_parameter(cursor)

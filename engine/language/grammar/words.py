@@ -105,12 +105,14 @@ BY_PLACE = frozenset(
         "GROUPS",
         "IF",
         "IGNORE",
+        "INSERT",
         "INTERVAL",
         "ISTREAM",
         "KEY",
         "LAST",
         "LIST",
         "MANY",
+        "MATERIALIZED",
         "NEXT",
         "NO",
         "NON",
@@ -164,6 +166,7 @@ BY_PLACE = frozenset(
         "UNBOUNDED",
         "UNIQUE",
         "UNKNOWN",
+        "VALUES",
         "VIEW",
         "VIEWS",
         "WEIGHTED",
@@ -217,7 +220,6 @@ CLAUSES_REFUSED: dict[str, tuple[str, str]] = {
 
 #: Statements of SQL that are not supported: first word -> what to do instead.
 STATEMENTS_REFUSED: dict[str, str] = {
-    "INSERT": "produce records to the stream's topic; SELECT ... EMIT CHANGES INTO name writes to a topic",
     "UPDATE": "a stream only grows; of a table produce a record with the same key to its topic",
     "DELETE": "a stream only grows, RETAIN says how long rows stay; of a table produce a key without a value",
     "MERGE": "produce records to the stream's topic",

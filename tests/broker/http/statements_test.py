@@ -59,6 +59,7 @@ def test_show_and_describe(shared: Broker, name: str) -> None:
     (query,) = (one for one in table(shared, "LIST QUERIES") if one["query"] == query_id(handle))
     assert query == {
         "query": query_id(handle),
+        "name": None,
         "state": "RUNNING",
         "sources": name,
         "statement": f"SELECT id FROM {name}",
@@ -125,7 +126,8 @@ def test_pause_resume_terminate(shared: Broker, name: str) -> None:
         ("DESCRIBE nowhere", "unknown_source"),
         ("EXPLAIN SELECT", "syntax"),
         ("DROP VIEW nowhere", "unknown_source"),
-        ("INSERT INTO s VALUES (1)", "not_supported"),
+        ("INSERT INTO nowhere VALUES (1)", "unknown_source"),
+        ("INSERT INTO s SELECT 1 FROM s", "not_supported"),
     ],
 )
 def test_statements_that_are_refused(shared: Broker, sql: str, code: str) -> None:

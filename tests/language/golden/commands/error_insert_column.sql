@@ -1,0 +1,1 @@
+INSERT INTO weather (dest, winds) VALUES ('LAX', 3.5)

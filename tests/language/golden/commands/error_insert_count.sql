@@ -1,0 +1,1 @@
+INSERT INTO weather (dest, wind) VALUES ('LAX', 3.5), ('SFO')

@@ -1,0 +1,1 @@
+INSERT INTO weather SELECT * FROM weather

@@ -1,0 +1,1 @@
+INSERT INTO weather (dest, wind) VALUES (TRUE, 3.5)

@@ -1,0 +1,1 @@
+INSERT INTO wether VALUES (1)

@@ -1,0 +1,1 @@
+INSERT INTO carriers VALUES ('AA', 1, 2)

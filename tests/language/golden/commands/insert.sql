@@ -1,0 +1,2 @@
+INSERT INTO weather (dest, wind, ts) VALUES ('LAX', 3.5, '2024-01-31 12:00:00'), ('SFO', -1e2, TIMESTAMP '2024-01-31 12:00:01'),
+  ('SEA', NULL, 1706702400000)

@@ -1,0 +1,1 @@
+INSERT INTO planes VALUES (7, 'A320', 180), (+8, NULL, -3);
