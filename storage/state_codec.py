@@ -45,6 +45,8 @@ QUERY_VERSION_WHOLE = 2
 QUERY_VERSION_PLAIN = 1
 """Version of such queries that have no parameters."""
 DERIVED_VERSION = 1
+TABLE_VERSION = 2
+"""Version of a table derived from a query, which earlier releases do not know."""
 
 _POSITION = struct.Struct(">QQQ")
 
@@ -225,15 +227,14 @@ def _position(epoch: int, sequence: int) -> Position:
 
 
 def encode_derived(derived: Derived) -> bytes:
-    """A view or a derived stream."""
-    return _encode_json(
-        DERIVED_VERSION, {"name": derived.name, "sql": derived.sql, "is_stream": derived.is_stream}
-    )
+    """A view, a derived stream or a derived table."""
+    return _encode_json(TABLE_VERSION if derived.is_table else DERIVED_VERSION, derived.as_dict())
 
 
 def decode_derived(value: bytes, key: str) -> Derived:
     """The inverse of ``encode_derived``. Raises StoreVersionUnknown, StoreCorrupt."""
-    payload = unwrap(value, DERIVED_VERSION, key)
+    version = TABLE_VERSION if value[:1] == bytes([TABLE_VERSION]) else DERIVED_VERSION
+    payload = unwrap(value, version, key)
     try:
         return Derived(**_decode_json(payload))
     except (ValueError, TypeError) as error:

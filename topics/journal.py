@@ -292,12 +292,7 @@ def _body(body: Body, read: Sequence[Range] | HistoryNamed) -> dict[str, Any]:
         case CreateSource():
             return {"kind": "create", "sql": body.sql, "stream": stream_as_dict(body.stream)}
         case CreateDerived(derived):
-            return {
-                "kind": "derive",
-                "name": derived.name,
-                "sql": derived.sql,
-                "is_stream": derived.is_stream,
-            }
+            return {"kind": "derive", **derived.as_dict()}
         case DropSource():
             return {"kind": "drop", "source": body.source}
         case CreateSummary(definition):
@@ -418,7 +413,8 @@ def _body_of(facts: dict[str, Any]) -> Any:
         case "create":
             return CreateSource(stream_from_dict(facts["stream"]), facts["sql"])
         case "derive":
-            return CreateDerived(Derived(SourceName(facts["name"]), facts["sql"], facts["is_stream"]))
+            name, is_table = SourceName(facts["name"]), facts.get("is_table", False)
+            return CreateDerived(Derived(name, facts["sql"], facts["is_stream"], is_table))
         case "drop":
             return DropSource(SourceName(facts["source"]))
         case "create_summary":

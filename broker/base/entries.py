@@ -135,7 +135,7 @@ class ViewEntry:
         name = str(self.derived.name)
         if not re.fullmatch(r"[a-z_][a-z0-9_]*", name):
             name = '"' + name.replace('"', '""') + '"'
-        return f"CREATE {'STREAM' if self.derived.is_stream else 'VIEW'} {name} AS {self.derived.sql}"
+        return f"CREATE {self.derived.kind.upper()} {name} AS {self.derived.sql}"
 
 
 _MISSING = (UnknownSource.code, UnknownSummary.code)

@@ -6,6 +6,7 @@ What can be refused on sight is refused before anything is written.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from dataclasses import replace
 from typing import Any
 
@@ -16,10 +17,11 @@ from broker.base.settings import Settings
 from broker.http.created import look_before, topic_answer
 from broker.http.endings import Endings, readers
 from broker.http.errors import status_of
-from broker.http.requests import body_object, sql_of
+from broker.http.requests import RegisterRequest, body_object, sql_of
 from broker.http.summaries import SummaryRequests
 from broker.http.writes import Answer, Writes
 from broker.node.directory import Directory
+from broker.node.materialized import kept_text, materialized_by
 from broker.node.node import Node
 from engine.language.places import did_you_mean
 from engine.language.query import (
@@ -30,10 +32,20 @@ from engine.language.query import (
     DropStream,
     DropSummary,
 )
+from engine.model.query_name import NAME_OPTION
 from engine.model.source import Stream
 from engine.queries.definitions import Decision, Drop, create_of, decide, kind_of
 from topics.admin import refuse_own
-from tureen.errors import BrokerUnavailable, HandleNeeded, NotSupported, UnknownSource
+from topics.wording import Wording
+from tureen.errors import (
+    BrokerUnavailable,
+    HandleNeeded,
+    NotSupported,
+    SourceConflict,
+    TureenError,
+    UnknownSource,
+)
+from tureen.protocol import new_handle
 
 ANY_KIND = "stream, table or view"
 LISTS = {"stream": "STREAMS", "table": "TABLES", "view": "VIEWS", ANY_KIND: "SOURCES"}
@@ -77,8 +89,12 @@ class Creations:
         """
         if isinstance(statement, DropStream):
             return await self._drop(statement, operator)
+        if isinstance(statement, CreateFromQuery) and statement.materialized is not None:
+            return await self._materialize(statement, statement.materialized)
         made = statement.stream if isinstance(statement, CreateStream) else statement.derived
-        asked = replace(create_of(statement), if_not_exists=statement.if_not_exists)
+        asked = replace(
+            create_of(statement, self._node.directory.catalogue), if_not_exists=statement.if_not_exists
+        )
         if decide(made.name, asked, self._node.directory.definitions) is Decision.SAME:
             return 200, self._created(made.name, {"state": "RUNNING"})
         if not self._node.reconciled:
@@ -100,6 +116,62 @@ class Creations:
             created |= await asyncio.to_thread(topic_answer, self._node.kafka, statement, before)
         return 201, created
 
+    async def _materialize(self, statement: CreateFromQuery, emits: str) -> Answer:
+        """A view, and the query of its name that keeps its answer; neither where one of them is refused."""
+        name, directory = statement.derived.name, self._node.directory
+        there = materialized_by(directory, name)
+        is_same = directory.catalogue.get(name) == statement.derived
+        if there is not None and (statement.if_not_exists or is_same):
+            return 200, self._created(name, {"state": "RUNNING"}) | {"query_id": there}
+        directory.queries.names.require(name, "")
+        status, made = await self.make(replace(statement, sql=statement.plain, materialized=None), False)
+        if status >= 300:
+            return status, made
+        options = {NAME_OPTION: name, "maintenance": "eager"}
+        request = RegisterRequest(Wording(kept_text(name, emits)), new_handle(), options, is_handle_ours=True)
+        try:
+            kept, told = await self._writes.register(request)
+        except TureenError:
+            await self._undo(name, status)
+            raise
+        if kept not in (200, 201, 202):
+            await self._undo(name, status)
+            return kept, told
+        return max(status, kept), made | told
+
+    async def _undo(self, name: str, status: int) -> None:
+        """Drop a view that was just made and whose query was refused. status: of its making; 200: it stood
+        before.
+        """
+        if status != 200:
+            with contextlib.suppress(TureenError):
+                await self.drop(name)
+
+    async def _drop_materialized(self, name: str, operator: bool) -> Answer:
+        """End the query that keeps a view's answer, then drop the view.
+
+        Raises SourceConflict while another reads it; HandleNeeded where somebody else than the operator asks.
+        """
+        directory = self._node.directory
+        query_id = materialized_by(directory, name)
+        if query_id is None:
+            raise SourceConflict(
+                f"{name!r} is no materialized view", hint=f"write DROP VIEW {name}, or SHOW VIEWS"
+            )
+        others = [one for one in readers(directory, name) if one != query_id]
+        if others:
+            noun = "query reads" if len(others) == 1 else "queries read"
+            raise SourceConflict(
+                f"{len(others):,} other {noun} the view {name!r}",
+                hint=f"end them first, as DROP VIEW {name} CASCADE does with all of them",
+            )
+        if not operator:
+            raise HandleNeeded(query_id)
+        if await self._endings.end([query_id]):
+            return 202, {"name": name, "kind": "view", "state": "PENDING", "ended": [query_id]}
+        status, told = await self.drop(name)
+        return status, told | {"ended": [query_id]}
+
     def _created(self, name: str, outcome: Outcome) -> dict[str, Any]:
         there = self._node.directory.catalogue.get(name)
         return {
@@ -113,9 +185,13 @@ class Creations:
     async def _drop(self, statement: DropStream, operator: bool) -> Answer:
         name = statement.name
         said = said_of(statement)
-        decision = decide(name, Drop(said, statement.cascade), self._node.directory.definitions)
+        decision = decide(
+            name, Drop(said, statement.cascade or statement.materialized), self._node.directory.definitions
+        )
         if decision is Decision.ABSENT and name not in self._node.directory.waiting and statement.if_exists:
             return 200, {"name": name, "kind": said, "state": "GONE"}
+        if statement.materialized and not statement.cascade and name in self._node.directory.views:
+            return await self._drop_materialized(name, operator)
         return await self.drop(name, statement.cascade, operator, said)
 
     async def drop(

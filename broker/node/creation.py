@@ -77,7 +77,12 @@ class Creation:
             return {"state": "PENDING", "error": missing.as_dict()}
         if not isinstance(statement, CreateStream | CreateFromQuery):
             raise NotSupported("write CREATE STREAM, CREATE TABLE or CREATE VIEW")
-        if decide(name, create_of(statement), there.definitions) is Decision.SAME:
+        if isinstance(statement, CreateFromQuery) and statement.materialized is not None:
+            raise NotSupported(
+                "CREATE MATERIALIZED VIEW is a view and a query, which have topics of their own",
+                hint=f"publish CREATE VIEW {name} AS SELECT ... here, and SELECT * FROM {name} as a query",
+            )
+        if decide(name, create_of(statement, there.catalogue), there.definitions) is Decision.SAME:
             return {"state": "RUNNING"}
         if asked and isinstance(statement, CreateStream):
             short = self._memory.refuses(Level.REFUSE, f"no {statement.stream.kind} is created")

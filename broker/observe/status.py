@@ -10,19 +10,20 @@ from typing import Any, get_args
 from broker.base.entries import WaitingView
 from broker.base.settings import Settings
 from broker.memory.levels import Level
+from broker.node.materialized import materialized_by
 from broker.node.node import Node
 from broker.observe.metrics import Metrics
 from broker.runtime.functions import facts
 from broker.shard.shard import Shard
 from broker.shard.stalls import Stall
 from engine.dataflow.strategy_state import StrategyState
-from engine.language.query import Describe
+from engine.language.query import Describe, Query
 from engine.model.answer import SourceInfo
 from engine.model.constraint import constraint_as_dict, text_of
 from engine.model.maintenance import Strategy
 from engine.model.paths import path_text
 from engine.model.source import SourceName
-from engine.queries.definitions import kind_of
+from engine.queries.definitions import key_of, kind_of
 from topics.producer import CommitUnknown, TransactionAborted
 from tureen.errors import KafkaUnavailable, TureenError
 
@@ -240,9 +241,14 @@ def _view(node: Node, name: str, infos: dict[str, SourceInfo]) -> dict[str, Any]
     entry = node.directory.views[name]
     quoted = name.replace('"', '""')
     columns: list[dict[str, Any]] = []
+    key: list[str] = []
     with contextlib.suppress(TureenError):  # a view that this version refuses is listed all the same
         described = node.directory.parse(f'DESCRIBE "{quoted}"')
         assert isinstance(described, Describe)
+        if entry.derived.is_table:
+            query = node.directory.parse(entry.derived.sql)
+            assert isinstance(query, Query)
+            key = list(key_of(query, node.directory.catalogue) or ())
         columns = [{"name": one, "type": str(of), "nullable": True} for one, of in described.columns]
     sources = node.directory.sources
     streams = [one for one in entry.sources if one in sources and not sources[one].stream.is_table]
@@ -254,6 +260,8 @@ def _view(node: Node, name: str, infos: dict[str, SourceInfo]) -> dict[str, Any]
     return _NOTHING | {
         "name": name,
         "kind": kind_of(entry.derived),
+        "key": key,
+        "materialized_by": materialized_by(node.directory, name),
         "sql": entry.sql,
         "state": "RUNNING",
         "error": None,

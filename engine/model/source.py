@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import NewType
+from typing import Any, Literal, NewType
 
 import pyarrow as pa
 
@@ -148,13 +148,24 @@ class Stream:
 
 @dataclass(frozen=True, slots=True)
 class Derived:
-    """A name for a SELECT: a view, or a stream derived from a query.
+    """A name for a SELECT: a view, or a stream or a table derived from a query.
 
     sql: the SELECT's text, bound anew wherever the name is used. is_stream: its rows only ever come, with
     instants of their own, so that a window may be put over it; a view is a relation, which has its windows
-    inside.
+    inside. is_table: it is one whose rows have a key (:mod:`engine.changes.result_key`).
     """
 
     name: SourceName
     sql: str
     is_stream: bool = False
+    is_table: bool = False
+
+    @property
+    def kind(self) -> Literal["stream", "table", "view"]:
+        """What lists and statements call it."""
+        return "stream" if self.is_stream else "table" if self.is_table else "view"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Its fields as JSON has them; what earlier versions lack is left out where it says nothing."""
+        facts = {"name": self.name, "sql": self.sql, "is_stream": self.is_stream}
+        return facts | ({"is_table": True} if self.is_table else {})

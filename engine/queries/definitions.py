@@ -11,11 +11,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
-from engine.language.query import CreateFromQuery, CreateStream
+from engine.changes.result_key import result_key
+from engine.language.places import Place
+from engine.language.query import CreateFromQuery, CreateStream, Query
 from engine.model.constraint import target_of
 from engine.model.source import Derived, Stream
 from engine.model.summary import SummaryDefinition, SummaryName, SummarySettings
-from tureen.errors import SourceConflict, SummaryConflict, UnknownSource
+from tureen.errors import NotSupported, SourceConflict, SummaryConflict, UnknownSource
 
 
 class Decision(Enum):
@@ -117,13 +119,29 @@ def decide(name: str, wanted: Create | Unbound | Drop, definitions: Definitions)
             return _of_drop(name, wanted, definitions)
 
 
-def create_of(statement: CreateStream | CreateFromQuery) -> Create:
+def create_of(statement: CreateStream | CreateFromQuery, sources: Mapping[str, Stream | Derived]) -> Create:
     """What a statement asks for as a record of the registry, which takes the place of the record before it:
-    IF NOT EXISTS was answered before it was written.
+    IF NOT EXISTS was answered before it was written. sources: those that stand.
+
+    Raises NotSupported: it would make a table of rows that nothing tells apart.
     """
     if isinstance(statement, CreateStream):
         return Create(statement.stream)
+    if statement.derived.is_table and key_of(statement.query, sources) is None:
+        raise Place(statement.sql, max(statement.sql.find(statement.derived.sql), 0)).refuse(
+            NotSupported,
+            "rows of this SELECT have no key, which a table needs",
+            hint="select the columns that it groups by, or the key of a table; or write CREATE VIEW "
+            f"{statement.derived.name} AS SELECT ...",
+        )
     return Create(statement.derived, replaces=statement.replace)
+
+
+def key_of(query: Query, sources: Mapping[str, Stream | Derived]) -> tuple[str, ...] | None:
+    """The columns of an answer that tell its rows apart; None: none do. sources: those that stand."""
+    streams = {one.name: one for one in sources.values() if isinstance(one, Stream)}
+    places = result_key(query, streams)
+    return None if places is None else tuple(query.columns[place][0] for place in places)
 
 
 def kind_of(source: Stream | Derived | None) -> str:
@@ -131,8 +149,8 @@ def kind_of(source: Stream | Derived | None) -> str:
     match source:
         case Stream():
             return source.kind
-        case Derived(is_stream=False):
-            return "view"
+        case Derived():
+            return source.kind
         case _:
             return "stream"
 

@@ -195,8 +195,7 @@ def _definition_as_dict(one: Definition) -> dict[str, Any]:
         case CreateSource(stream, sql):
             return {"kind": "create", "stream": stream_as_dict(stream), "sql": sql}
         case CreateDerived(derived):
-            facts = {"name": derived.name, "sql": derived.sql, "is_stream": derived.is_stream}
-            return {"kind": "derive", **facts}
+            return {"kind": "derive", **derived.as_dict()}
         case DropSource(name):
             return {"kind": "drop", "name": name}
 
@@ -206,7 +205,8 @@ def _definition_of(facts: Mapping[str, Any]) -> Definition:
         case "create":
             return CreateSource(stream_from_dict(facts["stream"]), facts["sql"])
         case "derive":
-            return CreateDerived(Derived(SourceName(facts["name"]), facts["sql"], facts["is_stream"]))
+            name, is_table = SourceName(facts["name"]), facts.get("is_table", False)
+            return CreateDerived(Derived(name, facts["sql"], facts["is_stream"], is_table))
         case _:
             return DropSource(SourceName(facts["name"]))
 
@@ -229,7 +229,7 @@ class Plan:
             "v": VERSION,
             "version": self.version,
             "streams": [[stream_as_dict(stream), sql] for stream, sql in self.streams],
-            "derived": [[one.name, one.sql, one.is_stream] for one in self.derived],
+            "derived": [[one.name, one.sql, one.is_stream, one.is_table] for one in self.derived],
             "queries": [[registration_as_dict(one), lane] for one, lane in self.queries],
             "broken": [[registration_as_dict(one), dict(error)] for one, error in self.broken],
         }
@@ -239,7 +239,7 @@ class Plan:
         return cls(
             facts["version"],
             tuple((stream_from_dict(stream), sql) for stream, sql in facts["streams"]),
-            tuple(Derived(SourceName(name), sql, is_stream) for name, sql, is_stream in facts["derived"]),
+            tuple(Derived(SourceName(name), *rest) for name, *rest in facts["derived"]),
             tuple((registration_from_dict(one), lane) for one, lane in facts["queries"]),
             tuple((registration_from_dict(one), error) for one, error in facts["broken"]),
         )

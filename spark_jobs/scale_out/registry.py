@@ -317,7 +317,10 @@ class Registry:
             statement = parse(sql, others, self._limits, functions=BUILT_IN)
             match statement:
                 case CreateStream() | DerivedStatement():
-                    if decide(name, create_of(statement), self._definitions()) is not Decision.SAME:
+                    if (
+                        decide(name, create_of(statement, self.catalogue.definitions), self._definitions())
+                        is not Decision.SAME
+                    ):
                         changes.definitions.append(self._made(statement))
                 case CreateSummary():
                     raise _no_summaries()

@@ -33,7 +33,7 @@ def catalogue() -> dict[str, Stream | Derived]:
             table = parse(sql, found, Limits())
             assert isinstance(table, CreateStream)
             found.setdefault(table.stream.name, table.stream)
-        if re.match(r"CREATE .*(VIEW|STREAM \w+ AS)", sql):
+        if re.match(r"CREATE .*(VIEW|(STREAM|TABLE) \w+ AS)", sql):
             statement = parse(sql, found, Limits())
             assert isinstance(statement, CreateFromQuery)
             found[statement.derived.name] = statement.derived

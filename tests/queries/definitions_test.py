@@ -95,7 +95,9 @@ def decided(case: Case) -> str:
         else:
             match statement:
                 case CreateStream() | CreateFromQuery():
-                    wanted = replace(create_of(statement), if_not_exists=statement.if_not_exists)
+                    wanted = replace(
+                        create_of(statement, world.sources), if_not_exists=statement.if_not_exists
+                    )
                 case CreateSummary(definition):
                     wanted = Create(definition)
                 case DropSummary():

@@ -29,11 +29,14 @@ HANDLE_CHARACTERS_MAX = 200
 
 
 def bind_derived(tree: exp.Expr, env: Environment) -> CreateFromQuery:
-    """CREATE VIEW and CREATE STREAM ... AS. Raises what binding its SELECT raises, NotSupported for a
-    stream whose rows do not only come.
+    """CREATE VIEW, CREATE TABLE ... AS and CREATE STREAM ... AS. Raises what binding its SELECT raises,
+    NotSupported for a stream whose rows do not only come.
     """
     name, what = SourceName(str(tree.this.this)), str(tree.args["what"])
-    sql = env.text.sql[tree.args["begin"] : tree.args["end"]]
+    sql = env.text.sql[tree.args["begin"] : tree.args["end"]].rstrip()
+    emits = tree.args.get("materialized")
+    if emits is not None:
+        _query_name(tree.this, env)
     select = tree.args["query"]
     relation = as_stream(with_operator(bind_select(select, env), select), env.text.of_node(select))
     uses = uses_of(env)
@@ -48,15 +51,17 @@ def bind_derived(tree: exp.Expr, env: Environment) -> CreateFromQuery:
         raise env.text.of_node(tree.args["query"]).refuse(
             NotSupported,
             "rows of this SELECT also go or change, a stream only grows",
-            hint="write CREATE STREAM ... AS ISTREAM (SELECT ...), whose rows are what comes; or CREATE VIEW",
+            hint="write CREATE TABLE ... AS where they have a key, CREATE VIEW where not; or CREATE STREAM "
+            "... AS ISTREAM (SELECT ...), whose rows are what comes",
         )
-    derived = Derived(name, sql, is_stream)
+    derived = Derived(name, sql, is_stream, what == "TABLE")
     return CreateFromQuery(
         derived,
         whole_query(relation, sql, env),
         env.text.sql,
         bool(tree.args.get("replace")),
         bool(tree.args.get("if_not_exists")),
+        emits,
     )
 
 

@@ -181,6 +181,7 @@ def bind_drop(tree: exp.Expr) -> DropStream:
         view=what == "VIEW",
         table=what == "TABLE",
         cascade=bool(tree.args.get("cascade")),
+        materialized=bool(tree.args.get("materialized")),
     )
 
 

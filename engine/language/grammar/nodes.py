@@ -443,6 +443,7 @@ class DropNode(exp.Expression):
         "what": True,
         "if_exists": False,
         "cascade": False,
+        "materialized": False,
     }
 
 
@@ -460,4 +461,5 @@ class CreateDerivedNode(exp.Expression):
         "end": True,
         "replace": False,
         "if_not_exists": False,
+        "materialized": False,
     }

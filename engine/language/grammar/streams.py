@@ -61,6 +61,7 @@ def parse_create(cursor: Cursor) -> exp.Expr:
     token = cursor.advance()
     replace = cursor.take_words("OR", "REPLACE")
     _refuse_others(cursor)
+    is_materialized = cursor.take_words("MATERIALIZED")
     what = cursor.word
     if what not in (*_KINDS, "QUERY"):
         raise cursor.expected(_KINDS_TEXT, "write CREATE STREAM name (column TYPE, ...)")
@@ -81,12 +82,14 @@ def parse_create(cursor: Cursor) -> exp.Expr:
                 hint="DROP SUMMARY, then CREATE SUMMARY; ALTER SUMMARY name SET (theta = 0.5) changes theta",
             )
         return parse_create_summary(cursor, token, name, if_not_exists)
-    if what == "TABLE" and cursor.word == "AS":
-        raise cursor.not_supported(
-            "CREATE TABLE ... AS is not supported", "write CREATE VIEW name AS SELECT ..."
-        )
     if cursor.word == "AS" or what == "VIEW":
-        node = _derived(cursor, token, what, name)
+        if replace and is_materialized:
+            raise cursor.text.of_token(token).refuse(
+                NotSupported,
+                "CREATE OR REPLACE MATERIALIZED VIEW is not supported: its query reads it",
+                hint="DROP MATERIALIZED VIEW, then CREATE MATERIALIZED VIEW",
+            )
+        node = _derived(cursor, token, what, name, is_materialized)
         node.set("replace", replace)
         node.set("if_not_exists", if_not_exists)
         return node
@@ -101,10 +104,10 @@ def parse_create(cursor: Cursor) -> exp.Expr:
 
 def _refuse_others(cursor: Cursor) -> None:
     """Raise for what CREATE makes elsewhere, with what to write instead."""
-    if cursor.word == "MATERIALIZED":
+    if cursor.word == "MATERIALIZED" and cursor.word_ahead() != "VIEW":
         raise cursor.not_supported(
-            "CREATE MATERIALIZED VIEW is not supported",
-            "register the SELECT: its answer is kept; or write CREATE VIEW",
+            f"CREATE MATERIALIZED {cursor.word_ahead()} is not supported".replace("  ", " "),
+            "write CREATE MATERIALIZED VIEW name AS SELECT ...",
         )
     if cursor.word in _OTHERS:
         raise cursor.not_supported(
@@ -125,8 +128,10 @@ def _refuse_others(cursor: Cursor) -> None:
         )
 
 
-def _derived(cursor: Cursor, token: Token, what: str, name: exp.Identifier) -> nodes.CreateDerivedNode:
-    """``AS query``, perhaps in brackets."""
+def _derived(
+    cursor: Cursor, token: Token, what: str, name: exp.Identifier, is_materialized: bool
+) -> nodes.CreateDerivedNode:
+    """``AS query``, perhaps in brackets; a materialized view may have EMIT CHANGES, which is its query's."""
     if cursor.at(TokenType.L_PAREN):
         raise cursor.not_supported(
             "names of a view's columns are not supported here", "name the columns in its SELECT with AS"
@@ -137,6 +142,11 @@ def _derived(cursor: Cursor, token: Token, what: str, name: exp.Identifier) -> n
     if not starts_query(cursor):
         raise cursor.expected("SELECT", f"write CREATE {what} name AS SELECT ...")
     query = parse_query(cursor)
+    end = cursor.end
+    emit = query.args.get("emit") if is_materialized else None
+    if emit is not None:
+        query.set("emit", None)
+        end = emit.meta["start"]
     refuse_changes(
         cursor,
         query,
@@ -144,12 +154,13 @@ def _derived(cursor: Cursor, token: Token, what: str, name: exp.Identifier) -> n
         "leave {} out here, and write it in a query that selects from " + shown(name.name),
         is_stream=True,
     )
-    end = cursor.end
+    emitted = None if emit is None else cursor.text.sql[end : cursor.end]
     if brackets:
         cursor.expect(TokenType.R_PAREN, ")")
     if cursor.word == "WITH":
         raise cursor.not_supported(f"WITH after CREATE {what} ... AS is not supported", "leave it out")
     node = nodes.CreateDerivedNode(this=name, what=what, query=query, begin=begin, end=end)
+    node.set("materialized", (emitted or "") if is_materialized else None)
     return cursor.node(node, token, query)
 
 
@@ -253,6 +264,7 @@ def parse_drop(cursor: Cursor) -> nodes.DropNode | command_nodes.ControlNode:
     name.
     """
     token = cursor.advance()
+    is_materialized = cursor.word_ahead() == "VIEW" and cursor.take_words("MATERIALIZED")
     if cursor.word in (*_OTHERS, "MATERIALIZED"):
         raise cursor.not_supported(
             f"DROP {cursor.word} is not supported", "write DROP STREAM, TABLE, VIEW, SUMMARY or QUERY"
@@ -280,7 +292,9 @@ def parse_drop(cursor: Cursor) -> nodes.DropNode | command_nodes.ControlNode:
         what_else = "DELETE TOPIC" if cursor.word == "DELETE" else "DROP of several names"
         hint = "leave it out; topics are deleted in Kafka" if cursor.word else "drop them one by one"
         raise cursor.not_supported(f"{what_else} is not supported", hint)
-    node = nodes.DropNode(this=name, what=what, if_exists=if_exists, cascade=cascade)
+    node = nodes.DropNode(
+        this=name, what=what, if_exists=if_exists, cascade=cascade, materialized=is_materialized
+    )
     return cursor.node(node, token)
 
 

@@ -1,0 +1,1 @@
+CREATE MATERIALIZED VIEW busiest AS SELECT carrier, COUNT(*) AS n FROM flights GROUP BY carrier

@@ -1,0 +1,1 @@
+CREATE TABLE carriers AS SELECT carrier, MAX(n) AS n FROM carriers GROUP BY carrier

@@ -1,0 +1,1 @@
+CREATE MATERIALIZED VIEW "Busiest Now" AS SELECT carrier FROM flights

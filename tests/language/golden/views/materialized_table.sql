@@ -1,0 +1,1 @@
+CREATE MATERIALIZED TABLE busiest AS SELECT carrier FROM flights
