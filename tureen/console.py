@@ -47,10 +47,12 @@ def err() -> Console:
 
 
 def statement_text(text: str | None, file: Path | None) -> str | None:
-    """The statement given as an argument (``-``: stdin) or a file; None where there is none of them."""
+    """The statement given as an argument or a file (``-``: stdin); None where there is none of them."""
     if text is not None and file is not None:
         raise click.UsageError("give the statement or --file, not both")
-    if file is not None:
+    if file is not None and str(file) == "-":
+        text = stdin_text()
+    elif file is not None:
         text = _utf8(file.read_bytes(), str(file))
     elif text == "-":
         text = stdin_text()

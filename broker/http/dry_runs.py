@@ -109,7 +109,7 @@ class DryRuns:
             require(self._entry(name))
         if request.wording is None:
             entry, options = await self._changes.checked(name, request)
-            return _told(self._of_options(name, entry, options, request.options))
+            return _renamed(entry, options, _told(self._of_options(name, entry, options, request.options)))
         altered = await self._changes.altered(name, request)
         entry = altered.entry
         told = _told(self._of_options(name, entry, altered.options, request.options))
@@ -169,6 +169,13 @@ def _told(changes: list[Change]) -> Told:
         "values": {one.name: {"from": one.before, "to": one.after} for one in changes},
         "consequences": together({one.name: consequences(one) for one in changes}),
     }
+
+
+def _renamed(entry: QueryEntry, options: Mapping[str, Any], told: Told) -> Told:
+    """Add the name that the query gets, where it is another; nothing else follows from it."""
+    before, after = entry.query_name, query_options.query_name(options)
+    values = {} if before == after else {"name": {"from": before, "to": after}}
+    return told | {"values": values | told["values"]}
 
 
 def _values(attributes: tuple[Attribute, ...]) -> dict[str, AttributeValue]:

@@ -152,6 +152,7 @@ class QueryChanges:
         """A query, and the options that a change would give it; nothing changes. Raises as :meth:`change`,
         but for another text.
         """
+        self._node.directory.queries.names.require(request.options.get(NAME_OPTION), name)
         entry, record = await self._checked(name, request.options)
         return entry, record["options"]
 

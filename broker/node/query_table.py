@@ -132,8 +132,9 @@ class QueryTable(MutableMapping[str, QueryEntry]):
         assert +self.by_state == +again.by_state
         assert self.by_shard == again.by_shard
         assert self.readers == again.readers
-        named = {entry.query_name for entry in self._entries.values()} - {None}
-        assert all(self._entries[self.names.id_of(name) or ""].query_name == name for name in named if name)
+        for name in {entry.query_name for entry in self._entries.values()} - {None}:
+            holder = self.names.id_of(str(name))
+            assert holder not in self._entries or self._entries[holder].query_name == name
         assert self.standing == sum(entry.shard is not None for entry in self._entries.values())
 
 

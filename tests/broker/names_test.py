@@ -105,8 +105,12 @@ def test_a_name_belongs_to_one_query_at_a_time(shared: Broker, name: str, called
     assert shared.http.post("/queries", json=again).status_code == 200
     # Another name frees it.
     assert run(shared, f'ALTER QUERY "{called}" RENAME TO "{called}-2"')[1]["name"] == f"{called}-2"
+    dry = shared.http.patch(f"/queries/{called}-2?dry_run=true", json={"name": f"{called}-3"}).json()
+    assert dry["values"] == {"name": {"from": f"{called}-2", "to": f"{called}-3"}}
     third = shared.http.post("/queries", json={"sql": text, "name": called})
     assert third.status_code == 201
+    clash = shared.http.patch(f"/queries/{called}-2?dry_run=true", json={"name": called})
+    assert (clash.status_code, clash.json()["code"]) == (409, "name_in_use")
     taken = run(shared, f'ALTER QUERY "{called}-2" RENAME TO "{called}"')
     assert (taken[0], taken[1]["code"]) == (409, "name_in_use")
     lines = "\n".join(f'{{"sql": "{text}", "name": "{called}-{i}"}}' for i in (3, 4, 3))

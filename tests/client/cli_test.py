@@ -408,7 +408,7 @@ def test_a_file_of_statements_tells_places_of_the_file(broker: Broker, trades: s
         (8, 47 + len(trades)),
     ]
     assert told[3]["rows"] == [[";", 10]]
-    shown = tureen_("sql", "-", "--continue", broker=broker, stdin=file.read_text())
+    shown = tureen_("sql", "-f", "-", "--continue", broker=broker, stdin=file.read_text())
     lines = shown.stderr.splitlines()
     at = lines.index("  SELECT prize")
     assert lines[at + 1].index("^") == 9

@@ -16,7 +16,7 @@ from tureen.statements import EXECUTED, keyword, placed
 @click.option(
     "--file",
     "-f",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    type=click.Path(path_type=Path, exists=True, dir_okay=False, allow_dash=True),
     help="Read the statement from a file.",
 )
 @click.option("--name", help="What the query is called: the operator may give it in the place of its id.")

@@ -33,7 +33,7 @@ CONTINUED = "   ...> "
 @click.option(
     "--file",
     "-f",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    type=click.Path(path_type=Path, exists=True, dir_okay=False, allow_dash=True),
     help="Read the statement from a file.",
 )
 @click.option(

@@ -68,7 +68,7 @@ export const kindOf = (text) => {
   const word = (first?.text ?? "").toUpperCase();
   if (["SELECT", "WITH", "ISTREAM", "DSTREAM", "RSTREAM", "("].includes(word)) return "query";
   if (["DROP", "TERMINATE"].includes(word)) return "end";
-  return ["CREATE", "ALTER", "PAUSE", "RESUME"].includes(word) ? "change" : "show";
+  return ["CREATE", "ALTER", "INSERT", "PAUSE", "RESUME"].includes(word) ? "change" : "show";
 };
 
 let running = null;
