@@ -211,9 +211,9 @@ THEIRS: dict[DialectName, dict[str, str]] = {
         ),
         "session": (
             "SELECT customer, count(*) AS n FROM (SELECT *, sum(new) OVER (PARTITION BY customer "
-            "ORDER BY at) AS session FROM (SELECT *, (at - lag(at) OVER (PARTITION BY customer "
-            "ORDER BY at) > interval '10 minutes')::int AS new FROM orders) a) b GROUP BY "
-            "customer, session;"
+            "ORDER BY at) AS session FROM (SELECT *, coalesce(at - lag(at) OVER (PARTITION BY "
+            "customer ORDER BY at) > interval '10 minutes', true)::int AS new FROM orders) a) b "
+            "GROUP BY customer, session;"
         ),
         "totals": (
             "CREATE MATERIALIZED VIEW totals AS SELECT customer, sum(price) AS total FROM orders "

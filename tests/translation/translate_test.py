@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -138,9 +139,11 @@ def test_translated_questions_have_our_answer(engine: Engine, dialect: DialectNa
         for table in (given, wanted)
     )
     assert len(expected) > 1 or question == "last_ten_minutes"
-    if (dialect, question) == ("postgres", "tumbling"):
-        assert rows[-1] > expected[-1]  # DATE_TRUNC has the hour that is not over yet too
-        rows.pop()
+    if dialect in ("postgres", "materialize") and question in ("tumbling", "session"):
+        # There a window is in the answer before it closes: the last one, of each customer.
+        opened = Counter(rows) - Counter(expected)
+        assert 0 < opened.total() <= len("abcd") + 1
+        rows = sorted((Counter(rows) - opened).elements(), key=repr)
     assert rows == expected
 
 
@@ -149,7 +152,7 @@ def test_most_questions_are_answered_in_each_dialect() -> None:
         dialect: sum(not isinstance(outcome(dialect, question), TureenError) for question in OURS)
         for dialect in DIALECTS
     }
-    assert answered == {"flink": 10, "ksqldb": 7, "materialize": 6, "risingwave": 9, "postgres": 8}
+    assert answered == {"flink": 10, "ksqldb": 7, "materialize": 7, "risingwave": 9, "postgres": 9}
 
 
 def rows_of(dialect: DialectName) -> str:
@@ -185,12 +188,8 @@ def test_the_page_has_what_becomes_of_each_question() -> None:
 @pytest.mark.parametrize(
     ("dialect", "given", "written"),
     [
-        ("postgres", "SELECT id FROM orders WHERE at >= NOW() - INTERVAL '1 hour' AND price > 3",
-         "SELECT id FROM orders [RANGE 1 HOURS] WHERE price > 3"),
-        ("postgres", "SELECT id FROM orders o WHERE price > 3 AND o.at > now() - INTERVAL '5' SECOND LIMIT 3",
-         "SELECT id FROM orders [RANGE 4999 MILLISECONDS] o WHERE price > 3 LIMIT 3"),
-        ("materialize", "SELECT id FROM orders WHERE mz_now() <= at + INTERVAL '1 day';",
-         "SELECT id FROM orders [RANGE 24 HOURS];"),
+        ("postgres", "SELECT DATE_BIN('5 minutes', at, '2000-01-01') AS five FROM orders",
+         "SELECT DATE_BIN(INTERVAL '5 minutes', at, '2000-01-01') AS five FROM orders"),
         ("ksqldb", "CREATE STREAM s AS SELECT id FROM orders WHERE price > 1 EMIT CHANGES",
          "CREATE STREAM s AS SELECT id FROM orders WHERE price > 1"),
         ("ksqldb", "SELECT 'EMIT CHANGES' AS a FROM orders -- WINDOW TUMBLING (SIZE 1 HOUR)\nEMIT CHANGES",
@@ -199,25 +198,6 @@ def test_the_page_has_what_becomes_of_each_question() -> None:
 )  # fmt: skip
 def test_what_is_rewritten(dialect: DialectName, given: str, written: str) -> None:
     assert translate(given, dialect, Limits(), CATALOGUE).sql == written
-
-
-@pytest.mark.parametrize(
-    "sql",
-    [
-        "SELECT id FROM orders WHERE at > NOW() - INTERVAL '1 hour' OR price > 3",
-        "SELECT id FROM orders WHERE (at > NOW() - INTERVAL '1 hour')",
-        "SELECT id FROM orders WHERE NOT at > NOW() - INTERVAL '1 hour'",
-        "SELECT id FROM orders WHERE at > NOW() - INTERVAL '1 month'",
-        "SELECT id FROM orders WHERE at > NOW() - INTERVAL '1 hour' * 2",
-        "SELECT id FROM orders WHERE at < NOW() - INTERVAL '1 hour'",
-        "SELECT id FROM orders o, payments p WHERE at > NOW() - INTERVAL '1 hour'",
-        "SELECT id FROM (SELECT * FROM orders) o WHERE at > NOW() - INTERVAL '1 hour'",
-    ],
-)
-def test_what_a_window_does_not_mean_is_refused(sql: str) -> None:
-    with pytest.raises(TureenError) as refused:
-        translate(sql, "postgres", Limits(), CATALOGUE)
-    assert refused.value.hint
 
 
 def test_a_refusal_has_its_place_in_what_was_given() -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Literal, get_args
 
 from engine.language.translation.edits import Rewriting
-from engine.language.translation.temporal_filters import younger_than
+from engine.language.translation.intervals import intervals_of_bins
 from engine.language.translation.versions import joined_tables, versions_of_tables
 from engine.language.translation.windowed_groups import (
     emitting_definitions,
@@ -21,9 +21,9 @@ DialectName = Literal["flink", "ksqldb", "materialize", "risingwave", "postgres"
 DIALECTS: tuple[DialectName, ...] = get_args(DialectName)
 
 REWRITINGS: dict[DialectName, tuple[Rewriting, ...]] = {
-    "flink": (versions_of_tables, younger_than),
+    "flink": (versions_of_tables,),
     "ksqldb": (emitting_definitions, renamed_aggregates, windows_of_groups, joined_tables),
-    "materialize": (younger_than,),
-    "risingwave": (versions_of_tables, younger_than),
-    "postgres": (younger_than,),
+    "materialize": (intervals_of_bins,),
+    "risingwave": (versions_of_tables,),
+    "postgres": (intervals_of_bins,),
 }
