@@ -43,6 +43,9 @@ class Operator:
     sorts: ClassVar[bool] = False
     """Whether it gives rows in an order of its own."""
 
+    reads_nothing: ClassVar[bool] = False
+    """Whether what it gives depends on nothing below it."""
+
     takes_order: ClassVar[bool] = False
     """Whether it is one operator of a graph with an ORDER BY right below it."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import get_args
 
 from engine.algebra.aggregate.stage import Aggregate
+from engine.algebra.constant_rows.stage import ConstantRows
 from engine.algebra.distinct.stage import Distinct
 from engine.algebra.filter.stage import Filter
 from engine.algebra.join.stage import Join
@@ -33,6 +34,7 @@ Stage = (
     | Join
     | SetOperation
     | Streamed
+    | ConstantRows
 )
 
 OPERATORS: tuple[type[Operator], ...] = get_args(Stage)

@@ -18,6 +18,7 @@ from engine.algebra.set_operation.stage import SetOperation
 from engine.algebra.sort.stage import Sort
 from engine.dataflow.node import Node
 from engine.dataflow.operators.asof import AsOfNode
+from engine.dataflow.operators.constant_rows import ConstantRowsNode, ConstantRowsSpec
 from engine.dataflow.operators.distinct import DistinctNode
 from engine.dataflow.operators.duplicates import DuplicatesNode
 from engine.dataflow.operators.foretold_sets import ForetoldExceptNode, ForetoldIntersectNode
@@ -87,7 +88,15 @@ class OperatorOver:
     the window, in which columns differ. final: when groups get no row any more.
     """
 
-    shape: ProjectSpec | FilterSpec | GroupSpec | RankedSpec | LatestSpec | WindowFunctionsSpec
+    shape: (
+        ProjectSpec
+        | FilterSpec
+        | GroupSpec
+        | RankedSpec
+        | LatestSpec
+        | WindowFunctionsSpec
+        | ConstantRowsSpec
+    )
     constants: Constants
     below: Plan
     stage: Stage | Scan
@@ -252,6 +261,8 @@ def node_of(step: OperatorOver, below: Node) -> Node:
             return RankedNode(below, ranked)
         case WindowFunctionsSpec() as functions:
             return WindowFunctionsNode(below, functions)
+        case ConstantRowsSpec() as constants:
+            return ConstantRowsNode(below, constants)
 
 
 def node_of_two(plan: Joined | Combined, left: Node, right: Node) -> TwoInputs:
@@ -338,7 +349,7 @@ def in_order(plan: Plan) -> Plan | None:
     match plan:
         case OpaqueLeaf() | ScanLeaf():
             return with_ids(plan)
-        case OperatorOver(LatestSpec()):
+        case OperatorOver(LatestSpec() | ConstantRowsSpec()):
             return plan
         case OperatorOver(ProjectSpec() | FilterSpec() | WindowFunctionsSpec(), below=below):
             under = in_order(below)

@@ -108,7 +108,9 @@ class PlanWriter:
 
     def query(self, query: Query) -> tuple[str, list[str]]:
         """The name of a query's last node, and those of its columns."""
-        name, columns = self._scan(query.scan)
+        name, columns = "", list[str]()
+        if not query.stages[0].reads_nothing:
+            name, columns = self._scan(query.scan)
         for stage in query.stages:
             name, columns = plan_node(stage, name, columns, self)
         return name, columns

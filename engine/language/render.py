@@ -45,10 +45,12 @@ from engine.windows.clauses import Instant, RowWindow, Window
 
 def render_query(query: Query) -> str:
     """The scan, then a line for each stage; what is inside another stands deeper."""
-    lines = [f"select from {render_name(query.source)}"]
+    is_constant = query.stages[0].reads_nothing
+    lines = [f"{'constants beside' if is_constant else 'select from'} {render_name(query.source)}"]
     if query.uses:
         lines.append(f"  by way of {render_names(query.uses)}")
-    lines += ["  " + line for line in render_scan(query.scan)]
+    if not is_constant:
+        lines += ["  " + line for line in render_scan(query.scan)]
     for stage in query.stages:
         lines += ["  " + line for line in render_stage(stage)]
     if query.operator is not None:
@@ -154,10 +156,12 @@ class ShownColumn(Column):
 
 def inner_name(inner: Query) -> str:
     """What stands before the names of a join's inner columns: the source; ``joined``, where it joins
-    several.
+    several; ``constants``, where it reads none.
 
     Columns in the join's condition are called ``source.column`` where they are inner's.
     """
+    if inner.stages and inner.stages[0].reads_nothing:
+        return "constants"
     return "joined" if any(stage.join for stage in inner.stages) else inner.source
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import assert_never
 
 from engine.algebra.aggregate.stage import Aggregate
+from engine.algebra.constant_rows.stage import ConstantRows
 from engine.algebra.distinct.stage import Distinct
 from engine.algebra.filter.stage import Filter
 from engine.algebra.join.stage import Join
@@ -77,7 +78,7 @@ def _placed(query: Query, at: At) -> tuple[list[Placed], int, int | None, bool]:
                 in_time = in_time and stage.kind != "union"
         else:
             rows, met = _stage(stage, rows)
-        in_time = in_time and not isinstance(stage, Join | Aggregate | Sort | WithTies)
+        in_time = in_time and not isinstance(stage, ConstantRows | Join | Aggregate | Sort | WithTies)
         errors += met
         width = _width_after(stage, width)
         assert all(len(row.values) == width for row in rows)
@@ -102,6 +103,8 @@ def _width_after(stage: Stage, width: int) -> int:
             return len(outputs)
         case Aggregate(keys, calls):
             return len(keys) + len(calls)
+        case ConstantRows(columns=columns):
+            return len(columns)
         case RowNumber():
             return width + 1
         case WindowFunctions(calls=calls):
@@ -123,6 +126,9 @@ def _stage(stage: Stage, rows: list[Placed]) -> tuple[list[Placed], int]:
             return kept, sum(outcome is ERROR for outcome in outcomes)
         case Aggregate():
             return _aggregate(stage, rows)
+        case ConstantRows(rows=given):
+            values = [tuple(literal.value for literal in row) for row in given]
+            return [Placed(None, row) for row in values], 0
         case Distinct():
             return _distinct(rows), 0
         case Sort(keys):

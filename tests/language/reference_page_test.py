@@ -103,6 +103,9 @@ def test_settings_of_summaries_are_on_the_page_with_their_defaults() -> None:
 
 
 REFUSED = {
+    "column in VALUES": "SELECT * FROM flights, (VALUES (delay)) AS v (x)",
+    "window over VALUES": "SELECT * FROM (VALUES (1)) [NOW] AS v (x)",
+    "STREAM AS VALUES": "CREATE STREAM s AS VALUES (1)",
     "LATERAL": "SELECT * FROM flights, LATERAL (SELECT * FROM planes) p",
     "RIGHT SEMI": "SELECT * FROM flights f RIGHT SEMI JOIN planes p ON f.tail = p.tail",
     "ASOF RIGHT": "SELECT * FROM flights f ASOF RIGHT JOIN weather w ON departed >= measured",

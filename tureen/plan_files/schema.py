@@ -72,6 +72,10 @@ OPERATORS: Mapping[str, Mapping[str, Field]] = {
         "sample": Field("text", "what SAMPLE(...) has in brackets: 10, 100 DOWN TO 5, 10, 7 with a seed"),
         "where": Field("expression", "rows for which this is TRUE"),
     },
+    "values": {
+        "columns": Field("names", "the names of the columns", required=True),
+        "rows": Field("text", "constants: (1, 'a'), (2, 'b')", required=True),
+    },
     "filter": {
         "input": _INPUT,
         "where": Field("expression", "rows for which this is TRUE", required=True),

@@ -151,6 +151,12 @@ class _Writer:
         match node["op"]:
             case "scan":
                 self._scan(node, path)
+            case "values":
+                self._say("SELECT * FROM (VALUES ")
+                self._put(node["rows"], f"{path}.rows")
+                self._say(") AS v (")
+                self._list([quoted(name) for name in node["columns"]], f"{path}.columns")
+                self._say(")")
             case "filter":
                 self._say(f"SELECT * FROM {below['input']} WHERE ")
                 self._expression(node["where"], f"{path}.where")

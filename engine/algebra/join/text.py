@@ -71,11 +71,12 @@ def plan_node(stage: Join, below: str, columns: list[str], writer: PlanWriter) -
 
 def _join(join: Join) -> str:
     """The first line of a join; columns of inner's have its name before them."""
-    sources = render_names(join.inner.sources)
+    sources, side = render_names(join.inner.sources), inner_name(join.inner)
+    if join.inner.stages[0].reads_nothing:
+        sources = side
     text = ("" if join.latest is None else "as of ") + f"{join.kind} join {sources}"
     if not join.keys and join.condition is None and join.latest is None:
         return text if join.kind != "inner" else f"cross join {sources}"
-    side = inner_name(join.inner)
     columns = [f"{render_name(side)}.{render_name(name)}" for name, _ in join.inner.columns]
     shown = {f"{side}.{name}": text for (name, _), text in zip(join.inner.columns, columns, strict=True)}
 

@@ -24,6 +24,7 @@ from engine.dataflow.cost import flows, structures
 from engine.dataflow.cost.flows import Flow
 from engine.dataflow.cost.statistics import Statistics
 from engine.dataflow.cost.structures import KeptState, Term
+from engine.dataflow.operators.constant_rows import ConstantRowsSpec
 from engine.dataflow.operators.group import GroupSpec
 from engine.dataflow.operators.latest import LatestSpec
 from engine.dataflow.operators.ranked import RankedSpec
@@ -163,6 +164,8 @@ class _Costs:
             case ProjectSpec() | FilterSpec():
                 touched = (self._touch(below.flow, below.foretold),)
                 return PlanCost(flow, touched, (), (below,), below.foretold)
+            case ConstantRowsSpec():
+                return PlanCost(flow, (), (), (below,))
             case RankedSpec() | WindowFunctionsSpec():
                 return self._ranked(flow, below)
             case GroupSpec(calls=(), in_order=False):

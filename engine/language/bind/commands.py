@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from engine.language.bind.constants import is_constant
 from engine.language.bind.environment import Environment
 from engine.language.bind.select import bind_select, whole_query, with_behind
 from engine.language.bind.sources import as_stream, named, uses_of, with_operator
@@ -47,6 +48,10 @@ def bind_derived(tree: exp.Expr, env: Environment) -> CreateFromQuery:
             hint="give it another name, or select from the stream",
         )
     is_stream = what == "STREAM"
+    if is_stream and is_constant(relation):
+        raise env.text.of_node(select).refuse(
+            NotSupported, "rows of constants are there, they do not come", hint="write CREATE VIEW"
+        )
     if is_stream and not _only_comes(relation.query(sql), env):
         raise env.text.of_node(tree.args["query"]).refuse(
             NotSupported,
@@ -75,8 +80,7 @@ def _only_comes(query: Query, env: Environment) -> bool:
         assert stage.stream is not None
         return stage.stream.window == UNBOUNDED and all(each.is_row_by_row for each in behind)
     scan, stream = query.scan, env.catalogue.get(query.source)
-    assert isinstance(stream, Stream)
-    if scan.window != UNBOUNDED or stream.is_table:
+    if scan.window != UNBOUNDED or not isinstance(stream, Stream) or stream.is_table:
         return False
     window_end = len(stream.schema) + 1
     for stage in query.stages:

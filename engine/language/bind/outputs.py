@@ -41,6 +41,8 @@ def written_outputs(projections: Sequence[exp.Expr], scope: Scope) -> list[Writt
 
 
 def _all_columns(star: exp.Expr, scope: Scope, qualifier: str | None = None) -> list[WrittenOutput]:
+    if not scope.columns and not scope.parts:
+        raise scope.place(star).refuse(SyntaxRefused, "* needs FROM", hint="write SELECT * FROM the stream")
     if not scope.parts:
         return [WrittenOutput(name, column_at(name, star)) for name in scope.columns]
     columns = list(scope.star)

@@ -198,6 +198,8 @@ class Scope:
 
     def _instead(self, name: str, known: Collection[str]) -> str | None:
         """What to write for a name that is no column here and has a meaning in other systems."""
+        if not self.columns and not self.source.name:
+            return "there is no FROM: write SELECT ... FROM the stream that has it"
         if name in ROW_TIMES:
             time = self.source.timestamp_column
             if time in known:

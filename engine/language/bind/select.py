@@ -30,6 +30,7 @@ from engine.language.bind.conditions import (
     bind_conditions,
     conjuncts,
 )
+from engine.language.bind.constants import with_source
 from engine.language.bind.emit import with_changes
 from engine.language.bind.environment import Environment
 from engine.language.bind.group_windows import expanded, expanded_outputs
@@ -86,7 +87,7 @@ def whole_query(relation: BoundRelation, sql: str, env: Environment) -> Query:
     """The query of a relation that nothing is around. Raises NotSupported where its streams have no time in
     common: there is no NOW of both.
     """
-    query = relation.in_numbers().query(sql, uses_of(env))
+    query = with_source(relation.in_numbers().query(sql, uses_of(env)), env)
     streams = [stream for name in query.sources if isinstance(stream := env.catalogue.get(name), Stream)]
     streams = [stream for stream in streams if not stream.is_table]
     for stream in streams:

@@ -12,6 +12,7 @@ from sqlglot import exp
 
 from engine.algebra.project.stage import Output
 from engine.algebra.streamed.stage import StreamOperator
+from engine.language.bind.constants import bind_rows, is_constant, refuse_clauses_of_constants
 from engine.language.bind.environment import Environment
 from engine.language.bind.placing import narrowed
 from engine.language.bind.relation import BoundRelation, base
@@ -46,6 +47,8 @@ def bind_item(
     name: str | None = None
     if isinstance(this, nodes.SelectQuery | nodes.SetQuery):
         relation = with_operator(select(this, env), this)
+    elif isinstance(this, nodes.ValueRows):
+        relation = bind_rows(this, env)
     elif isinstance(this, nodes.TableFunction):
         name = str(this.this.this)
         relation = named(this.this, env, select)
@@ -56,13 +59,14 @@ def bind_item(
     alias = item.args.get("alias")
     if alias is not None:
         name = str(alias.this)
+    refuse_clauses_of_constants(relation, item, env)
     relation = as_stream(relation, env.text.of_node(item))
     relation = renamed(relation, item.args.get("names") or (), env.text.of_node(item))
     sample = item.args.get("sample")
     if sample is not None:
         relation = sampled(relation, sample, env.text.of_node(sample))
     clause = item.args.get("window")
-    if relation.stream.is_table and relation.is_open and not alone:
+    if not alone and (is_constant(relation) or (relation.stream.is_table and relation.is_open)):
         ends = None
     written = ends if clause is None else clause
     if written is None:

@@ -67,11 +67,17 @@ class TableFunction(exp.Expression):
     }
 
 
+class ValueRows(exp.Expression):
+    """``VALUES expressions``: RowValues of one width; without any, one row that has no columns."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"expressions": False}
+
+
 class FromItem(exp.Expression):
     """``this [window] alias (names)``.
 
-    this: Identifier, TableFunction, SelectQuery, SetQuery or FromList. window, sample: a clause or None.
-    alias: Identifier or None.
+    this: Identifier, TableFunction, ValueRows, SelectQuery, SetQuery or FromList. window, sample: a clause or
+    None. alias: Identifier or None.
     """
 
     arg_types: ClassVar[dict[str, bool]] = {

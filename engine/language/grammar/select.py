@@ -26,9 +26,10 @@ from engine.language.grammar.preferences import parse_preference, starts_prefere
 from engine.language.grammar.scalar import parse_expression
 from engine.language.grammar.set_operations import parse_sets, refuse_early_order
 from engine.language.grammar.sources import parse_from, parse_names, refuse_clause
-from engine.language.grammar.subqueries import parse_subquery, starts_query, starts_sets
+from engine.language.grammar.subqueries import parse_subquery, starts_query, starts_sets, starts_values
+from engine.language.grammar.values import no_source, parse_values
 from engine.language.grammar.windows import parse_begin_end
-from engine.language.grammar.words import RESERVED, SET_OPERATIONS
+from engine.language.grammar.words import EARLIER, RESERVED, SET_OPERATIONS
 from engine.language.places import near
 from tureen.errors import SyntaxRefused
 
@@ -111,7 +112,7 @@ def _with(cursor: Cursor) -> list[nodes.CommonTable]:
     tables = [_common_table(cursor, ())]
     while cursor.take(TokenType.COMMA):
         tables.append(_common_table(cursor, tables))
-    if cursor.word != "SELECT" and not starts_sets(cursor):
+    if cursor.word != "SELECT" and not (starts_sets(cursor) or starts_values(cursor)):
         raise cursor.expected("SELECT or a comma", "write WITH name AS (SELECT ...) SELECT ... FROM name")
     return tables
 
@@ -142,7 +143,9 @@ def _common_table(cursor: Cursor, before: Sequence[nodes.CommonTable]) -> nodes.
 
 
 def _select(cursor: Cursor) -> nodes.SelectQuery:
-    """A SELECT up to its ORDER BY."""
+    """A SELECT up to its ORDER BY, or VALUES."""
+    if cursor.word == "VALUES":
+        return parse_values(cursor)
     token = cursor.expect_word("SELECT")
     distinct, on = _distinct(cursor)
     operator = parse_operator(cursor) if starts_operator(cursor) else None
@@ -161,11 +164,7 @@ def _select(cursor: Cursor) -> nodes.SelectQuery:
             raise cursor.expected(f"FROM after {operator.this}(...)", usage)
     if cursor.word == "INTO":
         refuse_clause(cursor)
-    if cursor.word != "FROM":
-        hint = near(cursor.word, ["FROM"]) or near(outputs[-1].alias.upper(), ["FROM"])
-        raise cursor.expected("FROM or a comma", hint or "write SELECT columns FROM stream")
-    cursor.advance()
-    source = parse_from(cursor)
+    source = parse_from(cursor) if cursor.take_words("FROM") else _without_source(cursor, token, outputs[-1])
     where = parse_expression(cursor) if cursor.take_words("WHERE") else None
     group, sets = parse_group_by(cursor)
     having = parse_expression(cursor) if cursor.take_words("HAVING") else None
@@ -195,6 +194,15 @@ def _select(cursor: Cursor) -> nodes.SelectQuery:
     )
     query = cursor.node(query, token, *parts)
     return keep_first_of(cursor, query, on) if on else query
+
+
+def _without_source(cursor: Cursor, token: Token, last: exp.Expr) -> nodes.FromItem:
+    """What a SELECT that ends without FROM is over. Raises SyntaxRefused where something else follows."""
+    hint = near(cursor.word, ["FROM"]) or near(last.alias.upper(), ["FROM"])
+    ends = cursor.at_end or cursor.at(TokenType.R_PAREN) or cursor.at(TokenType.SEMICOLON)
+    if hint is not None or not (ends or cursor.word in (*EARLIER, "WINDOW", "WITH", "EMIT")):
+        raise cursor.expected("FROM or a comma", hint or "write SELECT columns FROM stream")
+    return no_source(cursor, token)
 
 
 def _windows_and_qualify(cursor: Cursor) -> tuple[list[nodes.NamedWindow], exp.Expr | None]:

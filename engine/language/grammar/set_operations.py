@@ -14,7 +14,7 @@ from engine.language.grammar import nodes
 from engine.language.grammar.cursor import Cursor
 from engine.language.grammar.emit import refuse_changes
 from engine.language.grammar.sources import parse_names
-from engine.language.grammar.subqueries import parse_subquery
+from engine.language.grammar.subqueries import parse_subquery, starts_values
 from engine.language.grammar.words import SET_OPERATIONS
 from tureen.errors import SyntaxRefused
 
@@ -83,7 +83,7 @@ def _step(cursor: Cursor, operand: Operand) -> nodes.SetStep:
         names = parse_names(cursor)
         if not names:
             raise cursor.expected("( and columns after ON", _COLUMNS)
-    if cursor.word != "SELECT" and not cursor.at(TokenType.L_PAREN):
+    if cursor.word != "SELECT" and not (cursor.at(TokenType.L_PAREN) or starts_values(cursor)):
         hint = "put a query that begins with WITH into brackets" if cursor.word == "WITH" else None
         raise cursor.expected(f"SELECT after {written}", hint or f"write SELECT ... {written} SELECT ...")
     query = operand()

@@ -15,8 +15,9 @@ from engine.language.grammar.cursor import Cursor
 from engine.language.grammar.emit import starts_operator
 from engine.language.grammar.samples import parse_sample, starts_sample
 from engine.language.grammar.scalar import parse_expression
-from engine.language.grammar.subqueries import parse_stream, parse_subquery, starts_query
+from engine.language.grammar.subqueries import parse_stream, parse_subquery, starts_query, starts_values
 from engine.language.grammar.table_functions import parse_table_function
+from engine.language.grammar.values import parse_rows
 from engine.language.grammar.windows import parse_bracket_window
 from engine.language.grammar.words import CLAUSES_REFUSED, RESERVED
 from tureen.errors import SyntaxRefused
@@ -139,6 +140,8 @@ def _item(cursor: Cursor) -> nodes.FromItem:
             refuse_clause(cursor)
         if starts_operator(cursor):
             this = parse_stream(cursor)
+        elif starts_values(cursor):
+            this = parse_rows(cursor)
         elif cursor.peek().token_type is TokenType.L_PAREN and cursor.at(TokenType.VAR):
             this = parse_table_function(cursor)
         else:

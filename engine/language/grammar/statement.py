@@ -43,6 +43,7 @@ _NOTHING_FOLLOWS = (
 _PARSERS: dict[str, Callable[[Cursor], exp.Expr]] = {
     "SELECT": parse_query,
     "WITH": parse_query,
+    "VALUES": parse_query,
     **dict.fromkeys(OPERATORS, parse_query),
     "CREATE": parse_create,
     "INSERT": parse_insert,

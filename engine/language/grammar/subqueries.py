@@ -15,16 +15,22 @@ from engine.language.grammar.words import SET_OPERATIONS
 from engine.model.expressions import NEGATED
 from tureen.errors import SyntaxRefused
 
-_QUERIES = ("SELECT", "WITH")
+_QUERIES = ("SELECT", "WITH", "VALUES")
 
 
 def starts_query(cursor: Cursor) -> bool:
     """Whether a query is next. O(1), but for one that begins with a bracket, O(tokens in it)."""
     return (
-        cursor.word in _QUERIES
+        cursor.word in ("SELECT", "WITH")
+        or starts_values(cursor)
         or starts_sets(cursor)
         or (starts_operator(cursor) and (cursor.word_ahead(2) in _QUERIES or starts_sets(cursor, 2)))
     )
+
+
+def starts_values(cursor: Cursor) -> bool:
+    """Whether ``VALUES (`` is next."""
+    return cursor.word == "VALUES" and cursor.peek().token_type is TokenType.L_PAREN
 
 
 def starts_sets(cursor: Cursor, ahead: int = 0) -> bool:
@@ -103,11 +109,7 @@ def _refuse_changes(cursor: Cursor, query: nodes.SelectQuery, *, is_stream: bool
 
 def refuse_values(cursor: Cursor) -> None:
     """Raise NotSupported where VALUES, or a query without brackets of its own, stands for a value."""
-    if cursor.word == "VALUES":
-        raise cursor.not_supported(
-            "VALUES is not supported here", "write the values themselves, as in x IN (1, 2, 3)"
-        )
-    if cursor.word in _QUERIES:
+    if cursor.word in _QUERIES[:2] or starts_values(cursor):
         raise cursor.refuse(
             SyntaxRefused,
             "a query in the place of a value needs brackets of its own",

@@ -224,7 +224,6 @@ STATEMENTS_REFUSED: dict[str, str] = {
     "DELETE": "a stream only grows, RETAIN says how long rows stay; of a table produce a key without a value",
     "MERGE": "produce records to the stream's topic",
     "REGISTER": "REGISTER is a word of `tureen sql`; elsewhere register the SELECT itself",
-    "VALUES": "select from a stream",
     "TABLE": "write SELECT * FROM the stream",
     "SET": "options are part of a registration or of the broker's settings",
     "USE": "a stream is named without a database",

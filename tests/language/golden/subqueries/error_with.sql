@@ -1,1 +1,1 @@
-WITH x AS (SELECT 1) SELECT * FROM x
+WITH x AS (SELECT carrier) SELECT * FROM x

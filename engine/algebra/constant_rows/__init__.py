@@ -1,0 +1,1 @@
+"""VALUES: rows of constants, whatever is below."""

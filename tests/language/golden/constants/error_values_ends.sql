@@ -1,0 +1,1 @@
+SELECT x FROM (VALUES (1)) v (x) BEGIN NOW - 5 END NOW

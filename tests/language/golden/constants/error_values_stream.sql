@@ -1,0 +1,1 @@
+CREATE STREAM names AS VALUES (1)

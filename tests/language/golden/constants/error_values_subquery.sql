@@ -1,0 +1,1 @@
+VALUES ((SELECT MAX(delay) FROM flights))

@@ -1,0 +1,1 @@
+SELECT x FROM (VALUES (1)) [RANGE 5 SECONDS] v (x)

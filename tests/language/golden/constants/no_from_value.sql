@@ -1,0 +1,1 @@
+SELECT carrier FROM flights WHERE delay > (SELECT 10 * 3)

@@ -1,0 +1,1 @@
+VALUES (1), (2), (3) ORDER BY column_1 DESC LIMIT 1

@@ -1,0 +1,1 @@
+SELECT y FROM (VALUES (1, DATE '2024-01-01'), (2, '2024-02-02')) AS v (x, y) WHERE x > 1

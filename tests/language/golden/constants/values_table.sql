@@ -1,0 +1,1 @@
+SELECT model FROM planes WHERE flight IN (VALUES (1), (2))

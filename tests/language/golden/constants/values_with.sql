@@ -1,0 +1,1 @@
+WITH t (a) AS (VALUES (1), (2)) SELECT a FROM t UNION ALL VALUES (3)
