@@ -38,7 +38,10 @@ class Constants:
         )
 
     def series(self) -> str:
-        return self.rows(choices=("0", "1", "2", "3"))
+        """A series, as columns k and v."""
+        name, step = self.pick("GENERATE_SERIES", "RANGE"), self.pick("", ", 1", ", 2", ", -1", ", -3")
+        bounds = f"{self.pick('0', '1', '3', '-1')}, {self.pick('0', '1 + 2', '4', '-2')}{step}"
+        return f"SELECT g AS k, g % 3 AS v FROM {name}({bounds}) AS x (g)"
 
     def select(self) -> str:
         source = self.pick("s", "u", "t")
@@ -103,6 +106,11 @@ def test_constants(
     [
         "SELECT 1 + 1 AS two, DATE '2024-02-29' AS d, TIMESTAMP '2024-02-29 10:00:00' AS t, 1e0 / 3 AS x",
         "VALUES (1, 'a', 2.50, DATE '2024-01-01', NULL), (NULL, NULL, 3, NULL, NULL)",
+        "SELECT * FROM RANGE(3), GENERATE_SERIES(4, 1, -2)",
+        "SELECT * FROM GENERATE_SERIES(DATE '2024-01-31', DATE '2024-12-31', INTERVAL '1' MONTH) AS d (t)",
+        "SELECT * FROM RANGE(DATE '2024-02-01', TIMESTAMP '2024-02-02 12:00:00', INTERVAL '6' HOUR) AS d (t)",
+        "SELECT * FROM GENERATE_SERIES(NULL, 3) AS d (x)",
+        "SELECT * FROM RANGE(0) AS d (x)",
         "VALUES (TRUE, 3000000000), (NULL, 1), (FALSE, -1)",
         "SELECT * FROM (VALUES (1, 1e300), (2, CAST('Infinity' AS DOUBLE)), (2, NULL)) AS v (a, b)",
     ],

@@ -47,6 +47,7 @@ TEXTS = (
     *EARLY,
     "SELECT MAX(v) AS m FROM s [RANGE 4 MILLISECONDS]",
     "SELECT o.v, f.v AS w FROM o JOIN f ON o.id = f.k",
+    "SELECT s.k FROM s [RANGE 3 MILLISECONDS] JOIN (VALUES (0), (1)) AS c (x) ON s.k = c.x",
     "ISTREAM(SELECT k, COUNT(*) AS c FROM f GROUP BY k)",
     "SELECT k FROM s [ROWS 2 WHERE v > 0] WHERE w = 'a'",
     "SELECT RSTREAM(k, v) FROM s [ROWS 2] WHERE v > 0",

@@ -103,7 +103,8 @@ def test_settings_of_summaries_are_on_the_page_with_their_defaults() -> None:
 
 
 REFUSED = {
-    "column in VALUES": "SELECT * FROM flights, (VALUES (delay)) AS v (x)",
+    "error in VALUES": "VALUES (1 / 0)",
+    "series in SELECT": "SELECT GENERATE_SERIES(1, 3) FROM flights",
     "window over VALUES": "SELECT * FROM (VALUES (1)) [NOW] AS v (x)",
     "STREAM AS VALUES": "CREATE STREAM s AS VALUES (1)",
     "LATERAL": "SELECT * FROM flights, LATERAL (SELECT * FROM planes) p",

@@ -12,11 +12,10 @@ from engine.changes.temporal_relation import always
 from engine.dataflow.delta import Delta
 from engine.dataflow.node import Node, UnaryNode
 from engine.dataflow.turn import Turn
-from engine.model.batch import Int32Array, Int64Array
+from engine.model.batch import Int32Array
 from engine.model.expressions import Literal
 from engine.model.types import Type
 from engine.operators.constant_rows import constant_rows
-from engine.operators.relation import Relation
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +43,6 @@ class ConstantRowsNode(UnaryNode):
     def _changed(self, turn: Turn) -> Delta:
         self.below.delta(turn)
         return self._of(np.empty(0, np.int32)).owned()
-
-    def read(self, context: EvaluationContext, ids: Int64Array) -> Relation:
-        return self._relation.take(ids[:, 0])
 
     def _of(self, columns: Int32Array) -> Delta:
         """All rows, of these columns."""

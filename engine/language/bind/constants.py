@@ -19,6 +19,7 @@ from engine.language.bind.calls import coerce
 from engine.language.bind.environment import Environment
 from engine.language.bind.relation import BoundRelation
 from engine.language.bind.scalar import bind_scalar
+from engine.language.bind.scope import Scope
 from engine.language.evaluate import constant_value
 from engine.language.literals import instant_literal
 from engine.language.promotion import common
@@ -33,6 +34,8 @@ from tureen.errors import NotSupported, TypeMismatch
 NO_SOURCE = Stream(SourceName(""), Schema(()), "")
 """No name is empty."""
 _AT_NOW = TimeWindow(Instant(relative=True, ms=0), NOW)
+NO_CONSTANT = "this value is an error, or a function of yours"
+COMPUTED = "rows of constants take constants; compute in SELECT"
 _FALSE = Literal(False, BOOLEAN)
 
 
@@ -66,7 +69,7 @@ def bind_rows(tree: exp.Expr, env: Environment) -> BoundRelation:
 
 def _column(place: int, written: Sequence[exp.Expr], env: Environment) -> tuple[Type, list[Literal]]:
     """The type of a column, and its values."""
-    scope = env.scope(constant_relation((), (), ((),)), None).at("VALUES")
+    scope = constant_scope(env, "VALUES")
     values = [bind_scalar(node, scope) for node in written]
     type_ = common([value.type for value in values if not _is_text(value)])
     if type_ is not None and type_.kind in (Kind.DATE, Kind.TIMESTAMP):
@@ -88,14 +91,23 @@ def _column(place: int, written: Sequence[exp.Expr], env: Environment) -> tuple[
             )
         type_ = joined
     for value, node in zip(values, written, strict=True):
-        constant = None if calls_user(value) else constant_value(rewrite(coerce(value, type_)))
+        constant = constant_of(value, type_)
         if constant is None:
-            what = "a function of yours" if calls_user(value) else "an error"
-            raise scope.place(node).refuse(
-                NotSupported, f"this value is {what}", hint="VALUES takes constants; compute in SELECT"
-            )
+            raise scope.place(node).refuse(NotSupported, NO_CONSTANT, hint=COMPUTED)
         found.append(constant)
     return type_, found
+
+
+def constant_scope(env: Environment, clause: str) -> Scope:
+    """Where expressions stand that name no column."""
+    return env.scope(constant_relation((), (), ((),)), None).at(clause)
+
+
+def constant_of(expression: Expression, type_: Type) -> Literal | None:
+    """The value of an expression without columns, as one of a type; None for an error or a user's
+    function.
+    """
+    return None if calls_user(expression) else constant_value(rewrite(coerce(expression, type_)))
 
 
 def _is_text(value: Expression) -> bool:

@@ -177,8 +177,10 @@ def _written(item: exp.Expr) -> str:
             return "(SELECT ...)"
         case nodes.TableFunction():
             return f"{item.args['name']}({shown(render_name(str(item.this.this)))}, ...)"
-        case nodes.FromList():
+        case nodes.FromList() | nodes.ValueRows():
             return "source"
+        case nodes.Series():
+            return f"{item.args['name']}(...)"
         case _:
             return shown(render_name(str(item.this)))
 

@@ -233,6 +233,12 @@ class Scope:
                 f"{shown(name)!r} is joined by SEMI or ANTI JOIN: its columns can be used only in ON",
                 hint=f"leave it out, or write JOIN {shown(name)}",
             )
+        if not self.columns and not self.source.name:
+            raise self.place(qualifier).refuse(
+                SyntaxRefused,
+                f"nothing is called {shown(name)!r} here: constants are made of no columns",
+                hint="compute in SELECT, or write ON a condition",
+            )
         if self.name is None and not names:
             raise self.place(qualifier).refuse(
                 SyntaxRefused,

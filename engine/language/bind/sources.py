@@ -17,6 +17,7 @@ from engine.language.bind.environment import Environment
 from engine.language.bind.placing import narrowed
 from engine.language.bind.relation import BoundRelation, base
 from engine.language.bind.scope import Scope
+from engine.language.bind.series import bind_series
 from engine.language.bind.table_functions import bind_table_function
 from engine.language.bind.windows import bind_down_to, bind_window
 from engine.language.dialect import parse_tree
@@ -49,6 +50,8 @@ def bind_item(
         relation = with_operator(select(this, env), this)
     elif isinstance(this, nodes.ValueRows):
         relation = bind_rows(this, env)
+    elif isinstance(this, nodes.Series):
+        relation, name = bind_series(this, env), str(this.args["name"]).lower()
     elif isinstance(this, nodes.TableFunction):
         name = str(this.this.this)
         relation = named(this.this, env, select)

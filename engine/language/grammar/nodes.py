@@ -73,11 +73,24 @@ class ValueRows(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"expressions": False}
 
 
+class Series(exp.Expression):
+    """``name(expressions, step)`` in FROM. name: GENERATE_SERIES or RANGE. expressions: start and stop, or
+    the latter alone. step: an expression or None. interval: (months, ms) of a step of time, or None.
+    """
+
+    arg_types: ClassVar[dict[str, bool]] = {
+        "name": True,
+        "expressions": True,
+        "step": False,
+        "interval": False,
+    }
+
+
 class FromItem(exp.Expression):
     """``this [window] alias (names)``.
 
-    this: Identifier, TableFunction, ValueRows, SelectQuery, SetQuery or FromList. window, sample: a clause or
-    None. alias: Identifier or None.
+    this: Identifier, TableFunction, ValueRows, Series, SelectQuery, SetQuery or FromList. window, sample: a
+    clause or None. alias: Identifier or None.
     """
 
     arg_types: ClassVar[dict[str, bool]] = {

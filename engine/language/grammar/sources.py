@@ -15,6 +15,7 @@ from engine.language.grammar.cursor import Cursor
 from engine.language.grammar.emit import starts_operator
 from engine.language.grammar.samples import parse_sample, starts_sample
 from engine.language.grammar.scalar import parse_expression
+from engine.language.grammar.series import parse_series, starts_series
 from engine.language.grammar.subqueries import parse_stream, parse_subquery, starts_query, starts_values
 from engine.language.grammar.table_functions import parse_table_function
 from engine.language.grammar.values import parse_rows
@@ -142,6 +143,8 @@ def _item(cursor: Cursor) -> nodes.FromItem:
             this = parse_stream(cursor)
         elif starts_values(cursor):
             this = parse_rows(cursor)
+        elif starts_series(cursor):
+            this = parse_series(cursor)
         elif cursor.peek().token_type is TokenType.L_PAREN and cursor.at(TokenType.VAR):
             this = parse_table_function(cursor)
         else:
@@ -168,6 +171,8 @@ def _item(cursor: Cursor) -> nodes.FromItem:
         alias = cursor.name("a name")
     if alias is not None:
         names = parse_names(cursor)
+        if isinstance(this, nodes.Series) and not names:
+            names = [alias]  # as in PostgreSQL
     window, sample = _clauses(cursor, window, sample)
     item = nodes.FromItem(this=this, window=window, sample=sample, alias=alias, names=names)
     return cursor.node(item, token, this)

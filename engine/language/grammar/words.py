@@ -312,7 +312,7 @@ FUNCTIONS_REFUSED: dict[str, str] = {
     "EXTRACTJSONFIELD": JSON_TEXT,
     "GET_JSON_OBJECT": JSON_TEXT,
     "FROM_JSON": JSON_TEXT,
-    "GENERATE_SERIES": "it has no rows of a stream: select from one",
+    "GENERATE_SERIES": "write it in FROM: SELECT x FROM GENERATE_SERIES(1, 10) AS x",
 }
 
 #: Columns that other systems give every row: what to write instead.

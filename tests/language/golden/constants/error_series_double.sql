@@ -1,0 +1,1 @@
+SELECT * FROM RANGE(1e0, 5)

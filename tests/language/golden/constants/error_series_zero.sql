@@ -1,0 +1,1 @@
+SELECT * FROM RANGE(1, 5, 0)

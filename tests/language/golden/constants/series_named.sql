@@ -1,0 +1,1 @@
+SELECT x FROM RANGE(3, 0, -1) AS t (x)
