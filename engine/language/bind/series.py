@@ -34,6 +34,8 @@ from tureen.errors import NotSupported, TypeMismatch
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 Number = int | Decimal
+Step = Callable[[Number], Number]
+"""Gives the value behind one."""
 
 
 def bind_series(tree: exp.Expr, env: Environment) -> BoundRelation:
@@ -47,6 +49,7 @@ def bind_series(tree: exp.Expr, env: Environment) -> BoundRelation:
     bounds = [bind_scalar(node, scope) for node in written]
     step_node = tree.args.get("step")
     interval: tuple[int, int] | None = tree.args.get("interval")
+    step: Step | None
     if interval is not None or any(bound.type.kind in (Kind.DATE, Kind.TIMESTAMP) for bound in bounds):
         type_, step = TIMESTAMP, _moving(tree, bounds, interval, scope)
         first, last = (_instant(bound, node, scope) for bound, node in zip(bounds, written, strict=True))
@@ -68,7 +71,7 @@ def bind_series(tree: exp.Expr, env: Environment) -> BoundRelation:
     return constant_relation((name,), (type_,), [(value,) for value in values])
 
 
-def _values(first: Number, last: Number, step: Callable[[Number], Number], *, ends: bool) -> Iterator[Number]:
+def _values(first: Number, last: Number, step: Step, *, ends: bool) -> Iterator[Number]:
     """From first on; ends: the last one too."""
     value, up = first, step(first) > first
     while (value < last if up else value > last) or (ends and value == last):
@@ -102,7 +105,7 @@ def _constant(bound: Expression, type_: Type, node: exp.Expr, scope: Scope) -> N
     return value
 
 
-def _adding(by: Number, tree: exp.Expr, scope: Scope) -> Callable[[Number], Number]:
+def _adding(by: Number, tree: exp.Expr, scope: Scope) -> Step:
     if by == 0:
         raise scope.place(tree).refuse(TypeMismatch, "a series needs a step other than 0", hint=_usage(tree))
     return lambda value: value + by
@@ -114,7 +117,7 @@ def _usage(tree: exp.Expr) -> str:
 
 def _moving(
     tree: exp.Expr, bounds: list[Expression], interval: tuple[int, int] | None, scope: Scope
-) -> Callable[[Number], Number]:
+) -> Step:
     """What gives the instant one step later."""
     if interval is None or not any(interval):
         message = "a series of instants needs an INTERVAL as its step"
