@@ -159,7 +159,6 @@ REFUSED = {
     "DOWN TO of a sample of groups": "SELECT * FROM (SELECT COUNT(*) FROM flights) SAMPLE(50 DOWN TO 5)",
     "DOWN TO over groups": "SELECT * FROM (SELECT COUNT(*) FROM flights) [RANGE 5 SECONDS DOWN TO 1 SECOND]",
     "MATERIALIZED": "CREATE OR REPLACE MATERIALIZED VIEW v AS SELECT * FROM flights",
-    "names of a view": "CREATE VIEW v (a) AS SELECT dest FROM flights",
     "STREAM AS": "CREATE STREAM s AS SELECT COUNT(*) FROM flights",
     "fields": "SELECT dest.name FROM flights",
     "arrow": "SELECT dest -> 'name' FROM flights",

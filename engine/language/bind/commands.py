@@ -7,7 +7,7 @@ from sqlglot import exp
 from engine.language.bind.constants import is_constant
 from engine.language.bind.environment import Environment
 from engine.language.bind.select import bind_select, whole_query, with_behind
-from engine.language.bind.sources import as_stream, named, uses_of, with_operator
+from engine.language.bind.sources import as_stream, named, renamed, uses_of, with_operator
 from engine.language.places import shown
 from engine.language.query import (
     AlterQuery,
@@ -20,6 +20,7 @@ from engine.language.query import (
     RenameQuery,
     Show,
 )
+from engine.language.render import render_name
 from engine.model.expressions import Column
 from engine.model.query_name import QUERY_NAME_TEXT, is_query_name
 from engine.model.source import Derived, SourceName, Stream
@@ -40,6 +41,10 @@ def bind_derived(tree: exp.Expr, env: Environment) -> CreateFromQuery:
         _query_name(tree.this, env)
     select = tree.args["query"]
     relation = as_stream(with_operator(bind_select(select, env), select), env.text.of_node(select))
+    if names := tree.args.get("names"):
+        relation = renamed(relation, names, env.text.of_node(tree.this))
+        columns = ", ".join(render_name(str(one.this)) for one in names)
+        sql = f"SELECT * FROM ({sql}) AS {render_name(name)} ({columns})"
     uses = uses_of(env)
     if name in uses:
         raise env.text.of_node(tree.this).refuse(

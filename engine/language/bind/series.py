@@ -115,9 +115,7 @@ def _usage(tree: exp.Expr) -> str:
     return USAGE.format(name=tree.args["name"])
 
 
-def _moving(
-    tree: exp.Expr, bounds: list[Expression], interval: tuple[int, int] | None, scope: Scope
-) -> Step:
+def _moving(tree: exp.Expr, bounds: list[Expression], interval: tuple[int, int] | None, scope: Scope) -> Step:
     """What gives the instant one step later."""
     if interval is None or not any(interval):
         message = "a series of instants needs an INTERVAL as its step"

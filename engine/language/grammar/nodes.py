@@ -467,7 +467,7 @@ class DropNode(exp.Expression):
 
 
 class CreateDerivedNode(exp.Expression):
-    """CREATE VIEW this AS query, or CREATE STREAM this AS query; ``what`` is the word.
+    """CREATE VIEW this (names) AS query, or CREATE STREAM this AS query; ``what`` is the word.
 
     begin, end: where the query's text is.
     """
@@ -476,6 +476,7 @@ class CreateDerivedNode(exp.Expression):
         "this": True,
         "what": True,
         "query": True,
+        "names": False,
         "begin": True,
         "end": True,
         "replace": False,

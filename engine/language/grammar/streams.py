@@ -14,6 +14,7 @@ from engine.language.grammar.options import parse_options
 from engine.language.grammar.queries import parse_create_query, parse_drop_query
 from engine.language.grammar.scalar import string
 from engine.language.grammar.select import parse_query
+from engine.language.grammar.sources import parse_names
 from engine.language.grammar.subqueries import starts_query, starts_sets
 from engine.language.grammar.summaries import parse_create_summary
 from engine.language.grammar.typenames import parse_type_name
@@ -131,11 +132,8 @@ def _refuse_others(cursor: Cursor) -> None:
 def _derived(
     cursor: Cursor, token: Token, what: str, name: exp.Identifier, is_materialized: bool
 ) -> nodes.CreateDerivedNode:
-    """``AS query``, perhaps in brackets; a materialized view may have EMIT CHANGES, which is its query's."""
-    if cursor.at(TokenType.L_PAREN):
-        raise cursor.not_supported(
-            "names of a view's columns are not supported here", "name the columns in its SELECT with AS"
-        )
+    """``(names) AS query``, perhaps in brackets; a materialized view may have EMIT CHANGES, which is its query's."""
+    names = parse_names(cursor)
     cursor.expect_word("AS", f"write CREATE {what} name AS SELECT ...")
     brackets = not starts_sets(cursor) and cursor.take(TokenType.L_PAREN)
     begin = cursor.token.start
@@ -159,7 +157,7 @@ def _derived(
         cursor.expect(TokenType.R_PAREN, ")")
     if cursor.word == "WITH":
         raise cursor.not_supported(f"WITH after CREATE {what} ... AS is not supported", "leave it out")
-    node = nodes.CreateDerivedNode(this=name, what=what, query=query, begin=begin, end=end)
+    node = nodes.CreateDerivedNode(this=name, what=what, query=query, names=names, begin=begin, end=end)
     node.set("materialized", (emitted or "") if is_materialized else None)
     return cursor.node(node, token, query)
 

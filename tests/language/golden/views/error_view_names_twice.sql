@@ -1,0 +1,1 @@
+CREATE VIEW v (a, a) AS SELECT dest, delay FROM flights

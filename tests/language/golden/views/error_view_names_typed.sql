@@ -1,0 +1,1 @@
+CREATE VIEW v (a STRING) AS SELECT dest FROM flights

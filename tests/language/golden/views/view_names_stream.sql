@@ -1,0 +1,1 @@
+CREATE VIEW v (a) AS ISTREAM (SELECT COUNT(*) FROM flights)
