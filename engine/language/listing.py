@@ -20,6 +20,7 @@ from engine.model.types import DECIMAL_DIGITS_MAX
 
 STATEMENTS = (
     ("SELECT", "SELECT columns FROM source [window] WHERE condition", "a standing query; it is registered"),
+    ("VALUES", "VALUES (1, 'a'), (2, 'b')", "rows of constants, wherever a query stands"),
     (
         "CREATE STREAM",
         "CREATE STREAM name (column TYPE, ...) WITH (timestamp = 'column')",

@@ -126,8 +126,7 @@ REFUSED = {
     "versions crossed": "SELECT * FROM flights, fares",
     "versions as of": "SELECT * FROM flights ASOF JOIN fares ON departed >= since",
     "versions without a key": "SELECT * FROM flights JOIN fares USING (carrier)",
-    "UNION BY NAME": "SELECT * FROM flights UNION ALL BY NAME SELECT * FROM flights",
-    "CORRESPONDING": "SELECT * FROM flights EXCEPT CORRESPONDING SELECT * FROM flights",
+    "EXCEPT BY NAME": "SELECT * FROM flights EXCEPT ALL BY NAME SELECT * FROM flights",
     "MINUS": "SELECT dest FROM flights MINUS SELECT airport FROM weather",
     "ON after a set operation": "SELECT dest FROM flights EXCEPT ON (dest) SELECT dest FROM flights",
     "column around a side": """SELECT dest FROM flights f WHERE EXISTS (SELECT wind FROM weather

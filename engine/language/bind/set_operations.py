@@ -16,6 +16,7 @@ from engine.algebra.project.stage import Output
 from engine.algebra.set_operation.stage import SetOperation
 from engine.language.bind.calls import coerce
 from engine.language.bind.environment import Environment
+from engine.language.bind.matched_names import matched_by_name
 from engine.language.bind.placing import narrowed
 from engine.language.bind.relation import BoundRelation
 from engine.language.literals import instant_literal
@@ -49,6 +50,10 @@ def _is_distinct_union(step: exp.Expr) -> bool:
 def _of_rows(left: BoundRelation, right: BoundRelation, step: exp.Expr, env: Environment) -> BoundRelation:
     """Bind a set operation that compares whole rows."""
     place, word = env.text.of_node(step.args["query"]), step.args["kind"].upper()
+    places: Sequence[Place] | None = None
+    if step.args.get("matched"):
+        left, right = matched_by_name(left, right, step, env)
+        places = [place] * len(right.columns)
     if len(left.columns) != len(right.columns):
         raise place.refuse(
             TypeMismatch,
@@ -57,7 +62,13 @@ def _of_rows(left: BoundRelation, right: BoundRelation, step: exp.Expr, env: Env
         )
     compares = step.args["kind"] != "union" or not step.args["all"]
     pairs = [
-        _fit(pair, f"column {number}", compares, word, _place_of(step.args["query"], number, right, env))
+        _fit(
+            pair,
+            f"column {number}" if places is None else f"column {shown(pair[0].name)!r}",
+            compares,
+            word,
+            _place_of(step.args["query"], number, right, env) if places is None else places[number - 1],
+        )
         for number, pair in enumerate(zip(left.columns, right.columns, strict=True), start=1)
     ]
     inner = replace(right, columns=tuple(other for _, other in pairs))

@@ -233,11 +233,19 @@ class SetQuery(exp.Expression):
 
 
 class SetStep(exp.Expression):
-    """``kind ALL ON (on) query``: a SelectQuery or SetQuery. kind: union, intersect or except. all: whether
-    rows keep their copies. on: Identifiers.
+    """``kind ALL matched BY (by) ON (on) query``: a SelectQuery or SetQuery. kind: union, intersect or
+    except. all: whether rows keep their copies. matched: "by name", "corresponding" or None: columns meet by
+    their places. by, on: Identifiers.
     """
 
-    arg_types: ClassVar[dict[str, bool]] = {"kind": True, "all": True, "on": False, "query": True}
+    arg_types: ClassVar[dict[str, bool]] = {
+        "kind": True,
+        "all": True,
+        "on": False,
+        "matched": False,
+        "by": False,
+        "query": True,
+    }
 
 
 class InQuery(exp.Expression):

@@ -26,7 +26,7 @@ from engine.language.grammar.preferences import parse_preference, starts_prefere
 from engine.language.grammar.scalar import parse_expression
 from engine.language.grammar.set_operations import parse_sets, refuse_early_order
 from engine.language.grammar.sources import parse_from, parse_names, refuse_clause
-from engine.language.grammar.subqueries import parse_subquery, starts_query, starts_sets, starts_values
+from engine.language.grammar.subqueries import parse_subquery, starts_in_brackets, starts_query, starts_values
 from engine.language.grammar.values import no_source, parse_values
 from engine.language.grammar.windows import parse_begin_end
 from engine.language.grammar.words import EARLIER, RESERVED, SET_OPERATIONS
@@ -55,7 +55,7 @@ def _within_operator(cursor: Cursor) -> nodes.SelectQuery:
     """``ISTREAM (query)``."""
     operator = parse_operator(cursor)
     usage = f"write {operator.this} (SELECT ...)"
-    if cursor.word not in ("SELECT", "WITH") and not starts_sets(cursor):
+    if cursor.word not in ("SELECT", "WITH") and not starts_in_brackets(cursor):
         raise cursor.expected("SELECT", usage)
     with cursor.nested():
         query = _query(cursor)
@@ -88,6 +88,8 @@ def _query(cursor: Cursor) -> nodes.SelectQuery:
     sets = parse_sets(cursor, _select)
     if isinstance(sets, nodes.SelectQuery) and not in_brackets:
         query = sets
+    elif isinstance(sets, nodes.SelectQuery) and not tables and cursor.word not in _OF_ALL_ROWS:
+        return sets
     else:
         query = _all_of(cursor, token, sets)
     order = parse_order(cursor, parse_expression) if cursor.word == "ORDER" else []
@@ -103,6 +105,9 @@ def _query(cursor: Cursor) -> nodes.SelectQuery:
     return cursor.node(query, tables[0] if tables else token, query, *tables, *order)
 
 
+_OF_ALL_ROWS = ("ORDER", "LIMIT", "OFFSET", "FETCH")
+
+
 def _with(cursor: Cursor) -> list[nodes.CommonTable]:
     if cursor.word != "WITH":
         return []
@@ -112,7 +117,7 @@ def _with(cursor: Cursor) -> list[nodes.CommonTable]:
     tables = [_common_table(cursor, ())]
     while cursor.take(TokenType.COMMA):
         tables.append(_common_table(cursor, tables))
-    if cursor.word != "SELECT" and not (starts_sets(cursor) or starts_values(cursor)):
+    if cursor.word != "SELECT" and not (starts_in_brackets(cursor) or starts_values(cursor)):
         raise cursor.expected("SELECT or a comma", "write WITH name AS (SELECT ...) SELECT ... FROM name")
     return tables
 

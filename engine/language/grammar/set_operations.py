@@ -1,4 +1,5 @@
-"""``query UNION [ALL] query``, ``INTERSECT [ALL]``, ``EXCEPT [ALL] [ON (columns)]``.
+"""``query UNION [ALL] query``, ``INTERSECT [ALL]``, ``EXCEPT [ALL] [ON (columns)]``; BY NAME or CORRESPONDING
+behind one of them.
 
 They are read from left to right, INTERSECT before the others; brackets around some make these come first.
 """
@@ -72,11 +73,10 @@ def _step(cursor: Cursor, operand: Operand) -> nodes.SetStep:
     if not copies:
         cursor.take_words("DISTINCT")
     written = f"{word} ALL" if copies else word
-    if cursor.word == "CORRESPONDING" or (cursor.word == "BY" and cursor.word_ahead() == "NAME"):
-        by = "BY NAME" if cursor.word == "BY" else "CORRESPONDING"
-        raise cursor.not_supported(f"{word} {by} is not supported", "select the columns in the same order")
-    names: list[exp.Identifier] = []
-    if cursor.word == "ON":
+    matched, names = _matched(cursor)
+    if matched is not None:
+        written = f"{written} {matched.upper()}"
+    elif cursor.word == "ON":
         if written != "EXCEPT ALL":
             raise cursor.not_supported(f"{written} has no ON", "ON belongs to EXCEPT ALL")
         cursor.advance()
@@ -87,5 +87,22 @@ def _step(cursor: Cursor, operand: Operand) -> nodes.SetStep:
         hint = "put a query that begins with WITH into brackets" if cursor.word == "WITH" else None
         raise cursor.expected(f"SELECT after {written}", hint or f"write SELECT ... {written} SELECT ...")
     query = operand()
-    step = nodes.SetStep(kind=word.lower(), all=copies, on=names, query=query)
+    by, on = ([], names) if matched is None else (names, [])
+    step = nodes.SetStep(kind=word.lower(), all=copies, on=on, matched=matched, by=by, query=query)
     return cursor.node(step, token, query)
+
+
+def _matched(cursor: Cursor) -> tuple[str | None, list[exp.Identifier]]:
+    """``BY NAME`` or ``CORRESPONDING [BY (names)]``: how columns meet, None where that is not said, and the
+    names.
+    """
+    if cursor.take_words("BY", "NAME"):
+        return "by name", []
+    if not cursor.take_words("CORRESPONDING"):
+        return None, []
+    names: list[exp.Identifier] = []
+    if cursor.take_words("BY"):
+        names = parse_names(cursor)
+        if not names:
+            raise cursor.expected("( and columns", "write CORRESPONDING BY (a, b)")
+    return "corresponding", names

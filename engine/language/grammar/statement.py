@@ -21,7 +21,7 @@ from engine.language.grammar.inserts import parse_insert
 from engine.language.grammar.scalar import refuse_parameter
 from engine.language.grammar.select import parse_query
 from engine.language.grammar.streams import parse_create, parse_drop
-from engine.language.grammar.subqueries import starts_sets
+from engine.language.grammar.subqueries import starts_in_brackets
 from engine.language.grammar.words import STATEMENTS_REFUSED
 from engine.language.places import near
 from tureen.errors import NotSupported, SyntaxRefused
@@ -32,6 +32,7 @@ _IN_ORDER = (
     "WITH PREFERENCE, EMIT"
 )
 _STATEMENTS = "SELECT, CREATE, INSERT, DROP, SHOW, DESCRIBE, EXPLAIN, PAUSE, RESUME, TERMINATE or ALTER"
+_QUERIES = ("SELECT", "WITH", "VALUES")
 _NOTHING_FOLLOWS = (
     command_nodes.ShowNode,
     command_nodes.DescribeNode,
@@ -66,7 +67,7 @@ def parse_statement(cursor: Cursor) -> exp.Expr:
     """One statement with at most semicolons after it."""
     word = cursor.word
     tree: exp.Expr
-    if starts_sets(cursor):
+    if cursor.at(TokenType.L_PAREN) and (starts_in_brackets(cursor) or cursor.word_ahead() in _QUERIES):
         tree = parse_query(cursor)
     elif word in _PARSERS:
         tree = _PARSERS[word](cursor)
@@ -77,10 +78,6 @@ def parse_statement(cursor: Cursor) -> exp.Expr:
             SyntaxRefused,
             "the text contains no statement",
             hint="write SELECT columns FROM stream, or CREATE STREAM name (column TYPE, ...)",
-        )
-    elif cursor.at(TokenType.L_PAREN) and cursor.word_ahead() == "SELECT":
-        raise cursor.refuse(
-            SyntaxRefused, "a query in brackets is not supported", hint="leave the brackets out"
         )
     else:
         raise cursor.expected(_STATEMENTS, near(cursor.word, [*_PARSERS, *STATEMENTS_REFUSED]))

@@ -15,7 +15,7 @@ from engine.language.grammar.queries import parse_create_query, parse_drop_query
 from engine.language.grammar.scalar import string
 from engine.language.grammar.select import parse_query
 from engine.language.grammar.sources import parse_names
-from engine.language.grammar.subqueries import starts_query, starts_sets
+from engine.language.grammar.subqueries import goes_on_behind_brackets, starts_query
 from engine.language.grammar.summaries import parse_create_summary
 from engine.language.grammar.typenames import parse_type_name
 from engine.language.places import shown
@@ -135,7 +135,7 @@ def _derived(
     """``(names) AS query``, perhaps in brackets; a materialized view may have EMIT CHANGES, which is its query's."""
     names = parse_names(cursor)
     cursor.expect_word("AS", f"write CREATE {what} name AS SELECT ...")
-    brackets = not starts_sets(cursor) and cursor.take(TokenType.L_PAREN)
+    brackets = not goes_on_behind_brackets(cursor) and cursor.take(TokenType.L_PAREN)
     begin = cursor.token.start
     if not starts_query(cursor):
         raise cursor.expected("SELECT", f"write CREATE {what} name AS SELECT ...")

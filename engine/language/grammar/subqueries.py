@@ -23,8 +23,8 @@ def starts_query(cursor: Cursor) -> bool:
     return (
         cursor.word in ("SELECT", "WITH")
         or starts_values(cursor)
-        or starts_sets(cursor)
-        or (starts_operator(cursor) and (cursor.word_ahead(2) in _QUERIES or starts_sets(cursor, 2)))
+        or starts_in_brackets(cursor)
+        or (starts_operator(cursor) and (cursor.word_ahead(2) in _QUERIES or starts_in_brackets(cursor, 2)))
     )
 
 
@@ -33,21 +33,39 @@ def starts_values(cursor: Cursor) -> bool:
     return cursor.word == "VALUES" and cursor.peek().token_type is TokenType.L_PAREN
 
 
-def starts_sets(cursor: Cursor, ahead: int = 0) -> bool:
-    """Whether what comes so many tokens ahead is ``(query) UNION`` or the like."""
+def goes_on_behind_brackets(cursor: Cursor) -> bool:
+    """Whether a query is next that begins with one in brackets, and is more than that."""
+    behind = _behind_brackets(cursor, 0)
+    return behind is not None and cursor.word_ahead(behind) in _BEHIND
+
+
+def starts_in_brackets(cursor: Cursor, ahead: int = 0) -> bool:
+    """Whether what comes so many tokens ahead is ``(query)``, or a query that begins with one in brackets."""
+    behind = _behind_brackets(cursor, ahead)
+    return behind is not None and (
+        cursor.peek(behind).token_type in _ENDS or cursor.word_ahead(behind) in _BEHIND
+    )
+
+
+_ENDS = (TokenType.R_PAREN, TokenType.SEMICOLON, TokenType.BREAK)
+_BEHIND = (*SET_OPERATIONS, "ORDER", "LIMIT", "OFFSET", "FETCH", "EMIT")
+
+
+def _behind_brackets(cursor: Cursor, ahead: int) -> int | None:
+    """How many tokens ahead those are behind a query in brackets; None: there is none. O(tokens in it)."""
     first = ahead
     while cursor.peek(first).token_type is TokenType.L_PAREN:
         first += 1
     if first == ahead or cursor.word_ahead(first) not in _QUERIES:
-        return False
+        return None
     place, depth = first, first - ahead
     while depth:
         kind = cursor.peek(place).token_type
         if kind is TokenType.BREAK:
-            return False
+            return None
         depth += (kind is TokenType.L_PAREN) - (kind is TokenType.R_PAREN)
         place += 1
-    return cursor.word_ahead(place) in SET_OPERATIONS
+    return place
 
 
 def parse_subquery(cursor: Cursor, *, is_stream: bool = False) -> nodes.SelectQuery:
@@ -69,7 +87,7 @@ def starts_quantified(cursor: Cursor) -> bool:
     return (
         cursor.word in _QUANTIFIERS
         and cursor.peek().token_type is TokenType.L_PAREN
-        and (cursor.word_ahead(2) in _QUERIES or starts_sets(cursor, 2))
+        and (cursor.word_ahead(2) in _QUERIES or starts_in_brackets(cursor, 2))
     )
 
 

@@ -1,1 +1,1 @@
-(SELECT carrier FROM flights ORDER BY delay LIMIT 3) EXCEPT ALL (SELECT dest FROM flights UNION SELECT dest FROM weather) ORDER BY 1 OFFSET 2
+((SELECT dest FROM flights)) UNION ((SELECT dest FROM weather ORDER BY wind LIMIT 1)) LIMIT 4

@@ -1,0 +1,1 @@
+(SELECT dest FROM flights LIMIT 5) ORDER BY dest LIMIT 2

@@ -1,0 +1,1 @@
+CREATE VIEW v AS (SELECT dest FROM flights) LIMIT 3

@@ -1,1 +1,0 @@
-SELECT carrier FROM flights UNION ALL BY NAME SELECT carrier FROM flights

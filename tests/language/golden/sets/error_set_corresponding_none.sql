@@ -1,0 +1,1 @@
+SELECT delay FROM flights UNION CORRESPONDING SELECT wind FROM weather

@@ -1,0 +1,1 @@
+SELECT * FROM flights UNION CORRESPONDING BY (dest, dest) SELECT * FROM weather

@@ -1,0 +1,1 @@
+SELECT dest FROM flights EXCEPT BY NAME SELECT dest FROM weather

@@ -1,0 +1,1 @@
+SELECT * FROM flights EXCEPT ALL CORRESPONDING BY (day, dest) SELECT * FROM weather
