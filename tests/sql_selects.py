@@ -222,6 +222,15 @@ class Selects:
         window = self.group_window(max(size, slide), slide, gap)
         key = f'"{writer.pick(*self.stream.schema).name}"'
         where = f"WHERE {writer.predicate(1)}" if self.chance(2) else ""
+        if self.chance(3):
+            gap_ms, size_ms, slide_ms = (f"{ms} MILLISECONDS" for ms in (gap, max(size, slide), slide))
+            window = self.pick(
+                f"TUMBLING (SIZE {size_ms})",
+                f"HOPPING (SIZE {size_ms}, ADVANCE BY {slide_ms})",
+                f"SESSION ({gap_ms})",
+            )
+            outputs = f"window_start, window_end, {key} AS k, {self.aggregate(writer)} AS o0, COUNT(*) AS n"
+            return f"SELECT {outputs} FROM {self.name} {where} WINDOW {window} GROUP BY k"
         outputs = f"{window} AS w, {key} AS k, {self.aggregate(writer)} AS o0, COUNT(*) AS n"
         return f"SELECT {outputs} FROM {self.name} {where} GROUP BY w, k"
 

@@ -136,6 +136,8 @@ REFUSED = {
     "ORDER BY before OVER": "SELECT ARRAY_AGG(dest ORDER BY delay) OVER (ORDER BY departed) FROM flights",
     "OVER in WHERE": "SELECT dest FROM flights WHERE RANK() OVER (ORDER BY departed) < 3",
     "OVER in OVER": "SELECT SUM(RANK() OVER (ORDER BY delay)) OVER (ORDER BY departed) FROM flights",
+    "GRACE PERIOD": """SELECT COUNT(*) FROM flights
+        WINDOW TUMBLING (SIZE 1 HOUR, GRACE PERIOD 1 MINUTE) GROUP BY dest""",
     "a window in some grouping sets": """SELECT COUNT(*) FROM flights
         GROUP BY GROUPING SETS (TUMBLE(INTERVAL '1' HOUR), dest)""",
     "GROUP BY ALL": "SELECT dest, COUNT(*) FROM flights GROUP BY ALL",

@@ -19,6 +19,7 @@ from engine.language.grammar.cursor import Cursor
 from engine.language.grammar.distinct_on import keep_first_of, sort_first_of
 from engine.language.grammar.emit import OPERATORS, parse_emit, parse_operator, starts_operator
 from engine.language.grammar.grouping import parse_group_by
+from engine.language.grammar.ksql_windows import grouped_by_window, parse_group_window
 from engine.language.grammar.ordering import parse_limits, parse_order
 from engine.language.grammar.over import parse_named_windows, starts_named_windows
 from engine.language.grammar.preferences import EXAMPLE as PREFERENCE
@@ -170,8 +171,10 @@ def _select(cursor: Cursor) -> nodes.SelectQuery:
     if cursor.word == "INTO":
         refuse_clause(cursor)
     source = parse_from(cursor) if cursor.take_words("FROM") else _without_source(cursor, token, outputs[-1])
+    window = parse_group_window(cursor)
     where = parse_expression(cursor) if cursor.take_words("WHERE") else None
-    group, sets = parse_group_by(cursor)
+    window = window or parse_group_window(cursor)
+    group, sets = grouped_by_window(cursor, window, *parse_group_by(cursor))
     having = parse_expression(cursor) if cursor.take_words("HAVING") else None
     windows, qualify = _windows_and_qualify(cursor)
     ends = parse_begin_end(cursor) if cursor.word == "BEGIN" else None

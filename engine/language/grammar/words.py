@@ -66,6 +66,7 @@ RESERVED = frozenset(
 #: Words that mean something by their place, and are names elsewhere.
 BY_PLACE = frozenset(
     [
+        "ADVANCE",
         "ALTER",
         "ANALYZE",
         "ANTI",
@@ -103,6 +104,7 @@ BY_PLACE = frozenset(
         "GRANULARITY",
         "GROUPING",
         "GROUPS",
+        "HOPPING",
         "IF",
         "IGNORE",
         "INSERT",
@@ -150,6 +152,7 @@ BY_PLACE = frozenset(
         "SETS",
         "SETTINGS",
         "SHOW",
+        "SIZE",
         "SLIDE",
         "SOURCES",
         "STREAM",
@@ -163,6 +166,7 @@ BY_PLACE = frozenset(
         "TIES",
         "TIME",
         "TO",
+        "TUMBLING",
         "UNBOUNDED",
         "UNIQUE",
         "UNKNOWN",
@@ -206,7 +210,7 @@ CLAUSES_REFUSED: dict[str, tuple[str, str]] = {
     "INTO": ("INTO without EMIT", "write EMIT CHANGES INTO name at the end of the query"),
     "WINDOW": (
         "WINDOW",
-        "write FROM TUMBLE(s, INTERVAL '1' HOUR), or HOP or SESSION, or slide with [RANGE 1 HOUR] after s",
+        "write WINDOW TUMBLING (SIZE 1 HOUR), HOPPING or SESSION, or slide with [RANGE 1 HOUR] after s",
     ),
     "TABLESAMPLE": ("TABLESAMPLE", "write a percentage of the rows, as in FROM s SAMPLE(10)"),
     "SAMPLE": ("SAMPLE here", "write it after a stream with a percentage, as in FROM s SAMPLE(10)"),
@@ -321,7 +325,8 @@ COLUMNS_REFUSED: dict[str, str] = {
     "rowpartition": "the place of a record in its topic is no column",
     "rowoffset": "the place of a record in its topic is no column",
     **dict.fromkeys(
-        ("windowstart", "windowend"), "write FROM TUMBLE(s, ...), and window_start or window_end"
+        ("windowstart", "windowend"),
+        "write window_start or window_end, of WINDOW TUMBLING or FROM TUMBLE(s, ...)",
     ),
     **dict.fromkeys(
         ("istream", "dstream", "rstream"), "put all columns in brackets, as in SELECT ISTREAM(a, b) FROM s"

@@ -1,0 +1,1 @@
+SELECT carrier, window_start, COUNT(*) FROM flights WHERE delay > 3 WINDOW HOPPING (SIZE 1 HOUR, ADVANCE BY 5 MINUTES) GROUP BY ROLLUP (carrier)

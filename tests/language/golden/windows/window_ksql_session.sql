@@ -1,0 +1,1 @@
+SELECT carrier, COUNT(*) FROM flights WINDOW SESSION (5 MINUTES) GROUP BY carrier
