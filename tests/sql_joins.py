@@ -186,7 +186,8 @@ class Joins(Selects):
         if not times:
             return None
         a, b = self.draw(st.sampled_from(times))
-        latest = self.pick(f"{a.name} >= {b.name}", f"{a.name} > {b.name}", f"{b.name} <= {a.name}")
+        op = self.pick(">=", ">", "<=", "<")
+        latest = self.pick(f"{a.name} {op} {b.name}", f"{b.name} {op} {a.name}")
         equal = self.equal(left, right)
         return latest if self.chance(3) or " IS " in equal else f"{equal} AND {latest}"
 

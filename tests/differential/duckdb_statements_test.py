@@ -89,6 +89,10 @@ STATEMENTS = (
     "((SELECT k, n FROM t) UNION ALL ((SELECT k, n FROM t ORDER BY n DESC LIMIT 2))) ORDER BY n, k LIMIT 9",
     "(SELECT k, n FROM t ORDER BY n LIMIT 4) ORDER BY n DESC LIMIT 2",
     "SELECT n FROM ((SELECT n FROM t) LIMIT 5) x WHERE n IN ((SELECT n FROM t WHERE i > 0)) ORDER BY n",
+    "SELECT a.n, b.n AS m FROM t a ASOF LEFT JOIN t b ON a.k = b.k AND a.n < b.n ORDER BY a.n",
+    "SELECT a.n, b.i FROM t a ASOF JOIN t b ON a.k = b.k AND a.i <= b.i ORDER BY a.n",
+    "SELECT a.n, b.d FROM t a ASOF LEFT JOIN t b ON b.d > a.d ORDER BY a.n",
+    "SELECT a.n, b.d FROM t a ASOF JOIN (SELECT * FROM t WHERE i > 0) b ON a.d >= b.d ORDER BY a.n",
     "SELECT DISTINCT ON (k) k, n, d FROM t ORDER BY k, d DESC NULLS LAST, n",
     (
         "SELECT DISTINCT ON (k, i % 2) n, k AS key, i % 2 AS odd FROM t "

@@ -112,7 +112,7 @@ REFUSED = {
     "ASOF RIGHT": "SELECT * FROM flights f ASOF RIGHT JOIN weather w ON departed >= measured",
     "WITHIN": "SELECT * FROM flights f JOIN weather w WITHIN 5 MINUTES ON f.dest = w.airport",
     "MATCH_CONDITION": "SELECT * FROM flights ASOF JOIN weather MATCH_CONDITION (departed >= measured)",
-    "ASOF ahead": "SELECT * FROM flights f ASOF JOIN weather w ON departed <= measured",
+    "ASOF ahead": "SELECT * FROM flights f ASOF JOIN weather w ON f.dest < w.airport",
     "ASOF twice": "SELECT * FROM flights f ASOF JOIN weather w ON departed >= measured AND delay > wind",
     "ASOF besides": "SELECT * FROM flights f ASOF JOIN weather w ON departed >= measured AND delay <> wind",
     "windows over joins": "SELECT COUNT(*) FROM flights, weather GROUP BY TUMBLE(INTERVAL '1' HOUR)",

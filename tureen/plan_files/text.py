@@ -152,11 +152,7 @@ class _Writer:
             case "scan":
                 self._scan(node, path)
             case "values":
-                self._say("SELECT * FROM (VALUES ")
-                self._put(node["rows"], f"{path}.rows")
-                self._say(") AS v (")
-                self._list([quoted(name) for name in node["columns"]], f"{path}.columns")
-                self._say(")")
+                self._values(node, path)
             case "filter":
                 self._say(f"SELECT * FROM {below['input']} WHERE ")
                 self._expression(node["where"], f"{path}.where")
@@ -207,6 +203,13 @@ class _Writer:
                 self._clauses(node, path)
             case "sql":
                 self._put(node["text"], f"{path}.text")
+
+    def _values(self, node: Node, path: str) -> None:
+        self._say("SELECT * FROM (VALUES ")
+        self._put(node["rows"], f"{path}.rows")
+        self._say(") AS v (")
+        self._list([quoted(name) for name in node["columns"]], f"{path}.columns")
+        self._say(")")
 
     def _scan(self, node: Node, path: str) -> None:
         self._say("SELECT * FROM ")

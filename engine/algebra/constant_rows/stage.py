@@ -12,8 +12,8 @@ from engine.model.types import Type
 
 @dataclass(frozen=True, slots=True)
 class ConstantRows(Operator):
-    """The same rows at every instant, in this order. Of the relation below nothing is read: it tells alone at
-    which instants there are answers.
+    """Rows of constants, in this order, at every instant. Of the relation below nothing is read: it tells
+    alone at which instants there are answers.
 
     columns: names, no two alike, and types. rows: a literal of its type for each column.
     """

@@ -67,25 +67,6 @@ class TableFunction(exp.Expression):
     }
 
 
-class ValueRows(exp.Expression):
-    """``VALUES expressions``: RowValues of one width; without any, one row that has no columns."""
-
-    arg_types: ClassVar[dict[str, bool]] = {"expressions": False}
-
-
-class Series(exp.Expression):
-    """``name(expressions, step)`` in FROM. name: GENERATE_SERIES or RANGE. expressions: start and stop, or
-    the latter alone. step: an expression or None. interval: (months, ms) of a step of time, or None.
-    """
-
-    arg_types: ClassVar[dict[str, bool]] = {
-        "name": True,
-        "expressions": True,
-        "step": False,
-        "interval": False,
-    }
-
-
 class FromItem(exp.Expression):
     """``this [window] alias (names)``.
 

@@ -1,0 +1,28 @@
+"""Tree nodes for rows without a source. What every node carries is told by
+:mod:`engine.language.grammar.nodes`.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from sqlglot import exp
+
+
+class ValueRows(exp.Expression):
+    """``VALUES expressions``: RowValues of one width; without any, one row that has no columns."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"expressions": False}
+
+
+class Series(exp.Expression):
+    """``name(expressions, step)`` in FROM. name: GENERATE_SERIES or RANGE. expressions: start and stop, or
+    the latter alone. step: an expression or None. interval: (months, ms) of a step of time, or None.
+    """
+
+    arg_types: ClassVar[dict[str, bool]] = {
+        "name": True,
+        "expressions": True,
+        "step": False,
+        "interval": False,
+    }

@@ -1,0 +1,1 @@
+SELECT f.carrier FROM flights f ASOF LEFT JOIN weather w ON w.day > f.day
