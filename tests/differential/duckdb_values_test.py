@@ -111,6 +111,7 @@ def test_constants(
         "SELECT * FROM RANGE(DATE '2024-02-01', TIMESTAMP '2024-02-02 12:00:00', INTERVAL '6' HOUR) AS d (t)",
         "SELECT * FROM GENERATE_SERIES(NULL, 3) AS d (x)",
         "SELECT * FROM RANGE(0) AS d (x)",
+        "SELECT EXTRACT(HOUR FROM x) AS h FROM (VALUES (INTERVAL '5 hours'), (NULL)) AS v (x)",
         "VALUES (TRUE, 3000000000), (NULL, 1), (FALSE, -1)",
         "SELECT * FROM (VALUES (1, 1e300), (2, CAST('Infinity' AS DOUBLE)), (2, NULL)) AS v (a, b)",
     ],

@@ -17,7 +17,7 @@ from engine.language.bind.relation import BoundRelation
 from engine.language.bind.scalar import same_window
 from engine.language.bind.scope import Scope, column_at
 from engine.language.bind.sources import assigned
-from engine.language.grammar import nodes
+from engine.language.grammar import nodes, source_nodes
 from engine.windows.assignment import WINDOW_COLUMNS
 from tureen.errors import NotSupported
 
@@ -51,7 +51,7 @@ def in_windows(
             "windows follow the stream's own time",
             hint=f"name its time column, or leave it out: {call.args['name']}(INTERVAL ...)",
         )
-    function = nodes.TableFunction(
+    function = source_nodes.TableFunction(
         this=exp.Identifier(this=scope.source.name, quoted=True),
         name=call.args["name"],
         keys=list(keys) if call.args["name"] == "SESSION" else [],

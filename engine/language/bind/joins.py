@@ -27,7 +27,7 @@ from engine.language.bind.scope import NamedItem, Scope
 from engine.language.bind.sources import Select, bind_item, sampled_join
 from engine.language.bind.temporal_filters import TemporalFilter, asked_of_partners
 from engine.language.bind.versions import BoundVersions
-from engine.language.grammar import constant_nodes, nodes
+from engine.language.grammar import nodes, source_nodes
 from engine.language.places import shown
 from engine.language.promotion import common
 from engine.language.render import render_name
@@ -175,11 +175,11 @@ def _written(item: exp.Expr) -> str:
     match item:
         case nodes.SelectQuery() | nodes.SetQuery():
             return "(SELECT ...)"
-        case nodes.TableFunction():
+        case source_nodes.TableFunction():
             return f"{item.args['name']}({shown(render_name(str(item.this.this)))}, ...)"
-        case nodes.FromList() | constant_nodes.ValueRows():
+        case nodes.FromList() | source_nodes.ValueRows():
             return "source"
-        case constant_nodes.Series():
+        case source_nodes.Series():
             return f"{item.args['name']}(...)"
         case _:
             return shown(render_name(str(item.this)))

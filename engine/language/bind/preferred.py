@@ -16,7 +16,7 @@ from engine.algebra.operators import Stage
 from engine.algebra.rules import asked_of
 from engine.language.bind.environment import Environment
 from engine.language.bind.relation import BoundRelation
-from engine.language.grammar import nodes
+from engine.language.grammar import nodes, source_nodes
 from engine.language.places import Place, Text, shown
 from engine.language.preference import Preference
 from engine.language.query import Query
@@ -134,7 +134,7 @@ def _written_windows(tree: exp.Expr) -> dict[str, exp.Expr]:
     )
     found: dict[str, exp.Expr] = {}
     for item in items:
-        if isinstance(item.this, nodes.TableFunction):
+        if isinstance(item.this, source_nodes.TableFunction):
             found.setdefault("window", item.this)
         for part in ("window", "sample"):
             if item.args.get(part) is not None:

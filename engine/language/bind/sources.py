@@ -21,7 +21,7 @@ from engine.language.bind.series import bind_series
 from engine.language.bind.table_functions import bind_table_function
 from engine.language.bind.windows import bind_down_to, bind_window
 from engine.language.dialect import parse_tree
-from engine.language.grammar import constant_nodes, nodes
+from engine.language.grammar import nodes, source_nodes
 from engine.language.places import Place, Text, shown
 from engine.model.sample import Sample
 from engine.model.source import Derived, SourceName
@@ -48,11 +48,11 @@ def bind_item(
     name: str | None = None
     if isinstance(this, nodes.SelectQuery | nodes.SetQuery):
         relation = with_operator(select(this, env), this)
-    elif isinstance(this, constant_nodes.ValueRows):
+    elif isinstance(this, source_nodes.ValueRows):
         relation = bind_rows(this, env)
-    elif isinstance(this, constant_nodes.Series):
+    elif isinstance(this, source_nodes.Series):
         relation, name = bind_series(this, env), str(this.args["name"]).lower()
-    elif isinstance(this, nodes.TableFunction):
+    elif isinstance(this, source_nodes.TableFunction):
         name = str(this.this.this)
         relation = named(this.this, env, select)
         relation = assigned(this, relation, env.scope(relation, name))

@@ -51,22 +51,6 @@ class BeginEnd(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"begin": True, "end": True}
 
 
-class TableFunction(exp.Expression):
-    """``name(this PARTITION BY keys, column, durations)`` in FROM.
-
-    this: Identifier of what it is about. name: TUMBLE, HOP or SESSION. column: the Identifier of the time
-    column or None. durations: as written, at least one.
-    """
-
-    arg_types: ClassVar[dict[str, bool]] = {
-        "this": True,
-        "name": True,
-        "keys": False,
-        "column": False,
-        "durations": True,
-    }
-
-
 class FromItem(exp.Expression):
     """``this [window] alias (names)``.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from engine.language.grammar import constant_nodes
+from engine.language.grammar import source_nodes
 from engine.language.grammar.cursor import Cursor
 from engine.language.grammar.durations import parse_interval
 from engine.language.grammar.intervals import starts_interval
@@ -20,7 +20,7 @@ def starts_series(cursor: Cursor) -> bool:
     return cursor.word in SERIES and cursor.peek().token_type is TokenType.L_PAREN
 
 
-def parse_series(cursor: Cursor) -> constant_nodes.Series:
+def parse_series(cursor: Cursor) -> source_nodes.Series:
     """A series, which is next."""
     token = cursor.advance()
     cursor.advance()
@@ -36,7 +36,7 @@ def parse_series(cursor: Cursor) -> constant_nodes.Series:
                 interval = _interval(cursor)
                 step = parse_expression(cursor) if interval is None else None
         cursor.expect(TokenType.R_PAREN, ") or a comma", USAGE.format(name=name))
-    series = constant_nodes.Series(name=name, expressions=bounds, step=step, interval=interval)
+    series = source_nodes.Series(name=name, expressions=bounds, step=step, interval=interval)
     return cursor.node(series, token, *bounds, *([] if step is None else [step]))
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from engine.language.grammar import constant_nodes, nodes
+from engine.language.grammar import nodes, source_nodes
 from engine.language.grammar.cursor import Cursor
 from engine.language.grammar.emit import starts_operator
 from engine.language.grammar.samples import parse_sample, starts_sample
@@ -171,7 +171,7 @@ def _item(cursor: Cursor) -> nodes.FromItem:
         alias = cursor.name("a name")
     if alias is not None:
         names = parse_names(cursor)
-        if isinstance(this, constant_nodes.Series) and not names:
+        if isinstance(this, source_nodes.Series) and not names:
             names = [alias]  # as in PostgreSQL
     window, sample = _clauses(cursor, window, sample)
     item = nodes.FromItem(this=this, window=window, sample=sample, alias=alias, names=names)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from engine.language.grammar import nodes
+from engine.language.grammar import source_nodes
 from engine.language.grammar.cursor import Cursor
 from engine.language.grammar.durations import parse_duration, starts_duration
 from engine.language.grammar.windows import parse_partition_keys
@@ -28,7 +28,7 @@ _DURATIONS = {"TUMBLE": (1, 2), "HOP": (2, 3), "SESSION": (1, 1)}
 _SERVED = "the table functions are TUMBLE, HOP and SESSION; or write the stream's name and a window"
 
 
-def parse_table_function(cursor: Cursor) -> nodes.TableFunction:
+def parse_table_function(cursor: Cursor) -> source_nodes.TableFunction:
     """A table function; the next tokens are its name, or TABLE, and an opening bracket."""
     if cursor.word == "TABLE" and cursor.peek().token_type is TokenType.L_PAREN:
         cursor.advance()
@@ -39,7 +39,7 @@ def parse_table_function(cursor: Cursor) -> nodes.TableFunction:
     return _function(cursor)
 
 
-def _function(cursor: Cursor) -> nodes.TableFunction:
+def _function(cursor: Cursor) -> source_nodes.TableFunction:
     token, name = cursor.token, cursor.word
     usage = USAGE.get(name)
     if usage is None:
@@ -79,7 +79,7 @@ def _function(cursor: Cursor) -> nodes.TableFunction:
     if len(durations) < fewest:
         raise cursor.expected("a comma and a time such as INTERVAL '1' MINUTE", usage)
     cursor.expect(TokenType.R_PAREN, ")", usage)
-    function = nodes.TableFunction(this=this, name=name, keys=keys, column=column, durations=durations)
+    function = source_nodes.TableFunction(this=this, name=name, keys=keys, column=column, durations=durations)
     return cursor.node(function, token, *keys)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
-from engine.language.grammar import constant_nodes, nodes
+from engine.language.grammar import nodes, source_nodes
 from engine.language.grammar.cursor import Cursor
 from engine.language.grammar.scalar import parse_expression
 from tureen.errors import SyntaxRefused
@@ -17,7 +17,7 @@ ROWS_MAX = 10_000
 USAGE = "write VALUES (1, 'a'), (2, 'b')"
 
 
-def parse_rows(cursor: Cursor) -> constant_nodes.ValueRows:
+def parse_rows(cursor: Cursor) -> source_nodes.ValueRows:
     """``VALUES (...), (...)``, which is next. Raises LimitExceeded, and SyntaxRefused for rows of other
     widths.
     """
@@ -39,7 +39,7 @@ def parse_rows(cursor: Cursor) -> constant_nodes.ValueRows:
         rows.append(row)
     if len(rows[0].expressions) > cursor.limits.outputs_max:
         raise cursor.text.of_token(token).exceeded("outputs_max", cursor.limits.outputs_max)
-    return cursor.node(constant_nodes.ValueRows(expressions=rows), token, *rows)
+    return cursor.node(source_nodes.ValueRows(expressions=rows), token, *rows)
 
 
 def _row(cursor: Cursor) -> nodes.RowValue:
@@ -60,8 +60,8 @@ def parse_values(cursor: Cursor) -> nodes.SelectQuery:
 
 def no_source(cursor: Cursor, token: Token) -> nodes.FromItem:
     """What a SELECT without FROM is over: one row without columns. token: where the SELECT begins."""
-    return _item(cursor, cursor.node(constant_nodes.ValueRows(expressions=[]), token), token)
+    return _item(cursor, cursor.node(source_nodes.ValueRows(expressions=[]), token), token)
 
 
-def _item(cursor: Cursor, rows: constant_nodes.ValueRows, token: Token) -> nodes.FromItem:
+def _item(cursor: Cursor, rows: source_nodes.ValueRows, token: Token) -> nodes.FromItem:
     return cursor.node(nodes.FromItem(this=rows), token, rows)

@@ -1,4 +1,4 @@
-"""Tree nodes for rows without a source. What every node carries is told by
+"""Tree nodes for what stands in FROM besides names and queries. What every node carries is told by
 :mod:`engine.language.grammar.nodes`.
 """
 
@@ -25,4 +25,20 @@ class Series(exp.Expression):
         "expressions": True,
         "step": False,
         "interval": False,
+    }
+
+
+class TableFunction(exp.Expression):
+    """``name(this PARTITION BY keys, column, durations)`` in FROM.
+
+    this: Identifier of what it is about. name: TUMBLE, HOP or SESSION. column: the Identifier of the time
+    column or None. durations: as written, at least one.
+    """
+
+    arg_types: ClassVar[dict[str, bool]] = {
+        "this": True,
+        "name": True,
+        "keys": False,
+        "column": False,
+        "durations": True,
     }
