@@ -8,7 +8,7 @@ from sqlglot.tokenizer_core import TokenType
 from engine.language.grammar import command_nodes
 from engine.language.grammar.cursor import Cursor
 from engine.language.grammar.scalar import refuse_parameter, string
-from engine.language.grammar.subqueries import starts_query, starts_sets
+from engine.language.grammar.subqueries import starts_in_brackets, starts_query
 
 INSERT_ROWS_MAX = 1_000
 """Rows of one statement: they are checked and written together."""
@@ -27,11 +27,11 @@ def parse_insert(cursor: Cursor) -> command_nodes.InsertNode:
         cursor.advance()
     name = cursor.name("the name of a stream or a table")
     columns = None
-    if cursor.at(TokenType.L_PAREN) and not starts_sets(cursor):
+    if cursor.at(TokenType.L_PAREN) and not starts_in_brackets(cursor):
         cursor.advance()
         columns = cursor.listed(lambda: cursor.name("a column"))
         cursor.expect(TokenType.R_PAREN, ") or a comma", _HINT)
-    if starts_query(cursor) or starts_sets(cursor):
+    if starts_query(cursor) and cursor.word != "VALUES":
         raise cursor.not_supported(
             "INSERT INTO ... SELECT is not supported: an answer goes on changing",
             "CREATE QUERY name AS SELECT ... EMIT CHANGES INTO name writes its changes to a topic; CREATE "

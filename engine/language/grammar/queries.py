@@ -9,7 +9,7 @@ from engine.language.grammar import command_nodes
 from engine.language.grammar.cursor import Cursor
 from engine.language.grammar.scalar import string
 from engine.language.grammar.select import parse_query
-from engine.language.grammar.subqueries import starts_query, starts_sets
+from engine.language.grammar.subqueries import goes_on_behind_brackets, starts_query
 from engine.language.places import shown
 from tureen.errors import NotSupported
 
@@ -41,7 +41,7 @@ def parse_create_query(
         )
     hint = "write CREATE QUERY name AS SELECT ..."
     cursor.expect_word("AS", hint)
-    brackets = not starts_sets(cursor) and cursor.take(TokenType.L_PAREN)
+    brackets = not goes_on_behind_brackets(cursor) and cursor.take(TokenType.L_PAREN)
     begin = cursor.token.start
     if not starts_query(cursor):
         raise cursor.expected("SELECT", hint)

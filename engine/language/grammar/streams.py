@@ -132,7 +132,9 @@ def _refuse_others(cursor: Cursor) -> None:
 def _derived(
     cursor: Cursor, token: Token, what: str, name: exp.Identifier, is_materialized: bool
 ) -> nodes.CreateDerivedNode:
-    """``(names) AS query``, perhaps in brackets; a materialized view may have EMIT CHANGES, which is its query's."""
+    """``(names) AS query``, perhaps in brackets; a materialized view may have EMIT CHANGES, which is its
+    query's.
+    """
     names = parse_names(cursor)
     cursor.expect_word("AS", f"write CREATE {what} name AS SELECT ...")
     brackets = not goes_on_behind_brackets(cursor) and cursor.take(TokenType.L_PAREN)
