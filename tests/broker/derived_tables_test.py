@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,13 @@ def run(one: Broker, sql: str) -> tuple[int, dict[str, Any]]:
     """What POST /statements answers."""
     reply = one.http.post("/statements", json={"sql": sql})
     return reply.status_code, reply.json()
+
+
+def operators(graph: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The operators of a plan, that which gives the answer first."""
+    yield graph
+    for each in graph["inputs"]:
+        yield from operators(each)
 
 
 def some(one: Broker, name: str) -> None:
@@ -134,6 +142,9 @@ def test_changes_of_a_materialized_view_go_to_its_topic(shared: Broker, name: st
     # A query over the view that is followed has its operators in common with the view's own.
     other = shared.register(f"SELECT v, n FROM {called} WHERE n > 2 EMIT CHANGES")
     wait_until(lambda: sorted(shared.rows(other)) == [[0.0, 3], [1.0, 3]], 120)
+    plan = shared.http.get(f"/queries/{other}/plan").json()
+    groups = [one for one in operators(plan["graph"]) if one["operator"] == "group"]
+    assert (plan["uses"], [one["state"]["queries"] for one in groups]) == ([called], [2])
     assert "ended" in run(shared, f"DROP VIEW {called} CASCADE")[1]
 
 

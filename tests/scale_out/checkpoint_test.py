@@ -84,6 +84,7 @@ def _batch(number: int) -> MicroBatch:
         (
             CreateSource(STREAM, SQL),
             CreateDerived(Derived(SourceName("v"), "SELECT 1", False)),
+            CreateDerived(Derived(SourceName("t"), "SELECT 1", False, True)),
             DropSource(SourceName("x")),
         ),
         ("gone",),
@@ -101,7 +102,7 @@ def test_a_journal_gives_back_what_was_written_and_forgets_what_nobody_needs(tmp
     plan = Plan(
         1,
         ((STREAM, SQL),),
-        (Derived(SourceName("v"), "SELECT 1", True),),
+        (Derived(SourceName("v"), "SELECT 1", True), Derived(SourceName("t"), "SELECT 1", False, True)),
         ((Registration("q", "SELECT"), "lane"),),
         ((Registration("p", "SELECT"), {"code": "changes_broken"}),),
     )
