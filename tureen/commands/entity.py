@@ -25,7 +25,7 @@ def entity() -> None:
 
 @entity.command("list")
 @click.option("--kind", help="Only query, source, synopsis, operator, queue, sink, ...")
-@click.option("--query", metavar="HANDLE|ID", help="Only what this query shares.")
+@click.option("--query", metavar="HANDLE|ID|NAME", help="Only what this query shares.")
 @click.option(
     "--limit",
     type=click.IntRange(1),

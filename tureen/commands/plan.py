@@ -31,7 +31,7 @@ def plan() -> None:
 
 
 @plan.command()
-@click.argument("handle", metavar="HANDLE|ID")
+@click.argument("handle", metavar="HANDLE|ID|NAME")
 @command_options.broker_options
 def show(handle: str, broker: command_options.Broker) -> None:
     """Show the operators of a query's plan and what each reads."""
@@ -57,7 +57,7 @@ def show(handle: str, broker: command_options.Broker) -> None:
 
 
 @plan.command()
-@click.argument("handle", metavar="HANDLE|ID")
+@click.argument("handle", metavar="HANDLE|ID|NAME")
 @click.option(
     "--output", "-o", type=click.Path(path_type=Path, dir_okay=False), help="Write it to this file."
 )
@@ -94,8 +94,8 @@ def validate(file: Path, offline: bool, broker: command_options.Broker) -> None:
 
 
 @plan.command()
-@click.argument("one", metavar="FILE|HANDLE|ID")
-@click.argument("other", metavar="FILE|HANDLE|ID")
+@click.argument("one", metavar="FILE|HANDLE|ID|NAME")
+@click.argument("other", metavar="FILE|HANDLE|ID|NAME")
 @command_options.broker_options
 def diff(one: str, other: str, broker: command_options.Broker) -> None:
     """Compare two plans, each a file or that of a query; exit code 1 where they differ."""
@@ -115,7 +115,7 @@ def diff(one: str, other: str, broker: command_options.Broker) -> None:
 
 
 @plan.command()
-@click.argument("handle", metavar="HANDLE|ID")
+@click.argument("handle", metavar="HANDLE|ID|NAME")
 @click.argument("file", type=FILE)
 @command_options.broker_options
 def apply(handle: str, file: Path, broker: command_options.Broker) -> None:

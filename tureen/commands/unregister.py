@@ -13,7 +13,7 @@ LISTED_MAX = 20
 
 
 @click.command()
-@click.argument("queries", metavar="[HANDLE|ID]...", nargs=-1)
+@click.argument("queries", metavar="[HANDLE|ID|NAME]...", nargs=-1)
 @click.option("--all-of", "source", metavar="SOURCE", help="End all queries that read this.")
 @command_options.kafka_options
 @command_options.broker_options
@@ -23,10 +23,10 @@ def unregister(
     topics: command_options.ByTopic | None,
     broker: command_options.Broker,
 ) -> None:
-    """End queries, by their handles or public ids, or all that read a stream, a table or a view.
+    """End queries, by handles, public ids or names, or all that read a stream, a table or a view.
 
-    An id is enough for the operator: whoever has the broker's token, or without one works on its machine.
-    By topic, whoever may write the topic of queries.
+    An id or a name is enough for the operator: whoever has the broker's token, or without one works on its
+    machine. By topic, whoever may write the topic of queries.
 
     \b
     tureen unregister $HANDLE
@@ -34,7 +34,7 @@ def unregister(
     tureen unregister --all-of trades
     """
     if (source is None) == (not queries):
-        raise click.UsageError("give handles or ids of queries, or --all-of SOURCE")
+        raise click.UsageError("give handles, ids or names of queries, or --all-of SOURCE")
     if topics and source is not None:
         raise click.UsageError("--all-of goes by HTTP: topics do not say what queries read")
     with broker.client(topics) as client:
