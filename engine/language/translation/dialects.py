@@ -10,19 +10,19 @@ from typing import Literal, get_args
 
 from engine.language.translation.edits import Rewriting
 from engine.language.translation.intervals import intervals_of_bins
-from engine.language.translation.versions import joined_tables, versions_of_tables
-from engine.language.translation.windowed_groups import (
+from engine.language.translation.ksqldb import (
     emitting_definitions,
     renamed_aggregates,
-    windows_of_groups,
+    window_columns,
 )
+from engine.language.translation.versions import joined_tables, versions_of_tables
 
 DialectName = Literal["flink", "ksqldb", "materialize", "risingwave", "postgres"]
 DIALECTS: tuple[DialectName, ...] = get_args(DialectName)
 
 REWRITINGS: dict[DialectName, tuple[Rewriting, ...]] = {
     "flink": (versions_of_tables,),
-    "ksqldb": (emitting_definitions, renamed_aggregates, windows_of_groups, joined_tables),
+    "ksqldb": (emitting_definitions, renamed_aggregates, window_columns, joined_tables),
     "materialize": (intervals_of_bins,),
     "risingwave": (versions_of_tables,),
     "postgres": (intervals_of_bins,),

@@ -65,22 +65,6 @@ class Tokens:
         """The places at which these words stand. O(tokens)."""
         return (place for place in range(len(self)) if self.words(place, *words))
 
-    def closing(self, place: int) -> int | None:
-        """The bracket that closes the one at a place; None where there is none. O(tokens)."""
-        depth = 0
-        for at in range(place, len(self)):
-            if self.kind(at) is TokenType.L_PAREN:
-                depth += 1
-            elif self.kind(at) is TokenType.R_PAREN:
-                depth -= 1
-                if not depth:
-                    return at
-        return None
-
-    def slice(self, first: int, last: int) -> str:
-        """The characters of the tokens first <= place < last."""
-        return self.sql[self.begin(first) : self.end(last - 1)] if first < last else ""
-
 
 Rewriting = Callable[[Tokens], Iterable[Edit]]
 
