@@ -6,9 +6,7 @@ SELECT v FROM s WHERE v IN (SELECT v FROM s ORDER BY v LIMIT 3)        but that 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from decimal import Decimal
 
 from engine.algebra.limit.stage import Limit
 from engine.algebra.project.stage import Output, Project
@@ -28,9 +26,10 @@ from engine.dataflow.plan import (
     reason_of,
     with_ids,
 )
+from engine.language.null_equality import equal_keys
 from engine.language.query import Query
-from engine.model.expressions import Column, Expression, Function, IsNull, Literal, Value
-from engine.model.types import BOOLEAN, Kind
+from engine.model.expressions import Column, Literal
+from engine.model.types import BOOLEAN
 from engine.operators.maintained.measure import can_err
 
 
@@ -51,7 +50,8 @@ def plan_over(stage: WithTies, below: Plan, query: Query, place: int, asked: Ask
         return rows
     columns = [Column(at, f"key_{at + 1}", key.type) for at, key in enumerate(stage.expressions())]
     pairs = zip(stage.expressions(), columns, strict=True)
-    matching = Matching("semi", tuple(_equal(pairs)), None, read)
+    equal = tuple(key for one, other in pairs for key in equal_keys(one, other))
+    matching = Matching("semi", equal, None, read)
     return Joined(matching, rows, _first(stage, rows, columns), stage)
 
 
@@ -64,24 +64,3 @@ def _first(stage: WithTies, rows: Plan, columns: list[Column]) -> Plan:
     keyed = OperatorOver(ProjectSpec(keys.outputs), (), rows, keys)
     given = tuple(Output(column.name, column) for column in columns)
     return distinct(OperatorOver(first, (), keyed, Limit(stage.count)), given)
-
-
-def _equal(pairs: Iterable[tuple[Expression, Column]]) -> Iterator[tuple[Expression, Expression]]:
-    """Keys of a join in which NULL equals NULL."""
-    for one, other in pairs:
-        yield IsNull(one), IsNull(other)
-        if one.type.kind is not Kind.NULL:
-            instead = Literal(_INSTEAD.get(one.type.kind, 0), one.type)
-            yield (
-                Function("COALESCE", (one, instead), one.type),
-                Function("COALESCE", (other, instead), one.type),
-            )
-
-
-_INSTEAD: dict[Kind, Value] = {
-    Kind.BOOLEAN: False,
-    Kind.DOUBLE: 0.0,
-    Kind.DECIMAL: Decimal(0),
-    Kind.STRING: "",
-}
-"""What stands for NULL where both are; of other types 0."""

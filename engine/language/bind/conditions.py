@@ -133,8 +133,8 @@ def bind_conditions(
 
 
 def bind_parts(node: exp.Expr, scope: Scope) -> list[Expression | TemporalFilter]:
-    """A condition of WHERE or ON: the filters with NOW() that it is made of, and the rest."""
-    if scope.grouping is not None or not names_now(node):
+    """A condition of WHERE, ON or HAVING: the filters with NOW() that it is made of, and the rest."""
+    if not names_now(node):
         return [bind_condition(node, scope)]
     return temporal_filters(bind_condition(node, scope.at(WITH_NOW)), node, scope)
 

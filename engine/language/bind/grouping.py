@@ -139,6 +139,22 @@ class Grouping:
         at = self._calls.setdefault(bound, len(self._calls))
         return as_interval(Column(len(self._keys) + at, bound.name, bound.type), node, function, self._rows)
 
+    @property
+    def keys(self) -> list[Expression]:
+        """What is grouped by, over the rows."""
+        return list(self._keys)
+
+    def extreme(self, column: Column) -> tuple[str, Column] | None:
+        """MIN or MAX, and the column of the rows that it is of, which a column of the groups is; None: it is
+        something else.
+        """
+        for call, at in self._calls.items():
+            if at == column.index - len(self._keys) and isinstance(call, AggregateCall):
+                of = call.arguments[0] if call.arguments else None
+                if call.function in ("MIN", "MAX") and call.filter is None and isinstance(of, Column):
+                    return call.function, of
+        return None
+
     def mark(self, node: exp.Expr) -> Expression:
         """The column of a GROUPING(...). Raises TypeMismatch for what is no key, LimitExceeded."""
         name, written = str(node.args["name"]), node.args.get("expressions") or []

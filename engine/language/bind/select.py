@@ -33,6 +33,7 @@ from engine.language.bind.conditions import (
 from engine.language.bind.constants import with_source
 from engine.language.bind.emit import with_changes
 from engine.language.bind.environment import Environment
+from engine.language.bind.group_ages import with_ages
 from engine.language.bind.group_windows import expanded, expanded_outputs
 from engine.language.bind.grouping import KEYS_MAX, Grouping, KeySet, holds_aggregate
 from engine.language.bind.grouping_sets import GroupItems
@@ -217,7 +218,7 @@ class _Select:
         self.relation = apply(self.relation, where, env.text.sql)
         groups: list[str] = []
         if grouping is not None:
-            groups = self._group(grouping, names, outputs, having)
+            groups = self._group(grouping, names, outputs, with_ages(having, grouping, self.relation))
             outputs = [self._settled(output, groups) for output in outputs]
             correlated = [self._settled(expression, groups) for expression in correlated]
             order = [
@@ -293,7 +294,7 @@ class _Select:
             replace(condition, keys=tuple(self._settled(key, groups) for key in condition.keys))
             if isinstance(condition, SubqueryJoin)
             else condition
-            if isinstance(condition, BoundSubquery | TemporalFilter)  # never among these: there are groups
+            if isinstance(condition, BoundSubquery | TemporalFilter)  # none of these: there are groups
             else self._settled(condition, groups)
             for condition in having
         ]

@@ -1,0 +1,1 @@
+SELECT carrier FROM flights GROUP BY carrier HAVING MAX(ts) = NOW()

@@ -1,0 +1,1 @@
+SELECT COUNT(*) AS n FROM flights HAVING MAX(ts) < NOW() - INTERVAL '5' MINUTE
