@@ -25,6 +25,7 @@ _PATTERN = re.compile(
     r"(?:[ T](\d{1,2}):(\d{2})(?::(\d{2})(?:\.(\d{1,9}))?)?\s*(Z|[+-]\d{2}(?::?\d{2})?)?)?\s*",
     re.ASCII | re.IGNORECASE,
 )
+_TIME = re.compile(r"\s*(\d{1,2}):(\d{2})(?::(\d{2})(?:\.(\d{1,9}))?)?\s*", re.ASCII)
 
 
 def parse_date(text: str) -> int | None:
@@ -53,6 +54,23 @@ def parse_timestamp(text: str) -> int | None:
         offset = (int(zone[1:3]) * 60 + int(zone[-2:] if len(zone) > 3 else 0)) * 60_000
         ms += offset if zone[0] == "-" else -offset
     return ms if TIMESTAMP_MS_MIN <= ms <= TIMESTAMP_MS_MAX else None
+
+
+def parse_time(text: str) -> int | None:
+    """Milliseconds of the day; None if the text is no time of the day, ``HH:MM[:SS[.fraction]]``."""
+    match = _TIME.fullmatch(text)
+    if match is None:
+        return None
+    hour, minute, second = (int(match.group(place) or 0) for place in (1, 2, 3))
+    if hour > 23 or minute > 59 or second > 59:
+        return None
+    fraction = int((match.group(4) or "0")[:3].ljust(3, "0"))
+    return hour * 3_600_000 + minute * 60_000 + second * 1_000 + fraction
+
+
+def time_text(ms: int) -> str:
+    """``HH:MM:SS``, with ``.mmm`` where the milliseconds are not zero; ms of the day."""
+    return timestamp_text(ms % DAY_MS).partition(" ")[2]
 
 
 def _days(match: re.Match[str]) -> int | None:

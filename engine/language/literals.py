@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from engine.language.instants import parse_date, parse_timestamp
+from engine.language.instants import parse_date, parse_time, parse_timestamp
 from engine.language.places import Place, shown
 from engine.model.expressions import Literal
 from engine.model.types import (
@@ -13,6 +13,7 @@ from engine.model.types import (
     DECIMAL_DIGITS_MAX,
     DOUBLE,
     INTEGER,
+    TIME,
     TIMESTAMP,
     Kind,
     Type,
@@ -65,6 +66,13 @@ def instant_literal(literal: Literal, wanted: Type, place: Place) -> Literal:
 
 def _instant(literal: Literal, wanted: Type, place: Place) -> Literal:
     text = str(literal.value)
+    if wanted.kind is Kind.TIME:
+        of_day = parse_time(text)
+        if of_day is None:
+            raise place.refuse(
+                TypeMismatch, f"'{shown(text)}' is not a TIME", hint="write it as '09:30' or '09:30:15.250'"
+            )
+        return Literal(of_day, TIME)
     if wanted.kind is Kind.DATE:
         days = parse_date(text)
         if days is not None:

@@ -21,6 +21,7 @@ from engine.model.types import (
 )
 
 _RANK = {Kind.INTEGER: 0, Kind.BIGINT: 1, Kind.DECIMAL: 2, Kind.DOUBLE: 3}
+_TO_TIME = (Kind.TIME, Kind.STRING, Kind.NULL)
 _DIGITS = {Kind.INTEGER: 10, Kind.BIGINT: 19}
 
 
@@ -78,6 +79,9 @@ def arithmetic(op: ArithmeticOp, left: Type, right: Type) -> Type | None:
 
 def castable(source: Type, target: Type) -> bool:
     """Whether CAST knows a way from one to the other."""
+    if Kind.TIME in (source.kind, target.kind):
+        other = target if source.kind is Kind.TIME else source
+        return other.is_integer or other.kind in _TO_TIME or source.kind is Kind.TIMESTAMP
     if Kind.INTERVAL in (source.kind, target.kind):
         other = target if source.kind is Kind.INTERVAL else source
         return other.is_integer or other.kind in (Kind.INTERVAL, Kind.NULL) or target.kind is Kind.STRING

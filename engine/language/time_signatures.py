@@ -10,7 +10,7 @@ from engine.language.evaluation import dates, formats, parsed_times, temporal
 from engine.language.evaluation.zone_tables import zone_keys, zone_named
 from engine.language.signatures import Signature, Types, Unfit, fits, literal_text
 from engine.model.expressions import Expression, Literal
-from engine.model.types import BIGINT, DATE, INTERVAL, STRING, TIMESTAMP, Type
+from engine.model.types import BIGINT, DATE, INTERVAL, STRING, TIME, TIMESTAMP, Type
 
 _PATTERNS = (
     "write the letters of Java ('yyyy-MM-dd HH:mm:ss'), of PostgreSQL ('YYYY-MM-DD HH24:MI:SS') or of C "
@@ -27,10 +27,11 @@ def check_part(arguments: Sequence[Expression], known: Collection[str]) -> None:
 
 
 def part_of(arguments: Sequence[Expression]) -> Types:
-    """(part, TIMESTAMP or INTERVAL) to BIGINT."""
-    if arguments[1].type == INTERVAL:
-        check_part(arguments, lengths.PARTS)
-        return [STRING, INTERVAL], BIGINT
+    """(part, TIMESTAMP, INTERVAL or TIME) to BIGINT."""
+    type_ = arguments[1].type
+    if type_ in (INTERVAL, TIME):
+        check_part(arguments, [part for part in lengths.PARTS if type_ == INTERVAL or part != "DAY"])
+        return [STRING, type_], BIGINT
     check_part(arguments, temporal.EXTRACTED)
     return [STRING, fits(arguments, 1, TIMESTAMP)], BIGINT
 

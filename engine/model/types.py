@@ -11,11 +11,13 @@
 | DATE      | int32, days since 1970 | int                                              | date32           |
 | TIMESTAMP | int64, ms since 1970   | int                                              | timestamp[ms]    |
 | INTERVAL  | int64, ms              | int                                              | int64            |
+| TIME      | int64, ms of the day   | int                                              | int64            |
 | ARRAY     | int32 codes + values   | tuple of values                                  | list             |
 
 An ARRAY is what ARRAY_AGG gives and nothing else: it stands in answers, and is not compared, grouped or
 computed with.
-An INTERVAL is a length of time, inside queries alone: in an answer it is a BIGINT.
+An INTERVAL is a length of time, a TIME a time of the day, inside queries alone: in an answer they are a
+BIGINT and a STRING.
 A DECIMAL has at most 18 digits, so that it fits 64 bits. Strings compare by Unicode code point.
 """
 
@@ -49,6 +51,7 @@ class Kind(Enum):
     DATE = "DATE"
     TIMESTAMP = "TIMESTAMP"
     INTERVAL = "INTERVAL"
+    TIME = "TIME"
     ARRAY = "ARRAY"
     NULL = "NULL"
 
@@ -105,6 +108,7 @@ _DTYPES: dict[Kind, np.dtype[np.generic]] = {
     Kind.DATE: np.dtype(np.int32),
     Kind.TIMESTAMP: np.dtype(np.int64),
     Kind.INTERVAL: np.dtype(np.int64),
+    Kind.TIME: np.dtype(np.int64),
     Kind.ARRAY: np.dtype(np.int32),
     Kind.NULL: np.dtype(np.bool_),
 }
@@ -118,6 +122,7 @@ _ARROW: dict[Kind, pa.DataType] = {
     Kind.DATE: pa.date32(),
     Kind.TIMESTAMP: pa.timestamp("ms"),
     Kind.INTERVAL: pa.int64(),
+    Kind.TIME: pa.int64(),
     Kind.NULL: pa.null(),
 }
 
@@ -129,6 +134,7 @@ STRING = Type(Kind.STRING)
 DATE = Type(Kind.DATE)
 TIMESTAMP = Type(Kind.TIMESTAMP)
 INTERVAL = Type(Kind.INTERVAL)
+TIME = Type(Kind.TIME)
 NULL = Type(Kind.NULL)
 
 

@@ -43,6 +43,8 @@ def cast(value: Outcome, source: Type, target: Type) -> Outcome:
         raise NotImplementedError(f"{source} -> {target}")
     if target.kind is Kind.INTERVAL:
         return value
+    if target.kind is Kind.TIME:
+        return value % DAY_MS if source.kind is Kind.TIMESTAMP else value if 0 <= value < DAY_MS else ERROR
     return _number(value, target)
 
 
@@ -88,6 +90,8 @@ def _read(text: str, target: Type) -> Outcome:
         if ms is ERROR or target.kind is Kind.TIMESTAMP:
             return ms
         return ms // DAY_MS
+    if target.kind is Kind.TIME:
+        return _instant(f"1970-01-01 {text.strip()}") if re.fullmatch(r"\s*[0-9:.]+\s*", text) else ERROR
     text = text.strip()
     if target.kind is Kind.BOOLEAN:
         return TRUTHS.get(text.lower(), ERROR)
@@ -152,6 +156,8 @@ def _write(value: Outcome, source: Type) -> Outcome:
         return str(value)
     if source.kind is Kind.INTERVAL:
         return _interval(value)
+    if source.kind is Kind.TIME:
+        return (EPOCH + timedelta(milliseconds=value)).time().isoformat("milliseconds").removesuffix(".000")
     ms = value * DAY_MS if source.kind is Kind.DATE else value
     if not in_years(ms):
         return ERROR

@@ -184,6 +184,13 @@ def _make_timestamp(
     return at if in_years(at) else ERROR
 
 
+def _make_time(type_: Type, hour: int, minute: int, second: float) -> Outcome:
+    if not (0 <= hour < 24 and 0 <= minute < 60 and 0 <= second < 60):
+        return ERROR
+    ms = (hour * 60 + minute) * 60_000 + round(second * 1_000)
+    return ms if ms < 86_400_000 else ERROR
+
+
 def _last_day(type_: Type, ms: int) -> Outcome:
     at = moment(ms)
     return (at.date().replace(day=monthrange(at.year, at.month)[1]) - EPOCH.date()).days
@@ -287,6 +294,7 @@ TIMES: dict[str, Callable[..., Outcome]] = {
     "TO_UTC_TIMESTAMP": to_utc,
     "MAKE_DATE": _make_date,
     "MAKE_TIMESTAMP": _make_timestamp,
+    "MAKE_TIME": _make_time,
     "LAST_DAY": _last_day,
     "MONTHS_BETWEEN": _months_between,
     "DATE_DIFF": _date_diff,

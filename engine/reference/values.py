@@ -32,6 +32,7 @@ BOUNDS = {
     Kind.DATE: (-(2**31), 2**31 - 1),
     Kind.TIMESTAMP: (-(2**63), 2**63 - 1),
     Kind.INTERVAL: (-(2**63), 2**63 - 1),
+    Kind.TIME: (0, 86_399_999),
 }
 
 

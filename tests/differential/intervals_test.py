@@ -42,6 +42,7 @@ TEXTS = (
 @pytest.fixture(scope="module")
 def database() -> Any:
     with duckdb.connect() as connection:
+        connection.execute("SET threads = 1")
         yield connection
 
 

@@ -8,7 +8,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.model.batch import Batch
@@ -49,10 +49,12 @@ TEXTS += (
 @pytest.fixture(scope="module")
 def database() -> Any:
     with duckdb.connect() as connection:
+        connection.execute("SET threads = 1")
         yield connection
 
 
-@given(ROWS, st.integers(1, 4), st.lists(st.integers(1, 9_000), min_size=1, max_size=3))
+@settings(max_examples=max(10, settings.default.max_examples // 4))
+@given(ROWS, st.integers(1, 4), st.lists(st.integers(1, 9_000), min_size=1, max_size=2))
 def test_answers(database: Any, rows: list[tuple[int, int]], pieces: int, waits: list[int]) -> None:
     subject = EngineSubject(engine := small_engine())
     engine.create(

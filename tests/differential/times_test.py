@@ -43,6 +43,15 @@ OURS = (
     "DAYNAME(t)",
     "MONTHNAME(t)",
     "DAYOFYEAR(t)",
+    "t::TIME",
+    "CAST(t AS TIME) - CAST(u AS TIME)",
+    "t::TIME + INTERVAL '7' HOUR * b",
+    "CAST(t AS DATE) + u::TIME",
+    "t::TIME BETWEEN '09:00' AND TIME '17:30:00.5' OR u::TIME IN (TIME '12:00', t::TIME)",
+    "EXTRACT(HOUR FROM t::TIME) * 100 + EXTRACT(MINUTE FROM t::TIME)",
+    "MAKE_TIME(b, c, 1.9996)",
+    "CAST(s AS TIME)",
+    "CAST(CAST(c AS TIME) AS BIGINT)",
     "t - u",
     "CAST(t - u AS STRING)",
     "CAST(CAST(c AS INTERVAL) AS STRING)",
@@ -82,6 +91,7 @@ TEXTS = st.sampled_from(
             "29.2.2024 7:05:09",
             "31/Dec/1999 12:00:00 am",
         ),
+        *("12:30", "7:05:09.25", " 23:59:59.999 ", "24:00", "1:2"),
         *("31/dec/1999 12:59:59 PM", "Sat, 3 Feb 2024", "Fri, 31 Apr 2024", "", "x", "1.1.0001 24:00:00"),
     ]
 )
@@ -143,6 +153,13 @@ THEIRS = {
     "TIME_BUCKET(INTERVAL '5' MONTH, t)": "TIME_BUCKET(INTERVAL '5' MONTH, t)",
     "MAKE_DATE(ABS(c) + 1, b, b)": "MAKE_DATE(ABS(c) + 1, b, b)::TIMESTAMP",
     "LAST_DAY(t)": "LAST_DAY(t)::TIMESTAMP",
+    "t::TIME": (
+        "STRFTIME(DATE_TRUNC('second', t), '%H:%M:%S') || "
+        "CASE WHEN EXTRACT(MS FROM t) % 1000 = 0 THEN '' ELSE STRFTIME(t, '.%g') END"
+    ),
+    "t::TIME < u::TIME": "",
+    "t::TIME BETWEEN TIME '09:00' AND TIME '17:00'": "t::TIME BETWEEN TIME '09:00:00' AND TIME '17:00:00'",
+    "(DATE '2024-02-29' + t::TIME)": "",
     "t - u": "EPOCH_MS(t) - EPOCH_MS(u)",
     "t + (t - u)": "",
     "t - INTERVAL '1' HOUR * b": "",

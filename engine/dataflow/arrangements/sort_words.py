@@ -45,7 +45,7 @@ class SortWords:
         self.width = 0
         for key in keys:
             kind = key.expression.type.kind
-            flagged = kind in (Kind.BIGINT, Kind.TIMESTAMP, Kind.INTERVAL)
+            flagged = kind in (Kind.BIGINT, Kind.TIMESTAMP, Kind.INTERVAL, Kind.TIME)
             labels = StringLabels(capacities) if kind is Kind.STRING else None
             self.width += 1 + flagged
             self._parts.append(_Part(key, self.width - 1, flagged, labels))

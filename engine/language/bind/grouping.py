@@ -26,8 +26,8 @@ from engine.language.grammar import nodes
 from engine.language.lengths import in_ms, of_ms
 from engine.language.places import shown
 from engine.language.rules import rewrite
-from engine.model.expressions import Column, Expression, Literal
-from engine.model.types import INTEGER, INTERVAL, Type
+from engine.model.expressions import Cast, Column, Expression, Literal
+from engine.model.types import INTEGER, INTERVAL, TIME, Type
 from tureen.errors import NotSupported, QueryError, TypeMismatch
 
 KEYS_MAX = 100
@@ -246,7 +246,7 @@ def bind_aggregate(node: exp.Expr, function: AggregateFunction, scope: Scope) ->
                 hint="write COUNT(DISTINCT a, b)" if undistinct else f"write {function.usage}",
             )
         arguments, type_ = bind_arguments(
-            function, node, scope, lambda part, at: in_ms(bind_scalar(part, at))
+            function, node, scope, lambda part, at: _argument(part, function, at)
         )
     if distinct and function.distinct is DistinctUse.REFUSED:
         raise place.refuse(
@@ -270,12 +270,25 @@ _LENGTHS = frozenset(
 """Aggregates that give an INTERVAL of one; others take its milliseconds for a number."""
 
 
+_OF_TOTALS = frozenset(["SUM", "AVG", "MEDIAN", "PERCENTILE_CONT"])
+"""Those of them that make other values, which a TIME has none of."""
+
+
+def _argument(node: exp.Expr, function: AggregateFunction, scope: Scope) -> Expression:
+    """An argument, an INTERVAL or a TIME as a number."""
+    found = bind_scalar(node, scope)
+    if found.type == TIME and (function.name in _OF_TOTALS or function.name not in (*_LENGTHS, "COUNT")):
+        return found  # which no such aggregate takes
+    return in_ms(found)
+
+
 def as_interval(found: Expression, node: exp.Expr, function: AggregateFunction, scope: Scope) -> Expression:
-    """What an aggregate gives, as an INTERVAL where it is one of these."""
+    """What an aggregate gives, as an INTERVAL or a TIME where it is one of these."""
     written = node.args.get("expressions") or []
-    if not written or function.name not in _LENGTHS or bind_scalar(written[0], scope).type != INTERVAL:
+    if not written or function.name not in _LENGTHS:
         return found
-    return of_ms(found)
+    type_ = bind_scalar(written[0], scope).type
+    return of_ms(found) if type_ == INTERVAL else Cast(found, TIME) if type_ == TIME else found
 
 
 def _order(node: exp.Expr, function: AggregateFunction, scope: Scope) -> tuple[SortKey, ...]:

@@ -17,7 +17,7 @@ from sqlglot import exp
 from engine.language.bind.calls import coerce
 from engine.language.bind.scope import Scope
 from engine.language.grammar import nodes
-from engine.language.lengths import in_ms, of_ms
+from engine.language.lengths import in_ms, of_ms, time_of_day
 from engine.model.expressions import Arithmetic, ArithmeticOp, Expression, Function, Literal, Negate
 from engine.model.types import BIGINT, DOUBLE, INTEGER, INTERVAL, TIMESTAMP, Kind
 from tureen.errors import NotSupported, TypeMismatch
@@ -120,6 +120,10 @@ def interval_arithmetic(
         return _moved(op, left, ms)
     if op == "+" and kinds[0] is Kind.INTERVAL and kinds[1] in _TIMES:
         return _moved(op, right, in_ms(left))
+    if Kind.TIME in kinds:
+        found = _with_time_of_day(op, left, right)
+        if found is not None:
+            return found
     if kinds == (Kind.INTERVAL, Kind.INTERVAL) and op in ("+", "-", "%", "/"):
         if op == "/":
             sides = [coerce(in_ms(side), DOUBLE) for side in (left, right)]
@@ -131,12 +135,28 @@ def interval_arithmetic(
         if right.type.is_integer:
             return of_ms(Arithmetic(op, in_ms(left), coerce(right, BIGINT), BIGINT))
         return of_ms(Arithmetic(op, coerce(in_ms(left), DOUBLE), coerce(right, DOUBLE), DOUBLE))
-    if Kind.INTERVAL in kinds:
+    if Kind.INTERVAL in kinds or Kind.TIME in kinds:
         raise scope.place(node).refuse(
             TypeMismatch,
             f"{left.type} {op} {right.type} is not supported",
             hint="an INTERVAL is added to a time or an INTERVAL, and multiplied with a number",
         )
+    return None
+
+
+def _with_time_of_day(op: ArithmeticOp, left: Expression, right: Expression) -> Expression | None:
+    """TIME - TIME, TIME + INTERVAL, which goes round, and DATE + TIME; None: another."""
+    kinds = left.type.kind, right.type.kind
+    difference = Arithmetic(op, in_ms(left), in_ms(right), BIGINT)
+    match op, kinds:
+        case "-", (Kind.TIME, Kind.TIME):
+            return of_ms(difference)
+        case ("+" | "-", (Kind.TIME, Kind.INTERVAL)) | ("+", (Kind.INTERVAL, Kind.TIME)):
+            return time_of_day(difference)
+        case "+", (Kind.DATE, Kind.TIME):
+            return _moved(op, left, in_ms(right))
+        case "+", (Kind.TIME, Kind.DATE):
+            return _moved(op, right, in_ms(left))
     return None
 
 

@@ -22,7 +22,7 @@ from engine.algebra.set_operation.stage import SetOperation
 from engine.algebra.streamed.stage import Streamed, StreamOperator
 from engine.language.bind.joined import BoundJoin
 from engine.language.column_names import another, with_inner
-from engine.language.lengths import in_ms
+from engine.language.lengths import as_answered
 from engine.language.preference import Preference
 from engine.language.query import Query, Scan, has_streams
 from engine.language.rules import rewrite
@@ -31,7 +31,7 @@ from engine.language.sampling import kept
 from engine.model.expressions import Column, Compare, Expression, Literal, columns_of, conjunction
 from engine.model.sample import Sample
 from engine.model.source import SourceName, Stream
-from engine.model.types import BOOLEAN, INTERVAL, TIMESTAMP, Type
+from engine.model.types import BOOLEAN, INTERVAL, TIME, TIMESTAMP, Type
 from engine.windows.assignment import WINDOW_COLUMNS, Assignment, Hop
 from engine.windows.clauses import UNBOUNDED, RowWindow, TimeWindow, Window
 
@@ -327,11 +327,11 @@ class BoundRelation:
         relation = replace(self, stages=(*self.stages[:-1], top))
         return relation, [condition] if op == "=" and count > 1 else []
 
-    def in_numbers(self) -> BoundRelation:
-        """With the milliseconds of each INTERVAL in its place."""
-        if all(output.type != INTERVAL for output in self.columns):
+    def answered(self) -> BoundRelation:
+        """With the milliseconds of each INTERVAL in its place, and the text of each TIME."""
+        if all(output.type not in (INTERVAL, TIME) for output in self.columns):
             return self
-        columns = tuple(Output(output.name, in_ms(output.expression)) for output in self.columns)
+        columns = tuple(Output(output.name, as_answered(output.expression)) for output in self.columns)
         return replace(self, columns=columns)
 
     def query(self, sql: str, uses: tuple[SourceName, ...] = ()) -> Query:

@@ -31,6 +31,7 @@ from engine.model.expressions import Expression, Literal
 from engine.model.types import BOOLEAN, INTERVAL, NULL, STRING, Kind, Type
 from tureen.errors import NotSupported, TypeMismatch
 
+_READ = (Kind.DATE, Kind.TIMESTAMP, Kind.TIME)
 TRUE = Literal(True, BOOLEAN)
 FALSE = Literal(False, BOOLEAN)
 
@@ -205,7 +206,7 @@ def compare(
         return Literal(None, BOOLEAN)
     if not comparable(left.type, right.type):
         raise _not_comparable(left, right, right_node, scope)
-    if left.type == right.type == INTERVAL:
+    if left.type == right.type:
         left, right = in_ms(left), in_ms(right)
     return bound.Compare(op, left, right)
 
@@ -216,7 +217,7 @@ def _fit(expression: Expression, other: Expression, node: exp.Expr, scope: Scope
     """
     if not isinstance(expression, Literal) or (isinstance(other, Literal) and other.type.kind is Kind.NULL):
         return expression
-    if expression.type == STRING and other.type.kind in (Kind.DATE, Kind.TIMESTAMP):
+    if expression.type == STRING and other.type.kind in _READ:
         return instant_literal(expression, other.type, scope.place(node))
     if expression.type.kind is Kind.NULL or other.type.is_numeric:
         return typed(expression, other.type)
@@ -441,7 +442,7 @@ def _cast(node: exp.Expr, scope: Scope) -> Expression:
         raise scope.place(node.this).refuse(
             TypeMismatch, f"{operand.type} cannot be cast to {target}", hint=hint
         )
-    instant = target.kind in (Kind.DATE, Kind.TIMESTAMP)
+    instant = target.kind in _READ
     if instant and isinstance(node.this, exp.Literal) and isinstance(operand, Literal) and not lenient:
         literal = operand
         if operand.type == STRING:

@@ -88,7 +88,7 @@ def whole_query(relation: BoundRelation, sql: str, env: Environment) -> Query:
     """The query of a relation that nothing is around. Raises NotSupported where its streams have no time in
     common: there is no NOW of both.
     """
-    query = with_source(relation.in_numbers().query(sql, uses_of(env)), env)
+    query = with_source(relation.answered().query(sql, uses_of(env)), env)
     streams = [stream for name in query.sources if isinstance(stream := env.catalogue.get(name), Stream)]
     streams = [stream for stream in streams if not stream.is_table]
     for stream in streams:

@@ -15,6 +15,7 @@ from engine.model.types import (
     INTEGER,
     INTERVAL,
     STRING,
+    TIME,
     TIMESTAMP,
     Type,
     decimal,
@@ -76,6 +77,8 @@ _INSTEAD = {
     "HUGEINT": "write DECIMAL(18, 0)",
     "UBIGINT": "write DECIMAL(18, 0)",
 }
+_INSIDE = {"INTERVAL": INTERVAL, "TIME": TIME}
+"""Types of expressions that no column is declared with."""
 _SHOWN = ("BOOLEAN", "INTEGER", "BIGINT", "DOUBLE", "DECIMAL", "STRING", "DATE", "TIMESTAMP")
 
 
@@ -114,8 +117,8 @@ def bind_type(node: exp.Expr, text: Text, *, declared: bool = False) -> Type:
         if numbers and known not in (STRING, TIMESTAMP):
             raise place.refuse(NotSupported, f"{name} takes no numbers", hint=f"write {known}")
         return known
-    if name == "INTERVAL" and not declared and not numbers:
-        return INTERVAL
+    if name in _INSIDE and not declared and not numbers:
+        return _INSIDE[name]
     if name in _INSTEAD:
         raise place.refuse(NotSupported, f"the type {name} is not supported", hint=_INSTEAD[name])
     close = did_you_mean(name.lower(), [t.lower() for t in _SHOWN])

@@ -22,7 +22,9 @@ from engine.language.instants import (
     date_text,
     interval_text,
     parse_date,
+    parse_time,
     parse_timestamp,
+    time_text,
     timestamp_text,
 )
 from engine.model.types import DAY_MAX, DAY_MIN, STRING, TIMESTAMP_MS_MAX, TIMESTAMP_MS_MIN, Kind, Type
@@ -67,6 +69,11 @@ def _cast(operand: Vector, target: Type) -> Vector:
     values = operand.values
     if target.kind is Kind.INTERVAL:
         return strict([operand], target, values.astype(np.int64))
+    if target.kind is Kind.TIME:
+        if source.kind is Kind.TIMESTAMP:
+            return strict([operand], target, values % DAY_MS)
+        outside = (values < 0) | (values >= DAY_MS)
+        return strict([operand], target, values.astype(np.int64), outside if outside.any() else None)
     if target.kind is Kind.BOOLEAN:
         return strict([operand], target, values != 0)
     if target.kind is Kind.DOUBLE:
@@ -196,6 +203,7 @@ _PARSERS: dict[Kind, Callable[[str, Type], Any]] = {
     Kind.BOOLEAN: _parse_boolean,
     Kind.DATE: _parse_date,
     Kind.TIMESTAMP: lambda text, target: parse_timestamp(text),
+    Kind.TIME: lambda text, target: parse_time(text),
 }
 
 
@@ -249,6 +257,7 @@ _WRITERS: dict[Kind, Callable[[Any, int], str]] = {
     Kind.DOUBLE: lambda value, scale: double_text(value),
     Kind.DECIMAL: decimal_text,
     Kind.INTERVAL: lambda value, scale: interval_text(value),
+    Kind.TIME: lambda value, scale: time_text(value),
     Kind.DATE: lambda value, scale: date_text(value) if DAY_MIN <= value <= DAY_MAX else "",
     Kind.TIMESTAMP: lambda value, scale: (
         timestamp_text(value) if TIMESTAMP_MS_MIN <= value <= TIMESTAMP_MS_MAX else ""

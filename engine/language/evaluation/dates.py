@@ -24,6 +24,7 @@ from engine.model.types import (
     DATE,
     DOUBLE,
     STRING,
+    TIME,
     TIMESTAMP,
     TIMESTAMP_MS_MAX,
     TIMESTAMP_MS_MIN,
@@ -70,6 +71,15 @@ def make_timestamp(arguments: Sequence[Vector], type_: Type, n: int) -> Vector:
     ms = np.rint(np.where(fine, second, 0.0) * 1_000).astype(np.int64)
     values = np.where(fine, days * DAY_MS + hour * 3_600_000 + minute * 60_000 + ms, 0)
     return strict(arguments, TIMESTAMP, values, either(~fine, outside(values)))
+
+
+def make_time(arguments: Sequence[Vector], type_: Type, n: int) -> Vector:
+    """MAKE_TIME(hour, minute, seconds); seconds are rounded to milliseconds."""
+    hour, minute, second = (argument.values for argument in arguments)
+    fine = _within(hour, 0, 23) & _within(minute, 0, 59) & (second >= 0) & (second < 60)
+    ms = np.rint(np.where(fine, second, 0.0) * 1_000).astype(np.int64)
+    values = np.where(fine, hour * 3_600_000 + minute * 60_000 + ms, 0)
+    return strict(arguments, TIME, values, ~fine | (values >= DAY_MS))
 
 
 def last_day(arguments: Sequence[Vector], type_: Type, n: int) -> Vector:

@@ -27,9 +27,10 @@ def parse_type_name(cursor: Cursor) -> nodes.TypeName:
     cursor.check_word(token)
     cursor.advance()
     name = token.text.upper()
-    if cursor.at(TokenType.LT) or (name in _COMPOSED and cursor.at(TokenType.L_PAREN)):
-        hint = NOT_NESTED if name in _COMPOSED else "write the type alone, such as BIGINT or STRING"
-        raise cursor.not_supported(f"the type {shown(name)} of other types is not supported", hint, token)
+    if name in _COMPOSED and (cursor.at(TokenType.LT) or cursor.at(TokenType.L_PAREN)):
+        raise cursor.not_supported(
+            f"the type {shown(name)} of other types is not supported", NOT_NESTED, token
+        )
     if name == "DOUBLE" and cursor.take_words("PRECISION"):
         name = "DOUBLE"
     elif name == "CHARACTER" and cursor.take_words("VARYING"):

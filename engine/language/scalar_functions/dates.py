@@ -7,7 +7,7 @@ from engine.language.evaluation import dates, temporal
 from engine.language.scalar_functions.function import ScalarFunction, unreachable
 from engine.language.scalar_functions.times import with_part
 from engine.model.expressions import Arithmetic, Expression, Function, Literal
-from engine.model.types import BIGINT, DATE, DOUBLE, STRING, TIMESTAMP, Type
+from engine.model.types import BIGINT, DATE, DOUBLE, STRING, TIME, TIMESTAMP, Type
 
 _PATTERN = Literal("yyyy-MM-dd HH:mm:ss", STRING)
 
@@ -73,6 +73,15 @@ DATES = (
         dates.make_timestamp,
         "MAKE_TIMESTAMP(year, month, day, hour, minute, second)",
         "a TIMESTAMP; seconds are rounded to milliseconds; an error where there is no such instant",
+    ),
+    ScalarFunction(
+        "MAKE_TIME",
+        3,
+        3,
+        signatures.typed(TIME, BIGINT, BIGINT, DOUBLE),
+        dates.make_time,
+        "MAKE_TIME(hour, minute, second)",
+        "a TIME; seconds are rounded to milliseconds; an error where there is no such time of the day",
     ),
     ScalarFunction(
         "DATE_BIN",

@@ -9,7 +9,7 @@ from engine.language.evaluation import formats, parsed_times, temporal, zones
 from engine.language.evaluation.vector import Vector
 from engine.language.scalar_functions.function import Build, Kernel, ScalarFunction
 from engine.model.expressions import Cast, Expression, Function, Literal
-from engine.model.types import DATE, INTERVAL, STRING, TIMESTAMP, Type
+from engine.model.types import DATE, INTERVAL, STRING, TIME, TIMESTAMP, Type
 
 
 def _fraction(kind: str) -> Kernel:
@@ -33,7 +33,7 @@ def _extracted(arguments: tuple[Expression, ...], type_: Type) -> Expression:
     found = with_part("EXTRACT")(arguments, type_)
     assert isinstance(found, Function)
     part, of = found.arguments
-    if of.type == INTERVAL and isinstance(part, Literal):
+    if of.type in (INTERVAL, TIME) and isinstance(part, Literal):
         return lengths.part_of(str(part.value), of)
     return found
 

@@ -1,0 +1,1 @@
+SELECT carrier FROM flights WHERE flight::BIGINT < 5

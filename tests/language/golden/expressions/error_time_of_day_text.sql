@@ -1,0 +1,1 @@
+SELECT carrier FROM flights WHERE ts::TIME > '9 o clock'

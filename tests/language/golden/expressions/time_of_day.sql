@@ -1,0 +1,1 @@
+SELECT ts::TIME AS t, TIME '09:30' AS n, ts::TIME + INTERVAL '3' HOUR AS l, ts::TIME - TIME '12:00' AS d, day + TIME '12:00' AS x, MAKE_TIME(flight, 0, 0) AS m FROM flights WHERE ts::TIME BETWEEN TIME '09:00' AND '17:00'

@@ -1,0 +1,1 @@
+SELECT ts::TIME AS t, MIN(ts::TIME) AS m FROM flights GROUP BY t ORDER BY t
