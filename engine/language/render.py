@@ -15,7 +15,7 @@ from engine.algebra.project.stage import Output
 from engine.algebra.rules import asked_of
 from engine.algebra.sort.stage import SortKey
 from engine.language.grammar.words import RESERVED
-from engine.language.instants import date_text, timestamp_text
+from engine.language.instants import date_text, time_text, timestamp_text
 from engine.language.preference import ATTRIBUTE, COUNT, Preference, Priority
 from engine.language.query import Emit, Query, Scan
 from engine.language.rules.tree import transform
@@ -278,6 +278,8 @@ def _literal(literal: Literal) -> str:
         return f"DATE '{date_text(value)}'"
     if kind is Kind.TIMESTAMP and isinstance(value, int):
         return f"TIMESTAMP '{timestamp_text(value)}'"
+    if kind is Kind.TIME and isinstance(value, int):
+        return f"TIME '{time_text(value)}'"
     if kind is Kind.INTEGER:
         return str(value)
     return f"{value}::{literal.type}"

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 from engine.algebra.aggregate.stage import AggregateCall
 from engine.algebra.sort.stage import SortKey
-from engine.language.instants import date_text, timestamp_text
+from engine.language.instants import date_text, time_text, timestamp_text
 from engine.language.render import quoted, render_span
 from engine.model.expressions import (
     And,
@@ -36,7 +36,10 @@ from engine.windows.clauses import Instant, RowWindow, TimeWindow, Window
 Name = Callable[[int], str]
 """How a column is written, by its place."""
 
-_PLAIN = (Kind.INTEGER, Kind.STRING, Kind.BOOLEAN, Kind.DATE, Kind.TIMESTAMP, Kind.NULL)
+_PLAIN = (
+    *(Kind.INTEGER, Kind.STRING, Kind.BOOLEAN, Kind.DATE, Kind.TIMESTAMP, Kind.TIME, Kind.INTERVAL),
+    Kind.NULL,
+)
 
 
 def expression_sql(expression: Expression, name: Name) -> str:
@@ -110,6 +113,10 @@ def _plain_sql(literal: Literal) -> str:
         return f"DATE '{date_text(value)}'"
     if kind is Kind.TIMESTAMP and isinstance(value, int):
         return f"TIMESTAMP '{timestamp_text(value)}'"
+    if kind is Kind.TIME and isinstance(value, int):
+        return f"TIME '{time_text(value)}'"
+    if kind is Kind.INTERVAL and isinstance(value, int):
+        return f"{'-' if value < 0 else ''}INTERVAL '{abs(value)}' MILLISECOND"
     if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
         return quoted(str(value))
     return str(value)

@@ -441,9 +441,7 @@ class _Select:
     def _check_size(
         self, grouping: Grouping | None, parts: Sequence[Condition], order: Sequence[SortKey]
     ) -> None:
-        """Raise LimitExceeded for expressions that together are too large, or one that is too high: those of
-        subqueries stand in place of their columns.
-        """
+        """Raise LimitExceeded for expressions, those of subqueries too, that are too many or one too high."""
         expressions: list[Expression] = [key.expression for key in order]
         for part in parts:
             if isinstance(part, SubqueryJoin):
