@@ -199,6 +199,10 @@ class Scope:
     def _instead(self, name: str, known: Collection[str]) -> str | None:
         """What to write for a name that is no column here and has a meaning in other systems."""
         if not self.columns and not self.source.name:
+            if self.clause in ("GENERATE_SERIES", "RANGE"):
+                return f"{self.clause} takes constants: join it by ON, or write FROM HOP(stream, slide, size)"
+            if self.clause == "VALUES":
+                return "VALUES takes constants: compute in SELECT"
             return "there is no FROM: write SELECT ... FROM the stream that has it"
         if name in ROW_TIMES:
             time = self.source.timestamp_column
