@@ -51,5 +51,9 @@ def spark_type(type_: Type) -> spark.DataType:
 
 
 def can_become(found: spark.DataType, declared: Type) -> bool:
-    """Whether a column of this Spark type may hold values of the declared one; each is checked later."""
+    """Whether a column of this Spark type may hold values of the declared one; each is checked later. Nested
+    values are not made of columns of files.
+    """
+    if declared.is_nested:
+        return False
     return isinstance(found, (spark.StringType, spark.NullType, *_SOURCES[declared.kind]))

@@ -10,7 +10,6 @@ from dataclasses import replace
 from hypothesis import strategies as st
 
 from engine.model.source import Field, Schema, Stream
-from engine.model.types import Kind
 from tests.sql_joins import Inputs, Joins, aliased
 from tests.sql_selects import Item
 
@@ -65,8 +64,6 @@ class Streams(Joins):
         if not self.chance(4):
             return aliased(f"{operator}({inner}) {window}", alias, renamed.schema)
         sample = self.pick("SAMPLE(50)", "SAMPLE(20, 7)", "SAMPLE(100)")
-        if any(field.type.kind is Kind.ARRAY for field in item.schema):
-            sample = ""
         return aliased(f"{operator}({inner}) {window} {sample}", alias, renamed.schema)
 
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from engine.model.nested.canonical import Misfit, canonical
 from engine.model.paths import Path
 from engine.model.source import Field, Stream
 from engine.model.types import DAY_MAX, DAY_MIN, TIMESTAMP_MS_MAX, TIMESTAMP_MS_MIN, Kind
@@ -143,6 +144,8 @@ _DECODER = json.JSONDecoder(
 def converted(field: Field, member: Any) -> Any:
     """A member's value as its column has it; a text is a JSON string. Raises BadRecord."""
     kind = field.type.kind
+    if field.type.logical is not None:
+        return _nested(field, member)
     number = isinstance(member, Number)
     text = isinstance(member, str) and not number
     if kind is Kind.BOOLEAN and isinstance(member, bool):
@@ -177,6 +180,23 @@ def converted(field: Field, member: Any) -> Any:
             return _within(field, member, microseconds // 1000, TIMESTAMP_MS_MIN, TIMESTAMP_MS_MAX)
     likely = hint(kind, member) if number else ""
     raise BadRecord(f"column {field.name}: expected {field.type}, got {_described(member)}{likely}")
+
+
+def _nested(field: Field, member: Any) -> str | None:
+    """The canonical text of a logical type's value."""
+    try:
+        return canonical(field.type, as_json(member))
+    except Misfit as misfit:
+        raise BadRecord(f"column {field.name}: {misfit}") from None
+
+
+def as_json(value: Any) -> str:
+    """A value as it stood in its record, but for blanks."""
+    if isinstance(value, Pairs):
+        return "{" + ", ".join(f"{json.dumps(name)}: {as_json(one)}" for name, one in value) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(as_json, value)) + "]"
+    return str(value) if isinstance(value, Number) else json.dumps(value, ensure_ascii=False)
 
 
 def _within(field: Field, text: str, value: int, low: int, high: int) -> int:

@@ -13,6 +13,7 @@ What is accepted, by type::
     DATE              "YYYY-MM-DD"
     TIMESTAMP         ms since 1970, or "YYYY-MM-DD[T ]HH:MM:SS[.fff][Z|+HH:MM]"; no zone means UTC;
                       digits below the millisecond are cut
+    JSON, ARRAY, ...  :mod:`engine.model.nested.canonical`
 
 Records of tables have keys besides: :mod:`topics.keyed`.
 
@@ -42,6 +43,8 @@ import pyarrow.compute as pc
 import pyarrow.json as pj
 
 from engine.model.batch import Batch, Column, Int64Array, concatenate, concatenate_columns
+from engine.model.nested.canonical import Misfit, canonical
+from engine.model.paths import Path
 from engine.model.source import Field, Stream
 from engine.model.types import DAY_MAX, DAY_MIN, TIMESTAMP_MS_MAX, TIMESTAMP_MS_MIN, Kind, Type
 from topics import small_batches
@@ -49,8 +52,7 @@ from topics.careful import BadRecord, row_of
 from topics.event_times import implausible
 from topics.members import Layout, Members, members_of
 from topics.scan import FINE, NO_OBJECT, REASONS, scan
-from topics.spans import extraction
-from topics.spans import flat as spans_flat
+from topics.spans import extraction, flat_records, texts_at
 
 RECORD_BYTES_MAX = 1024 * 1024
 DEPTH_MAX = 64
@@ -331,32 +333,68 @@ def _at_once(stream: Stream, layout: Layout, records: list[bytes]) -> tuple[Colu
         except UnicodeDecodeError:
             return None
     member_of = dict(zip((one.name for one in stream.schema if one.path is None), layout.names, strict=True))
-    flat = [(one, member_of[one.name]) for one in stream.schema if one.path is None]
+    apart = [one for one in stream.schema if one.path is not None or one.type.logical is not None]
+    flat = [(one, member_of[one.name]) for one in stream.schema if one not in apart]
     found = _read(stream, flat, data, records[0], len(records))
     if found is None:
         return None
     columns = dict(zip((one.name for one, _ in flat), found, strict=True))
-    apart = [one for one in stream.schema if one.path is not None]
     if apart:
-        found = _at_paths(stream, apart, data, records)
+        paths = [(one, (member_of[one.name],) if one.path is None else one.path) for one in apart]
+        found = _at_paths(stream, paths, data, records)
         if found is None:
             return None
         columns |= zip((one.name for one in apart), found, strict=True)
     return tuple(columns[one.name] for one in stream.schema)
 
 
-def _at_paths(stream: Stream, fields: list[Field], data: bytes, records: list[bytes]) -> list[Column] | None:
-    """The columns with a path, of records that are JSON; None: not all are as they should be."""
-    paths = [one.path for one in fields if one.path is not None]
+def _at_paths(
+    stream: Stream, fields: list[tuple[Field, Path]], data: bytes, records: list[bytes]
+) -> list[Column] | None:
+    """The columns at paths, of records that are JSON; None: not all are as they should be."""
+    bytes_ = np.frombuffer(data, np.uint8)
     ends = np.cumsum(np.fromiter(map(len, records), np.int64, len(records)) + 1) - 1
-    wanted = extraction(tuple(dict.fromkeys(paths)))
-    spans, odd = wanted.spans(np.frombuffer(data, np.uint8), ends)
+    wanted = extraction(tuple(dict.fromkeys(path for _, path in fields)))
+    spans, odd = wanted.spans(bytes_, ends)
     if odd.any():
         return None
-    places = [wanted.paths.index(path) for path in paths]
-    names = [f"c{place}" for place in range(len(places))]
-    lines = spans_flat(np.frombuffer(data, np.uint8), spans[:, places], names)
-    return _read(stream, list(zip(fields, names, strict=True)), lines, lines, len(records))
+    spans_of = {one.name: spans[:, wanted.paths.index(path)] for one, path in fields}
+    found: dict[str, Column] = {}
+    for one, _ in fields:
+        if one.type.logical is not None:
+            column = _nested(one, texts_at(bytes_, spans_of[one.name]))
+            if column is None:
+                return None
+            found[one.name] = column
+    plain = [one for one, _ in fields if one.type.logical is None]
+    if plain:
+        names = [f"c{place}" for place in range(len(plain))]
+        lines = flat_records(bytes_, np.stack([spans_of[one.name] for one in plain], axis=1), names)
+        columns = _read(stream, list(zip(plain, names, strict=True)), lines, lines, len(records))
+        if columns is None:
+            return None
+        found |= zip((one.name for one in plain), columns, strict=True)
+    return [found[one.name] for one, _ in fields]
+
+
+def _nested(field: Field, texts: pa.StringArray) -> Column | None:
+    """A column of a logical type, of JSON texts; None: not all are of it. Each text that occurs is looked at
+    once.
+    """
+    encoded = texts.dictionary_encode()
+    try:
+        made = [canonical(field.type, text) for text in encoded.dictionary.to_pylist()]
+    except Misfit:
+        return None
+    found: dict[str, int] = {}
+    codes = np.array([-1 if one is None else found.setdefault(one, len(found)) for one in made], np.int32)
+    indices = encoded.indices.fill_null(len(made)).to_numpy(zero_copy_only=False)
+    values = np.append(codes, np.int32(-1))[indices]
+    valid = values >= 0
+    if not valid.all() and not field.nullable:
+        return None
+    strings = pa.array(list(found), pa.string())
+    return Column(field.type, np.maximum(values, 0), None if valid.all() else valid, strings)
 
 
 def _read(

@@ -8,17 +8,17 @@ sample. Of a member with numbers:
     others                                          DOUBLE
     and strings of numbers among them               DECIMAL, where 18 digits suffice
 
-Of a member with strings: DATE, TIMESTAMP, or STRING. Instants in ms are taken for such where they lie within
-20 years of Kafka's timestamp of the record and the name speaks of time, or within a week of it under any
-name; ids of 13 digits seldom do. What no type reads (nested values, numbers beside text) is left out, since a
-column that does not fit makes the whole record a dead letter; but a few records of many that do not fit are
-told beside the column, and so are a few that are no instants under a name that speaks of time. A column of
-which nothing but NULL was seen is STRING. Cost: O(values * types).
+Of a member with strings: DATE, TIMESTAMP, or STRING. Instants in ms are taken for such where they lie
+within 20 years of Kafka's timestamp of the record and the name speaks of time, or within a week of it under
+any name; ids of 13 digits seldom do. Arrays are ARRAYs of such a type, else JSON, and so are objects whose
+members are no columns. What no type reads (numbers beside text) is left out, since a column that does not
+fit makes the whole record a dead letter; but a few records of many that do not fit are told beside the
+column, and so are a few that are no instants under a name that speaks of time. A column of which nothing
+but NULL was seen is STRING. Cost: O(values * types).
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -32,13 +32,15 @@ from engine.model.types import (
     DATE,
     DECIMAL_DIGITS_MAX,
     DOUBLE,
+    JSON,
     STRING,
     TIMESTAMP,
     Kind,
     Type,
+    array,
 )
 from engine.model.units import REACH_MS, unit_of
-from topics.careful import BadRecord, Number, Pairs, converted
+from topics.careful import BadRecord, Number, Pairs, as_json, converted
 from topics.members import folded
 
 EXAMPLES = 3
@@ -210,13 +212,35 @@ def infer(member: str, name: str, seen: Observed) -> InferredColumn | LeftOut:
             told = f"{misfits:,} of {len(values):,} records do not fit {type_} and give no row"
             guessed = told if guessed is None else f"{told}; {guessed}"
         return InferredColumn(name, member, type_, len(values), examples, guessed, misfits)
-    nested = sum(isinstance(value, list) for value in values)
-    if nested:
-        told = f"objects or arrays in {nested:,} of {len(values):,} records, and no column holds such"
-        return LeftOut(member, told, len(values), examples)
+    if any(isinstance(value, list) for value in values):
+        return _nested(member, name, seen, values)
     kinds = sorted({_kind(value) for value in values})
     told = f"{' and '.join(kinds)} are mixed" if len(kinds) > 1 else f"no type reads all of these {kinds[0]}"
     return LeftOut(member, told, len(values), examples)
+
+
+def _nested(member: str, name: str, seen: Observed, values: Sequence[Any]) -> InferredColumn | LeftOut:
+    """An ARRAY of the narrowest type that reads the elements of all arrays, else JSON."""
+    spare = few_of(len(values)) - seen.twice
+    examples = _examples(seen)
+    elements = [
+        (one, at_ms)
+        for value, at_ms in seen.values
+        if isinstance(value, list) and not isinstance(value, Pairs)
+        for one in value
+        if one is not None
+    ]
+    types = [array(STRING)] if not elements else map(array, _types(member, Observed(elements), 0))
+    for type_ in (*types, JSON):
+        misfits = _misfits(type_, values)
+        if misfits <= spare and (type_ == JSON or not misfits):
+            guessed = "only empty arrays in the sample; STRING is a guess" if not elements else None
+            if type_ == JSON:
+                guessed = "objects or arrays of several types; PATH reads a part of it"
+                if misfits:
+                    guessed = f"{misfits:,} of {len(values):,} records do not fit JSON and give no row"
+            return InferredColumn(name, member, type_, len(values), examples, guessed, misfits + seen.twice)
+    return LeftOut(member, "no type reads all of these objects or arrays", len(values), examples)
 
 
 def few_of(many: int) -> int:
@@ -330,12 +354,3 @@ def _examples(seen: Observed) -> tuple[str, ...]:
         if len(found) == EXAMPLES:
             break
     return tuple(found)
-
-
-def as_json(value: Any) -> str:
-    """A value as it stood in its record, but for blanks."""
-    if isinstance(value, Pairs):
-        return "{" + ", ".join(f"{json.dumps(name)}: {as_json(one)}" for name, one in value) + "}"
-    if isinstance(value, list):
-        return "[" + ", ".join(map(as_json, value)) + "]"
-    return str(value) if isinstance(value, Number) else json.dumps(value, ensure_ascii=False)

@@ -72,7 +72,11 @@ def _guesses(
 def _whole(found: Sequence[tuple[str, str, Observed]], count: int) -> list[InferredColumn]:
     """Columns for (member, name, values) where each has a value in every key, else none."""
     made = [infer(member, name, seen) for member, name, seen in found]
-    columns = [one for one in made if isinstance(one, InferredColumn) and one.values == count]
+    columns = [
+        one
+        for one in made
+        if isinstance(one, InferredColumn) and one.values == count and not one.type.is_nested
+    ]
     return columns if len(columns) == len(made) else []
 
 

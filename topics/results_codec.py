@@ -7,6 +7,7 @@ said in :mod:`topics.json_rows`, what its schemas are in :mod:`topics.results_sc
 from __future__ import annotations
 
 import io
+import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -21,7 +22,7 @@ from engine.model.batch import Int32Array, Int64Array
 from engine.model.changes import Weights
 from topics.json_rows import json_objects
 from topics.registry import wire_prefix
-from topics.results_schema import ResultSchemas
+from topics.results_schema import ResultSchemas, field_names
 
 HASH_DIGITS = 32
 
@@ -210,6 +211,18 @@ def _records(table: pa.Table, names: Sequence[str]) -> list[dict[str, Any]]:
 
 def _plain(column: pa.ChunkedArray) -> list[Any]:
     array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    if pa.types.is_map(array.type):
+        there = array.is_valid().to_pylist()
+        kept = array.filter(array.is_valid())  # its keys and items have no offset
+        pairs = list(zip(kept.keys.to_pylist(), _plain(kept.items), strict=True))
+        cuts = iter(itertools.pairwise(kept.offsets.to_pylist()))
+        return [dict(pairs[slice(*next(cuts))]) if one else None for one in there]
+    if pa.types.is_struct(array.type):
+        names = field_names(field.name for field in array.type)
+        rows = zip(*map(_plain, array.flatten()), strict=True)
+        there = array.is_valid().to_pylist()
+        made = [dict(zip(names, row, strict=True)) for row in rows]
+        return [one if valid else None for valid, one in zip(there, made, strict=True)]
     if pa.types.is_list(array.type):
         elements, ends = _plain(array.flatten()), [0]
         for length in pa.compute.fill_null(pa.compute.list_value_length(array), 0).to_pylist():

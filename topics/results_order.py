@@ -20,8 +20,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from engine.model.changes import Changes
+from engine.model.json_texts import json_values
 from topics.destination import Destination
-from topics.json_rows import json_values
 from topics.results import codes_of_rows
 
 
@@ -65,6 +65,8 @@ def _sortable(column: pa.ChunkedArray) -> list[pa.Array]:
         return [bits] if not array.null_count else [array.is_valid().cast(pa.int8()), bits]
     if pa.types.is_boolean(array.type):
         return [array.cast(pa.int8())]
+    if isinstance(array, pa.ExtensionArray):
+        return [array.storage]
     if pa.types.is_nested(array.type):
         return [json_values(array)]
     return [array]

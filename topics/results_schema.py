@@ -45,7 +45,7 @@ class ResultSchemas:
     @property
     def fields(self) -> tuple[str, ...]:
         """Avro's names of the columns, no two alike."""
-        return _field_names(self.columns.names)
+        return field_names(self.columns.names)
 
     @property
     def key_fields(self) -> tuple[str, ...]:
@@ -55,7 +55,7 @@ class ResultSchemas:
 
     @property
     def _namespace(self) -> str:
-        return ".".join(_field_names(self.topic.split("."), distinct=False))
+        return ".".join(field_names(self.topic.split("."), distinct=False))
 
     # --- Avro -------------------------------------------------------------------------------------
 
@@ -129,7 +129,8 @@ class ResultSchemas:
         return key, value
 
 
-def _field_names(names: Iterable[str], *, distinct: bool = True) -> tuple[str, ...]:
+def field_names(names: Iterable[str], *, distinct: bool = True) -> tuple[str, ...]:
+    """Names as Avro takes them, different ones where ``distinct``."""
     found: list[str] = []
     for name in names:
         plain = _NOT_IN_NAMES.sub("_", name)
@@ -144,7 +145,7 @@ def _field_names(names: Iterable[str], *, distinct: bool = True) -> tuple[str, .
 
 
 def _avro_field(name: str, field: pa.Field) -> dict[str, Any]:
-    told = {"name": name, "type": _nullable(_avro_type(field.type)), "default": None}
+    told = {"name": name, "type": _nullable(_avro_type(field.type, name)), "default": None}
     return told if name == field.name else told | {"doc": field.name}
 
 
@@ -152,9 +153,21 @@ def _nullable(type_: Any) -> Any:
     return "null" if type_ == "null" else ["null", type_]
 
 
-def _avro_type(type_: pa.DataType) -> Any:
+def _avro_type(type_: pa.DataType, name: str) -> Any:
+    """name: what records inside of it are called after; no two fields have one name."""
+    if pa.types.is_map(type_):
+        return {"type": "map", "values": _nullable(_avro_type(type_.item_type, name))}
     if pa.types.is_list(type_):
-        return {"type": "array", "items": _nullable(_avro_type(type_.value_type))}
+        return {"type": "array", "items": _nullable(_avro_type(type_.value_type, name))}
+    if pa.types.is_struct(type_):
+        names = field_names(field.name for field in type_)
+        inner = [
+            {**_avro_field(one, field), "type": _nullable(_avro_type(field.type, f"{name}_{one}"))}
+            for one, field in zip(names, type_, strict=True)
+        ]
+        return {"type": "record", "name": f"{name}_struct", "fields": inner}
+    if isinstance(type_, pa.JsonType):
+        return "string"
     if pa.types.is_decimal(type_):
         return {
             "type": "bytes",
@@ -175,6 +188,7 @@ _AVRO = {
     "int64": "long",
     "double": "double",
     "string": "string",
+    "binary": "bytes",
     "null": "null",
 }
 
@@ -184,8 +198,17 @@ def _json_object(members: dict[str, Any]) -> dict[str, Any]:
 
 
 def _json_type(type_: pa.DataType) -> dict[str, Any]:
+    if isinstance(type_, pa.JsonType):
+        return {}
+    if pa.types.is_map(type_):
+        return {"type": ["object", "null"], "additionalProperties": _json_type(type_.item_type)}
     if pa.types.is_list(type_):
         return {"type": ["array", "null"], "items": _json_type(type_.value_type)}
+    if pa.types.is_struct(type_):
+        members = {field.name: _json_type(field.type) for field in type_}
+        return _json_object(members) | {"type": ["object", "null"]}
+    if pa.types.is_binary(type_):
+        return {"type": ["string", "null"], "contentEncoding": "base64"}
     if pa.types.is_floating(type_):
         return {
             "oneOf": [{"type": ["number", "null"]}, {"enum": ["NaN", "Infinity", "-Infinity"]}],

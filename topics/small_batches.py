@@ -20,6 +20,7 @@ from typing import Any
 
 import orjson
 
+from engine.model.nested.canonical import Misfit, canonical_of, is_exact
 from engine.model.paths import Path
 from engine.model.source import Field, Stream
 from engine.model.types import Kind
@@ -57,7 +58,7 @@ def plain_row(stream: Stream, members: Members, record: bytes, depth_max: int) -
         raise NotPlain
     row: list[Any] = []
     spelt = iter(spelling)
-    nested = len(spelling) < len(stream.schema)
+    nested = any(field.path is not None or field.type.logical is not None for field in stream.schema)
     # Of nested records the names of columns may well be those of other members inside.
     if nested and orjson.dumps(given).count(b":") != record.count(b":"):  # a member is given twice
         raise NotPlain
@@ -72,7 +73,7 @@ def plain_row(stream: Stream, members: Members, record: bytes, depth_max: int) -
         if value is None:
             if not field.nullable or field.name == stream.timestamp_column:
                 raise NotPlain
-        elif type(value) is not _PLAIN.get(field.type.kind):
+        elif field.type.logical is not None or type(value) is not _PLAIN.get(field.type.kind):
             value = _converted(field, value, record)
         elif type(value) is int:
             low, high = RANGES[field.type.kind]
@@ -97,6 +98,13 @@ def _at_path(path: Path, value: Any) -> Any:
 def _converted(field: Field, value: Any, record: bytes) -> Any:
     """A value of another JSON type than that which its column mostly has."""
     kind = field.type.kind
+    if field.type.logical is not None:
+        if is_exact(field.type):
+            raise NotPlain
+        try:
+            return canonical_of(field.type, value)
+        except Misfit:
+            raise NotPlain from None
     if kind is Kind.DOUBLE and type(value) is int and (value or not _NEGATIVE_ZERO.search(record)):
         return float(value)
     if type(value) is str and kind in (Kind.DATE, Kind.TIMESTAMP, Kind.DECIMAL):

@@ -2,8 +2,8 @@
 
 A column with a path is read in two steps: one pass over the bytes finds the text of each value
 (:meth:`Extraction.spans`), and these texts stand one after another (:func:`texts_at`), or as members of flat
-records that are read as others are (:func:`flat`). The records have to be JSON; that is checked by who reads
-their other members.
+records that are read as others are (:func:`flat_records`). The records have to be JSON; that is checked by
+who reads their other members.
 
 Cost: some 1.5 ns a byte of the records, and a copy of the bytes of the values.
 """
@@ -236,7 +236,7 @@ class Extraction:
         return found.spans, found.odd
 
 
-def flat(data: ByteArray, spans: Int64Array, names: Sequence[str]) -> bytes:
+def flat_records(data: ByteArray, spans: Int64Array, names: Sequence[str]) -> bytes:
     """Records, each on a line, of the values at spans (int64[n, names, 2]) under these names, of ASCII
     without quotes; null at -1.
     """

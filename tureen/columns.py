@@ -8,6 +8,10 @@
 | DATE            | "2013-01-31"                                         | date                         |
 | TIMESTAMP       | "2013-01-31T09:15:00.000Z"                           | datetime in UTC, without zone |
 | ARRAY<type>     | an array of these                                    | tuple                        |
+| STRUCT<...>, MAP<...> | an object                                      | Pairs, a tuple of (name, value) |
+| JSON            | as it is                                             | JsonText, a str, members sorted |
+| BYTES           | base64                                               | bytes                        |
+| UUID            | text                                                 | str                          |
 | NULL            | null                                                 | None                         |
 
 Days and instants beyond the years 1 to 9999 are numbers in Python: days and ms since 1970, and so in JSON
@@ -17,6 +21,8 @@ which equals itself within a row. Cost: O(values); columns whose values are the 
 
 from __future__ import annotations
 
+import base64
+import json
 import math
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -38,9 +44,22 @@ NAN = float("nan")
 _EPOCH = datetime(1970, 1, 1)
 _MS = timedelta(milliseconds=1)
 _DECIMAL = re.compile(r"DECIMAL\((\d+), ?(-?\d+)\)")
+_MEMBER = re.compile(r'(?:(\w+)|"((?:[^"]|"")*)") ')
 _DOUBLES = {"NaN": NAN, "Infinity": math.inf, "-Infinity": -math.inf}
 
 Read = Callable[[Any], Any]
+
+
+class Pairs(tuple[tuple[str, Any], ...]):
+    """A STRUCT or a MAP: its names and values."""
+
+    __slots__ = ()
+
+
+class JsonText(str):
+    """A value of JSON, as text."""
+
+    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,9 +128,19 @@ def arrow_table(columns: Sequence[Column], rows: Sequence[Row]) -> pa.Table:
         return pa.table({})
     values = list(zip(*rows, strict=True)) if rows else [()] * len(columns)
     return pa.Table.from_arrays(
-        [pa.array(each, column.arrow) for column, each in zip(columns, values, strict=True)],
+        [
+            pa.array([_for_arrow(one) for one in each], column.arrow)
+            for column, each in zip(columns, values, strict=True)
+        ],
         names=[column.name for column in columns],
     )
+
+
+def _for_arrow(value: Any) -> Any:
+    """With objects as dicts."""
+    if isinstance(value, Pairs):
+        return {name: _for_arrow(one) for name, one in value}
+    return [_for_arrow(one) for one in value] if isinstance(value, tuple) else value
 
 
 def _arrow(type_: str) -> pa.DataType:
@@ -119,6 +148,10 @@ def _arrow(type_: str) -> pa.DataType:
 
     if type_.startswith("ARRAY<"):
         return pa.list_(_arrow(type_[6:-1]))
+    if type_.startswith("MAP<STRING, "):
+        return pa.map_(pa.string(), _arrow(type_[12:-1]))
+    if type_.startswith("STRUCT<"):
+        return pa.struct([(name, _arrow(inner)) for name, inner in members_of(type_)])
     if found := _DECIMAL.fullmatch(type_):
         return pa.decimal128(int(found[1]), int(found[2]))
     plain = {
@@ -130,6 +163,9 @@ def _arrow(type_: str) -> pa.DataType:
         "DATE": pa.date32(),
         "TIMESTAMP": pa.timestamp("ms"),
         "NULL": pa.null(),
+        "JSON": pa.string(),
+        "UUID": pa.string(),
+        "BYTES": pa.binary(),
     }
     if type_ not in plain:
         raise BrokerUnavailable(f"a column is of the type {type_!r}", hint="a newer client may know it")
@@ -140,6 +176,10 @@ def _reader(type_: str) -> Read | None:
     """How a value is read that is not NULL; None where it is as JSON has it."""
     if type_.startswith("ARRAY<"):
         return _array_reader(_reader(type_[6:-1]))
+    if type_.startswith("MAP<STRING, "):
+        return _map_reader(_reader(type_[12:-1]))
+    if type_.startswith("STRUCT<"):
+        return _struct_reader({name: _reader(inner) for name, inner in members_of(type_)})
     return _READERS.get("DECIMAL" if type_.startswith("DECIMAL") else type_)
 
 
@@ -147,6 +187,49 @@ def _array_reader(read: Read | None) -> Read:
     if read is None:
         return tuple
     return lambda values: tuple(None if value is None else read(value) for value in values)
+
+
+def _map_reader(read: Read | None) -> Read:
+    def read_map(value: Any) -> Row:
+        pairs = sorted(value.items())
+        return Pairs((key, one if read is None or one is None else read(one)) for key, one in pairs)
+
+    return read_map
+
+
+def _struct_reader(members: dict[str, Read | None]) -> Read:
+    def read_struct(value: Any) -> Row:
+        given = [(name, value[name], read) for name, read in members.items()]
+        return Pairs((name, one if read is None or one is None else read(one)) for name, one, read in given)
+
+    return read_struct
+
+
+def members_of(type_: str) -> list[tuple[str, str]]:
+    """The members of a STRUCT, by name, and their types.
+
+    >>> members_of('STRUCT<a INTEGER, "b c" ARRAY<DECIMAL(4, 1)>>')
+    [('a', 'INTEGER'), ('b c', 'ARRAY<DECIMAL(4, 1)>')]
+    """
+    found: list[tuple[str, str]] = []
+    text = type_[len("STRUCT<") : -1]
+    while text:
+        match = _MEMBER.match(text)
+        if match is None:
+            raise BrokerUnavailable(f"a column is of the type {type_!r}", hint="a newer client may know it")
+        name = match[1] if match[1] is not None else match[2].replace('""', '"')
+        end, depth, quoted = match.end(), 0, False
+        while end < len(text) and (depth or quoted or text[end] != ","):
+            quoted ^= text[end] == '"'
+            depth += 0 if quoted else (text[end] in "<(") - (text[end] in ">)")
+            end += 1
+        found.append((name, text[match.end() : end]))
+        text = text[end + 2 :]
+    return found
+
+
+def _json_text(value: Any) -> JsonText:
+    return JsonText(json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":")))
 
 
 def _double(value: Any) -> float:
@@ -178,6 +261,8 @@ _READERS: dict[str, Read] = {
     "DECIMAL": Decimal,
     "DATE": _date,
     "TIMESTAMP": _instant,
+    "JSON": _json_text,
+    "BYTES": base64.b64decode,
 }
 
 
@@ -204,6 +289,12 @@ def _written(value: Any) -> Any:
         return value.isoformat()
     if isinstance(value, Decimal):
         return format(value, "f")
+    if isinstance(value, Pairs):
+        return {name: _written(one) for name, one in value}
     if isinstance(value, tuple | list):
         return [_written(one) for one in value]
+    if isinstance(value, JsonText):
+        return json.loads(value)
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
     return value

@@ -30,7 +30,7 @@ import pyarrow.compute as pc
 from broker.base.cursor import Cursor
 from engine.model.answer import Answer
 from engine.model.approximation import Approximation
-from topics.json_rows import json_values
+from engine.model.json_texts import json_values
 from tureen.errors import TureenError
 
 Form = Literal["ndjson", "sse"]

@@ -20,9 +20,9 @@ import pyarrow as pa
 
 from engine.kernels.compiled import kernel
 from engine.model.batch import BoolArray, Column, Int64Array
+from engine.model.json_texts import json_values
 from engine.model.string_table import StringTable
-from engine.model.types import STRING, Kind
-from topics.json_rows import json_values
+from engine.model.types import STRING, Kind, Logical
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -117,6 +117,8 @@ def _frame(heads: tuple[bytes, ...], end: bytes) -> tuple[Bytes, Int64Array]:
 
 
 def _of_column(column: Column) -> _Written:
+    if column.type.logical not in (None, Logical.UUID):
+        return _of_arrow(column.to_arrow())
     if column.type.kind is Kind.STRING:
         ends = column.text_ends()
         return _Written(_STRING, None, column.valid, column.texts(ends), ends)

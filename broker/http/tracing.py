@@ -24,13 +24,13 @@ from broker.http.trace_kafka import InLog, Letters, Took, in_log, letter_about, 
 from broker.node.node import Node
 from broker.observe.entity_reading import part_id
 from engine.model.batch import Batch
+from engine.model.json_texts import json_values
 from engine.model.shed import NOT_SHED
 from engine.model.source import SourceName
 from engine.sources.source_view import SourceView
 from engine.views.traced import JoinedQueries, Partners, joined_queries, partners, stored_row, waiting_row
 from engine.views.view import View
 from topics.codec import Decoded
-from topics.json_rows import json_values
 from topics.keyed import decode_messages
 from tureen.errors import BrokerUnavailable, TureenError, UnknownSource
 

@@ -6,7 +6,6 @@ NULL equals NULL and NaN equals NaN; 0.0 and -0.0 are two values here, since a c
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -36,7 +35,7 @@ def codes_of_table(table: pa.Table) -> Int64Array:
 def _comparable(column: Column) -> Column:
     if column.type.kind is Kind.DOUBLE:
         return Column(BIGINT, double_bits(column.values), column.valid)
-    return array_codes(column) if column.type.kind is Kind.ARRAY and len(column) else column
+    return column
 
 
 def double_bits(values: npt.NDArray[np.float64]) -> Int64Array:
@@ -45,8 +44,8 @@ def double_bits(values: npt.NDArray[np.float64]) -> Int64Array:
 
 
 def equal_values(column: Column, some: Int64Array | slice, others: Int32Array | Int64Array) -> BoolArray:
-    """Compares the values at some places with those at others: bool[n], true where they are equal. The type
-    is any but ARRAY; no two codes mean one string.
+    """Compares the values at some places with those at others: bool[n], true where they are equal. No two
+    codes mean one string.
     """
     one, other = column.values[some], column.values[others]
     if column.type.kind is Kind.DOUBLE:
@@ -58,28 +57,14 @@ def equal_values(column: Column, some: Int64Array | slice, others: Int32Array | 
     return same
 
 
-def array_codes(column: Column) -> Column:
-    """Arrays by what they hold: every one that occurs is looked at once."""
-    assert column.dictionary is not None
-    used, places = np.unique(column.values, return_inverse=True)
-    known: dict[Any, int] = {}
-    codes = np.zeros(len(used), np.int64)
-    for place, value in enumerate(used.tolist() if len(column.dictionary) else ()):
-        codes[place] = known.setdefault(plain(column.dictionary[value].as_py()), len(known))
-    return Column(BIGINT, codes[places], column.valid)
-
-
-def plain(values: list[Any]) -> Any:
-    """An array as a value that can be looked up."""
-    return tuple(repr(value) if isinstance(value, float) else value for value in values)
-
-
 def _arrow_codes(column: pa.ChunkedArray) -> Int64Array:
     """int64[n], equal for equal values."""
     n, type_ = len(column), column.type
     if pa.types.is_null(type_):
         return np.zeros(n, np.int64)
-    if pa.types.is_list(type_):
+    if isinstance(type_, pa.BaseExtensionType):
+        column = pa.chunked_array([chunk.storage for chunk in column.chunks], type_.storage_type)
+    if pa.types.is_nested(type_):
         known: dict[str, int] = {}
         return np.array([known.setdefault(repr(value), len(known)) for value in column.to_pylist()], np.int64)
     if pa.types.is_floating(type_):

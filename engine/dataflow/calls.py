@@ -13,7 +13,6 @@ from engine.dataflow.recomputed import Recomputed
 from engine.language.aggregates import Statistic
 from engine.model.capacities import USUAL, Capacities
 from engine.model.expressions import Expression
-from engine.model.types import Kind
 
 _BY_VALUE = {Statistic.LEAST: False, Statistic.GREATEST: True}
 _BY_ROW = {Statistic.FIRST: False, Statistic.LAST: True}
@@ -27,7 +26,7 @@ def is_recomputed(call: AggregateCall) -> bool:
         return True
     if call.aggregate.invertible or statistic in _BY_ROW:
         return False
-    return statistic not in _BY_VALUE or call.arguments[0].type.kind is Kind.ARRAY
+    return statistic not in _BY_VALUE
 
 
 @dataclass(slots=True)

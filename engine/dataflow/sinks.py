@@ -417,9 +417,8 @@ def _uncancelled(
     if widest == 2:  # one row gives way to another
         came = places[1::2]
         equal = _equal(columns, came - 1, came)
-        if equal is not None:
-            kept[came[equal]] = kept[came[equal] - 1] = False
-            return kept
+        kept[came[equal]] = kept[came[equal] - 1] = False
+        return kept
     if count < n:
         columns, weights = [column.take(places) for column in columns], weights[places]
     may = np.flatnonzero(_may_cancel(columns, weights, groups))
@@ -434,7 +433,7 @@ def _may_cancel(columns: Sequence[Column], weights: Weights, groups: Int64Array)
     n = len(weights)
     hashes = groups.astype(np.uint64)
     for column in columns:
-        if column.type.kind not in (Kind.ARRAY, Kind.NULL):  # no two arrays need be alike
+        if column.type.kind is not Kind.NULL:
             double = column.type.kind is Kind.DOUBLE
             words = double_bits(column.values) if double else column.values.astype(np.int64, copy=False)
             if column.valid is not None:
@@ -444,11 +443,9 @@ def _may_cancel(columns: Sequence[Column], weights: Weights, groups: Int64Array)
     return meeting.may_meet(hashes, weights, np.zeros(room, np.uint64), np.zeros(room, np.uint64))
 
 
-def _equal(columns: Sequence[Column], some: Int64Array, others: Int64Array) -> BoolArray | None:
-    """bool[n]: which rows equal which others to the bit; None where that has to be found by hashing."""
+def _equal(columns: Sequence[Column], some: Int64Array, others: Int64Array) -> BoolArray:
+    """bool[n]: which rows equal which others to the bit."""
     equal = np.ones(len(some), np.bool_)
     for column in columns:
-        if column.type.kind is Kind.ARRAY:
-            return None
         equal &= equal_values(column, some, others)
     return equal

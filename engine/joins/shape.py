@@ -135,7 +135,7 @@ def _edges(stage: Join, owners: Sequence[_Owner], inner: Sequence[_Owner]) -> li
 
 def _alike(one: Type, other: Type) -> bool:
     """Whether values of the two equal where the numbers do that stand for them."""
-    if one.kind in (Kind.NULL, Kind.ARRAY):
+    if one.kind is Kind.NULL:
         return False
     return (one.is_integer and other.is_integer) or (one.kind is other.kind and one.scale == other.scale)
 

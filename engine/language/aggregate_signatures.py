@@ -43,6 +43,14 @@ def same(arguments: Sequence[Expression]) -> Types:
     return [type_], type_
 
 
+def ordered(arguments: Sequence[Expression]) -> Types:
+    """Anything that has an order, to the same type."""
+    type_ = anything(arguments)
+    if type_.is_nested:
+        raise Unfit(0, f"{type_} has no order", "take a part of it")
+    return [type_], type_
+
+
 def total(arguments: Sequence[Expression]) -> Types:
     """A number: BIGINT of whole ones, DECIMAL(18, places), else DOUBLE."""
     type_ = number(arguments, 0)
@@ -99,7 +107,7 @@ def joined(arguments: Sequence[Expression]) -> Types:
 def at_extreme(arguments: Sequence[Expression]) -> Types:
     """(anything, anything that has an order) to the type of the first."""
     type_ = anything(arguments)
-    return [type_, anything(arguments[1:])], type_
+    return [type_, *ordered(arguments[1:])[0]], type_
 
 
 def listed(arguments: Sequence[Expression]) -> Types:

@@ -156,14 +156,14 @@ _ALL = (
     AggregateFunction(
         "MIN",
         ONE,
-        signatures.same,
+        signatures.ordered,
         DistinctUse.IDLE,
         Statistic.LEAST,
         "MIN(x)",
         "the least value; NaN is above all numbers",
     ),
     AggregateFunction(
-        "MAX", ONE, signatures.same, DistinctUse.IDLE, Statistic.GREATEST, "MAX(x)", "the greatest value"
+        "MAX", ONE, signatures.ordered, DistinctUse.IDLE, Statistic.GREATEST, "MAX(x)", "the greatest value"
     ),
     AggregateFunction(
         "STDDEV_SAMP",

@@ -41,6 +41,7 @@ class Tureen(Dialect):
             "!=": TokenType.NEQ,
             "==": TokenType.ADJACENT,
             "->": TokenType.ARROW,
+            "->>": TokenType.DARROW,
         }
         HINT_START = "/*"
         COMMANDS: ClassVar[set[TokenType]] = set()

@@ -17,6 +17,7 @@ from engine.language.grammar.words import CLOCKS, RESERVED
 from engine.language.scalar_functions.choices import CHOICES
 from engine.language.scalar_functions.dates import DATES
 from engine.language.scalar_functions.function import ARGUMENTS_MAX, Kernel, ScalarFunction
+from engine.language.scalar_functions.nested import NESTED
 from engine.language.scalar_functions.numbers import NUMBERS
 from engine.language.scalar_functions.strings import STRINGS
 from engine.language.scalar_functions.times import TIMES
@@ -24,7 +25,7 @@ from engine.language.signatures import Types
 from engine.model.expressions import Expression, Function, UserFunction
 from engine.model.types import Kind, Type
 
-_ALL = (*NUMBERS, *CHOICES, *STRINGS, *TIMES, *DATES)
+_ALL = (*NUMBERS, *CHOICES, *STRINGS, *TIMES, *DATES, *NESTED)
 FUNCTIONS: dict[str, ScalarFunction] = {function.name: function for function in _ALL}
 SEEDED = "seeded sample key"
 """The function of a sample key and a constant seed that SAMPLE(p, seed) compares; no text can call it."""
@@ -58,6 +59,25 @@ ALIASES = {
     "CHAR": "CHR",
     "SUFFIX": "ENDS_WITH",
     "PREFIX": "STARTS_WITH",
+    "JSON_QUERY": "JSON_EXTRACT",
+    "JSON_EXTRACT_SCALAR": "JSON_VALUE",
+    "JSON_TYPEOF": "JSON_TYPE",
+    "JSON_BUILD_OBJECT": "JSON_OBJECT",
+    "JSON_BUILD_ARRAY": "JSON_ARRAY",
+    "JSON_OBJECT_KEYS": "JSON_KEYS",
+    "TO_JSONB": "TO_JSON",
+    "ARRAY_LENGTH": "CARDINALITY",
+    "LIST_CONTAINS": "ARRAY_CONTAINS",
+    "ARRAY_HAS": "ARRAY_CONTAINS",
+    "ARRAY_CAT": "ARRAY_CONCAT",
+    "LIST_CONCAT": "ARRAY_CONCAT",
+    "LIST_POSITION": "ARRAY_POSITION",
+    "LIST_APPEND": "ARRAY_APPEND",
+    "LIST_PREPEND": "ARRAY_PREPEND",
+    "LIST_DISTINCT": "ARRAY_DISTINCT",
+    "ARRAY_JOIN": "ARRAY_TO_STRING",
+    "SPLIT": "STRING_TO_ARRAY",
+    "STRING_SPLIT": "STRING_TO_ARRAY",
 }
 
 
@@ -114,7 +134,7 @@ class FunctionCatalogue:
             return "this name is taken"
         if not 1 <= len(function.arguments) <= ARGUMENTS_MAX:
             return f"a function takes 1 to {ARGUMENTS_MAX} arguments"
-        if any(t.kind in (Kind.NULL, Kind.ARRAY) for t in (*function.arguments, function.result)):
+        if any(t.kind is Kind.NULL or t.logical is not None for t in (*function.arguments, function.result)):
             return "its types must be types of columns"
         return None
 

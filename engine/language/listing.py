@@ -99,6 +99,12 @@ _TYPES = {
     "STRING": "text",
     "DATE": "a day",
     "TIMESTAMP": "an instant in UTC, in milliseconds",
+    "JSON": "any JSON",
+    "ARRAY": "ARRAY<type>: values of one type",
+    "STRUCT": "STRUCT<name type, ...>: named values",
+    "MAP": "MAP<STRING, type>: values of one type by keys",
+    "BYTES": "bytes, base64 in records",
+    "UUID": "128 bits",
 }
 _DECIMAL_ALIASES = ("NUMERIC", "DEC")
 

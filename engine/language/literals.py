@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from decimal import Decimal
 
+from engine.language.evaluation.nested import converted
 from engine.language.instants import parse_date, parse_time, parse_timestamp
 from engine.language.places import Place, shown
 from engine.model.expressions import Literal
+from engine.model.nested.canonical import Misfit
 from engine.model.types import (
     BIGINT,
     DATE,
@@ -16,6 +18,7 @@ from engine.model.types import (
     TIME,
     TIMESTAMP,
     Kind,
+    Logical,
     Type,
     decimal,
 )
@@ -84,6 +87,33 @@ def _instant(literal: Literal, wanted: Type, place: Place) -> Literal:
             TypeMismatch, f"'{shown(text)}' is not a {wanted}", hint=f"write it as '{example}', in UTC"
         )
     return Literal(ms, TIMESTAMP)
+
+
+def logical_literal(literal: Literal, wanted: Type, place: Place) -> Literal:
+    """A string as a value of a logical type. Raises TypeMismatch."""
+    return literal.through(_logical, wanted, place)
+
+
+def _logical(literal: Literal, wanted: Type, place: Place) -> Literal:
+    assert wanted.logical is not None
+    try:
+        return Literal(converted(literal.value, literal.type, wanted), wanted)
+    except Misfit as misfit:
+        raise place.refuse(
+            TypeMismatch,
+            f"'{shown(str(literal.value))}' is not {wanted}: {misfit}",
+            hint=_LOGICAL[wanted.logical],
+        ) from None
+
+
+_LOGICAL = {
+    Logical.JSON: """write JSON, such as '{"a": 1}' or '"text"'""",
+    Logical.ARRAY: "write ARRAY[1, 2], or JSON in quotes: '[1, 2]'",
+    Logical.MAP: """write MAP('key', 1), or JSON in quotes: '{"key": 1}'""",
+    Logical.STRUCT: """write STRUCT(1 AS a), or JSON in quotes: '{"a": 1}'""",
+    Logical.BYTES: "write X'6869'",
+    Logical.UUID: "write '550e8400-e29b-41d4-a716-446655440000'",
+}
 
 
 def typed(literal: Literal, type_: Type) -> Literal:

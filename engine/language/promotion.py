@@ -14,9 +14,12 @@ from engine.model.types import (
     DOUBLE,
     INTEGER,
     NULL,
+    STRING,
     TIMESTAMP,
     Kind,
+    Logical,
     Type,
+    array,
     decimal,
 )
 
@@ -51,6 +54,9 @@ def _join(left: Type, right: Type) -> Type | None:
         return BIGINT
     if {left.kind, right.kind} == {Kind.DATE, Kind.TIMESTAMP}:
         return TIMESTAMP
+    if left.logical is right.logical is Logical.ARRAY and left.element and right.element:
+        element = _join(left.element, right.element)
+        return None if element is None else array(element)
     return None
 
 
@@ -79,6 +85,8 @@ def arithmetic(op: ArithmeticOp, left: Type, right: Type) -> Type | None:
 
 def castable(source: Type, target: Type) -> bool:
     """Whether CAST knows a way from one to the other."""
+    if source.logical is not None or target.logical is not None:
+        return _castable(source, target)
     if Kind.TIME in (source.kind, target.kind):
         other = target if source.kind is Kind.TIME else source
         return other.is_integer or other.kind in _TO_TIME or source.kind is Kind.TIMESTAMP
@@ -91,3 +99,12 @@ def castable(source: Type, target: Type) -> bool:
         return True
     plain = (Kind.BOOLEAN, *_RANK)
     return source.kind in plain and target.kind in plain
+
+
+def _castable(source: Type, target: Type) -> bool:
+    """One of the two has a logical type."""
+    if source.kind is Kind.NULL or STRING in (source, target) or source == target:
+        return True
+    return (
+        source.logical is Logical.JSON or target.logical is Logical.JSON or source.logical is target.logical
+    )

@@ -38,7 +38,7 @@ from engine.model.expressions import (
 )
 from engine.model.sample import Sample
 from engine.model.source import DAY_MS, HOUR_MS, MINUTE_MS
-from engine.model.types import Kind
+from engine.model.types import STRING, Kind
 from engine.windows.assignment import Assignment, Session
 from engine.windows.clauses import Instant, RowWindow, Window
 
@@ -262,6 +262,12 @@ def render_expression(expression: Expression) -> str:
             return f"(CASE {whens} ELSE {render_expression(otherwise)} END)"
         case Cast(operand, type_, lenient):
             return f"{'TRY_CAST' if lenient else 'CAST'}({render_expression(operand)} AS {type_})"
+        case Function("[]", (operand, place)):
+            return f"{render_expression(operand)}[{render_expression(place)}]"
+        case Function(".", (operand, Literal(value=member))):
+            return f"{render_expression(operand)}.{render_name(str(member))}"
+        case Function("->" | "->>" as operator, (left, right)):
+            return f"({render_expression(left)} {operator} {render_expression(right)})"
         case Function(name, arguments):
             return f"{name}({', '.join(render_expression(argument) for argument in arguments)})"
 
@@ -271,7 +277,7 @@ def _literal(literal: Literal) -> str:
     if value is None:
         return "NULL" if kind is Kind.NULL else f"NULL::{literal.type}"
     if isinstance(value, str):
-        return quoted(value)
+        return quoted(value) if literal.type == STRING else f"{quoted(value)}::{literal.type}"
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
     if kind is Kind.DATE and isinstance(value, int):

@@ -9,7 +9,19 @@ from collections.abc import Callable, Iterable, Sequence
 from engine.language.evaluation import formats, regexes
 from engine.language.promotion import arithmetic, common
 from engine.model.expressions import Expression, Literal
-from engine.model.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, STRING, TIMESTAMP, Kind, Type, decimal
+from engine.model.types import (
+    BIGINT,
+    BOOLEAN,
+    BYTES,
+    DATE,
+    DOUBLE,
+    INTEGER,
+    STRING,
+    TIMESTAMP,
+    Kind,
+    Type,
+    decimal,
+)
 
 Types = tuple[list[Type], Type]
 Signature = Callable[[Sequence[Expression]], Types]
@@ -38,7 +50,7 @@ def number(arguments: Sequence[Expression], place: int) -> Type:
 def fits(arguments: Sequence[Expression], place: int, target: Type) -> Type:
     """Require that the argument becomes ``target`` without loss of meaning."""
     type_ = arguments[place].type
-    if type_.kind in (Kind.NULL, target.kind):
+    if type_.kind is Kind.NULL or (type_.kind is target.kind and type_.logical is target.logical):
         return target
     if target == DOUBLE and type_.is_numeric:
         return target
@@ -68,7 +80,7 @@ def typed(result: Type, *targets: Type) -> Signature:
 
 doubles = typed(DOUBLE, DOUBLE)
 strings = typed(STRING, STRING)
-length = typed(BIGINT, STRING)
+measured = typed(BIGINT, STRING)
 starts_with = typed(BOOLEAN, STRING)
 position = typed(BIGINT, STRING)
 calendar = typed(BIGINT, TIMESTAMP)
@@ -78,6 +90,11 @@ padded = typed(STRING, STRING, BIGINT, STRING)
 character = typed(STRING, BIGINT)
 whole_numbers = typed(BIGINT, BIGINT)
 moved_by = typed(TIMESTAMP, TIMESTAMP, BIGINT)
+
+
+def length(arguments: Sequence[Expression]) -> Types:
+    """STRING or BYTES to BIGINT."""
+    return ([BYTES], BIGINT) if arguments[0].type == BYTES else measured(arguments)
 
 
 def same_number(arguments: Sequence[Expression]) -> Types:
@@ -142,6 +159,14 @@ def common_type(arguments: Sequence[Expression]) -> Types:
             )
         type_ = joined
     return [type_] * len(arguments), type_
+
+
+def ordered_type(arguments: Sequence[Expression]) -> Types:
+    """One type that all arguments fit, whose values have an order."""
+    types, shared = common_type(arguments)
+    if shared.is_nested:
+        raise Unfit(0, f"{shared} has no order", "take a part of it")
+    return types, shared
 
 
 def counted_value(arguments: Sequence[Expression]) -> Types:

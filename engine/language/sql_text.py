@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from engine.algebra.aggregate.stage import AggregateCall
 from engine.algebra.sort.stage import SortKey
 from engine.language.instants import date_text, time_text, timestamp_text
-from engine.language.render import quoted, render_span
+from engine.language.render import quoted, render_name, render_span
 from engine.model.expressions import (
     And,
     Arithmetic,
@@ -30,7 +30,7 @@ from engine.model.expressions import (
     Or,
 )
 from engine.model.sample import Sample
-from engine.model.types import Kind
+from engine.model.types import Kind, Logical
 from engine.windows.clauses import Instant, RowWindow, TimeWindow, Window
 
 Name = Callable[[int], str]
@@ -77,6 +77,16 @@ def expression_sql(expression: Expression, name: Name) -> str:
             return f"{'TRY_CAST' if lenient else 'CAST'}({sql(operand)} AS {type_})"
         case Function("~", (operand,)):
             return f"(~{sql(operand)})"
+        case Function("[]", (operand, place)):
+            return f"{sql(operand)}[{sql(place)}]"
+        case Function("[:]", (operand, first, last)):
+            return f"{sql(operand)}[{sql(first)}:{sql(last)}]"
+        case Function(".", (operand, Literal(value=member))):
+            return f"({sql(operand)}).{render_name(str(member))}"
+        case Function("ARRAY", parts):
+            return f"ARRAY[{', '.join(map(sql, parts))}]"
+        case Function("STRUCT", parts):
+            return f"STRUCT({_members_sql(parts, name)})"
         case Function(operator, (left, right)) if not operator[0].isalpha():
             return f"({sql(left)} {operator} {sql(right)})"
         case Function("EXTRACT", (Literal(value=part), operand)):
@@ -88,7 +98,17 @@ def expression_sql(expression: Expression, name: Name) -> str:
 def literal_sql(literal: Literal) -> str:
     """With its type."""
     text = _plain_sql(literal)
-    return text if literal.type.kind in _PLAIN else f"CAST({text} AS {literal.type})"
+    plain = literal.type.kind in _PLAIN and literal.type.logical in (None, Logical.BYTES)
+    return text if plain else f"CAST({text} AS {literal.type})"
+
+
+def _members_sql(parts: Sequence[Expression], name: Name) -> str:
+    pairs = zip(parts[::2], parts[1::2], strict=True)
+    return ", ".join(
+        f"{expression_sql(value, name)} AS {render_name(str(member.value))}"
+        for member, value in pairs
+        if isinstance(member, Literal)
+    )
 
 
 def arguments_sql(arguments: Sequence[Expression], name: Name) -> str:
@@ -106,7 +126,7 @@ def _plain_sql(literal: Literal) -> str:
     if value is None:
         return "NULL"
     if isinstance(value, str):
-        return quoted(value)
+        return f"X'{value}'" if literal.type.logical is Logical.BYTES else quoted(value)
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
     if kind is Kind.DATE and isinstance(value, int):

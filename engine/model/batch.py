@@ -19,10 +19,12 @@ from engine.kernels import sampling
 from engine.kernels import strings as string_kernels
 from engine.kernels.strings import UNKNOWN, ByteArray
 from engine.model.codes import used_codes
+from engine.model.nested.arrow import from_arrow as nested_from_arrow
+from engine.model.nested.arrow import to_arrow
 from engine.model.shed import NOT_SHED
 from engine.model.source import DELETED, MADE, SAMPLE_KEY, SHED_LEVEL, Schema, Stream
 from engine.model.string_table import ARROW_BYTES_MAX, StringTable, buffers_of
-from engine.model.types import Kind, Type
+from engine.model.types import Kind, Logical, Type
 
 BATCH_ROWS_MAX = 8_192
 MATCHED_ROWS_MAX = 2 * BATCH_ROWS_MAX
@@ -40,20 +42,20 @@ class Column:
     values: [n], dtype by type; what stands where ``valid`` is False is unspecified but in range.
     valid: bool[n], or None where no value is NULL.
     strings: for STRING what the codes index: the table that its source gives codes by, which is shared and
-    grows, or a dictionary; for ARRAY a list array that the codes index; None otherwise. No two strings are
-    alike but for a column as it was decoded (:meth:`decoded`).
+    grows, or a dictionary; None otherwise. No two strings are alike but for a column as it was decoded
+    (:meth:`decoded`).
     """
 
     type: Type
     values: npt.NDArray[Any]
     valid: BoolArray | None = None
-    strings: StringTable | pa.StringArray | pa.ListArray | None = None
+    strings: StringTable | pa.StringArray | None = None
 
     def __len__(self) -> int:
         return len(self.values)
 
     @property
-    def dictionary(self) -> pa.StringArray | pa.ListArray | None:
+    def dictionary(self) -> pa.StringArray | None:
         """``strings`` as an array, not copied; of a table those that it holds now."""
         return self.strings.array() if isinstance(self.strings, StringTable) else self.strings
 
@@ -121,11 +123,17 @@ class Column:
         return Column(self.type, codes, self.valid, self.dictionary.take(pa.array(used)))
 
     @classmethod
+    def no_rows(cls, type_: Type) -> Column:
+        """A column without rows."""
+        texts = pa.array([], pa.string()) if type_.kind is Kind.STRING else None
+        return cls(type_, np.zeros(0, type_.dtype), None, texts)
+
+    @classmethod
     def decoded(cls, type_: Type, array: pa.Array) -> Column:
         """As :meth:`from_arrow`, but of strings equal ones are not looked for: a source does that, or
         :meth:`codes_in`.
         """
-        if type_.kind is not Kind.STRING or pa.types.is_dictionary(array.type):
+        if type_.kind is not Kind.STRING or not pa.types.is_string(array.type):
             return cls.from_arrow(type_, array)
         valid: BoolArray | None = None
         if array.null_count:
@@ -135,11 +143,15 @@ class Column:
 
     @classmethod
     def from_arrow(cls, type_: Type, array: pa.Array | pa.ChunkedArray) -> Column:
-        """Build from an Arrow array of ``type_.arrow`` (STRING: utf8 or dictionary of utf8)."""
+        """Build from an Arrow array of ``type_.arrow`` (STRING: utf8 or dictionary of utf8, and so are the
+        canonical texts of logical types).
+        """
         if isinstance(array, pa.ChunkedArray):
             array = array.combine_chunks()
             if isinstance(array, pa.ChunkedArray):  # no chunks at all
-                array = pa.array([], type_.arrow)
+                return cls.no_rows(type_)
+        if type_.logical is not None and not pa.types.is_dictionary(array.type):
+            array = nested_from_arrow(type_, array)
         valid: BoolArray | None = None
         if array.null_count:
             valid = array.is_valid().to_numpy(zero_copy_only=False)
@@ -182,12 +194,10 @@ class Column:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the rows: STRING counts the text of each row, ARRAY all lists that the codes index."""
+        """Bytes of the rows: STRING counts the text of each row."""
         held = 0
         if self.type.kind is Kind.STRING:
             held = int(self.text_ends()[-1])
-        elif self.type.kind is Kind.ARRAY and self.strings is not None:
-            held = self.strings.nbytes
         return self.values.nbytes + held
 
     def to_arrow(self) -> pa.Array:
@@ -197,12 +207,7 @@ class Column:
         if kind is Kind.NULL:
             return pa.nulls(len(self.values))
         if kind is Kind.STRING:
-            return self._text_array()
-        if kind is Kind.ARRAY:
-            assert self.dictionary is not None
-            if not len(self.dictionary):
-                return pa.nulls(len(self.values), self.type.arrow)
-            return self.dictionary.take(pa.array(self.values, pa.int32(), mask=mask))
+            return self.text_array() if self.type.logical is None else self._nested()
         if kind is Kind.DECIMAL:
             return scaled_to_decimal(self.values, mask, self.type)
         if kind is Kind.BOOLEAN:
@@ -214,7 +219,17 @@ class Column:
         """Which rows are there, a bit each."""
         return None if self.valid is None else pa.array(self.valid).buffers()[1]
 
-    def _text_array(self) -> pa.StringArray:
+    def _nested(self) -> pa.Array:
+        if self.type.logical in (Logical.JSON, Logical.UUID):
+            return to_arrow(self.type, self.text_array())
+        mask = None if self.valid is None else ~self.valid
+        short = self.with_used()
+        if short.dictionary is None or not len(short.dictionary):
+            return pa.nulls(len(self), self.type.arrow)
+        return to_arrow(self.type, short.dictionary).take(pa.array(short.values, pa.int32(), mask=mask))
+
+    def text_array(self) -> pa.StringArray:
+        """The texts of a STRING column, whatever they mean. Raises OverflowError: they fit no array."""
         ends = self.text_ends()
         if ends[-1] > ARROW_BYTES_MAX:
             raise OverflowError(f"{ends[-1]:,} bytes of text do not fit into one array")
@@ -317,7 +332,8 @@ class Batch:
 
     @classmethod
     def empty(cls, schema: Schema) -> Batch:
-        return cls.from_arrow(schema, schema.arrow.empty_table(), [], [], [])
+        columns = tuple(Column.no_rows(field.type) for field in schema)
+        return cls(schema, columns, np.zeros(0, np.int32), np.zeros(0, np.int64), np.zeros(0, np.int64))
 
     def to_arrow(self) -> pa.RecordBatch:
         """The declared columns alone."""
@@ -381,11 +397,6 @@ def concatenate_columns(type_: Type, columns: Sequence[Column]) -> Column:
     valid: BoolArray | None = None
     if any(column.valid is not None for column in columns):
         valid = np.concatenate([np.ones(len(c), np.bool_) if c.valid is None else c.valid for c in columns])
-    if type_.kind is Kind.ARRAY:
-        lists = [column.dictionary for column in columns if column.dictionary is not None]
-        firsts = np.cumsum([0, *(len(each) for each in lists)])[:-1]
-        places = [column.values + first for column, first in zip(columns, firsts, strict=True)]
-        return Column(type_, np.concatenate(places).astype(np.int32), valid, pa.concat_arrays(lists))
     if type_.kind is not Kind.STRING:
         return Column(type_, np.concatenate([column.values for column in columns]), valid)
     if columns[0].strings is not None and all(one.strings is columns[0].strings for one in columns):

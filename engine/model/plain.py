@@ -13,7 +13,7 @@ from engine.model.paths import parse_path, path_text
 from engine.model.source import Field, Schema, Stream
 from engine.model.step import Parameters, Registration
 from engine.model.summary import SummaryDefinition, SummarySettings
-from engine.model.types import Kind, Type
+from engine.model.types import Kind, Logical, Type
 
 
 def stream_as_dict(stream: Stream) -> dict[str, Any]:
@@ -25,7 +25,7 @@ def stream_as_dict(stream: Stream) -> dict[str, Any]:
         "topic": stream.topic,
         "fields": [
             [
-                *(f.name, f.type.kind.value, f.type.precision, f.type.scale, f.nullable),
+                *(f.name, type_as_json(f.type), f.type.precision, f.type.scale, f.nullable),
                 *([] if f.path is None else [path_text(f.path)]),
             ]
             for f in stream.schema
@@ -56,13 +56,41 @@ def stream_from_dict(facts: Mapping[str, Any]) -> Stream:
     return Stream(
         schema=Schema(
             tuple(
-                Field(name, Type(Kind(kind), p, s), nullable, *(parse_path(one) for one in path))
+                Field(name, type_from_json(kind, p, s), nullable, *(parse_path(one) for one in path))
                 for name, kind, p, s, nullable, *path in fields
             )
         ),
         constraints=tuple(constraint_from_dict(one) for one in constraints if isinstance(one, dict)),
         key=key,
         **given,
+    )
+
+
+def type_as_json(type_: Type) -> Any:
+    """The kind of a type; of one with a logical type an object that says all of it."""
+    if type_.logical is None:
+        return type_.kind.value
+    facts: dict[str, Any] = {"logical": type_.logical.value}
+    if type_.element is not None:
+        facts["element"] = _whole(type_.element)
+    if type_.members:
+        facts["members"] = [[name, *_whole(member)] for name, member in type_.members]
+    return facts
+
+
+def _whole(type_: Type) -> list[Any]:
+    return [type_as_json(type_), type_.precision, type_.scale]
+
+
+def type_from_json(kind: Any, precision: int, scale: int) -> Type:
+    """The inverse of :func:`type_as_json`. Raises KeyError, TypeError, ValueError."""
+    if not isinstance(kind, Mapping):
+        return Type(Kind(kind), precision, scale)
+    return Type(
+        Kind.STRING,
+        logical=Logical(kind["logical"]),
+        element=type_from_json(*kind["element"]) if "element" in kind else None,
+        members=tuple((name, type_from_json(*member)) for name, *member in kind.get("members", ())),
     )
 
 

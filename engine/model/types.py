@@ -12,17 +12,28 @@
 | TIMESTAMP | int64, ms since 1970   | int                                              | timestamp[ms]    |
 | INTERVAL  | int64, ms              | int                                              | int64            |
 | TIME      | int64, ms of the day   | int                                              | int64            |
-| ARRAY     | int32 codes + values   | tuple of values                                  | list             |
 
-An ARRAY is what ARRAY_AGG gives and nothing else: it stands in answers, and is not compared, grouped or
-computed with.
 An INTERVAL is a length of time, a TIME a time of the day, inside queries alone: in an answer they are a
 BIGINT and a STRING.
 A DECIMAL has at most 18 digits, so that it fits 64 bits. Strings compare by Unicode code point.
+
+Other types are STRINGs with a *logical type*: each of their values has one text, its canonical text
+(:mod:`engine.model.nested`), so that they are stored, coded, compared for equality, grouped and joined as
+strings are. ``kind`` is STRING, and in Python their values are these texts.
+
+| logical type       | canonical text                                              | Arrow         |
+|--------------------|-------------------------------------------------------------|---------------|
+| JSON               | JSON, members sorted, no white space, each number in one form | arrow.json  |
+| ARRAY<T>           | JSON array of the values as answers in JSON have them       | list          |
+| STRUCT<a T, b U>   | JSON object of all members                                  | struct        |
+| MAP<STRING, T>     | JSON object                                                 | map           |
+| BYTES              | hexadecimal digits in lower case                            | binary        |
+| UUID               | 36 characters in lower case                                 | utf8          |
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date
 from enum import Enum
@@ -52,27 +63,61 @@ class Kind(Enum):
     TIMESTAMP = "TIMESTAMP"
     INTERVAL = "INTERVAL"
     TIME = "TIME"
-    ARRAY = "ARRAY"
     NULL = "NULL"
 
     __hash__ = object.__hash__  # members are single; Enum hashes the name, in Python, at every look-up
 
 
+class Logical(Enum):
+    """What the texts of a STRING mean, where they are not just texts."""
+
+    JSON = "JSON"
+    ARRAY = "ARRAY"
+    STRUCT = "STRUCT"
+    MAP = "MAP"
+    BYTES = "BYTES"
+    UUID = "UUID"
+
+    __hash__ = object.__hash__
+
+
 @dataclass(frozen=True, slots=True)
 class Type:
-    """A column type; ``precision`` and ``scale`` mean something for DECIMAL only, ``element`` for ARRAY."""
+    """A column type.
+
+    precision, scale: of DECIMAL. logical: of a STRING whose texts are values of another type. element: the
+    type of the elements of an ARRAY, of the values of a MAP. members: of a STRUCT, in declared order.
+    """
 
     kind: Kind
     precision: int = 0
     scale: int = 0
     element: Type | None = None
+    logical: Logical | None = None
+    members: tuple[tuple[str, Type], ...] = ()
 
     def __str__(self) -> str:
-        if self.kind is Kind.ARRAY:
-            return f"ARRAY<{self.element}>"
+        if self.logical is not None:
+            return self._logical_name()
         if self.kind is Kind.DECIMAL:
             return f"DECIMAL({self.precision}, {self.scale})"
         return str(self.kind.value)
+
+    def _logical_name(self) -> str:
+        match self.logical:
+            case Logical.ARRAY:
+                return f"ARRAY<{self.element}>"
+            case Logical.MAP:
+                return f"MAP<STRING, {self.element}>"
+            case Logical.STRUCT:
+                return f"STRUCT<{', '.join(f'{_name(name)} {type_}' for name, type_ in self.members)}>"
+        assert self.logical is not None
+        return str(self.logical.value)
+
+    @property
+    def is_nested(self) -> bool:
+        """Whether its values may hold others: JSON, ARRAY, STRUCT, MAP. They have no order."""
+        return self.logical is not None and self.logical not in (Logical.BYTES, Logical.UUID)
 
     @property
     def is_integer(self) -> bool:
@@ -92,9 +137,19 @@ class Type:
         """The Arrow type of an answer's column."""
         if self.kind is Kind.DECIMAL:
             return pa.decimal128(self.precision, self.scale)
-        if self.kind is Kind.ARRAY:
-            assert self.element is not None
-            return pa.list_(self.element.arrow)
+        match self.logical:
+            case Logical.JSON:
+                return pa.json_(pa.string())
+            case Logical.BYTES:
+                return pa.binary()
+            case Logical.ARRAY:
+                assert self.element is not None
+                return pa.list_(self.element.arrow)
+            case Logical.MAP:
+                assert self.element is not None
+                return pa.map_(pa.string(), self.element.arrow)
+            case Logical.STRUCT:
+                return pa.struct([(name, type_.arrow) for name, type_ in self.members])
         return _ARROW[self.kind]
 
 
@@ -109,7 +164,6 @@ _DTYPES: dict[Kind, np.dtype[np.generic]] = {
     Kind.TIMESTAMP: np.dtype(np.int64),
     Kind.INTERVAL: np.dtype(np.int64),
     Kind.TIME: np.dtype(np.int64),
-    Kind.ARRAY: np.dtype(np.int32),
     Kind.NULL: np.dtype(np.bool_),
 }
 
@@ -136,6 +190,9 @@ TIMESTAMP = Type(Kind.TIMESTAMP)
 INTERVAL = Type(Kind.INTERVAL)
 TIME = Type(Kind.TIME)
 NULL = Type(Kind.NULL)
+JSON = Type(Kind.STRING, logical=Logical.JSON)
+BYTES = Type(Kind.STRING, logical=Logical.BYTES)
+UUID = Type(Kind.STRING, logical=Logical.UUID)
 
 
 def decimal(precision: int, scale: int) -> Type:
@@ -146,7 +203,21 @@ def decimal(precision: int, scale: int) -> Type:
 
 
 def array(element: Type) -> Type:
-    """ARRAY of a type that is no ARRAY itself."""
-    if element.kind is Kind.ARRAY:
-        raise ValueError("an array of arrays is not supported")
-    return Type(Kind.ARRAY, element=element)
+    """ARRAY of a type."""
+    return Type(Kind.STRING, element=element, logical=Logical.ARRAY)
+
+
+def map_of(value: Type) -> Type:
+    """MAP from STRING to a type."""
+    return Type(Kind.STRING, element=value, logical=Logical.MAP)
+
+
+def struct(members: Iterable[tuple[str, Type]]) -> Type:
+    """STRUCT of these members, whose names are different."""
+    return Type(Kind.STRING, logical=Logical.STRUCT, members=tuple(members))
+
+
+def _name(name: str) -> str:
+    """A member's name as SQL writes it."""
+    plain = name.isascii() and name.isidentifier() and name == name.lower()
+    return name if plain else '"' + name.replace('"', '""') + '"'

@@ -198,7 +198,7 @@ def ordered(columns: Sequence[Column]) -> list[Int64Array] | None:
         whole = Column(DOUBLE, np.concatenate([as_double(from_column(column)) for column in columns]))
     elif kinds == {Kind.DATE, Kind.TIMESTAMP}:
         whole = Column(TIMESTAMP, np.concatenate([_instants(column) for column in columns]))
-    elif Kind.NULL in kinds or Kind.ARRAY in kinds or len({column.type.scale for column in columns}) > 1:
+    elif Kind.NULL in kinds or len({column.type.scale for column in columns}) > 1:
         return None
     else:
         whole = _one_after_another(columns)

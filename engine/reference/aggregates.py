@@ -18,6 +18,7 @@ from engine.algebra.aggregate.stage import AggregateCall
 from engine.algebra.sort.stage import SortKey
 from engine.model.expressions import Expression, Literal
 from engine.model.types import Kind, Type
+from engine.reference import nested
 from engine.reference.expressions import evaluate
 from engine.reference.rows import Placed
 from engine.reference.values import ERROR, Identity, Outcome, fit, identity, one_zero, order
@@ -178,7 +179,7 @@ def _last(values: Sequence[Outcome], type_: Type, call: AggregateCall) -> Outcom
 def _array(values: Sequence[Outcome], type_: Type, call: AggregateCall) -> Any:
     if not values:
         return None
-    return ERROR if len(values) > ARRAY_MAX else tuple(values)
+    return ERROR if len(values) > ARRAY_MAX else nested.written([nested.inside(one, type_) for one in values])
 
 
 def _all(values: Sequence[Outcome], type_: Type, call: AggregateCall) -> Outcome:

@@ -35,8 +35,8 @@ from engine.model.expressions import (
     Value,
 )
 from engine.model.types import Kind, Type
-from engine.reference.casts import cast
 from engine.reference.functions import call
+from engine.reference.nested import cast_value as cast
 from engine.reference.values import ERROR, Outcome, fit, order
 
 _COMPARED: dict[str, Callable[[int], bool]] = {

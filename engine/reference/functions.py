@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from engine.model.types import Kind, Type
+from engine.reference import nested
 from engine.reference.casts import half_away
 from engine.reference.mathematics import MATHEMATICS
 from engine.reference.samples import seeded_key
@@ -43,6 +44,8 @@ def call(name: str, values: list[Outcome], types: list[Type], type_: Type) -> Ou
         return _extreme(name, present, type_)
     if name == "CONCAT_WS":
         return concat_with(values)
+    if name in nested.TYPED:
+        return nested.call_typed(name, values, types, type_)
     function = _STRICT.get(name)
     if function is None:
         raise NotImplementedError(f"the function {name}")
@@ -213,4 +216,5 @@ _STRICT: dict[str, Callable[..., Outcome]] = {
     **MATHEMATICS,
     **STRINGS,
     **TIMES,
+    **nested.STRICT,
 }

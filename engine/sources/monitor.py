@@ -38,7 +38,7 @@ KEYS = 1 << 14
 STRETCH_ROWS = 1 << 16
 CYCLE_ROWS = 8 * STRETCH_ROWS
 
-_UNORDERED = (Kind.STRING, Kind.BOOLEAN, Kind.ARRAY)
+_UNORDERED = (Kind.STRING, Kind.BOOLEAN)
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 Columns = tuple[str, ...]

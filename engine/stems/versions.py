@@ -162,5 +162,5 @@ def _values(column: Column) -> list[Any]:
             values = np.where(np.isnan(values), np.nan, values + 0.0).view(np.int64)
         plain: list[Any] = values.tolist()
         return plain
-    strings: list[Any] = column.to_arrow().to_pylist()
+    strings: list[Any] = column.text_array().to_pylist()
     return strings

@@ -43,8 +43,7 @@ _PLACES = ("_partition", "_offset", "_timestamp")
 
 
 def _array(column: Column) -> pa.Array:
-    array = column.to_arrow()
-    return array.dictionary_encode() if column.type.kind is Kind.STRING else array
+    return column.text_array().dictionary_encode() if column.type.kind is Kind.STRING else column.to_arrow()
 
 
 @dataclass(frozen=True, slots=True)

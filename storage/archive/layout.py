@@ -145,7 +145,11 @@ def column_name(name: str) -> str:
 
 
 def column_type(type_: Type) -> pa.DataType:
-    """A declared column's type in the archive: TIMESTAMP in microseconds with UTC, as Delta has it."""
+    """A declared column's type in the archive: TIMESTAMP in microseconds with UTC, as Delta has it; nested
+    values, BYTES and UUID as their canonical texts.
+    """
+    if type_.logical is not None:
+        return pa.string()
     return INSTANT if type_.kind is Kind.TIMESTAMP else type_.arrow
 
 

@@ -25,7 +25,9 @@ def to_table(stream: Stream, batch: Batch) -> pa.Table:
         pa.array((batch.timestamp // DAY_MS).astype(np.int32)).view(pa.date32()),
         pa.array((batch.timestamp % DAY_MS // HOUR_MS).astype(np.int32)),
     ]
-    declared = [column.to_arrow() for column in batch.columns]
+    declared = [
+        column.to_arrow() if column.type.logical is None else column.text_array() for column in batch.columns
+    ]
     if stream.is_table:
         columns.append(declared.pop())
     columns += [
@@ -52,7 +54,7 @@ def to_batch(stream: Stream, rows: pa.Table) -> Batch:
 
 def _column(rows: pa.Table, name: str, type_: Type) -> Column:
     if name not in rows.column_names:
-        return Column.from_arrow(type_, pa.nulls(rows.num_rows, type_.arrow))
+        return Column.from_arrow(type_, pa.nulls(rows.num_rows, layout.column_type(type_)))
     array = rows.column(name).combine_chunks()
     if type_.kind is Kind.TIMESTAMP:
         array = array.cast(pa.timestamp("ms", "UTC"), safe=False).cast(type_.arrow)

@@ -6,6 +6,9 @@ in order.
 
 from __future__ import annotations
 
+import base64
+import json
+import math
 import struct
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -19,6 +22,7 @@ from engine.engine import Engine
 from engine.model.source import SourceName, Stream
 from engine.model.step import Body, Position, Records, Register, Registration, Step, StepResult
 from engine.reference import Reference, ReferenceAnswer
+from engine.reference.nested import written
 from tests.capacities import small_engine, small_restored
 from tests.memory_state import MemoryState
 from tureen.errors import InstantOutOfRange, QueryPaused, StoreFull
@@ -93,29 +97,45 @@ class EngineSubject:
 
 
 def plain_rows(table: pa.Table) -> list[tuple[Any, ...]]:
-    """The rows as tuples; dates as days, timestamps as milliseconds, arrays as tuples."""
-    columns = [
-        column.cast(_in_ms(column.type)).cast(_of_numbers(column.type)).to_pylist()
-        for column in table.columns
-    ]
-    return [
-        tuple(tuple(value) if isinstance(value, list) else value for value in row)
-        for row in zip(*columns, strict=True)
-    ]
+    """The rows as tuples; dates as days, timestamps as milliseconds, nested values as canonical texts."""
+    return list(zip(*(plain_values(column) for column in table.columns), strict=True))
 
 
-def _in_ms(type_: pa.DataType) -> pa.DataType:
+def plain_values(column: pa.ChunkedArray) -> list[Any]:
+    """The values of a column as the reference has them."""
+    type_ = column.type
+    if pa.types.is_nested(type_):
+        return [None if one is None else written(_part(type_, one)) for one in column.to_pylist()]
+    if pa.types.is_binary(type_):
+        return [None if one is None else one.hex() for one in column.to_pylist()]
+    if pa.types.is_timestamp(type_):
+        return list(column.cast(pa.timestamp("ms")).cast(pa.int64()).to_pylist())
+    return list((column.cast(pa.int32()) if pa.types.is_date32(type_) else column).to_pylist())
+
+
+def _part(type_: pa.DataType, value: Any) -> Any:
+    """A value inside of others as JSON has it."""
+    if value is None:
+        return None
+    if pa.types.is_map(type_):
+        return {key: _part(type_.item_type, one) for key, one in value}
     if pa.types.is_list(type_):
-        return pa.list_(_in_ms(type_.value_type))
-    return pa.timestamp("ms") if pa.types.is_timestamp(type_) else type_
-
-
-def _of_numbers(type_: pa.DataType) -> pa.DataType:
-    if pa.types.is_list(type_):
-        return pa.list_(_of_numbers(type_.value_type))
-    if pa.types.is_date32(type_):
-        return pa.int32()
-    return pa.int64() if pa.types.is_timestamp(type_) else type_
+        return [_part(type_.value_type, one) for one in value]
+    if pa.types.is_struct(type_):
+        return {field.name: _part(field.type, value[field.name]) for field in type_}
+    if isinstance(type_, pa.JsonType):
+        return json.loads(value)
+    if pa.types.is_binary(type_):
+        return base64.b64encode(value).decode()
+    if pa.types.is_timestamp(type_):
+        return f"{value.isoformat(timespec='milliseconds')}Z"
+    if pa.types.is_date(type_):
+        return value.isoformat()
+    if pa.types.is_decimal(type_):
+        return f"{value:f}"
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    return value
 
 
 def exact(value: Any) -> Any:

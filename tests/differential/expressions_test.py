@@ -6,44 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.algebra.project.stage import Project
-from engine.language.evaluate import evaluate, truth
-from engine.language.query import Query
-from engine.language.statements import parse
-from engine.model.batch import Batch
-from engine.model.expressions import Expression
-from engine.model.limits import Limits
-from engine.model.source import Schema, SourceName, Stream
+from engine.language.evaluate import truth
 from engine.reference.expressions import evaluate as evaluate_row
-from engine.reference.rows import python_rows, python_values
+from engine.reference.rows import python_rows
 from engine.reference.values import ERROR
-from tests.differential.agreement import exact
+from tests.differential.expressions import bound, by_column, by_row
 from tests.sql_strategies import expressions, predicates
 from tests.strategies import batches, schemas
-
-
-def bound(schema: Schema, sql: str) -> Query:
-    stream = Stream(SourceName("s"), schema, "s")
-    statement = parse(sql, {"s": stream}, Limits())
-    assert isinstance(statement, Query)
-    return statement
-
-
-def by_row(expression: Expression, batch: Batch) -> list[object]:
-    return [exact(evaluate_row(expression, row.values)) for row in python_rows(batch)]
-
-
-def by_column(expression: Expression, batch: Batch) -> list[object]:
-    result = evaluate(expression, batch.columns, len(batch))
-    assert result.column.type == expression.type
-    assert len(result.column) == len(batch)
-    assert result.column.values.dtype == expression.type.dtype
-    values: list[object] = [exact(value) for value in python_values(result.column)]
-    if result.error is not None:
-        assert result.error.dtype == bool
-        for place, failed in enumerate(result.error):
-            if failed:
-                values[place] = exact(ERROR)
-    return values
 
 
 @given(data=st.data())

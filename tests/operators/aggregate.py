@@ -7,7 +7,7 @@ from typing import Any
 
 from engine.algebra.aggregate.stage import AggregateCall
 from engine.model import expressions as ex
-from engine.model.types import BIGINT, DOUBLE, Kind, Type, decimal
+from engine.model.types import BIGINT, DOUBLE, Kind, Type, array, decimal
 
 SPREADS = ("VAR_SAMP", "VAR_POP", "STDDEV_SAMP", "STDDEV_POP")
 
@@ -23,7 +23,7 @@ def result_type(function: str, argument: Type) -> Type:
         case "AVG" | "MEDIAN" | "PERCENTILE_CONT":
             return DOUBLE
         case "ARRAY_AGG":
-            return Type(Kind.ARRAY, element=argument)
+            return array(argument)
     return DOUBLE if function in SPREADS else argument
 
 

@@ -92,10 +92,6 @@ def python(column: Column) -> list[Any]:
         elif type_.kind is Kind.STRING:
             assert column.dictionary is not None
             found.append(column.dictionary[value].as_py())
-        elif type_.kind is Kind.ARRAY:
-            assert column.dictionary is not None
-            assert type_.element is not None
-            found.append(python(Column.from_arrow(type_.element, column.dictionary[value].values)))
         elif type_.kind is Kind.DECIMAL:
             found.append(Decimal(value).scaleb(-type_.scale))
         else:

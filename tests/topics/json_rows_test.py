@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.model.json_texts import json_values
 from tests.topics.json_rows import VALUES, plain
-from topics.json_rows import SLICE_ROWS, json_objects, json_values
+from topics.json_rows import SLICE_ROWS, json_objects
 
 
 def objects(table: pa.Table) -> list[bytes]:

@@ -32,7 +32,7 @@ def plan_over(stage: Join, below: Plan, query: Query, place: int, asked: Asked) 
     if stage.kind not in ("inner", "left"):
         return "ASOF JOIN that keeps right rows: a partner is known when all left rows are"
     compared = stage.latest.outer.type, stage.latest.inner.type
-    if compared[0] != compared[1] or compared[0].kind in (Kind.STRING, Kind.ARRAY, Kind.NULL):
+    if compared[0] != compared[1] or compared[0].kind in (Kind.STRING, Kind.NULL):
         return "ASOF JOIN by strings: they have no order that stays"
     ordered = in_order(other)
     return NO_ORDER if ordered is None else Joined(matching, one, ordered, stage)

@@ -51,7 +51,7 @@ def _counts_alike(stage: SetOperation, join: Join, query: Query, place: int, sou
     """Whether a value has as many pairs as left rows, or none."""
     width = width_of(query, place, sources)
     if stage.on is None:
-        if any(type_.kind in (Kind.DOUBLE, Kind.ARRAY) for _, type_ in stage.inner.columns):
+        if any(type_.kind is Kind.DOUBLE for _, type_ in stage.inner.columns):
             return False  # whole rows are given with 0.0 for -0.0, compared columns as they are
         compared = set(range(len(stage.inner.columns)))
     else:

@@ -13,9 +13,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
-from engine.changes.equality import double_bits, plain
+from engine.changes.equality import double_bits
 from engine.model.batch import Column, Int32Array, Int64Array
 from engine.model.capacities import USUAL, Capacities
 from engine.model.string_table import StringTable
@@ -33,7 +32,7 @@ class Words:
     def __init__(self, types: Sequence[Type], capacities: Capacities = USUAL) -> None:
         self.types = tuple(types)
         self._values_min = capacities.first(VALUES_MIN)
-        self._coded: list[StringTable | _Arrays | None] = [_coded(type_, capacities) for type_ in types]
+        self._coded: list[StringTable | None] = [_coded(type_, capacities) for type_ in types]
 
     @property
     def width(self) -> int:
@@ -52,10 +51,8 @@ class Words:
             if column.type.kind is Kind.NULL:
                 null |= 1 << place % NULL_BITS
                 continue
-            if isinstance(coded, StringTable):
+            if coded is not None:
                 words[:, place] = column.codes_in(coded)
-            elif coded is not None:
-                words[:, place] = coded.number(column)
             elif column.type.kind is Kind.DOUBLE:
                 words[:, place] = double_bits(column.values)
             else:
@@ -79,8 +76,7 @@ class Words:
                 valid = None
         values: npt.NDArray[Any] = words
         values = values.view(np.float64) if type_.kind is Kind.DOUBLE else values.astype(type_.dtype)
-        strings = coded.array() if isinstance(coded, _Arrays) else coded
-        return Column(type_, values, valid, strings)
+        return Column(type_, values, valid, coded)
 
     def as_they_stand(self) -> Words:
         """What reads tuples of now, whatever :meth:`shrink` does later: for columns that are made when they
@@ -109,56 +105,5 @@ class Words:
         return sum(one.nbytes for one in self._coded if one)
 
 
-class _Arrays:
-    """Codes of arrays: a value that occurs is looked at once a batch."""
-
-    def __init__(self, type_: Type) -> None:
-        self._type = type_
-        self._codes: dict[Any, int] = {}
-        self._values: list[Any] = []
-        self._array: pa.ListArray | None = None
-
-    def __len__(self) -> int:
-        return len(self._values)
-
-    def number(self, column: Column) -> Int64Array:
-        """int64[n], any code where NULL."""
-        used, places = np.unique(column.values, return_inverse=True)
-        codes = np.zeros(len(used), np.int64)
-        assert column.dictionary is not None
-        for place, code in enumerate(used.tolist() if len(column.dictionary) else ()):
-            codes[place] = self._code(column.dictionary[code].as_py())
-        found: Int64Array = codes[places]
-        return found
-
-    def _code(self, value: list[Any]) -> int:
-        key = plain(value)
-        code = self._codes.get(key)
-        if code is None:
-            code = self._codes[key] = len(self._values)
-            self._values.append(value)
-            self._array = None
-        return code
-
-    def array(self) -> pa.ListArray:
-        """All values by code."""
-        if self._array is None:
-            self._array = pa.array(self._values, self._type.arrow)
-        return self._array
-
-    def only(self, codes: Int64Array) -> _Arrays:
-        """Those with these codes, in this order."""
-        fewer = _Arrays(self._type)
-        for code in codes.tolist():
-            fewer._code(self._values[code])
-        return fewer
-
-    @property
-    def nbytes(self) -> int:
-        return 0 if self._array is None else self._array.nbytes
-
-
-def _coded(type_: Type, capacities: Capacities) -> StringTable | _Arrays | None:
-    if type_.kind is Kind.STRING:
-        return StringTable(capacities)
-    return _Arrays(type_) if type_.kind is Kind.ARRAY else None
+def _coded(type_: Type, capacities: Capacities) -> StringTable | None:
+    return StringTable(capacities) if type_.kind is Kind.STRING else None

@@ -15,7 +15,7 @@ import numpy as np
 from engine.algebra.aggregate.stage import AggregateCall
 from engine.algebra.project.stage import Output
 from engine.changes.context import EvaluationContext
-from engine.changes.equality import array_codes, equal_values
+from engine.changes.equality import equal_values
 from engine.changes.temporal_relation import TemporalRelation
 from engine.dataflow.arrangements.cells import CellEvents, CellStates, Versions
 from engine.dataflow.calls import parts_of
@@ -28,7 +28,6 @@ from engine.dataflow.totals import ROWS, Totals
 from engine.dataflow.turn import Turn
 from engine.kernels import cells as kernels
 from engine.model.batch import BoolArray, Column, Int32Array, Int64Array
-from engine.model.types import Kind
 from engine.operators.keys import with_one_zero
 from engine.operators.relation import Relation
 
@@ -137,8 +136,7 @@ class GroupNode(KeepsColumns, UnaryNode):
         equal = (before >= 0) & there & there[before]
         for column in (*calls, *(ids or ())):
             if equal.any():
-                told = array_codes(column) if column.type.kind is Kind.ARRAY else column
-                equal &= equal_values(told, slice(None), before)
+                equal &= equal_values(column, slice(None), before)
         if equal.any():
             first = np.empty(len(versions), np.int32)
             kernels.join_equal(equal, before, versions.valid_to, first)

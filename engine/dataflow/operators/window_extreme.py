@@ -247,7 +247,7 @@ def is_extreme(call: AggregateCall) -> bool:
     """Whether a call asks for the least or the greatest of numbers or instants."""
     kind = call.arguments[0].type.kind if call.arguments else None
     is_end = call.aggregate.statistic in (Statistic.LEAST, Statistic.GREATEST)
-    return is_end and kind not in (None, Kind.STRING, Kind.ARRAY, Kind.NULL)
+    return is_end and kind not in (None, Kind.STRING, Kind.NULL)
 
 
 def _no_stairs(count: int, rows: int = 0) -> Stairs:

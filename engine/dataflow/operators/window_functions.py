@@ -21,7 +21,7 @@ import numpy as np
 from engine.algebra.sort.stage import SortKey
 from engine.algebra.window_functions.stage import WindowFunctionCall, WindowFunctions
 from engine.changes.context import EvaluationContext
-from engine.changes.equality import array_codes, equal_values
+from engine.changes.equality import equal_values
 from engine.changes.temporal_relation import TemporalRelation
 from engine.changes.transition import FOREVER, NEVER
 from engine.dataflow.arrangements.ordered_runs import bounds_of
@@ -37,7 +37,6 @@ from engine.model.batch import BoolArray, Column, Int32Array, Int64Array, concat
 from engine.model.expressions import Expression, Literal
 from engine.model.lazy_columns import LazyColumns
 from engine.model.limits import Limits
-from engine.model.types import Kind
 from engine.operators.frames import in_runs
 from engine.operators.relation import Relation
 from engine.operators.window_functions import values_of_calls
@@ -348,8 +347,7 @@ def _changed_rows(
     one, other = before[both], behind[found[both]] if len(behind) else behind
     same = np.ones(len(one), np.bool_)
     for column in values:
-        told = array_codes(column) if column.type.kind is Kind.ARRAY and len(column) else column
-        same &= equal_values(told, one, other)
+        same &= equal_values(column, one, other)
     alone = np.ones(len(behind), np.bool_)
     alone[found[both]] = False
     gone, new = before[~both], behind[alone]

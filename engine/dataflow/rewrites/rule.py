@@ -71,7 +71,7 @@ def is_distinct(query: Query, columns: Iterable[Column], sources: Sources) -> bo
     last = query.stages[-1] if query.stages else None
     if len(places) == width and last is not None and last.one_zero:
         return True
-    return all(column.type.kind not in (Kind.DOUBLE, Kind.ARRAY) for column in given)
+    return all(column.type.kind is not Kind.DOUBLE for column in given)
 
 
 @asked_of("rewrites")

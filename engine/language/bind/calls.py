@@ -107,7 +107,7 @@ def bind_arguments(
         where = argument_nodes[unfit.place] if unfit.place < len(argument_nodes) else node
         raise scope.place(where).refuse(
             TypeMismatch,
-            f"{name}: {unfit.message}",
+            f"{name}: {unfit.message}" if name[0].isalpha() else unfit.message,
             hint=unfit.hint or f"write {function.usage}",
         ) from None
     coerced = tuple(

@@ -316,7 +316,7 @@ def _word(node: exp.Expr) -> str:
 def fit(node: exp.Expr, left: Expression, right: Expression, scope: Scope) -> tuple[Expression, Expression]:
     """Both expressions, cast to the type that they share. Raises TypeMismatch."""
     type_ = common([left.type, right.type])
-    if type_ is None or type_.kind is Kind.ARRAY:
+    if type_ is None:
         raise scope.place(node).refuse(
             TypeMismatch,
             f"{left.type} cannot be compared with {right.type} of the subquery",

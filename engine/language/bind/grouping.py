@@ -295,7 +295,7 @@ def _order(node: exp.Expr, function: AggregateFunction, scope: Scope) -> tuple[S
     """ORDER BY inside the brackets, of a function that depends on the order of rows."""
     scope = replace(scope, clause="ORDER BY inside an aggregate")
     items: list[exp.Expr] = node.args.get("order") or []
-    keys = [sort_key(bind_scalar(item.this, scope), item) for item in items]
+    keys = [sort_key(bind_scalar(item.this, scope), item, scope) for item in items]
     return tuple(keys) if function.order_dependent else ()
 
 

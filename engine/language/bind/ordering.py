@@ -10,7 +10,7 @@ from engine.algebra.sort.stage import SortKey
 from engine.language.bind.scope import Scope
 from engine.language.places import shown
 from engine.model.expressions import Expression
-from tureen.errors import SyntaxRefused
+from tureen.errors import SyntaxRefused, TypeMismatch
 
 KEYS_MAX = 100
 """Each key of a sort is a column of all its rows."""
@@ -38,8 +38,16 @@ def require_varying(item: exp.Expr, clause: str, selected: Collection[str], scop
     )
 
 
-def sort_key(expression: Expression, item: exp.Expr) -> SortKey:
-    """What one item of ORDER BY means; NULLs are last going up and first going down unless it says."""
+def sort_key(expression: Expression, item: exp.Expr, scope: Scope) -> SortKey:
+    """What one item of ORDER BY means; NULLs are last going up and first going down unless it says. Raises
+    TypeMismatch: values of its type have no order.
+    """
+    if expression.type.is_nested:
+        raise scope.place(item).refuse(
+            TypeMismatch,
+            f"{expression.type} has no order",
+            hint="order by a part of it, or by CAST(x AS STRING), its text",
+        )
     descending = bool(item.args["descending"])
     nulls_first = item.args.get("nulls_first")
     return SortKey(expression, descending, descending if nulls_first is None else bool(nulls_first))

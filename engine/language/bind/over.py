@@ -262,7 +262,7 @@ class _Specification:
         scope = self._scope
         keys = dict.fromkeys(bind_scalar(key, scope) for key in expanded(self._partition, scope))
         require_few(self._order, scope)
-        order = tuple(sort_key(bind_scalar(item.this, scope), item) for item in self._order)
+        order = tuple(sort_key(bind_scalar(item.this, scope), item, scope) for item in self._order)
         return _Window(tuple(keys), order)
 
     def frame(self, order: Sequence[SortKey]) -> Frame:

@@ -11,6 +11,7 @@ from typing import Any
 from sqlglot import exp
 
 from engine.language.bind.calls import bind_call, coerce
+from engine.language.bind.comparable import not_comparable
 from engine.language.bind.intervals import (
     bind_interval,
     interval_arithmetic,
@@ -18,17 +19,18 @@ from engine.language.bind.intervals import (
     moved_by_months,
     negated,
 )
+from engine.language.bind.members import joined_arrays, member_of_column
 from engine.language.bind.scope import Scope, column_at
 from engine.language.bind.temporal_filters import bind_now
 from engine.language.bind.typenames import bind_type
 from engine.language.grammar import nodes
 from engine.language.grammar.operators import COMPARE_OPS
 from engine.language.lengths import in_ms
-from engine.language.literals import instant_literal, number_literal, typed
-from engine.language.promotion import arithmetic, castable, common, comparable
+from engine.language.literals import instant_literal, logical_literal, number_literal, typed
+from engine.language.promotion import arithmetic, castable, common
 from engine.model import expressions as bound
 from engine.model.expressions import Expression, Literal
-from engine.model.types import BOOLEAN, INTERVAL, NULL, STRING, Kind, Type
+from engine.model.types import BOOLEAN, INTERVAL, JSON, NULL, STRING, Kind, Type
 from tureen.errors import NotSupported, TypeMismatch
 
 _READ = (Kind.DATE, Kind.TIMESTAMP, Kind.TIME)
@@ -40,18 +42,6 @@ def bind_scalar(node: exp.Expr, scope: Scope) -> Expression:
     """Any expression that something can be computed from. Raises QueryError with a place. Recursive: a few
     frames a level of the tree.
     """
-    expression = bind_value(node, scope)
-    if expression.type.kind is Kind.ARRAY:
-        raise scope.place(node).refuse(
-            NotSupported,
-            "an ARRAY can only be selected; expressions over it are not supported",
-            hint="select it as a column of its own",
-        )
-    return expression
-
-
-def bind_value(node: exp.Expr, scope: Scope) -> Expression:
-    """Bind an expression that is only selected, as :func:`bind_scalar` does: it may be an ARRAY."""
     if scope.memo is not None:
         known = scope.memo.get(id(node))
         if known is None:
@@ -108,10 +98,13 @@ def _column(node: exp.Expr, scope: Scope) -> Expression:
     assert isinstance(node, exp.Column)
     if scope.grouping is not None:
         scope.grouping.refuse_ungrouped(node)
+    owner = member_of_column(node, scope)
+    if owner is not None:
+        return bind_call(owner, scope, bind_scalar)
     if node.args.get("table") is None and scope.find(node) is None:
         alias = scope.aliases.get(str(node.this.this))
         if alias is not None:
-            return bind_value(alias, replace(scope, aliases={}))
+            return bind_scalar(alias, replace(scope, aliases={}))
     return scope.column(node)
 
 
@@ -140,7 +133,7 @@ def _window_call(node: exp.Expr, scope: Scope) -> Expression:
     """``TUMBLE_START(...)``: of the window in GROUP BY."""
     name, part, window = node.args["name"], node.args.get("part"), scope.window
     if part is not None and window is not None and same_window(node, window):
-        return bind_value(column_at(f"window_{part}", node), scope)
+        return bind_scalar(column_at(f"window_{part}", node), scope)
     written = f"{name}_{part.upper()}" if part is not None else name
     hint = f"write FROM {name}(stream, ...), which gives window_start and window_end"
     if window is not None:
@@ -204,10 +197,19 @@ def compare(
     left, right = _fit(left, right, left_node, scope), _fit(right, left, right_node, scope)
     if left.type.kind is Kind.NULL and right.type.kind is Kind.NULL:
         return Literal(None, BOOLEAN)
-    if not comparable(left.type, right.type):
-        raise _not_comparable(left, right, right_node, scope)
+    shared = common([left.type, right.type])
+    if shared is None:
+        raise not_comparable(left, right, right_node, scope)
     if left.type == right.type:
         left, right = in_ms(left), in_ms(right)
+    if shared.is_nested:
+        if op not in ("=", "<>"):
+            raise scope.place(left_node).refuse(
+                TypeMismatch,
+                f"{shared} has no order",
+                hint="compare a part of it, or CAST(x AS STRING), its text",
+            )
+        left, right = coerce(left, shared), coerce(right, shared)
     return bound.Compare(op, left, right)
 
 
@@ -219,31 +221,11 @@ def _fit(expression: Expression, other: Expression, node: exp.Expr, scope: Scope
         return expression
     if expression.type == STRING and other.type.kind in _READ:
         return instant_literal(expression, other.type, scope.place(node))
+    if expression.type == STRING and other.type.logical is not None and expression.value is not None:
+        return logical_literal(expression, other.type, scope.place(node))
     if expression.type.kind is Kind.NULL or other.type.is_numeric:
         return typed(expression, other.type)
     return expression
-
-
-def _not_comparable(left: Expression, right: Expression, node: exp.Expr, scope: Scope) -> Exception:
-    kinds = {left.type.kind, right.type.kind}
-    hint = "cast one of them: CAST(x AS TYPE)"
-    if Kind.STRING in kinds and (left.type.is_numeric or right.type.is_numeric):
-        literal = next((side for side in (left, right) if isinstance(side, Literal)), None)
-        if literal is None:
-            hint = "cast one of them: CAST(x AS DOUBLE) or CAST(x AS STRING)"
-        elif literal.type.kind is Kind.STRING:
-            hint = "write the number without quotes"
-        else:
-            hint = f"the other side is text: write '{literal.value}', or cast it: CAST(x AS DOUBLE)"
-    elif kinds & {Kind.DATE, Kind.TIMESTAMP} and (left.type.is_numeric or right.type.is_numeric):
-        hint = "write TIMESTAMP '2024-01-31 12:00:00', or TO_TIMESTAMP(milliseconds)"
-    elif Kind.INTERVAL in kinds:
-        hint = "write INTERVAL '5' MINUTE, or CAST(i AS BIGINT) for its milliseconds"
-    elif Kind.BOOLEAN in kinds:
-        hint = "write TRUE or FALSE"
-    return scope.place(node).refuse(
-        TypeMismatch, f"{left.type} cannot be compared with {right.type}", hint=hint
-    )
 
 
 def _not(node: exp.Expr, scope: Scope) -> Expression:
@@ -302,7 +284,7 @@ def _like(node: exp.Expr, scope: Scope, escape: str | None = None) -> Expression
     operand = bind_scalar(node.this, scope)
     if operand.type.kind is Kind.NULL:
         operand = Literal(None, STRING)
-    if operand.type.kind is not Kind.STRING:
+    if operand.type != STRING:
         raise scope.place(node.this).refuse(
             TypeMismatch, f"LIKE needs a STRING, this is {operand.type}", hint="cast it: CAST(x AS STRING)"
         )
@@ -390,11 +372,11 @@ def _arithmetic_hint(op: str, type_: Type) -> str:
 
 
 def _concatenate(node: exp.Expr, scope: Scope) -> Expression:
-    operands: list[Expression] = []
-    for part in (node.this, node.expression):
-        operand = bind_scalar(part, scope)
-        operands.append(coerce(operand, STRING) if operand.type != STRING else operand)
-    return bound.Function("||", tuple(operands), STRING)
+    sides = [bind_scalar(part, scope) for part in (node.this, node.expression)]
+    joined = joined_arrays(node, sides, scope)
+    if joined is not None:
+        return bind_call(joined, scope, bind_scalar)
+    return bound.Function("||", tuple(coerce(side, STRING) for side in sides), STRING)
 
 
 def _case(node: exp.Expr, scope: Scope) -> Expression:
@@ -437,7 +419,9 @@ def _cast(node: exp.Expr, scope: Scope) -> Expression:
     if not castable(operand.type, target):
         hint = "use EPOCH_MS(t) or TO_TIMESTAMP(milliseconds)"
         kinds = {operand.type.kind, target.kind}
-        if Kind.BOOLEAN in kinds:
+        if operand.type.logical is not None or target.logical is not None:
+            hint = "cast it to STRING or JSON first"
+        elif Kind.BOOLEAN in kinds:
             hint = "write CASE WHEN ... THEN ... END"
         raise scope.place(node.this).refuse(
             TypeMismatch, f"{operand.type} cannot be cast to {target}", hint=hint
@@ -451,13 +435,15 @@ def _cast(node: exp.Expr, scope: Scope) -> Expression:
             return literal
     if operand.type == target:
         return operand
+    if operand.type == JSON and target.logical is None and target != STRING:
+        operand = bound.Function("JSON_EXTRACT_STRING", (operand, Literal("$", STRING)), STRING)
     if isinstance(operand, Literal) and operand.is_null:
         return Literal(None, target)
     return bound.Cast(operand, target, lenient)
 
 
 def _paren(node: exp.Expr, scope: Scope) -> Expression:
-    return bind_value(node.this, scope)
+    return bind_scalar(node.this, scope)
 
 
 _ARITHMETIC_OPS: dict[type[exp.Expr], bound.ArithmeticOp] = {

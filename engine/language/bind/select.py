@@ -44,7 +44,7 @@ from engine.language.bind.outputs import WrittenOutput, unique, written_outputs
 from engine.language.bind.over import OverColumns
 from engine.language.bind.preferences import bind_preference, with_preference
 from engine.language.bind.relation import BoundRelation
-from engine.language.bind.scalar import bind_condition, bind_scalar, bind_value
+from engine.language.bind.scalar import bind_condition, bind_scalar
 from engine.language.bind.scope import NODES_MAX, Around, Scope
 from engine.language.bind.set_operations import bind_sets
 from engine.language.bind.sources import renamed, uses_of, with_operator
@@ -65,7 +65,6 @@ from engine.language.rules import rewrite
 from engine.language.rules.tree import transform
 from engine.model.expressions import Column, Expression
 from engine.model.source import Stream
-from engine.model.types import Kind
 from tureen.errors import NotSupported, SyntaxRefused, TypeMismatch
 
 HEIGHT_MAX = 256
@@ -196,7 +195,7 @@ class _Select:
         scope = replace(self.rows, clause="SELECT", grouping=grouping, over=self.over)
         if grouping is not None:
             scope = replace(scope, values=SubqueryValues(env, bind_select, self.of_groups.add))
-        outputs = [bind_value(column.node, scope) for column in self.written]
+        outputs = [bind_scalar(column.node, scope) for column in self.written]
         scope = replace(scope, aliases=self.aliases)
         order = self._order(outputs, scope.at("ORDER BY"))
         having = bind_conditions(
@@ -324,16 +323,12 @@ class _Select:
 
     def _order(self, outputs: Sequence[Expression], scope: Scope) -> list[tuple[SortKey, exp.Expr]]:
         """Sort keys, each with the item it comes from; a window is two."""
-        keys = []
+        keys: list[tuple[SortKey, exp.Expr]] = []
         items = self.tree.args.get("order") or ()
         require_few(items, scope)
         for item in items:
-            for expression in self._order_keys(item.this, outputs, scope):
-                if expression.type.kind is Kind.ARRAY:
-                    raise scope.place(item).refuse(
-                        NotSupported, "an ARRAY has no order", hint="order by another column"
-                    )
-                keys.append((sort_key(expression, item), item))
+            given = self._order_keys(item.this, outputs, scope)
+            keys += [(sort_key(expression, item, scope), item) for expression in given]
         return keys
 
     def _order_keys(
@@ -346,7 +341,7 @@ class _Select:
             yield named
         elif meant is not node:
             for part in expanded([meant], scope):
-                yield bind_value(part, replace(scope, aliases={}))
+                yield bind_scalar(part, replace(scope, aliases={}))
         else:
             for part in expanded([self._key(node)], scope):
                 yield bind_scalar(part, scope)
@@ -405,11 +400,6 @@ class _Select:
         is_value = self.correlation is not None and self.correlation.is_value
         if tree.args.get("distinct") and (is_value or not self._is_correlated):
             order = [(self._distinct_key(key, item, outputs), item) for key, item in order]
-            for column, written in zip(columns, self.written, strict=True):
-                if column.type.kind is Kind.ARRAY:
-                    raise self.rows.place(written.node).refuse(
-                        NotSupported, "an ARRAY cannot be compared by DISTINCT", hint="leave DISTINCT out"
-                    )
             self.relation = self.relation.distinct()
         limit, offset = tree.args.get("limit"), tree.args.get("offset") or 0
         keys = _rewritten([key for key, _ in order])

@@ -24,7 +24,7 @@ from engine.language.places import Place, shown
 from engine.language.promotion import common
 from engine.model.expressions import Cast, Column, Expression, IsNull, Literal, Not, Or
 from engine.model.types import BIGINT, DOUBLE, STRING, Kind
-from tureen.errors import NotSupported, SyntaxRefused, TypeMismatch
+from tureen.errors import SyntaxRefused, TypeMismatch
 
 Select = Callable[[exp.Expr, Environment], BoundRelation]
 Pair = tuple[Output, Output]
@@ -149,12 +149,6 @@ def _fit(pair: Pair, what: str, compares: bool, word: str, place: Place) -> Pair
             TypeMismatch,
             f"{what} is {one.type} before {word} and {other.type} behind it",
             hint="cast one of them: CAST(x AS TYPE)",
-        )
-    if compares and type_.kind is Kind.ARRAY:
-        raise place.refuse(
-            NotSupported,
-            f"{what} is an ARRAY, which {word} cannot compare",
-            hint="select other columns" if word != "UNION" else "write UNION ALL, or select other columns",
         )
     left, right = (
         output if output.type == type_ else replace(output, expression=coerce(output.expression, type_))

@@ -25,7 +25,6 @@ from engine.language.grammar import nodes, source_nodes
 from engine.language.places import Place, Text, shown
 from engine.model.sample import Sample
 from engine.model.source import Derived, SourceName
-from engine.model.types import Kind
 from engine.windows.assignment import WINDOW_COLUMNS
 from tureen.errors import LimitExceeded, NotSupported, QueryError, SyntaxRefused
 
@@ -225,13 +224,6 @@ def sampled(relation: BoundRelation, clause: exp.Expr, place: Place) -> BoundRel
             "DOWN TO is allowed in the SAMPLE of a source, this is one of a subquery",
             hint="write it in a SAMPLE inside, or leave it out",
         )
-    for column in relation.computed().columns:
-        if column.type.kind is Kind.ARRAY:
-            raise place.refuse(
-                NotSupported,
-                "SAMPLE of a subquery goes by values, and an ARRAY is none",
-                hint="leave the column out",
-            )
     return relation.stream_sampled(sample)
 
 

@@ -26,7 +26,7 @@ from engine.model.source import (
     SourceName,
     Stream,
 )
-from engine.model.types import Kind
+from engine.model.types import Kind, Type
 from tureen.errors import NotSupported, SyntaxRefused, TypeMismatch
 
 PARTITIONS_MAX = 10_000
@@ -44,11 +44,11 @@ def _fields(tree: exp.Expr, text: Text) -> list[Field]:
             )
         kind = bind_type(column.args["kind"], text, declared=True)
         nullable = not column.args.get("not_null")
-        fields[name] = Field(name, kind, nullable, _path(column.args.get("path"), text))
+        fields[name] = Field(name, kind, nullable, _path(column.args.get("path"), kind, text))
     return list(fields.values())
 
 
-def _path(written: exp.Expr | None, text: Text) -> Path | None:
+def _path(written: exp.Expr | None, type_: Type, text: Text) -> Path | None:
     """PATH '...' of a column. Raises SyntaxRefused."""
     if written is None:
         return None
@@ -57,8 +57,8 @@ def _path(written: exp.Expr | None, text: Text) -> Path | None:
         path = parse_path(str(written.this))
     except NoPath as error:
         raise place.refuse(SyntaxRefused, f"this is no path: {error}", hint=hint) from None
-    if not path:
-        raise place.refuse(SyntaxRefused, "$ alone is the whole record", hint=hint)
+    if not path and not type_.is_nested:
+        raise place.refuse(SyntaxRefused, f"$ is the whole record, which is no {type_}", hint=hint)
     return path
 
 
@@ -138,6 +138,12 @@ def _key(tree: exp.Expr, fields: Sequence[Field], text: Text) -> tuple[str, ...]
         declared = next((field for field in fields if field.name == column), None)
         if declared is None:
             raise text.of_node(name).unknown_column(column, (field.name for field in fields))
+        if declared.type.is_nested:
+            raise text.of_node(name).refuse(
+                NotSupported,
+                f"{shown(column)!r} is {declared.type}, and a key is made of plain values",
+                hint="declare a column for each member of the key",
+            )
         if declared.path is not None:
             raise text.of_node(name).refuse(
                 NotSupported,

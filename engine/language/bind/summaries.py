@@ -165,7 +165,7 @@ def _settings(
         zone_rows_min=options.number("zone_rows_min", plain.zone_rows_min, ZONE_ROWS_MAX),
     )
     attribute = env.text.of_node(tree.args["attribute"])
-    if type_.kind is Kind.ARRAY:
+    if type_.is_nested:
         raise attribute.refuse(
             TypeMismatch, f"a column of type {type_} cannot be summarised", hint="name another column"
         )

@@ -4,23 +4,28 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from engine.language.grammar.words import NOT_NESTED
 from engine.language.places import Text, did_you_mean, shown
 from engine.model.types import (
     BIGINT,
     BOOLEAN,
+    BYTES,
     DATE,
     DECIMAL_DIGITS_MAX,
     DOUBLE,
     INTEGER,
     INTERVAL,
+    JSON,
     STRING,
     TIME,
     TIMESTAMP,
+    UUID,
     Type,
+    array,
     decimal,
+    map_of,
+    struct,
 )
-from tureen.errors import NotSupported, TypeMismatch
+from tureen.errors import NotSupported, SyntaxRefused, TypeMismatch
 
 TYPE_NAMES: dict[str, Type] = {
     "BOOLEAN": BOOLEAN,
@@ -44,34 +49,25 @@ TYPE_NAMES: dict[str, Type] = {
     "TIMESTAMPTZ": TIMESTAMP,
     "TIMESTAMP_LTZ": TIMESTAMP,
     "TIMESTAMP_NTZ": TIMESTAMP,
+    "JSON": JSON,
+    "JSONB": JSON,
+    "UUID": UUID,
+    **dict.fromkeys(("BYTES", "BYTEA", "BLOB", "BINARY", "VARBINARY"), BYTES),
 }
 _INSTEAD = {
     "TINYINT": "write INTEGER",
     "REAL": "write DOUBLE",
     "FLOAT4": "write DOUBLE",
     "CHAR": "write STRING",
-    "UUID": "write STRING",
-    "BINARY": "write STRING",
-    "BYTES": "write STRING",
-    "BLOB": "write STRING",
-    "JSON": NOT_NESTED,
-    "JSONB": NOT_NESTED,
-    "STRUCT": NOT_NESTED,
-    "MAP": NOT_NESTED,
-    "ARRAY": "declare a column for each element you need",
     "TIME": "write TIMESTAMP, or INTEGER for seconds of the day",
     "SERIAL": "write BIGINT",
     "BIGSERIAL": "write BIGINT",
     "NUMBER": "write DECIMAL(18, 2), BIGINT or DOUBLE",
     "INET": "write STRING",
     "ENUM": "write STRING",
-    "BYTEA": "write STRING",
-    "VARBINARY": "write STRING",
-    "VARIANT": NOT_NESTED,
-    "OBJECT": NOT_NESTED,
-    "ROW": NOT_NESTED,
-    "MULTISET": "declare a column for each element you need",
-    "LIST": "declare a column for each element you need",
+    "VARIANT": "write JSON",
+    "OBJECT": "write JSON",
+    "MULTISET": "write ARRAY<type>",
     "INTERVAL": "write BIGINT for milliseconds",
     "UNSIGNED": "write BIGINT",
     "HUGEINT": "write DECIMAL(18, 0)",
@@ -80,6 +76,13 @@ _INSTEAD = {
 _INSIDE = {"INTERVAL": INTERVAL, "TIME": TIME}
 """Types of expressions that no column is declared with."""
 _SHOWN = ("BOOLEAN", "INTEGER", "BIGINT", "DOUBLE", "DECIMAL", "STRING", "DATE", "TIMESTAMP")
+_COMPOSED = {
+    "ARRAY": "write ARRAY<BIGINT>",
+    "LIST": "write ARRAY<BIGINT>",
+    "MAP": "write MAP<STRING, BIGINT>",
+    "STRUCT": "write STRUCT<name STRING, size BIGINT>, or JSON",
+    "ROW": "write STRUCT<name STRING, size BIGINT>, or JSON",
+}
 
 
 def bind_type(node: exp.Expr, text: Text, *, declared: bool = False) -> Type:
@@ -87,6 +90,8 @@ def bind_type(node: exp.Expr, text: Text, *, declared: bool = False) -> Type:
     a cast to it would cut the string. Raises TypeMismatch, NotSupported.
     """
     name = str(node.args["name"])
+    if node.args.get("types"):
+        return _composed(node, text)
     numbers: list[int] = node.args.get("numbers") or []
     place = text.of_node(node)
     if name in ("DECIMAL", "NUMERIC", "DEC"):
@@ -119,9 +124,34 @@ def bind_type(node: exp.Expr, text: Text, *, declared: bool = False) -> Type:
         return known
     if name in _INSIDE and not declared and not numbers:
         return _INSIDE[name]
+    if name in _COMPOSED:
+        raise text.of_node(node).refuse(TypeMismatch, f"{name} is made of other types", hint=_COMPOSED[name])
     if name in _INSTEAD:
         raise place.refuse(NotSupported, f"the type {name} is not supported", hint=_INSTEAD[name])
     close = did_you_mean(name.lower(), [t.lower() for t in _SHOWN])
     suggested = [t for t in _SHOWN if close and close.startswith("did") and t.lower() in close]
     hint = f"did you mean {' or '.join(suggested)}?" if suggested else "there are " + ", ".join(_SHOWN)
     raise place.refuse(TypeMismatch, f"there is no type named {shown(name)}", hint=hint)
+
+
+def _composed(node: exp.Expr, text: Text) -> Type:
+    """A type that is made of others. Raises TypeMismatch, NotSupported, SyntaxRefused."""
+    types = [bind_type(one, text, declared=True) for one in node.args["types"]]
+    match node.args["name"]:
+        case "ARRAY":
+            return array(types[0])
+        case "MAP":
+            if types[0] != STRING:
+                raise text.of_node(node.args["types"][0]).refuse(
+                    NotSupported,
+                    f"the keys of a MAP are STRINGs, this is {types[0]}",
+                    hint="write MAP<STRING, BIGINT>; names of JSON's members are strings",
+                )
+            return map_of(types[1])
+    names = [str(one.this) for one in node.args["names"]]
+    for place, name in enumerate(names):
+        if name in names[:place]:
+            raise text.of_node(node.args["names"][place]).refuse(
+                SyntaxRefused, f"the member {shown(name)!r} is declared twice", hint="rename one of them"
+            )
+    return struct(zip(names, types, strict=True))

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from engine.language.evaluation.arithmetic import as_double
+from engine.language.evaluation.nested import cast_nested
 from engine.language.evaluation.numeric import divide_half_away
 from engine.language.evaluation.vector import Array, Vector, constant, from_texts, over_dictionary, strict
 from engine.language.instants import (
@@ -62,6 +63,8 @@ def _cast(operand: Vector, target: Type) -> Vector:
         return operand
     if source.kind is Kind.NULL:
         return constant(None, target)
+    if source.logical is not None or target.logical is not None:
+        return cast_nested(operand, target)
     if source.kind is Kind.STRING:
         return over_dictionary(operand, target, lambda strings: _parse_all(strings, target))
     if target.kind is Kind.STRING:

@@ -252,6 +252,47 @@ def _trim(cursor: Cursor, expression: Expressions) -> list[exp.Expr]:
     return [expression(cursor), *characters, cursor.node(exp.Var(this=function), token)]
 
 
+def _members(cursor: Cursor, expression: Expressions) -> list[exp.Expr]:
+    """``STRUCT(x AS name, column, name := x, 'name', x)``: names and values in turn."""
+    found: list[exp.Expr] = []
+
+    def one() -> exp.Expr:
+        value = expression(cursor)
+        if cursor.take_words("AS"):
+            name = cursor.field("a member's name")
+            found.extend([_name(cursor, name), value])
+        elif isinstance(value, exp.Column):
+            found.extend([_name(cursor, value.this), value])
+        else:
+            raise cursor.expected("AS and a member's name", "write STRUCT(x AS name, ...)")
+        return value
+
+    if not cursor.at(TokenType.R_PAREN):
+        cursor.listed(one)
+    return found
+
+
+def _name(cursor: Cursor, name: exp.Expr) -> exp.Expr:
+    return cursor.node(exp.Literal(this=str(name.this), is_string=True), name)
+
+
+def _json_members(cursor: Cursor, expression: Expressions) -> list[exp.Expr]:
+    """``JSON_OBJECT('name': x, KEY 'name' VALUE x, 'name' VALUE x, 'name', x)``: names and values in turn."""
+    found: list[exp.Expr] = []
+
+    def one() -> exp.Expr:
+        if cursor.word == "KEY" and cursor.peek().token_type in (TokenType.STRING, TokenType.VAR):
+            cursor.advance()
+        found.append(expression(cursor))
+        if cursor.take(TokenType.COLON) or cursor.take_words("VALUE"):
+            found.append(expression(cursor))
+        return found[-1]
+
+    if not cursor.at(TokenType.R_PAREN):
+        cursor.listed(one)
+    return found
+
+
 _SPECIAL: dict[str, Callable[[Cursor, Expressions], list[exp.Expr]]] = {
     "EXTRACT": _extract,
     "DATE_TRUNC": _part_first,
@@ -259,4 +300,7 @@ _SPECIAL: dict[str, Callable[[Cursor, Expressions], list[exp.Expr]]] = {
     **dict.fromkeys(("DATE_DIFF", "DATEDIFF", "TIMESTAMPDIFF", "DATEADD", "TIMESTAMPADD"), _unit_first),
     "SUBSTRING": _substring,
     "TRIM": _trim,
+    "STRUCT": _members,
+    "JSON_OBJECT": _json_members,
+    "JSON_BUILD_OBJECT": _json_members,
 }

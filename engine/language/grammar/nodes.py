@@ -338,9 +338,11 @@ class IsTruth(exp.Expression):
 
 
 class TypeName(exp.Expression):
-    """A type as written: ``name`` upper-case, ``numbers`` its arguments."""
+    """A type as written: ``name`` upper-case, ``numbers`` its arguments, ``types`` the types it is made of,
+    with ``names`` those of the members of a STRUCT.
+    """
 
-    arg_types: ClassVar[dict[str, bool]] = {"name": True, "numbers": False}
+    arg_types: ClassVar[dict[str, bool]] = {"name": True, "numbers": False, "types": False, "names": False}
 
 
 class ColumnDeclaration(exp.Expression):

@@ -10,7 +10,6 @@ from sqlglot.tokenizer_core import TokenType
 
 from engine.language.grammar import nodes
 from engine.language.grammar.cursor import Cursor
-from engine.language.grammar.words import JSON_TEXT
 from engine.model.expressions import CompareOp
 
 COMPARISONS: dict[TokenType, type[exp.Expr]] = {
@@ -49,6 +48,8 @@ _OPERATORS: dict[TokenType, Operator] = {
     TokenType.SLASH: (3, exp.Div),
     TokenType.MOD: (3, exp.Mod),
     TokenType.CARET: (4, _call("POWER")),
+    TokenType.ARROW: (5, _call("->")),
+    TokenType.DARROW: (5, _call("->>")),
 }
 _SHIFTS: dict[TokenType, Operator] = {
     TokenType.LT: (1, _call("<<")),
@@ -58,11 +59,6 @@ _SHIFTS: dict[TokenType, Operator] = {
 FOREIGN: dict[TokenType, tuple[str, str]] = {
     TokenType.ADJACENT: ("==", "write ="),
     TokenType.TILDE: ("~", "write REGEXP_LIKE(s, pattern), or LIKE or ILIKE"),
-    TokenType.ARROW: ("->", JSON_TEXT),
-    TokenType.L_BRACKET: (
-        "[",
-        "there are no arrays: write SUBSTRING(s, 1, 1) for a character, SPLIT_PART(s, ',', 1) for a part",
-    ),
     TokenType.NOT: ("!", "write NOT, or <> for 'differs'"),
 }
 

@@ -17,6 +17,14 @@ from engine.language.grammar import nodes
 from engine.language.grammar.calls import parse_call, parse_clock
 from engine.language.grammar.cursor import Cursor
 from engine.language.grammar.intervals import parse_interval_literal, starts_interval
+from engine.language.grammar.nested import (
+    parse_any_element,
+    parse_bracketed,
+    parse_bytes,
+    parse_group_of_match,
+    parse_member,
+    parse_subscript,
+)
 from engine.language.grammar.operators import COMPARISONS, FOREIGN, take_operator
 from engine.language.grammar.preferences import parse_estimate, starts_estimate
 from engine.language.grammar.subqueries import (
@@ -86,6 +94,9 @@ def _comparison(cursor: Cursor) -> exp.Expr:
             if starts_quantified(cursor):
                 left = parse_quantified(cursor, left, make)
                 continue
+            if cursor.word in ("ANY", "SOME", "ALL") and cursor.peek().token_type is TokenType.L_PAREN:
+                left = parse_any_element(cursor, left, make, parse_expression)
+                continue
             right = _range(cursor)
             left = cursor.node(make(this=left, expression=right), left, left, right)
         elif cursor.word == "IS":
@@ -120,6 +131,9 @@ def _is(cursor: Cursor, left: exp.Expr) -> exp.Expr:
     elif cursor.word in ("TRUE", "FALSE"):
         value = cursor.advance().text.upper() == "TRUE"
         test = cursor.node(nodes.IsTruth(this=left, value=value), left, left)
+    elif cursor.word == "JSON":
+        cursor.advance()
+        test = cursor.node(nodes.Call(name="JSON_VALID", expressions=[left]), left, left)
     elif cursor.take_words("DISTINCT", "FROM"):
         right = _range(cursor)
         test = cursor.node(nodes.DistinctFrom(this=left, expression=right), left, left, right)
@@ -245,29 +259,19 @@ def _unary(cursor: Cursor) -> exp.Expr:
         return cursor.node(nodes.Call(name="~", expressions=[operand]), token, operand)
     operand = _primary(cursor)
     if cursor.at(TokenType.L_BRACKET):
-        operand = _group_of_match(cursor, operand)
+        operand = parse_group_of_match(cursor, operand, number)
     while True:
         if cursor.take(TokenType.DCOLON):
             target = parse_type_name(cursor)
             operand = cursor.node(exp.Cast(this=operand, to=target), operand, operand)
         elif cursor.word == "AT" and cursor.word_ahead() == "TIME":
             operand = parse_zone(cursor, operand, _primary)
+        elif cursor.at(TokenType.L_BRACKET):
+            operand = parse_subscript(cursor, operand, parse_expression)
+        elif cursor.at(TokenType.DOT) and not isinstance(operand, exp.Literal):
+            operand = parse_member(cursor, operand)
         else:
             return operand
-
-
-def _group_of_match(cursor: Cursor, operand: exp.Expr) -> exp.Expr:
-    """``(REGEXP_MATCH(s, pattern))[2]`` is REGEXP_EXTRACT(s, pattern, 2); other subscripts are left alone."""
-    call = operand.unnest()
-    if not isinstance(call, nodes.Call) or call.args["name"] != "REGEXP_MATCH" or len(call.expressions) != 2:
-        return operand
-    cursor.advance()
-    if not cursor.at(TokenType.NUMBER):
-        raise cursor.expected("the number of a group", "write (REGEXP_MATCH(s, pattern))[1]")
-    group = number(cursor)
-    cursor.expect(TokenType.R_BRACKET, "]", "write (REGEXP_MATCH(s, pattern))[1]")
-    arguments = [*call.expressions, group]
-    return cursor.node(nodes.Call(name="REGEXP_EXTRACT", expressions=arguments), operand, *arguments)
 
 
 def _primary(cursor: Cursor) -> exp.Expr:
@@ -361,11 +365,12 @@ def _word(cursor: Cursor, token: Token) -> exp.Expr:
     ahead = cursor.peek().token_type
     if ahead is TokenType.L_PAREN and word not in RESERVED:
         return parse_call(cursor, parse_expression)
-    if (
-        ahead is TokenType.STRING
-        and word in ("E", "B", "X", "R", "U")
-        and cursor.peek().start == token.end + 1
-    ):
+    if ahead is TokenType.L_BRACKET and word in ("ARRAY", "MAP"):
+        return parse_bracketed(cursor, token, parse_expression)
+    glued = ahead is TokenType.STRING and cursor.peek().start == token.end + 1
+    if glued and word == "X":
+        return parse_bytes(cursor, token, string)
+    if glued and word in ("E", "B", "R", "U"):
         raise cursor.not_supported(f"{word}'...' is not supported", "write '...'; a quote inside is doubled")
     if word in CLOCKS - {"NOW", "TODAY"}:
         return parse_clock(cursor)
@@ -385,12 +390,12 @@ def _column(cursor: Cursor) -> exp.Expr:
     second = cursor.field("a column after the dot")
     if cursor.at(TokenType.DOT) and starts_estimate(cursor, second):
         return parse_estimate(cursor, token, first)
-    if cursor.at(TokenType.DOT):
-        end = cursor.word_ahead().lower()
-        if end not in ("start", "end") or cursor.peek(2).token_type is TokenType.DOT:
-            raise cursor.not_supported(
-                "a name of more than two parts is not supported", "write stream.column"
-            )
+    end = cursor.word_ahead().lower()
+    if (
+        cursor.at(TokenType.DOT)
+        and end in ("start", "end")
+        and cursor.peek(2).token_type is not TokenType.DOT
+    ):
         cursor.advance()
         cursor.advance()
         field = exp.Identifier(this=f"{second.name}_{end}", quoted=True)  # of a window

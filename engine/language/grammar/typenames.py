@@ -1,17 +1,22 @@
-"""Type names as written: ``DECIMAL(10, 2)``, ``DOUBLE PRECISION``, ``TIMESTAMP(3)``."""
+"""Type names as written: ``DECIMAL(10, 2)``, ``DOUBLE PRECISION``, ``TIMESTAMP(3)``, ``ARRAY<BIGINT>``."""
 
 from __future__ import annotations
 
-from sqlglot.tokenizer_core import TokenType
+from sqlglot import exp
+from sqlglot.tokenizer_core import Token, TokenType
 
 from engine.language.grammar import nodes
 from engine.language.grammar.cursor import Cursor
-from engine.language.grammar.words import NOT_NESTED
-from engine.language.places import shown
+from tureen.errors import SyntaxRefused
 
-_COMPOSED = ("ARRAY", "LIST", "MULTISET", "MAP", "ROW", "STRUCT")
-"""Types made of others."""
-_TYPED_LITERALS = ("TIMESTAMP", "DATE", "TIMESTAMPTZ", "TIME")
+_COMPOSED = {"ARRAY": "ARRAY", "LIST": "ARRAY", "MAP": "MAP", "ROW": "STRUCT", "STRUCT": "STRUCT"}
+"""Types made of others, by all names that they have."""
+_USAGES = {
+    "ARRAY": "write ARRAY<BIGINT>",
+    "MAP": "write MAP<STRING, BIGINT>",
+    "STRUCT": "write STRUCT<name STRING, size BIGINT>",
+}
+_TYPED_LITERALS = ("TIMESTAMP", "DATE", "TIMESTAMPTZ", "TIME", "JSON", "UUID")
 
 
 def starts_typed_literal(cursor: Cursor) -> bool:
@@ -28,9 +33,7 @@ def parse_type_name(cursor: Cursor) -> nodes.TypeName:
     cursor.advance()
     name = token.text.upper()
     if name in _COMPOSED and (cursor.at(TokenType.LT) or cursor.at(TokenType.L_PAREN)):
-        raise cursor.not_supported(
-            f"the type {shown(name)} of other types is not supported", NOT_NESTED, token
-        )
+        return _array(cursor, _composed(cursor, token))
     if name == "DOUBLE" and cursor.take_words("PRECISION"):
         name = "DOUBLE"
     elif name == "CHARACTER" and cursor.take_words("VARYING"):
@@ -49,8 +52,46 @@ def parse_type_name(cursor: Cursor) -> nodes.TypeName:
     if cursor.word in ("WITH", "WITHOUT") and cursor.word_ahead() == "TIME":
         cursor.take_words(cursor.word, "TIME", "ZONE")
     cursor.take_words("WITH", "LOCAL", "TIME", "ZONE")
-    if cursor.at(TokenType.L_BRACKET) or cursor.word in ("ARRAY", "MULTISET"):
-        raise cursor.not_supported("array types are not supported", NOT_NESTED)
     if cursor.word in ("UNSIGNED", "SIGNED"):
         raise cursor.not_supported(f"{cursor.word} is not supported", "write INTEGER or BIGINT alone")
-    return cursor.node(nodes.TypeName(name=name, numbers=numbers), token)
+    return _array(cursor, cursor.node(nodes.TypeName(name=name, numbers=numbers), token))
+
+
+def _composed(cursor: Cursor, token: Token) -> nodes.TypeName:
+    """``ARRAY<type>``, ``MAP<STRING, type>``, ``STRUCT<name type, ...>``, or with round brackets; the name
+    was read.
+    """
+    name = _COMPOSED[token.text.upper()]
+    closing = TokenType.GT if cursor.at(TokenType.LT) else TokenType.R_PAREN
+    cursor.advance()
+    names: list[exp.Identifier] = []
+    types: list[nodes.TypeName] = []
+    with cursor.nested():
+        while True:
+            if len(types) >= cursor.limits.columns_max:
+                raise cursor.place.exceeded("columns_max", cursor.limits.columns_max)
+            if name == "STRUCT":
+                names.append(cursor.field("a member's name"))
+                cursor.take(TokenType.COLON)
+            types.append(parse_type_name(cursor))
+            if not cursor.take(TokenType.COMMA):
+                break
+        cursor.expect(closing, "> or a comma" if closing is TokenType.GT else ") or a comma", _USAGES[name])
+    if name != "STRUCT" and len(types) != (2 if name == "MAP" else 1):
+        raise cursor.text.of_token(token).refuse(
+            SyntaxRefused,
+            f"{name} is made of {'two types' if name == 'MAP' else 'one type'}",
+            hint=_USAGES[name],
+        )
+    return cursor.node(nodes.TypeName(name=name, types=types, names=names), token, *types)
+
+
+def _array(cursor: Cursor, element: nodes.TypeName) -> nodes.TypeName:
+    """``type[]`` and ``type ARRAY`` behind a type."""
+    while cursor.at(TokenType.L_BRACKET) or cursor.word == "ARRAY":
+        with cursor.nested():
+            if cursor.advance().token_type is TokenType.L_BRACKET:
+                cursor.take(TokenType.NUMBER)  # no length is checked
+                cursor.expect(TokenType.R_BRACKET, "]", "write BIGINT[], or ARRAY<BIGINT>")
+        element = cursor.node(nodes.TypeName(name="ARRAY", types=[element]), element, element)
+    return element

@@ -271,20 +271,18 @@ CLOCKS = frozenset(
 INSTANT_CLOCKS = frozenset(["NOW", "CURRENT_TIMESTAMP", "LOCALTIMESTAMP", "GETDATE", "SYSDATE", "MZ_NOW"])
 """Those that mean an instant, as NOW() does; the others mean a day or a time of the day."""
 
-#: Records are flat: what to do about what is inside of others.
-NOT_NESTED = "a column reads a member of the record itself: have the producer write the value there"
-JSON_TEXT = f"{NOT_NESTED}; JSON in a STRING takes a Python function of your own"
+#: What has no members.
+NOT_NESTED = (
+    "only a STRUCT has members: declare the column as one, or write PATH '$.member.inner' behind its type"
+)
 
 #: Functions of other systems: what to write instead.
 FUNCTIONS_REFUSED: dict[str, str] = {
     "ISTREAM": "write SELECT ISTREAM(a, b) FROM ..., or ISTREAM (SELECT ...)",
     "DSTREAM": "write SELECT DSTREAM(a, b) FROM ..., or DSTREAM (SELECT ...)",
     "RSTREAM": "write SELECT RSTREAM(a, b) FROM ..., or RSTREAM (SELECT ...)",
-    "UNNEST": "ARRAY_AGG is the only array there is: select the rows themselves",
-    "EXPLODE": "ARRAY_AGG is the only array there is: select the rows themselves",
-    "JSON_VALUE": JSON_TEXT,
-    "JSON_QUERY": JSON_TEXT,
-    "JSON_EXTRACT": JSON_TEXT,
+    "UNNEST": "write x = ANY(a), a[1] or ARRAY_TO_STRING(a, ','): rows are not made of elements",
+    "EXPLODE": "write x = ANY(a), a[1] or ARRAY_TO_STRING(a, ','): rows are not made of elements",
     "RANDOM": "it would change an answer without new rows",
     "RAND": "it would change an answer without new rows",
     "UUID": "it would change an answer without new rows",
@@ -295,16 +293,12 @@ FUNCTIONS_REFUSED: dict[str, str] = {
     "PROCTIME": "a stream without a timestamp column runs in arrival time",
     "REGEXP_MATCH": "write REGEXP_EXTRACT(s, pattern, 1), (REGEXP_MATCH(s, pattern))[1] or REGEXP_LIKE",
     "REGEXP_SUBSTR": "write REGEXP_EXTRACT(s, pattern)",
-    "STRING_SPLIT": "write SPLIT_PART(s, delimiter, n)",
-    "SPLIT": "write SPLIT_PART(s, delimiter, n)",
-    "STRING_TO_ARRAY": "write SPLIT_PART(s, delimiter, n)",
     "SUBSTRING_INDEX": "write SPLIT_PART(s, delimiter, n)",
     "FORMAT": "join the parts: a || b, or CONCAT(a, b)",
     "PRINTF": "join the parts: a || b, or CONCAT(a, b)",
     "LOCATE": "write POSITION(part, s)",
     "CHARINDEX": "write POSITION(part, s)",
     "ISNULL": "write x IS NULL",
-    "DECODE": "write CASE x WHEN a THEN b ELSE c END",
     "WINDOW": "write FROM TUMBLE(s, INTERVAL '5' MINUTE), or HOP or SESSION, and GROUP BY window_start",
     "STRINGTOTIMESTAMP": "write TO_TIMESTAMP(s, 'yyyy-MM-dd HH:mm:ss')",
     "TIMESTAMPTOSTRING": "write DATE_FORMAT(t, 'yyyy-MM-dd HH:mm:ss')",
@@ -313,9 +307,9 @@ FUNCTIONS_REFUSED: dict[str, str] = {
     "JUSTIFY_HOURS": "leave it out: an INTERVAL has a fixed length, and a day 24 hours",
     **dict.fromkeys(("JUSTIFY_DAYS", "JUSTIFY_INTERVAL"), "an INTERVAL has a fixed length, and no months"),
     "AGE": "write TIMESTAMPDIFF(MONTH, b, a), or a - b, which has a fixed length",
-    "EXTRACTJSONFIELD": JSON_TEXT,
-    "GET_JSON_OBJECT": JSON_TEXT,
-    "FROM_JSON": JSON_TEXT,
+    "EXTRACTJSONFIELD": "write JSON_EXTRACT_STRING(j, '$.name')",
+    "GET_JSON_OBJECT": "write JSON_EXTRACT_STRING(j, '$.name')",
+    "FROM_JSON": "write CAST(s AS JSON), or CAST(s AS STRUCT<name STRING>)",
     "GENERATE_SERIES": "write it in FROM: SELECT x FROM GENERATE_SERIES(1, 10) AS x",
 }
 

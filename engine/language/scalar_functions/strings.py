@@ -4,19 +4,37 @@ from __future__ import annotations
 
 from engine.language import signatures
 from engine.language.evaluation import digests, padding, regexes, splits, text
-from engine.language.scalar_functions.function import ARGUMENTS_MAX, ScalarFunction, unreachable
+from engine.language.scalar_functions.function import ARGUMENTS_MAX, Build, ScalarFunction, unreachable
 from engine.model.expressions import Expression, Function
-from engine.model.types import BIGINT, BOOLEAN, STRING, Type
+from engine.model.types import BIGINT, BOOLEAN, BYTES, STRING, Type
 
 
 def _turned_position(arguments: tuple[Expression, ...], type_: Type) -> Expression:
     return Function("POSITION", arguments[::-1], type_)
 
 
+def _length_of(name: str) -> Build:
+    """A call of this name, but for BYTES."""
+
+    def build(arguments: tuple[Expression, ...], type_: Type) -> Expression:
+        return Function("BYTE_LENGTH" if arguments[0].type == BYTES else name, arguments, type_)
+
+    return build
+
+
 STRINGS = (
     ScalarFunction("LOWER", 1, 1, signatures.strings, text.lower, "LOWER(s)", "s in lower case"),
     ScalarFunction("UPPER", 1, 1, signatures.strings, text.upper, "UPPER(s)", "s in upper case"),
-    ScalarFunction("LENGTH", 1, 1, signatures.length, text.length, "LENGTH(s)", "the number of characters"),
+    ScalarFunction(
+        "LENGTH",
+        1,
+        1,
+        signatures.length,
+        text.length,
+        "LENGTH(s)",
+        "the number of characters; of BYTES that of bytes",
+        _length_of("LENGTH"),
+    ),
     ScalarFunction(
         "TRIM",
         1,
@@ -258,13 +276,14 @@ STRINGS = (
         signatures.length,
         padding.octets,
         "OCTET_LENGTH(s)",
-        "the number of bytes of s in UTF-8",
+        "the number of bytes of s in UTF-8, or of BYTES",
+        _length_of("OCTET_LENGTH"),
     ),
     ScalarFunction(
         "ASCII",
         1,
         1,
-        signatures.length,
+        signatures.measured,
         padding.code_point,
         "ASCII(s)",
         "the code point of the first character; 0 for an empty string",

@@ -49,7 +49,7 @@ def distinct_count(members: Members, call: AggregateCall) -> tuple[Column, int]:
 def _feed(column: Column) -> Callable[[int, int], list[Any]]:
     """Values of rows from one to another as the sketch takes them: int, float or str."""
     if column.type.kind is Kind.STRING:
-        texts = column.to_arrow()  # the sketch passes over empty strings: none is, behind a letter
+        texts = column.text_array()  # the sketch passes over empty strings: none is, behind a letter
         return lambda start, stop: ["s" + text for text in texts.slice(start, stop - start).to_pylist()]
     values = column.values
     if column.type.kind is Kind.BOOLEAN:

@@ -64,7 +64,7 @@ def is_kept(call: AggregateCall) -> bool:
         return False
     return (
         not call.arguments
-        or call.arguments[0].type.kind not in (Kind.STRING, Kind.NULL, Kind.ARRAY)
+        or call.arguments[0].type.kind not in (Kind.STRING, Kind.NULL)
         or call.aggregate.statistic is Statistic.COUNT
     )
 

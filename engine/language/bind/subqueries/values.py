@@ -32,7 +32,6 @@ from engine.language.bind.subqueries.rejecting import rejecting
 from engine.language.grammar import nodes
 from engine.language.rules.tree import transform
 from engine.model.expressions import Column, Expression, IsNull, Not
-from engine.model.types import Kind
 from tureen.errors import NotSupported, TypeMismatch
 
 Outer = tuple[Expression, ...]
@@ -131,10 +130,6 @@ class SubqueryValues:
                 TypeMismatch,
                 f"a subquery in the place of a value has one column, this one has {count}",
                 hint="select one column; for a comparison of several write (a, b) IN (SELECT ...)",
-            )
-        if value.type.kind is Kind.ARRAY:
-            raise scope.place(query).refuse(
-                NotSupported, "a subquery in the place of a value cannot be an ARRAY", hint="select a column"
             )
         whole = bool(outer) and not (id(node) in self._rejecting and correlation.empty is None)
         if correlation.rows == "one" or (outer and correlation.rows == "at most one"):

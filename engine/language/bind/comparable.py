@@ -1,0 +1,39 @@
+"""Why two operands cannot be compared, and what to write instead."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from engine.language.bind.scope import Scope
+from engine.model.expressions import Expression, Literal
+from engine.model.types import JSON, Kind
+from tureen.errors import TypeMismatch
+
+
+def not_comparable(left: Expression, right: Expression, node: exp.Expr, scope: Scope) -> Exception:
+    """The refusal of a comparison of two types that have none in common."""
+    kinds = {left.type.kind, right.type.kind}
+    if JSON in (left.type, right.type):
+        return scope.place(node).refuse(
+            TypeMismatch,
+            f"{left.type} cannot be compared with {right.type}",
+            hint="write j ->> 'name' = 'text', or CAST(j -> 'name' AS BIGINT) = 5",
+        )
+    hint = "cast one of them: CAST(x AS TYPE)"
+    if Kind.STRING in kinds and (left.type.is_numeric or right.type.is_numeric):
+        literal = next((side for side in (left, right) if isinstance(side, Literal)), None)
+        if literal is None:
+            hint = "cast one of them: CAST(x AS DOUBLE) or CAST(x AS STRING)"
+        elif literal.type.kind is Kind.STRING:
+            hint = "write the number without quotes"
+        else:
+            hint = f"the other side is text: write '{literal.value}', or cast it: CAST(x AS DOUBLE)"
+    elif kinds & {Kind.DATE, Kind.TIMESTAMP} and (left.type.is_numeric or right.type.is_numeric):
+        hint = "write TIMESTAMP '2024-01-31 12:00:00', or TO_TIMESTAMP(milliseconds)"
+    elif Kind.INTERVAL in kinds:
+        hint = "write INTERVAL '5' MINUTE, or CAST(i AS BIGINT) for its milliseconds"
+    elif Kind.BOOLEAN in kinds:
+        hint = "write TRUE or FALSE"
+    return scope.place(node).refuse(
+        TypeMismatch, f"{left.type} cannot be compared with {right.type}", hint=hint
+    )

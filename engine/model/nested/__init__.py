@@ -1,0 +1,1 @@
+"""Values of logical types: their canonical texts, and these as Arrow and back."""

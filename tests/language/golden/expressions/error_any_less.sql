@@ -1,0 +1,1 @@
+SELECT 5 < ANY(ARRAY[1]) FROM flights

@@ -1,0 +1,1 @@
+SELECT X'6' FROM flights

@@ -1,0 +1,1 @@
+SELECT CAST(carrier AS JSON) = 'abc' FROM flights

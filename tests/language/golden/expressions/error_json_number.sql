@@ -1,0 +1,1 @@
+SELECT carrier -> 'a' = 5 FROM flights

@@ -1,0 +1,1 @@
+SELECT CAST(carrier AS JSON) < '5' FROM flights

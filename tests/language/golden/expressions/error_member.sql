@@ -1,0 +1,1 @@
+SELECT STRUCT(delay AS d).e FROM flights

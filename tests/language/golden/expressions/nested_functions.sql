@@ -1,0 +1,1 @@
+SELECT CAST(carrier AS JSON) -> 'a' ->> 0 AS x, ARRAY[delay, 1][1] AS y, STRUCT(delay AS d, carrier).carrier AS z, MAP['k', delay]['k'] AS m, X'6869' AS b FROM flights WHERE carrier = ANY(ARRAY['AA', 'BB']) AND carrier IS NOT JSON

@@ -1,0 +1,1 @@
+SELECT MAX(CAST(carrier AS JSON)) FROM flights
