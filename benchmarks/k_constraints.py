@@ -195,7 +195,7 @@ def joined(rows: Rows, within: int | None) -> Kept:
 
 def join_of(engine: Engine) -> InnerJoinNode:
     """The one that there is."""
-    for _, graph in engine._following.graphs():
+    for graph in engine._following.graphs.by_set.values():
         for node in graph._nodes.by_key.values():
             if isinstance(node, InnerJoinNode):
                 return node

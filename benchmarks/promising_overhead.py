@@ -90,7 +90,7 @@ def run(options: argparse.Namespace) -> Report:
         "summary_bytes": sum(
             summary.nbytes
             for source in engines["summarised"]._sources.values()
-            for summary in source.summaries.values()
+            for summary in source.summarised.at_work.values()
         ),
     }
     verdict = "holds" if ratio >= 0.9 else "does not hold"

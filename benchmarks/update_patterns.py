@@ -301,7 +301,7 @@ class Drive:
 
     def work(self) -> Work:
         """Work of all operators since they came."""
-        graphs = list(self.engine._following._graphs.values())
+        graphs = list(self.engine._following.graphs.by_set.values())
         found = Work(sum(graph.visited for graph in graphs))
         for graph in graphs:
             done = graph.state_work

@@ -53,6 +53,7 @@ from engine.queries.planner import is_left_open
 from engine.queries.shed_readers import NOTHING_TO_SHED, Sheddable
 from engine.queries.summaries import NamedSummary
 from engine.sources.backfill import Wanted, wanted
+from engine.sources.retention import needed
 from engine.sources.source import Source
 from engine.standing.query import SetKey, StandingQuery
 from engine.step_bodies import StepBodies
@@ -317,7 +318,8 @@ class Engine(Embedding, Inspection, Persistence):
         """
         some = None
         if self._parts.may_owe:
-            some = next((one.stream.name for one in self._sources.values() if one.catch_up_some()), None)
+            sources = self._sources.values()
+            some = next((one.stream.name for one in sources if one.matches.catch_up_some()), None)
             self._parts.may_owe = some is not None
         if some is not None:
             self._parts.outdate(self._sets.touched(some))
@@ -329,7 +331,7 @@ class Engine(Embedding, Inspection, Persistence):
         :meth:`catch_up_some`; then bits of sealed segments become row lists where those are smaller, and
         memory is got for rows to come. Returns whether there was anything to do.
         """
-        return self.catch_up_some() or any(source.idle() for source in self._sources.values())
+        return self.catch_up_some() or any(source.rows.idle() for source in self._sources.values())
 
     def _apply(self, step: Step) -> StepResult:
         run = StepRun(self._parts, self._bodies, step, any_source=self._restored)
@@ -376,7 +378,7 @@ class Engine(Embedding, Inspection, Persistence):
         many of the last); None: all there are. O(sets of sources that read it). Raises StepOutOfOrder.
         """
         of = self._parts.source(source)
-        return of.needs(self._sets.holds(of.stream.name))
+        return needed(self._sets.holds(of.stream.name), of.clock.now_ms, of.stream.retain_ms)
 
     # --- readers ----------------------------------------------------------------------------------
 
@@ -435,6 +437,8 @@ class Engine(Embedding, Inspection, Persistence):
         assert all(view._sources[name] is source.view() for name, source in self._sources.items())
         assert view._sets.keys() == set(self._sets.keys())
         assert all(view._sets[key] is over for key, over in self._sets.views().items())
-        assert self._parts.may_owe or not any(source.catch_up_some() for source in self._sources.values())
+        assert self._parts.may_owe or not any(
+            source.matches.catch_up_some() for source in self._sources.values()
+        )
         there = {query_id for over in self._sets for query_id in over.standing}
         assert there == self._queries.keys()

@@ -28,9 +28,11 @@ from engine.queries.entities import Report, report
 from engine.queries.explain import Plan, planned
 from engine.queries.footprint import Footprint, Heavy, footprint, heaviest
 from engine.queries.kept_rows import KeptRows, kept_rows
+from engine.queries.measuring import measured
 from engine.queries.plan_inputs import PlanInputs, SourcesAt
 from engine.queries.plan_preference import group_id
 from engine.queries.promising_attributes import promising_attributes
+from engine.queries.set_plans import plan_inputs_over
 from engine.queries.summary_facts import brief_facts, whole_facts
 from engine.standing.query import set_key
 from engine.stems.factors import Factors
@@ -67,7 +69,7 @@ class Inspection(ABC):
             if not source.stream.is_table:
                 modules[f"monitor/{name}"] = source.monitor.attributes()
             modules |= source.constraints()
-            for summary, at_work in source.summaries.items():
+            for summary, at_work in source.summarised.at_work.items():
                 modules[f"summary/{summary}"] = at_work.attributes()
             modules[f"queue/pending/{name}"] = source.pending.attributes(source.clock.clock_ms)
         now_ns = 0 if self._parts.timer is None else self._parts.timer()
@@ -87,7 +89,7 @@ class Inspection(ABC):
         O(entities but for queries), and O(1) a query that shares a join, has something of its own or is
         followed. queries: False leaves out what single queries pay, and its cost.
         """
-        following = self._parts.following.graphs()
+        following = self._parts.following.graphs.by_set.items()
         graphs = {key: graph.entities("+".join(key), members=queries) for key, graph in following}
         return report(
             str(self._parts.position),
@@ -120,7 +122,7 @@ class Inspection(ABC):
         at_work = {
             summary: each
             for source in self._parts.sources.values()
-            for summary, each in source.summaries.items()
+            for summary, each in source.summarised.at_work.items()
         }
         if name is None:
             return {summary: brief_facts(each) for summary, each in at_work.items()}
@@ -146,7 +148,7 @@ class Inspection(ABC):
             self._parts.sets,
             self._parts.sets.index_bytes,
             following.nbytes,
-            following.by_strategy(),
+            following.graphs.by_strategy(),
         )
 
     def heaviest(self) -> Heavy | None:
@@ -175,10 +177,11 @@ class Inspection(ABC):
             standing = self._parts.query(query_id or "")
             query = standing.query
         self._require(query.sources)
-        return self._parts.sets.seen(set_key(query.sources)).plan_inputs(
+        return plan_inputs_over(
+            self._parts.sets.seen(set_key(query.sources)),
             query,
             standing,
-            self._parts.following.strategy_inputs(query, standing),
+            self._parts.following.graphs.strategy_inputs(query, standing),
             {name: self._parts.sets.readers(name) for name in query.sources},
             followed=query_id is not None and query_id in self._parts.following,
         )
@@ -191,7 +194,7 @@ class Inspection(ABC):
         Raises UnknownSource.
         """
         self._require(sources)
-        return self._parts.following.operators(plan, sources, expected_of)
+        return self._parts.following.graphs.operators(plan, sources, expected_of)
 
     def holders(self, predicates: Sequence[tuple[SourceName, Expression, Factors]]) -> list[int]:
         """How many standing queries have each of these predicates. O(their constants)."""
@@ -217,7 +220,7 @@ class Inspection(ABC):
     def sources_at(self, query: Query) -> SourcesAt:
         """The sources of a query as they stand, to estimate by. O(sources). Raises UnknownSource."""
         self._require(query.sources)
-        return self._parts.sets.seen(set_key(query.sources)).sources_at()
+        return self._parts.sets.seen(set_key(query.sources)).now.estimates()
 
     def _require(self, sources: Iterable[SourceName]) -> None:
         for name in sources:
@@ -239,7 +242,7 @@ class Inspection(ABC):
             return GivenLess(allotment, standing, standing.query, None)
         coming = allotted(standing, allotment, self._parts.position, self._parts.catalogue)
         require_promised(standing, allotment, self._parts.catalogue)
-        sources = self._parts.sets.of(standing).sources_at(self._parts.shed.shares(standing))
+        sources = self._parts.sets.of(standing).now.estimates(self._parts.shed.shares(standing))
         return GivenLess(allotment, standing, coming.query, sources)
 
     def measured(self, query_id: str) -> tuple[Expected, Expected] | None:
@@ -252,7 +255,8 @@ class Inspection(ABC):
         if given is None and not shed:
             return None
         expected = given.allotment.expected if given is not None else Expected()
-        return expected, self._parts.sets.of(standing).measured(standing, shed)
+        over = self._parts.sets.of(standing)
+        return expected, measured(standing, over.sources, over.now.estimates().rows_of, shed)
 
     def _selected(self, sql: str) -> Query:
         """What a SELECT means."""
@@ -298,7 +302,7 @@ class Inspection(ABC):
         match kind:
             case buffers.MODULE:
                 self._parts.state.change(name, value)
-                self._parts.following.forget()
+                self._parts.following.graphs.forget()
             case "scheduler":
                 self._parts.scheduler.set_policy(str(value))
             case "query-stem":
@@ -330,17 +334,17 @@ class Inspection(ABC):
 
     def allocation_problem(self) -> EngineProblem | None:
         """What standing queries would hold and may be given less; None: nobody tolerates that."""
-        at = {name: seen for over in self._parts.sets for name, seen in over.stands().items()}
+        at = {name: seen for over in self._parts.sets for name, seen in over.now.at.items()}
         queries, sources = self._parts.queries.values(), self._parts.sources
         return engine_problem(queries, sources, at, self._state_bytes, self._parts.shed.shares)
 
     def _state_bytes(self) -> dict[SourceName, float]:
         """By source, what is kept for windows over it besides its rows; that of several in equal parts."""
         found: dict[SourceName, float] = {}
-        graphs = dict(self._parts.following.graphs())
+        graphs = self._parts.following.graphs.by_set
         for over in self._parts.sets:
             key = tuple(over.sources)
-            nbytes = over.kept_bytes() + sum(group.nbytes for _, group in over.groups())
+            nbytes = over.eager.nbytes + over.joins.nbytes
             nbytes += graphs[key].nbytes if key in graphs else 0
             for name in key:
                 found[name] = found.get(name, 0.0) + nbytes / len(key)

@@ -50,7 +50,7 @@ class Lifecycle:
             view = self._parts.view()
             self._parts.outdate()  # the step is not over
             for query_id in pausing:
-                self._following.pauses(self._queries[query_id], view)
+                self._following.answers.pause(query_id, view)
         for registration in asked.changed:
             try:
                 self._change(registration, told)
@@ -304,5 +304,5 @@ class Lifecycle:
             if self._parts.tells:
                 told.resumed.append(after)
             else:
-                self._following.resumes_silently(after.query_id)
+                self._following.answers.paused.pop(after.query_id, None)
         self._parts.stored.unsaved_queries.add(registration.query_id)

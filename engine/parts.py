@@ -148,7 +148,7 @@ class Parts:
             self._unshown = set()
             self._stand_otherwise()
             sources, sets = self._shown.copy(), self._shown_sets.copy()
-            queries, strategy_of = self.queries.shown(), self.following.strategy_of
+            queries, strategy_of = self.queries.shown(), self.following.graphs.strategy_of
             self.tag_finds()
             tags = self.approximations.shown()
             self._view = View(
@@ -261,7 +261,7 @@ class Parts:
         for broken in violations:
             if broken.withheld or broken.again:
                 concerned = standing if broken.withheld else relying(standing, name)
-                promises.touched.update(touched_by(concerned, name, source.satisfied_by(broken.rows)))
+                promises.touched.update(touched_by(concerned, name, source.matches.satisfied_by(broken.rows)))
         for one in standing:
             if is_to_tell or (one.query_id in promises.touched and one.query_id not in before):
                 with self.defects.of(one.query_id):

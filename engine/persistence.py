@@ -43,17 +43,20 @@ class Persistence:
         names = [source.stream.name for source in parts.sources.values()]
         if stored.unsaved is not None:
             names = list(stored.unsaved) or names[:1]  # the clock is saved with a source
-        saved = {name: parts.sources[name].save(sink, parts.clock_ms) for name in names}
+        saved = {}
+        for name in names:
+            sink.put_source(parts.sources[name].state(parts.clock_ms))
+            saved[name] = parts.sources[name].stored.save(sink)
         parts.catalogue.summaries.save(sink, names)
         for query_id in stored.dropped_queries:
             sink.drop_query(query_id)
         erring = self._erring(saved)
         for query_id in stored.unsaved_queries | erring.keys():
             sink.put_query(self._state_of(parts.queries[query_id]))
-        held = parts.following.held_streams()
+        held = parts.following.retention.streams()
         for over, source_name in stored.held - held:
             sink.drop_held(over, source_name)
-        for state in parts.following.held(set(names)):
+        for state in parts.following.retention.states(set(names)):
             sink.put_held(state)
         groups = self._put_groups(sink, all_of_them=False)
         for number in stored.groups - groups:
@@ -63,7 +66,7 @@ class Persistence:
         for one in parts.sets:
             one.promising.unsaved.clear()
         for name, done in saved.items():
-            parts.sources[name].saved(done)
+            parts.sources[name].stored.saved(done)
         for query_id in stored.dropped_queries:
             stored.errors.pop(query_id, None)
         stored.errors.update(erring)
@@ -82,11 +85,14 @@ class Persistence:
         for derived in parts.catalogue.derived.values():
             sink.put_derived(derived)
         for source in parts.sources.values():
-            source.copy(sink, parts.clock_ms)
+            sink.put_source(source.state(parts.clock_ms))
+            source.stored.copy(sink)
         parts.catalogue.summaries.copy(sink)
         for query in parts.queries.values():
             sink.put_query(self._state_of(query))
-        for state in parts.following.held({source.stream.name for source in parts.sources.values()}):
+        for state in parts.following.retention.states(
+            {source.stream.name for source in parts.sources.values()}
+        ):
             sink.put_held(state)
         self._put_groups(sink, all_of_them=True)
         sink.commit(parts.position)
@@ -106,8 +112,8 @@ class Persistence:
 
     def _state_of(self, query: StandingQuery) -> QueryState:
         """What is stored of a query."""
-        given, counts = query.allotted, self._parts.sets.of(query).errors_of(query)
-        last = self._parts.following.last_of(query.query_id)
+        given, counts = query.allotted, self._parts.sets.of(query).matches.errors_of(query)
+        last = self._parts.following.answers.paused.get(query.query_id)
         state = QueryState(query.registration, query.born, counts, last)
         if given is None:
             return state
@@ -118,7 +124,7 @@ class Persistence:
         return {
             query_id: counts
             for over in self._parts.sets.over(names)
-            for query_id, counts in over.erring()
+            for query_id, counts in over.matches.erring(over.standing)
             if counts != self._parts.stored.errors.get(query_id)
         }
 
@@ -156,7 +162,7 @@ def restore(parts: Parts, store: StateSource, position: Position) -> None:
     _restore_groups(parts, store)
     for over in parts.sets:
         over.prefer_restored()
-        over.replanted()
+        over.eager.replanted()
         parts.queries.update(over.standing)
         for standing in over.standing.values():
             parts.tag(standing)
@@ -164,10 +170,10 @@ def restore(parts: Parts, store: StateSource, position: Position) -> None:
         parts.following.came(parts.queries[coming.registration.query_id], coming.query)
     for stored in stood:
         if stored.last is not None and stored.registration.query_id in parts.queries:
-            parts.following.paused_with(stored.registration.query_id, stored.last)
+            parts.following.answers.paused[stored.registration.query_id] = stored.last
     held = list(store.held())
     parts.stored.held = {(state.over, state.source) for state in held}
-    parts.following.restore_held(held)
+    parts.following.retention.restore(held)
 
 
 def _registered(parts: Parts, stood: Sequence[QueryState]) -> list[AdmittedQuery]:
@@ -211,6 +217,6 @@ def _restore_groups(parts: Parts, store: StateSource) -> None:
         parts.stored.groups.add(number)
         parts.sets.group_numbers.given = max(parts.sets.group_numbers.given, number)
         with parts.defects.of(*tree["members"]):
-            over.promising.restore(number, tree, over.standing, over.stands())
+            over.promising.restore(number, tree, over.standing, over.now.at)
     for _, tree in store.state_parts(TURNS):
         parts.grants.turns.restore(of_tree(TurnsState, tree))

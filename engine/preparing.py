@@ -87,7 +87,7 @@ class Preparation(InSlices):
         wanted = () if coming is None else coming.predicates()
         for name in dict.fromkeys(name for name, _ in wanted):
             source = parts.sources[name]
-            mine = source.come_ahead([predicate for of, predicate in wanted if of == name])
+            mine = source.matches.come_ahead([predicate for of, predicate in wanted if of == name])
             self._held.append((source, frozenset(slot_at(place) for place in mine)))
             places[name] = iter(mine)
             self._outdate(source)
@@ -135,7 +135,7 @@ class Preparation(InSlices):
     def some(self) -> bool:
         """A slice. Returns whether there was anything to do."""
         for source, slots in self._held:
-            if self._pace.run(lambda rows: source.catch_up_slice(slots, rows)):  # noqa: B023
+            if self._pace.run(lambda rows: source.matches.catch_up_slice(slots, rows)):  # noqa: B023
                 self._outdate(source)
                 return True
         if not self.is_made:
@@ -169,13 +169,13 @@ class Preparation(InSlices):
             yield parts.following.nurse_standing(standing, parts.sets.of(standing))
         if coming is not None and coming.meaning.emits and self.is_current:
             new = StandingQuery(coming.registration, coming.meaning, coming.born, "lazy", slots=self._places)
-            yield parts.following.nurse(new, coming.query, parts.sets.seen(new.set_key))
+            yield parts.following.graphs.nurse(new, coming.query, parts.sets.seen(new.set_key))
 
     def dismiss(self) -> None:
         """Let go of what nobody else holds, once: what it was made for was done, or is given up."""
-        self._parts.following.dismiss(self.query_id)
+        self._parts.following.nurseries.dismiss(self.query_id)
         for source, slots in self._held:
-            source.release(slots)
+            source.matches.release(slots)
             self._outdate(source)
         self._held = []
         self._parts.may_owe = True
@@ -236,7 +236,7 @@ class Preparing:
         of a shape, whose state is made together, where one of :data:`TRIED_MAX` does. O(size of these).
         """
         found: list[str] = []
-        for key, graph in self._parts.following.graphs():
+        for key, graph in self._parts.following.graphs.by_set.items():
             standing = self._parts.sets.seen(key).standing
             by_shape: dict[Hashable, list[str]] = {}
             for name in graph.query_ids:
@@ -292,7 +292,8 @@ class Preparing:
         if is_selection(query):
             return False
         rows = sum(len(self._parts.sources[name].rows) for name in query.sources)
-        return rows * rows >= LARGE_ROWS and self._parts.following.most_rows(query) >= LARGE_ROWS
+        most_rows = self._parts.following.graphs.strategist.most_rows
+        return rows * rows >= LARGE_ROWS and most_rows(query) >= LARGE_ROWS
 
     def _is_dear(self, query: Query) -> bool:
         """Whether working out its whole answer may take long, or nobody knows what it takes."""
@@ -300,5 +301,5 @@ class Preparing:
         if rows > UNMEASURED_ROWS and calls_user_anywhere(query):
             return True
         if not is_selection(query) and SURE_FACTOR * rows * rows * row_work(query) > ALLOWANCE_NS:
-            rows = max(rows, self._parts.following.most_rows(query))
+            rows = max(rows, self._parts.following.graphs.strategist.most_rows(query))
         return SURE_FACTOR * rows * row_work(query) > ALLOWANCE_NS

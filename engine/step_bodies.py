@@ -76,7 +76,7 @@ class StepBodies:
                 standing = {
                     name: self._parts.queries[name] for name in query_ids if name in self._parts.queries
                 }
-                self._parts.following.rejoin(standing, told, tells=self._parts.tells)
+                self._parts.following.graphs.rejoin(standing, told, tells=self._parts.tells)
                 return StepResult(position)
             case Claim() | Written():
                 return StepResult(position)
@@ -90,7 +90,7 @@ class StepBodies:
             if standing is not None:
                 by_set.setdefault(standing.set_key, []).append(standing)
         for key, queries in by_set.items():
-            parts.following.set_apart(queries, parts.sets.seen(key))
+            parts.following.graphs.set_apart(queries, parts.sets.seen(key))
 
     # --- sources ----------------------------------------------------------------------------------
 

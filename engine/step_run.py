@@ -12,7 +12,9 @@ from dataclasses import replace
 from engine.model.source import SourceName
 from engine.model.step import Allocate, Alter, Backfill, Step, StepResult
 from engine.parts import Parts
-from engine.queries.subscriptions import Answers, BeforeRetention, Marks
+from engine.queries.followed_graphs import Marks, rows_of
+from engine.queries.join_retention import BeforeRetention
+from engine.queries.subscriptions import Answers
 from engine.queries.telling import PendingOutput
 from engine.stems.data_stem import Rows
 from engine.step_bodies import StepBodies
@@ -61,14 +63,14 @@ class StepRun:
         parts.clock_ms = max(parts.clock_ms, self.step.clock_ms)
         parts.following.begin(self.step.position.sequence)
         if parts.tells:
-            parts.following.before_finds(parts.view)
+            parts.following.preferences.begin(parts.view)
 
     def note_answers(self) -> None:
         """History comes to a source: how answers over it stand."""
         name, parts = self._backfilled, self.parts
         parts.source(name)
         if parts.tells:
-            self._answers = parts.following.answers(name, parts.sets, parts.view())
+            self._answers = parts.following.answers_over(name, parts.sets, parts.view())
 
     def outdate(self) -> None:
         """What was seen, and what the store has, is no more as it was."""
@@ -82,7 +84,7 @@ class StepRun:
     def mark(self) -> None:
         """How the sets with followed queries stand."""
         parts = self.parts
-        self._marks = parts.following.marks(parts.sets, self.touched, tells=parts.tells)
+        self._marks = parts.following.graphs.marks(parts.sets, self.touched, tells=parts.tells)
 
     # --- the step itself --------------------------------------------------------------------------
 
@@ -92,7 +94,7 @@ class StepRun:
         self._result = self._bodies.carry_out(body, self.step.position, self._told)
         if isinstance(body, Alter | Allocate) and self.parts.tells:
             # Sets that came with it are marked, too; the others stand where they did before the step.
-            self._marks = {**self.parts.following.marks(self.parts.sets, None), **self._marks}
+            self._marks = {**self.parts.following.graphs.marks(self.parts.sets, None), **self._marks}
 
     def forget_summaries(self) -> None:
         """Summaries that were dropped go where no query uses them any more."""
@@ -108,8 +110,8 @@ class StepRun:
     def retain(self) -> None:
         """Sources let go of rows that nobody needs; what tells needs of them is taken before."""
         parts = self.parts
-        self._rows = parts.following.rows(parts.sets, self._marks)
-        self._before_retention = parts.following.before_retention(self.touched)
+        self._rows = rows_of(parts.sets, self._marks)
+        self._before_retention = parts.following.retention.before(self.touched)
         parts.sets.retain(self.touched)
 
     def replant(self) -> None:
@@ -132,10 +134,10 @@ class StepRun:
     def tell_changes(self) -> None:
         """Followed queries: what changed; joins then hold what they need of rows that went."""
         parts = self.parts
-        parts.following.tell(
+        parts.following.graphs.advance(
             self._marks, self._rows, parts.sets, self._told, self.step.position, tells=parts.tells
         )
-        parts.following.hold(self._before_retention)
+        parts.following.retention.hold(self._before_retention, self.step.position.sequence)
 
     def tell_history(self) -> None:
         """Followed queries: how their answers differ from those before the history came."""
@@ -154,9 +156,9 @@ class StepRun:
         """Followed queries with a preference: what was found for them."""
         parts = self.parts
         if parts.tells:
-            parts.following.tell_finds(parts.sets, parts.view, self._told)
+            parts.following.preferences.tell(parts.sets, parts.view, self._told)
         else:
-            parts.following.forget_finds()
+            parts.following.preferences.forget()
 
     def end_broken(self) -> None:
         """Queries whose changes could not be told are followed no more."""

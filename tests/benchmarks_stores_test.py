@@ -198,18 +198,20 @@ def test_parts_find_the_pairs_that_the_engine_finds(order: PreferenceOrder) -> N
     engine = engine_of(sales, join_text(order, 0.8, 3_000))
     feed = Feed(engine, sales)
     sources = {name: engine._sources[name] for name in map(SourceName, STORES)}
-    summaries = {f"{name}_items": source.summaries[f"{name}_items"] for name, source in sources.items()}
+    summaries = {
+        f"{name}_items": source.summarised.at_work[f"{name}_items"] for name, source in sources.items()
+    }
     text = join_text(order, 0.8, 3_000)
     query = engine.prepare(text)
     assert isinstance(query, Query)
     group = PromisingJoin(join_key(query, dict.fromkeys(sources, 3)), summaries)
     ((over, _),) = engine._parts.grants.groups()
-    group.add(Member("q", query), over.stands())
+    group.add(Member("q", query), over.now.at)
     for until in range(500, 8_501, 500):
         for store in (0, 1):
             spent = feed.enter_store(store, until, 20)
-            group.arrive(over.stands(), over.now_ms)
-            assert group.spend(20, over.stands()) == spent
+            group.arrive(over.now.at, over.now.ms)
+            assert group.spend(20, over.now.at) == spent
         mine, theirs = group.found("q"), feed.found()
         assert isinstance(mine, FoundPairs)
         for place in (0, 1):

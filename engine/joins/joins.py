@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Protocol
@@ -59,14 +59,16 @@ class Joins:
         timeless: Collection[SourceName] = (),
         composites_max: int = Limits().composites_max,
         watch: Stopwatch | None = None,
-        failed: Callable[[Shape, Exception], None] = lambda *_: None,
+        failed: Callable[[Iterable[str], Exception], None] = lambda *_: None,
         capacities: Capacities = USUAL,
     ) -> None:
-        """failed: told of a defect in the work for a shape."""
+        """failed: told of a defect, with the queries that share a join in whose work it is."""
         self._failed = failed
         self._capacities = capacities
         self._watch = watch or Stopwatch()
         self.groups: dict[Shape, JoinGroup] = {}
+        self.shapes: dict[str, Shape] = {}
+        """The shape of the join that a query shares, by query id."""
         self._indexes = indexes
         self._widths = dict(widths)
         self._timeless = frozenset(timeless)
@@ -84,8 +86,24 @@ class Joins:
         shape = shape_of(query, self._widths)
         return None if shape is None else self.groups.get(shape)
 
-    def add(self, query: Query) -> Shape | None:
-        """A query comes; what it shares, None where nothing, is there after the next :meth:`advance`."""
+    def name_of(self, group: JoinGroup) -> str:
+        """What a group joins."""
+        return f"{'+'.join(self._widths)}/{group.shape}"
+
+    def named(self) -> Iterator[tuple[str, JoinGroup]]:
+        """The groups, each by what it joins."""
+        for group in self:
+            yield self.name_of(group), group
+
+    def shared_by(self) -> dict[str, str]:
+        """Returns what the group joins that a query shares, by query id. O(queries that share a join)."""
+        names = {shape: self.name_of(group) for shape, group in self.groups.items()}
+        return {query_id: names[shape] for query_id, shape in self.shapes.items()}
+
+    def add(self, query_id: str, query: Query) -> bool:
+        """A query comes. Returns whether it shares a join; what it shares is there after the next
+        :meth:`advance`.
+        """
         shape = shape_of(query, self._widths)
         if shape is not None:
             group = self.groups.get(shape)
@@ -99,12 +117,13 @@ class Joins:
                 )
                 self.groups[shape] = group
             group.hold(windows_of(query, shape))
+            self.shapes[query_id] = shape
             self._view = None
-        return shape
+        return shape is not None
 
-    def remove(self, query: Query) -> None:
+    def remove(self, query_id: str, query: Query) -> None:
         """Remove a query; a group without queries goes with it."""
-        shape = shape_of(query, self._widths)
+        shape = self.shapes.pop(query_id, None)
         group = None if shape is None else self.groups.get(shape)
         if shape is None or group is None:
             return
@@ -157,7 +176,7 @@ class Joins:
         try:
             yield
         except Exception as defect:  # noqa: BLE001  (it is of those who share the join)
-            self._failed(shape, defect)
+            self._failed([name for name, shared in self.shapes.items() if shared == shape], defect)
             group, self._view = self.groups.pop(shape, None), None
             if group is not None:
                 with suppress(Exception):  # its indexes stay behind, at worst

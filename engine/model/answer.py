@@ -108,6 +108,10 @@ class Lost:
         """Records that are dead letters."""
         return self.rejected + self.unreadable
 
+    def plus(self, late: int = 0, rejected: int = 0, unreadable: int = 0) -> Lost:
+        """With so many more."""
+        return Lost(self.late + late, self.rejected + rejected, self.unreadable + unreadable, self.since_ms)
+
     @classmethod
     def of(cls, sources: Collection[Lost]) -> Lost:
         """The sum of what several sources lost, counted since the first of their ``since_ms``; None if one

@@ -12,6 +12,7 @@ from engine.language.parameters import text_of
 from engine.language.query import Query
 from engine.language.statements import parse
 from engine.language.templates import Read, Templates
+from engine.model.answer import Lost
 from engine.model.capacities import USUAL, Capacities
 from engine.model.limits import Limits
 from engine.model.persistence import StateSink
@@ -114,7 +115,7 @@ class Catalogue:
             watch=self._watch,
             capacities=self._capacities,
         )
-        added.counted_from_ms = clock_ms
+        added.lost = Lost(since_ms=clock_ms)
         self.changed()
 
     def derive(self, derived: Derived, queries: Collection[StandingQuery]) -> None:

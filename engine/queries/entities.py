@@ -307,11 +307,11 @@ class _Shared:
         self.readers[id_], self.usages[id_] = over.running, over.usage
         self.reads[id_] = tuple(f"query-stem/{name}" for name in over.sources)
         if self._of_queries:
-            self.own.update(over.own_bytes())
-            self.group_of.update((query_id, f"join/{name}") for query_id, name in over.group_names().items())
+            self.own.update({one: held for one in over.eager if (held := over.eager.bytes_of(one))})
+            self.group_of.update((one, f"join/{name}") for one, name in over.joins.shared_by().items())
         else:
-            self.own_bytes += over.kept_bytes()
-        for name, group in over.groups():
+            self.own_bytes += over.eager.nbytes
+        for name, group in over.joins.named():
             id_ = f"join/{name}"
             self.readers[id_], self.usages[id_] = group.queries, group.usage
             self.nbytes[id_] = group.nbytes
@@ -342,7 +342,7 @@ class _Shared:
             id_ = f"monitor/{name}"
             self.usages[id_], self.readers[id_] = source.monitor.usage, readers
             self.nbytes[id_], self.reads[id_] = source.monitor.nbytes, (queue,)
-        for summary, at_work in source.summaries.items():
+        for summary, at_work in source.summarised.at_work.items():
             id_ = f"summary/{summary}"
             self.nbytes[id_], self.reads[id_] = at_work.nbytes, (rows,)
             self.readers[id_] = self._of_summaries[id_]

@@ -89,10 +89,10 @@ def footprint(
         versions += held.versions
         by_source[source.stream.name] = held.rows + held.pending
         index_bytes += source.queries.nbytes()
-        summaries += sum(summary.nbytes for summary in source.summaries.values())
+        summaries += sum(summary.nbytes for summary in source.summarised.at_work.values())
     for over in sets:
-        composites += sum(group.nbytes for _, group in over.groups())
-        answers += over.kept_bytes()
+        composites += over.joins.nbytes
+        answers += over.eager.nbytes
         queries += QUERY_BYTES * len(over.standing)
         promising += over.promising.nbytes
     return Footprint(
@@ -155,13 +155,13 @@ def heaviest(sets: Iterable[SourceSet]) -> Heavy | None:
 
 
 def _held(over: SourceSet) -> Iterator[tuple[str, int]]:
-    groups = {id(group): group for _, group in over.groups() if group.nbytes}
+    groups = {id(group) for group in over.joins if group.nbytes}
     for query_id, query in over.standing.items():
         if query.paused:
             continue
-        held = over.answer_bytes(query_id)
+        held = over.eager.bytes_of(query_id)
         if groups and query.keeps_matches:
-            group = over.group_of(query)
+            group = over.joins.group_of(query.query)
             if group is not None and id(group) in groups:
                 held += group.nbytes // group.queries
         yield query_id, held

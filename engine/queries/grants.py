@@ -33,7 +33,7 @@ class _Taker:
         return self.numbered.group is not None and self._of_group(lambda: int(self.group.left)) > 0
 
     def spend(self, units: int) -> int:
-        return self._of_group(lambda: self.group.spend(units, self.over.stands()))
+        return self._of_group(lambda: self.group.spend(units, self.over.now.at))
 
     def _of_group(self, found: Callable[[], int]) -> int:
         """What the group says; 0 where it fails."""

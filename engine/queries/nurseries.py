@@ -65,7 +65,7 @@ class Nurseries:
         told, as its sources stand now. None: that can only be made when it comes. standing: the query as it
         will be, but for the step. way: how its changes are worked out.
         """
-        stands = over.at_rest()
+        stands = over.now.at_rest()
         if stands is None:
             return None
         operator, copies = subscriber.operator, subscriber.copies
@@ -107,7 +107,7 @@ class Nurseries:
 
         return AnswerBeside(graph, lambda: limited(rows, self._limits, occasion), copies=subscriber.copies)
 
-    def way_of(self, query_id: str) -> PhysicalChoice | None:
+    def choice_of(self, query_id: str) -> PhysicalChoice | None:
         """How the changes of a query that comes are worked out by what was made for it; None: nothing was."""
         made = self._coming.get(query_id)
         return made.way if made is not None and made.is_usable else None
@@ -151,7 +151,7 @@ class Nurseries:
         it. None: that can only be made in the step. way: how its changes are worked out. told: steps tell all
         changes of the answer.
         """
-        stands = over.at_rest()
+        stands = over.now.at_rest()
         if stands is None:
             return None
         graph = None if told else self._telling(standing, way)

@@ -112,7 +112,7 @@ def plan_preference(
     by_name = {
         one.summary: summary
         for one in preference.priorities
-        if (summary := sources[one.source].summaries.get(one.summary)) is not None
+        if (summary := sources[one.source].summarised.at_work.get(one.summary)) is not None
     }
     if query_id is None:
         notes: tuple[str, ...] = ("it is not registered, so nothing is found for it",)

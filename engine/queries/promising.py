@@ -217,7 +217,7 @@ class SetGroups:
         """By name; None where one is absent."""
         found: dict[SummaryName, Summary] = {}
         for one in key.priorities:
-            summary = self._sources[one.source].summaries.get(one.summary)
+            summary = self._sources[one.source].summarised.at_work.get(one.summary)
             if summary is None:
                 return None
             found[one.summary] = summary

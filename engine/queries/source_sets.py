@@ -17,7 +17,7 @@ from engine.model.usage import Stopwatch
 from engine.queries.planner import Planner
 from engine.queries.promising import GroupNumbers
 from engine.queries.put_off import PutOffs
-from engine.queries.source_set import SourceSet
+from engine.queries.source_set import SharedBySets, SourceSet
 from engine.queries.upkeep import Upkeep
 from engine.sources.source import Source
 from engine.standing.query import SetKey, StandingQuery
@@ -41,16 +41,21 @@ class SourceSets:
         """timer: measures what queries that come cost the rows that are there. watch, defects: those of the
         engine.
         """
-        self._defects = Defects() if defects is None else defects
-        self._watch = watch or Stopwatch()
         self._sources = sources
-        self._limits = limits
-        self._planner = planner
-        self._timer = timer
-        self._capacities = capacities
         self._indexes = KeyIndexes(capacities)
         self.group_numbers = GroupNumbers()
         self.put_offs = PutOffs(Upkeep(timer))
+        self._shared = SharedBySets(
+            limits,
+            planner,
+            timer,
+            watch or Stopwatch(),
+            Defects() if defects is None else defects,
+            capacities,
+            self._indexes,
+            self.group_numbers,
+            self.put_offs,
+        )
         self._sets: dict[SetKey, SourceSet] = {}
         self._readers: dict[SourceName, dict[SetKey, SourceSet]] = {}
         """By source, the sets that read it: a step looks at those alone."""
@@ -95,19 +100,7 @@ class SourceSets:
         return self._sets.get(key) or self._new(key)
 
     def _new(self, key: SetKey) -> SourceSet:
-        sources = [self._sources[name] for name in key]
-        return SourceSet(
-            sources,
-            self._limits,
-            self._planner,
-            self._indexes,
-            self._timer,
-            self._watch,
-            self.group_numbers,
-            self.put_offs,
-            self._defects,
-            self._capacities,
-        )
+        return SourceSet([self._sources[name] for name in key], self._shared)
 
     def unregister(self, query: StandingQuery) -> None:
         """A query goes, and its set with the last."""
@@ -126,7 +119,7 @@ class SourceSets:
         beside: dict[SetKey, SourceSet] = {}
         for touched in sorted({name, *(other for over in reading for other in over.sources)}):
             source = self._sources[touched]
-            if source.summaries and self._advance_summaries(source):
+            if source.summarised.at_work and self._advance_summaries(source):
                 beside.update((key, self._sets[key]) for key in self.reading(touched) if name not in key)
         for over in reading:
             over.advance()
@@ -140,14 +133,14 @@ class SourceSets:
         held_ms: dict[SummaryName, int | None] = {}
         for over in self._reading(source.stream.name):
             for name in over.promising.summaries():
-                held, now_ms = held_ms.get(name, source.clock.now_ms), over.now_ms
+                held, now_ms = held_ms.get(name, source.clock.now_ms), over.now.ms
                 held_ms[name] = None if held is None or now_ms is None else min(held, now_ms)
         return source.advance_summaries(held_ms)
 
     def replanted(self) -> Iterator[StandingQuery]:
         """Queries that are answered from other partial results than they were. O(sets)."""
         for over in self:
-            yield from over.replanted()
+            yield from over.eager.replanted()
 
     def touched(self, name: SourceName) -> Collection[SourceName]:
         """The sources whose rows a step of one may be the last to have needed: it, and those it is joined
@@ -180,7 +173,9 @@ class SourceSets:
 
     def reaches_ms(self, name: SourceName) -> list[int]:
         """How far the two windows over a source reach that reach furthest, in descending order."""
-        return sorted((ms for over in self._reading(name) for ms in over.reaches_ms(name)), reverse=True)[:2]
+        return sorted(
+            (ms for over in self._reading(name) for ms in over.windows.reaches_ms(name)), reverse=True
+        )[:2]
 
     def _reading(self, name: SourceName) -> list[SourceSet]:
         return list(self._readers.get(name, {}).values())
@@ -195,7 +190,7 @@ class SourceSets:
 
     def follow_now(self, name: SourceName) -> bool:
         """Whether an answer over it may change as its NOW moves on, and no row enters it."""
-        return any(over.follows_now for over in self._reading(name))
+        return any(over.windows.follow_now for over in self._reading(name))
 
     def is_joined(self, name: SourceName) -> bool:
         """Whether a query over several sources reads it."""
@@ -227,7 +222,7 @@ class SourceSets:
 
     def groups(self) -> dict[str, JoinGroup]:
         """The joins of all sets, by what they join."""
-        return {name: group for over in self for name, group in over.groups()}
+        return {name: group for over in self for name, group in over.joins.named()}
 
     def _check(self, *, settled: bool) -> None:
         """settled: no source holds rows that nobody needs."""

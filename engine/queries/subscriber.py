@@ -16,13 +16,15 @@ from engine.sources.source import Source
 @dataclass(frozen=True, slots=True)
 class Subscriber:
     """A followed query. asked: how often it was asked to be followed, besides what its text says. copies:
-    equal rows of its answer have to be told apart.
+    equal rows of its answer have to be told apart. since: the step in which it began to be followed, where it
+    was there before; None: when it came.
     """
 
     query: Query
     operator: Operator
     copies: bool
     asked: int = 0
+    since: int | None = None
 
     @classmethod
     def of(cls, query: Query, sources: Mapping[str, Source]) -> Subscriber:

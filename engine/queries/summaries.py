@@ -204,7 +204,7 @@ class Summaries:
 
     def _at_work(self, name: SummaryName) -> Summary:
         """One that stands."""
-        return self._sources[self.standing[name].definition.stream].summaries[name]
+        return self._sources[self.standing[name].definition.stream].summarised.at_work[name]
 
 
 def stored_definitions(store: StateSource) -> Mapping[SummaryName, SummaryDefinition]:

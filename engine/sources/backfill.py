@@ -18,7 +18,8 @@ from engine.model.batch import Batch
 from engine.model.source import Stream
 from engine.model.step import Backfill
 from engine.model.types import TIMESTAMP_MS_MIN
-from engine.stems.data_stem import Rows
+from engine.stems.data_stem import RAISED, DataStem, Rows
+from engine.stems.query_stem import QueryStem
 from engine.windows.retention import Hold
 from tureen.errors import BackfillRefused
 
@@ -99,3 +100,32 @@ def origin_of(rows: Rows, until_ms: int, came: int, base: int, from_ms: int) -> 
     """
     lacked = rows.lacks_before(until_ms) or rows.whole_from_ms is not None or came > 0
     return base - 1 if lacked and from_ms > TIMESTAMP_MS_MIN else base
+
+
+def bring_back(step: Backfill, stem: DataStem, queries: QueryStem) -> int:
+    """History comes back to the rows of a stream. Returns the ordinal below which segments are others now.
+
+    O(rows * words + candidates), and the same for the rows of one segment, which is cut.
+    """
+    stem.catch_up_all()
+    rows = stem.rows()
+    boundary = rows.first_at_or_after(step.until_ms)
+    kept = rows.rows_before(step.complete_from_ms)
+    if boundary < len(kept) + len(step.batch):
+        stem.rise()
+        boundary += RAISED
+        changed = stem.end
+    else:
+        changed = boundary
+    errors = queries.errors.copy()
+    changed = max(changed, stem.cut(boundary))
+    queries.errors[:] = errors  # theirs were counted when they came
+    stem.prepend(step.batch)
+    if len(kept):
+        errors = queries.errors.copy()
+        stem.prepend(kept)
+        queries.errors[:] = errors
+    stem.origin = origin_of(rows, step.until_ms, len(step.batch), stem.base, step.complete_from_ms)
+    if rows.whole_from_ms is not None and rows.whole_from_ms <= step.until_ms:
+        stem.whole_from_ms = None
+    return changed

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -10,35 +10,31 @@ import numpy as np
 from engine.eddy.eddy import Timer
 from engine.model.answer import Lost
 from engine.model.attributes import Attribute
-from engine.model.batch import MATCHED_ROWS_MAX, Batch
+from engine.model.batch import Batch
 from engine.model.capacities import USUAL, Capacities
-from engine.model.expressions import Expression
 from engine.model.limits import Limits
-from engine.model.persistence import PromiseState, SourceState, StateSink
+from engine.model.persistence import PromiseState, SourceState
 from engine.model.shed import Shed, Sheds
 from engine.model.source import Stream
 from engine.model.state_tree import Tree
 from engine.model.step import Backfill, Heartbeat, Position, Records, Refusal, StepResult, Violations
 from engine.model.summary import SummaryDefinition, SummaryName
 from engine.model.usage import Stopwatch, Usage
-from engine.sources.backfill import check, origin_of
+from engine.sources.backfill import bring_back, check
 from engine.sources.enforcement import Enforcement
 from engine.sources.meter import Meter
 from engine.sources.monitor import Monitor
 from engine.sources.promise import check_promise
+from engine.sources.retention import Retention
+from engine.sources.source_matches import SourceMatches
 from engine.sources.source_view import SourceView
+from engine.sources.stored_rows import StoredRows
 from engine.sources.summarising import SummarisedRows
-from engine.stems.data_stem import RAISED, DataStem, Rows
+from engine.stems.data_stem import DataStem, Rows
 from engine.stems.entering import EnteringRows
-from engine.stems.factors import Factors
-from engine.stems.match_place import Place, place_at
-from engine.stems.new_queries import NewQueries
-from engine.stems.pending import PendingRows, Piece
+from engine.stems.pending import PendingRows
 from engine.stems.query_stem import QueryStem
 from engine.stems.table_stem import TableStem
-from engine.store.matches.cohorts import SELECTIVE
-from engine.store.matches.segment_bits import Matrix
-from engine.summaries.summary import Summary
 from engine.windows.retention import Hold
 from engine.windows.source_clock import LATE, REJECTED, TAKEN, Passage, SourceClock
 from tureen.errors import HeartbeatRefused, LimitExceeded, StepOutOfOrder
@@ -78,12 +74,9 @@ class Source:
         self.summarised = SummarisedRows(stream, capacities)
         self.promises = Enforcement(stream, capacities=capacities) if stream.constraints else None
         self.retained_from_ms: int | None = None
-        self.late = 0
-        self.rejected = 0
-        self.unreadable = 0
-        self.counted_from_ms: int | None = None
-        self._saved_end = self._saved_base = base
-        self._unsaved_below: int | None = None
+        self.lost = Lost()
+        self.stored = StoredRows(stream.name, self.rows, self.pending, base)
+        self.matches = SourceMatches(self.queries, self.rows, self.outdate, lambda: self.retained_from_ms)
         self._empty = Batch.empty(schema)
         self._view: SourceView | None = None
 
@@ -96,7 +89,8 @@ class Source:
             raise StepOutOfOrder(f"a batch for {self.stream.name} has another schema")
         self._view = None
         before_ms = self.clock.now_ms
-        self.unreadable += step.unreadable
+        if step.unreadable:
+            self.lost = self.lost.plus(unreadable=step.unreadable)
         if step.whole_from_ms is not None:
             self.rows.lack(step.whole_from_ms)
         if step.decided is not None:
@@ -115,8 +109,8 @@ class Source:
         self._shed(step.shed, batch, position, before_ms)
         entered, violations = self._enter(batch, passage.in_order, position)
         self.meter.count(len(step.batch), self.clock.clock_ms)
-        self.late += passage.late
-        self.rejected += passage.rejected
+        if passage.late or passage.rejected:
+            self.lost = self.lost.plus(passage.late, passage.rejected)
         late, rejected = self._refused(passage)
         now_ms, idle = self.clock.now_ms, self.clock.idle
         return StepResult(position, now_ms, idle, entered, late, rejected, violations=violations)
@@ -193,33 +187,11 @@ class Source:
         """
         check(self.stream, step, self.boundary_ms)
         assert not isinstance(self.rows, TableStem)
-        self.rows.catch_up_all()
-        rows = self.rows.rows()
-        boundary = rows.first_at_or_after(step.until_ms)
-        kept = rows.rows_before(step.complete_from_ms)
-        if boundary < len(kept) + len(step.batch):
-            self.rows.rise()
-            boundary += RAISED
-            changed = self.rows.end
-        else:
-            changed = boundary
-        errors = self.queries.errors.copy()
-        changed = max(changed, self.rows.cut(boundary))
-        self.queries.errors[:] = errors  # theirs were counted when they came
-        self.rows.prepend(step.batch)
-        if len(kept):
-            errors = self.queries.errors.copy()
-            self.rows.prepend(kept)
-            self.queries.errors[:] = errors
-        from_ms = step.complete_from_ms
-        self.rows.origin = origin_of(rows, step.until_ms, len(step.batch), self.rows.base, from_ms)
-        if rows.whole_from_ms is not None and rows.whole_from_ms <= step.until_ms:
-            self.rows.whole_from_ms = None
+        changed = bring_back(step, self.rows, self.queries)
         if self.promises is not None:
             self.promises.learn(step.batch)
-        self.retained_from_ms = from_ms
-        self._unsaved_below = max(changed, self._unsaved_below or changed)
-        self._saved_base = self.rows.base
+        self.retained_from_ms = step.complete_from_ms
+        self.stored.history_came(changed)
         self.summarised.begin_anew(self._data_rows())
         self._view = None
         return StepResult(position, self.clock.now_ms, entered=len(step.batch))
@@ -233,7 +205,8 @@ class Source:
         if self.promises is not None and len(entering):
             kept, violations = self.promises.admit(entering.batch(), position)
             entering = EnteringRows.of(kept)
-            self.late += sum(len(one.rows) for one in violations if one.withheld)
+            if violations:
+                self.lost = self.lost.plus(sum(len(one.rows) for one in violations if one.withheld))
         self.usage.rows_in += len(arrived)
         self.usage.rows_out += len(entering)
         if len(entering):
@@ -251,11 +224,6 @@ class Source:
         return len(entering), violations
 
     # --- summaries --------------------------------------------------------------------------------
-
-    @property
-    def summaries(self) -> Mapping[SummaryName, Summary]:
-        """At work, by name."""
-        return self.summarised.at_work
 
     def summarise(self, definition: SummaryDefinition) -> None:
         """A summary comes, as if it had always been there. O(retained rows). Raises LimitExceeded: it would
@@ -284,144 +252,23 @@ class Source:
         assert not isinstance(self.rows, TableStem)  # a table has no summaries
         return self.rows.rows()
 
-    # --- queries ----------------------------------------------------------------------------------
-
-    def keep(self, predicates: Sequence[Expression | Factors], *, apply: bool) -> list[Place]:
-        """Keep the matches of these, whoever else asked for the same. apply: to the rows that are there, of
-        sealed segments later (:meth:`catch_up_some`); without it they are about to come.
-        """
-        added = self.queries.add(predicates)
-        self._view = None
-        if apply and len(self.rows) and added.fresh:
-            self.rows.backfill(added.fresh)
-            if isinstance(self.rows, TableStem):
-                self.rows.catch_up_all()
-                self._forget_spent(self.rows, added.fresh)
-        ahead = self.rows.ahead.pieces.keys() & added.slots
-        if ahead:
-            self._arrive(ahead)
-        return self._places(added.slots)
-
-    def come_ahead(self, predicates: Sequence[Expression | Factors]) -> list[Place]:
-        """The places of predicates whose query is still to come: as :meth:`keep`, but their matches among the
-        rows that are there are made by :meth:`catch_up_slice` alone. To be released.
-        """
-        added = self.queries.add(predicates)
-        self._view = None
-        if len(self.rows) and added.fresh:
-            self.rows.come_ahead(added.fresh)
-        return self._places(added.slots)
-
-    def _places(self, slots: Iterable[int]) -> list[Place]:
-        return [place_at(slot, int(self.queries.generations[slot])) for slot in slots]
-
-    def catch_up_slice(self, slots: Collection[int], rows_max: int) -> int:
-        """Make matches of slots that came ahead, among so many rows. Returns how many rows that were; 0: none
-        are owed. No answer changes.
-        """
-        rows = self.rows.catch_up_slice(slots, rows_max)
-        if rows:
-            self._view = None
-        return rows
-
-    def _arrive(self, slots: Collection[int]) -> None:
-        """The query of slots that are ahead has come. It counts the errors among the rows that are there."""
-        self.rows.catch_up(slots)
-        errors = self.queries.errors.copy()
-        for slot in slots:
-            errors[slot] = self.rows.errors_ahead(slot)
-        self.queries.errors = errors
-        if isinstance(self.rows, TableStem):
-            self._forget_spent(self.rows, slots)
-
-    def _forget_spent(self, versions: TableStem, slots: Collection[int]) -> None:
-        """Slots just met all versions of a table: errors of those that wait to be let go do not count."""
-        if self.queries.errors[list(slots)].any():
-            self._forget_errors(self.queries.probe(slots, self.queries.cohorts), versions)
-
-    def _forget_errors(self, probe: NewQueries, versions: TableStem) -> None:
-        """Take back the errors of versions that are in no answer any more, and only wait to be let go of
-        together.
-        """
-        if self.retained_from_ms is None:
-            return
-        errors = self.queries.errors.copy()
-        for rows in versions.spent(self.retained_from_ms):
-            probe.match(rows, 0)
-        self.queries.errors[:] = 2 * errors - self.queries.errors
-
-    def satisfied_by(self, rows: Batch) -> set[int]:
-        """The slots of predicates that one of some rows satisfies, which are not the source's. No errors are
-        counted. O(rows * words + candidates + slots).
-        """
-        stem, errors, found = self.queries, self.queries.errors, set[int]()
-        rows = self.rows.coded(rows)
-        for start in range(0, len(rows), MATCHED_ROWS_MAX):
-            part = rows.slice(start, min(len(rows), start + MATCHED_ROWS_MAX))
-            out = np.zeros((stem.words, len(part)), np.uint64)
-            listed = stem.match(part, Matrix(out), 0)
-            found.update(listed.slots.tolist())
-            words = np.bitwise_or.reduce(out, axis=1)
-            places = stem.cohorts.place
-            dense = np.flatnonzero(places != SELECTIVE)
-            bits = np.unpackbits(words.view(np.uint8), bitorder="little")
-            found.update(dense[bits[places[dense]] != 0].tolist())
-        stem.errors = errors
-        return found
-
-    def catch_up(self, slots: Collection[int]) -> None:
-        """Make all matches of these slots that are owed: something is about to be kept of them."""
-        self.rows.catch_up(slots)
-
-    def catch_up_some(self) -> bool:
-        """Make some of the matches that are owed; no answer changes. Returns whether there were any."""
-        some = self.rows.catch_up_some()
-        if some:
-            self._view = None
-        return some
-
-    def idle(self) -> bool:
-        """Do some other work that can wait. Returns whether there was any."""
-        return self.rows.idle()
-
-    def release(self, slots: Iterable[int]) -> None:
-        """One of those who asked for these matches asks no more."""
-        released = list(slots)
-        self.queries.remove(released)
-        for slot in released:
-            if self.rows.ahead and not self.queries.holders[slot]:
-                self.rows.forget_ahead(slot)
-        self._view = None
-
     def retain(self, holds: Sequence[Hold]) -> bool:
         """At the end of each step: let go of rows that neither RETAIN nor a query's window needs. Returns
         whether any went.
 
-        Queries that lag behind hold rows back, up to ``held_rows_max``. Of a table, versions that were
-        superseded are let go of, in one go for many, and its rows get new ordinals by that.
+        Of a table, versions that were superseded are let go of, in one go for many, and its rows get new
+        ordinals by that.
         """
         now_ms = self.clock.now_ms
         if now_ms is None:
             return False
         if isinstance(self.rows, TableStem):
             return self._settle(self.rows, holds, now_ms)
-        rows = self.rows.rows()
         if self.promises is not None:
             holds = [*holds, *self.promises.holds(now_ms)]
-        retained_ms, base = self._needed(holds, rows, now_ms)
-        held = rows.end - self.limits.held_rows_max
-        if base < held:
-            _, prompt = self._needed([replace(hold, now_ms=now_ms) for hold in holds], rows, now_ms)
-            base = max(base, min(held, prompt))
-            if base > rows.base:
-                first_ms = rows.timestamp_of(base - 1) + 1
-                retained_ms = first_ms if retained_ms is None else max(retained_ms, first_ms)
-                # What is left of the instant in which the cut fell goes with the rest of it.
-                base = max(base, self._needed(holds, rows, now_ms, retained_ms)[1])
-        if retained_ms != self.retained_from_ms:
-            self.retained_from_ms = retained_ms
-            self._view = None
-        if base <= rows.base:
+        retained_ms, base = self._retention(now_ms).of_stream(holds)
+        self._retain_from(retained_ms)
+        if base <= self.rows.base:
             return False
         self.rows.drop_below(base)
         self.summarised.drop_below(base)
@@ -429,18 +276,8 @@ class Source:
         return True
 
     def _settle(self, versions: TableStem, holds: Sequence[Hold], now_ms: int) -> bool:
-        rows = versions.rows()
-        retained_ms, _ = self._needed(holds, rows, now_ms)
-        after = rows.base if retained_ms is None else rows.first_at_or_after(retained_ms + 1)
-        held = rows.end - self.limits.held_rows_max
-        if after < held:  # so many versions for queries that lag
-            prompt_ms, _ = self._needed([replace(hold, now_ms=now_ms) for hold in holds], rows, now_ms)
-            assert prompt_ms is not None
-            allowed_ms = min(prompt_ms, rows.timestamp_of(held - 1))
-            retained_ms = allowed_ms if retained_ms is None else max(retained_ms, allowed_ms)
-        if retained_ms != self.retained_from_ms:
-            self.retained_from_ms = retained_ms
-            self._view = None
+        retained_ms = self._retention(now_ms).of_table(holds)
+        self._retain_from(retained_ms)
         if retained_ms is None or not versions.is_due(retained_ms, self.limits.superseded_rows_max):
             return False
         errors = self.queries.errors.copy()
@@ -449,41 +286,15 @@ class Source:
         self._view = None
         return True
 
-    def _needed(
-        self, holds: Sequence[Hold], rows: Rows, now_ms: int, from_ms: int | None = None
-    ) -> tuple[int | None, int]:
-        """The first instant (None: no end is known) and the first ordinal that are needed. from_ms: rows of
-        earlier instants are about to go; None: those that went.
-        """
-        from_ms = self.retained_from_ms if from_ms is None else from_ms
-        retain_ms = self.stream.retain_ms
-        retained_ms, counted = now_ms - retain_ms, rows.end
-        for hold in holds:
-            if hold.now_ms is None:
-                return from_ms, rows.base
-            instant_ms = min(hold.now_ms, now_ms)
-            retained_ms = min(retained_ms, instant_ms - max(hold.reach_ms, retain_ms))
-            end = rows.end if instant_ms == now_ms else rows.first_at_or_after(instant_ms + 1)
-            counted = min(counted, end - hold.rows)
-            for behind_ms, count in hold.earlier_rows:
-                if behind_ms is not None:
-                    counted = min(counted, rows.first_at_or_after(instant_ms - behind_ms + 1) - count)
-        if from_ms is not None:
-            retained_ms = max(retained_ms, from_ms)
-        first = rows.first_at_or_after(retained_ms)
-        always = [count for hold in holds for behind_ms, count in hold.earlier_rows if behind_ms is None]
-        return retained_ms, min(counted, first - max(always, default=0))
+    def _retention(self, now_ms: int) -> Retention:
+        return Retention(
+            self.rows.rows(), now_ms, self.retained_from_ms, self.stream.retain_ms, self.limits.held_rows_max
+        )
 
-    def needs(self, holds: Sequence[Hold]) -> tuple[int, int] | None:
-        """(rows from this instant on, so many of the last), whatever rows there are; None: all of them."""
-        now_ms, retain_ms = self.clock.now_ms, self.stream.retain_ms
-        instants = [hold.now_ms for hold in holds if hold.now_ms is not None]
-        if now_ms is None or len(instants) < len(holds) or any(at_ms != now_ms for at_ms in instants):
-            return None
-        if any(hold.earlier_rows for hold in holds):
-            return None
-        reach_ms = max((hold.reach_ms for hold in holds), default=0)
-        return now_ms - max(reach_ms, retain_ms), max((hold.rows for hold in holds), default=0)
+    def _retain_from(self, retained_ms: int | None) -> None:
+        if retained_ms != self.retained_from_ms:
+            self.retained_from_ms = retained_ms
+            self._view = None
 
     # --- readers ----------------------------------------------------------------------------------
 
@@ -497,7 +308,7 @@ class Source:
                 self.retained_from_ms,
                 self.rows.rows(),
                 tuple(self.pending.pieces()),
-                Lost(self.late, self.rejected, self.unreadable, self.counted_from_ms),
+                self.lost,
                 self.clock.next_offsets,
                 self.queries.generations,
                 self.queries.errors,
@@ -514,7 +325,7 @@ class Source:
     @property
     def late_share(self) -> float:
         """The share of rows that were too late for every answer, of all rows that came."""
-        return self.late / (self.late + self.rows.end) if self.late else 0.0
+        return self.lost.late / (self.lost.late + self.rows.end) if self.lost.late else 0.0
 
     def attributes(self) -> tuple[Attribute, ...]:
         """What can be read of this module."""
@@ -525,11 +336,11 @@ class Source:
             Attribute("behind_ms", self.view().behind_ms, "how far NOW is behind its newest record"),
             Attribute("idle_partitions", len(self.clock.idle), "partitions that hold NOW back no more"),
             Attribute("pending_rows", len(self.pending), "rows above NOW"),
-            Attribute("late_rows", self.late, "rows that came at or before NOW, or broke a constraint"),
-            Attribute("rejected_rows", self.rejected, "rows too far ahead of the clock"),
+            Attribute("late_rows", self.lost.late, "rows that came at or before NOW, or broke a constraint"),
+            Attribute("rejected_rows", self.lost.rejected, "rows too far ahead of the clock"),
             Attribute("shed_records", self.sheds.records, "records shed, of those that may be retained"),
             Attribute("shed_runs", len(self.sheds.runs), "runs that these are in"),
-            Attribute("unreadable_records", self.unreadable, "records that gave no row"),
+            Attribute("unreadable_records", self.lost.unreadable, "records that gave no row"),
             Attribute("retained_from_ms", self.retained_from_ms, "rows before this instant are gone"),
         )
 
@@ -541,60 +352,8 @@ class Source:
 
     # --- the store's side -------------------------------------------------------------------------
 
-    def copy(self, sink: StateSink, clock_ms: int) -> None:
-        """Hand over all there is, to a sink that has nothing; saves know nothing of it."""
-        name = self.stream.name
-        sink.put_source(self._state(clock_ms))
-        self._put_rows(sink, self.rows.base)
-        for number, piece in enumerate(self.pending.pieces()):
-            sink.put_pending(name, number, piece)
-
-    def _put_rows(self, sink: StateSink, first: int) -> None:
-        """From this ordinal on, segments that begin before it whole."""
-        name = self.stream.name
-        for part in self.rows.sealed_from(first):
-            sink.seal(name, part.first, part.batch(self.rows.schema))
-            first = part.end
-        for ordinal, rows in self.rows.rows().slices(max(first, self.rows.base), self.rows.end):
-            sink.append_rows(name, ordinal, rows)
-
-    def _put_history(self, sink: StateSink, below: int) -> int:
-        """In place of all rows that are stored below an ordinal, segments that begin there, whole. Returns
-        where they end.
-        """
-        name, schema, end = self.stream.name, self.rows.schema, below
-        sink.cut_rows(name, below)
-        for part in self.rows.rows().parts:
-            if part.first < below:
-                sink.seal(name, part.first, part.batch(schema))
-                end = part.end
-        return end
-
-    def save(self, sink: StateSink, clock_ms: int) -> Saved:
-        """Hand over what changed since the last save; :meth:`saved` confirms it."""
-        name = self.stream.name
-        sink.put_source(self._state(clock_ms))
-        end = self.rows.end
-        if self._unsaved_below is not None:
-            self._put_rows(sink, max(self._saved_end, self._put_history(sink, self._unsaved_below)))
-        else:
-            self._put_rows(sink, self._saved_end)
-        if self.rows.base > self._saved_base:
-            sink.drop_rows(name, self.rows.base)
-        pieces, gone = self.pending.unsaved(), self.pending.gone()
-        for number, piece in pieces:
-            sink.put_pending(name, number, piece.rows)
-        for number in gone:
-            sink.drop_pending(name, number)
-        return Saved(end, self.rows.base, pieces, gone)
-
-    def saved(self, saved: Saved) -> None:
-        """The last save is durable."""
-        self._saved_end, self._saved_base = saved.end, saved.base
-        self._unsaved_below = None
-        self.pending.saved(saved.pieces, saved.gone)
-
-    def _state(self, clock_ms: int) -> SourceState:
+    def state(self, clock_ms: int) -> SourceState:
+        """As it is saved, besides its rows."""
         return SourceState(
             self.stream,
             self.sql,
@@ -603,13 +362,13 @@ class Source:
             self.retained_from_ms,
             self.rows.base,
             self.rows.end,
-            self.late,
-            self.rejected,
+            self.lost.late,
+            self.lost.rejected,
             self.clock.partitions(),
             self.rows.origin,
             self.rows.whole_from_ms,
-            self.unreadable,
-            self.counted_from_ms,
+            self.lost.unreadable,
+            self.lost.since_ms,
             None if self.promises is None else self.promises.state(self.rows.end - self.rows.base),
             self.sheds.runs,
         )
@@ -618,11 +377,10 @@ class Source:
         """The clock and counts as saved."""
         self.clock.restore(state.now_ms, state.clock_ms, dict(state.partitions))
         self.retained_from_ms = state.retained_from_ms
-        self.late, self.rejected, self.unreadable = state.late, state.rejected, state.unreadable
-        self.counted_from_ms = state.counted_from_ms
+        self.lost = Lost(state.late, state.rejected, state.unreadable, state.counted_from_ms)
         self.sheds.runs = state.sheds
         self.rows.origin, self.rows.whole_from_ms = state.origin, state.whole_from_ms
-        self._saved_end, self._saved_base = state.end, state.base
+        self.stored.has(state.base, state.end)
 
     def restore(
         self,
@@ -645,12 +403,6 @@ class Source:
         self.queries.errors[:] = 0
         self._view = None
 
-    def restore_errors(self, counts: Mapping[int, int]) -> None:
-        """The errors of predicates, by slot, as saved."""
-        known = self.queries.errors
-        self.queries.count_errors({slot: count - int(known[slot]) for slot, count in counts.items()})
-        self._view = None
-
     def _check(self) -> None:
         if self.promises is not None:
             self.promises._check()
@@ -661,15 +413,3 @@ class Source:
         rows = self.rows.rows()
         if now_ms is not None and rows.end > rows.base:
             assert rows.timestamp_of(rows.end - 1) <= now_ms
-
-
-class Saved:
-    """What a save handed over, to be confirmed once it is durable."""
-
-    __slots__ = ("base", "end", "gone", "pieces")
-
-    def __init__(self, end: int, base: int, pieces: list[tuple[int, Piece]], gone: tuple[int, ...]) -> None:
-        self.end = end
-        self.base = base
-        self.pieces = pieces
-        self.gone = gone

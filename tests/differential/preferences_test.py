@@ -116,7 +116,8 @@ def test_summaries_are_the_same_however_input_is_cut(seed: int) -> None:
             again.run()
     for name in "ab":
         mine, theirs = (
-            engine._parts.source(name).summaries[f"of_{name}"].state() for engine in (streams.engine, again)
+            engine._parts.source(name).summarised.at_work[f"of_{name}"].state()
+            for engine in (streams.engine, again)
         )
         assert encode_tree(as_tree(mine)) == encode_tree(as_tree(theirs))
 

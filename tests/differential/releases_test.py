@@ -197,7 +197,9 @@ def batch(engine: Engine, name: str, rows: Sequence[Row], first: int) -> Batch:
 
 
 def nodes_of(engine: Engine) -> list[Node]:
-    return [node for _, graph in engine._following.graphs() for node in graph._nodes.by_key.values()]
+    return [
+        node for graph in engine._following.graphs.by_set.values() for node in graph._nodes.by_key.values()
+    ]
 
 
 def releasing(engine: Engine) -> list[ReleasingJoinNode]:
@@ -221,7 +223,7 @@ def told(results: Sequence[StepResult]) -> Told:
 def anew(engine: Engine, how: str) -> Engine:
     """State is made anew: by a restart, of an engine that was never saved; from a copy; or without."""
     if how == "forget":
-        engine._following.forget()
+        engine._following.graphs.forget()
         return engine
     store = MemoryState()
     if how == "restart":
@@ -355,4 +357,4 @@ def test_joins_whose_rows_would_pile_up_or_have_to_be_seen_to_leave_hold_nothing
     engine = World({}, 0, 0).engine()
     engine.register("q", sql + " EMIT CHANGES")
     assert not releasing(engine)
-    assert not any(graph.holds for _, graph in engine._following.graphs())
+    assert not any(graph.holds for graph in engine._following.graphs.by_set.values())

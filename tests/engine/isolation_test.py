@@ -145,7 +145,7 @@ def victims() -> Mapping[type, Victim]:
             victim = Victim(text, options)
             if driven.register(VICTIM, victim.text, **victim.options).failed:
                 continue
-            (graph,) = (graph for _, graph in driven.engine._following.graphs())
+            (graph,) = driven.engine._following.graphs.by_set.values()
             assert isinstance(graph, Graph)
             sinks = (each.sink for each in graph._sinks.values())
             for each in (*graph._nodes.by_key.values(), *sinks):

@@ -217,11 +217,11 @@ def test_queries_that_lag_hold_the_summaries_of_streams_that_are_ahead() -> None
         feed.put("b", (at_ms, 1, 1.0), (at_ms + 1, 2, 1.0), grant=ALL)
         assert feed.rows() == feed.rows("exact") != []
         assert not feed.engine.view().snapshot("q").approximate
-    held = feed.engine._parts.source("a").summaries["of_a"].now_ms
+    held = feed.engine._parts.source("a").summarised.at_work["of_a"].now_ms
     assert held == feed.engine.view().now_ms("q")
     feed.engine.unregister("q")
     feed.put("a", (61_000, 1, 1.0))
-    assert feed.engine._parts.source("a").summaries["of_a"].now_ms == feed.engine.view().now_of("a")
+    assert feed.engine._parts.source("a").summarised.at_work["of_a"].now_ms == feed.engine.view().now_of("a")
 
 
 def test_what_was_found_outlives_a_restart_with_a_query_that_stands_no_more() -> None:
@@ -245,7 +245,7 @@ def test_lists_of_frequent_values_are_kept_while_a_selection_with_a_preference_s
     feed.put("a", *((1_000 + n, n % 3, 1.0) for n in range(30)))  # the last row waits for NOW
 
     def listing(engine: Engine) -> list[bool]:
-        return [engine._sources[name].summaries[f"of_{name}"].lists_values for name in "ab"]
+        return [engine._sources[name].summarised.at_work[f"of_{name}"].lists_values for name in "ab"]
 
     feed.engine.register("join", PREFERRED)
     feed.engine.save(store)
@@ -254,7 +254,7 @@ def test_lists_of_frequent_values_are_kept_while_a_selection_with_a_preference_s
         feed.engine.register(name, SELECTED.replace("> 0", f"> {len(name)}"))
     feed.engine.save(store)
     assert listing(feed.engine) == listing(small_restored(store)) == [True, False]
-    summary = feed.engine._sources["a"].summaries["of_a"]
+    summary = feed.engine._sources["a"].summarised.at_work["of_a"]
     assert sorted(n for top in summary.tops(0) for n in top.estimate.tolist()) == [9, 10, 10]
     for name, stays in (("one", True), ("other", False)):
         feed.engine.unregister(name)

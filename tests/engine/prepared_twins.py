@@ -222,4 +222,4 @@ def rows_of(changes: Changes) -> list[tuple[Any, ...]]:
 def visited(twins: Twins) -> list[int]:
     """How many rows the operators of each looked at."""
     each = (twins.timed, twins.plain)
-    return [sum(graph.visited for _, graph in one._parts.following.graphs()) for one in each]
+    return [sum(graph.visited for graph in one._parts.following.graphs.by_set.values()) for one in each]

@@ -15,7 +15,7 @@ from tests.strategies import batch_of
 def looked(monkeypatch: pytest.MonkeyPatch) -> set[tuple[str, str]]:
     """What was asked of which source; emptied by the test."""
     found: set[tuple[str, str]] = set()
-    for name in ("retain", "view", "save"):
+    for name in ("retain", "view", "state"):
         inner = getattr(Source, name)
 
         def noted(self: Source, *given: object, name: str = name, inner: object = inner) -> object:

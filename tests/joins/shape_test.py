@@ -102,16 +102,16 @@ def test_a_group_lives_as_long_as_its_queries():
     indexes = KeyIndexes()
     joins = Joins(indexes, WIDTHS)
     one, other = bound(BASE), bound(BASE + " WHERE w.wind > 3")
-    joins.add(one)
-    joins.add(other)
+    joins.add("one", one)
+    joins.add("other", other)
     (group,) = joins
     assert (group.queries, len(indexes)) == (2, 2)
     assert joins.group_of(one) is group
     third = bound(
         "SELECT f.flight FROM flights f JOIN weather w ON f.dest = w.dest JOIN planes p USING (flight)"
     )
-    joins.add(third)
+    joins.add("third", third)
     assert (len(joins), len(indexes)) == (2, 4)
-    for query in (one, other, third):
-        joins.remove(query)
+    for name, query in {"one": one, "other": other, "third": third}.items():
+        joins.remove(name, query)
     assert (len(joins), len(indexes)) == (0, 0)

@@ -180,10 +180,10 @@ def test_queries_that_change_their_way_while_they_run_tell_the_same_changes(seed
             one, other = (made.ingest(name, batch, at * 1_000 + 500) for made in (plain, weighed))
             assert told(one.changes) == told(other.changes), at
         if rng.random() < 0.6:
-            weighed._following._strategist._units = random_units(rng)
-            weighed._following._strategist._known.clear()
+            weighed._following.graphs.strategist._units = random_units(rng)
+            weighed._following.graphs.strategist._known.clear()
             event(f"{weighed.revise({}, 1.0)} changed")
-    for graph in weighed._following._graphs.values():
+    for graph in weighed._following.graphs.by_set.values():
         graph._check()
 
 
@@ -209,5 +209,5 @@ def test_queries_of_a_shape_have_one_way() -> None:
     made = engine(UNITS)
     texts = [f"SELECT DISTINCT k FROM s {WINDOW} WHERE v > {place} EMIT CHANGES" for place in range(50)]
     made._now(Register(tuple(Registration(f"x{place}", text) for place, text in enumerate(texts))), 0)
-    ways = {made._following._ways[f"x{place}"].stands for place in range(50)}
+    ways = {made._following.graphs._choices[f"x{place}"].stands for place in range(50)}
     assert len(ways) == 1

@@ -41,7 +41,7 @@ def fill(engine: Engine, first: int, count: int) -> None:
 
 
 def summary_of(engine: Engine) -> Summary:
-    return engine._sources["s"].summaries["popular"]
+    return engine._sources["s"].summarised.at_work["popular"]
 
 
 def facts(summary: Summary) -> list[object]:

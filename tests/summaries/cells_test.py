@@ -49,7 +49,7 @@ def nbytes(steps: list[list[int]]) -> int:
         rows = [(0, offset + place, ms, (ms % 50, ms)) for place, ms in enumerate(at)]
         offset += len(at)
         engine.ingest("s", batch_of(source.stream.schema, rows), clock_ms=10**9)
-    (summary,) = source.summaries.values()
+    (summary,) = source.summarised.at_work.values()
     return int(summary.nbytes)
 
 

@@ -45,7 +45,7 @@ def fed(engine: Engine, given_: Rows, size: int) -> None:
 
 
 def of(engine: Engine) -> Summary:
-    return engine._sources["s"].summaries["a"]
+    return engine._sources["s"].summarised.at_work["a"]
 
 
 @given(
