@@ -331,7 +331,7 @@ class Engine(Embedding, Inspection, Persistence):
         :meth:`catch_up_some`; then bits of sealed segments become row lists where those are smaller, and
         memory is got for rows to come. Returns whether there was anything to do.
         """
-        return self.catch_up_some() or any(source.rows.idle() for source in self._sources.values())
+        return self.catch_up_some() or any(source.rows.packing.idle() for source in self._sources.values())
 
     def _apply(self, step: Step) -> StepResult:
         run = StepRun(self._parts, self._bodies, step, any_source=self._restored)

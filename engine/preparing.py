@@ -109,7 +109,7 @@ class Preparation(InSlices):
     @property
     def left(self) -> int:
         """How many of them are left. O(segments)."""
-        return sum(source.rows.left_of(slots) for source, slots in self._held)
+        return sum(source.rows.owed.left_of(slots) for source, slots in self._held)
 
     @property
     def progress(self) -> float:

@@ -16,7 +16,7 @@ from engine.queries.followed_graphs import Marks, rows_of
 from engine.queries.join_retention import BeforeRetention
 from engine.queries.subscriptions import Answers
 from engine.queries.telling import PendingOutput
-from engine.stems.data_stem import Rows
+from engine.stems.rows import Rows
 from engine.step_bodies import StepBodies
 from tureen.errors import InternalError
 

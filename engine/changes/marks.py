@@ -9,7 +9,7 @@ from engine.changes.transition import NEVER, SourceTransition, Transition
 from engine.model.source import SourceName
 from engine.sources.source_view import SourceView, sources_at, timeless
 from engine.standing.query import StandingQuery
-from engine.stems.data_stem import Rows
+from engine.stems.rows import Rows
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from engine.changes.transition import NEVER, SourceTransition, Transition
 from engine.changes.windows import Span, going_and_coming
 from engine.language.query import Scan
 from engine.operators.scan import ScanAt
-from engine.stems.data_stem import Rows
+from engine.stems.rows import Rows
 from engine.stems.table_stem import TableRows
 from engine.windows.assignment import Hop
 from engine.windows.clauses import RowWindow, TimeWindow

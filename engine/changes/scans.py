@@ -40,7 +40,7 @@ from engine.operators.places import Places, timestamps_at
 from engine.operators.relation import Relation
 from engine.operators.row_windows import last_rows
 from engine.operators.scan import ScanAt
-from engine.stems.data_stem import Rows
+from engine.stems.rows import Rows
 from engine.stems.segment import SegmentView
 from engine.stems.table_stem import TableRows
 from engine.windows.assignment import Assignment

@@ -16,7 +16,7 @@ import numpy as np
 
 from engine.kernels import joins
 from engine.model.batch import Int64Array
-from engine.stems.data_stem import Rows
+from engine.stems.rows import Rows
 from engine.windows.clauses import RowWindow, Window
 
 

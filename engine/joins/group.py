@@ -43,7 +43,7 @@ from engine.model.capacities import USUAL, Capacities
 from engine.model.limits import Limits
 from engine.model.source import SourceName
 from engine.model.usage import Usage
-from engine.stems.data_stem import Rows
+from engine.stems.rows import Rows
 from engine.windows.clauses import Window
 
 COMPOSITES_MAX = 1_000_000_000

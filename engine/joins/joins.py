@@ -18,7 +18,7 @@ from engine.model.capacities import USUAL, Capacities
 from engine.model.limits import Limits
 from engine.model.source import SourceName
 from engine.model.usage import Stopwatch
-from engine.stems.data_stem import Rows
+from engine.stems.rows import Rows
 
 
 class StoredRelation(Protocol):

@@ -29,7 +29,7 @@ from engine.model.capacities import USUAL, Capacities
 from engine.model.expressions import Expression
 from engine.model.source import SourceName
 from engine.operators.relation import Relation
-from engine.stems.data_stem import Rows
+from engine.stems.rows import Rows
 
 Int32Array = npt.NDArray[np.int32]
 

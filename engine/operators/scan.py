@@ -32,7 +32,7 @@ from engine.operators.places import Places, moments_at, timestamps_at
 from engine.operators.relation import Relation
 from engine.operators.row_windows import last_rows
 from engine.operators.window_range import WindowRange, locate
-from engine.stems.data_stem import Rows
+from engine.stems.rows import Rows
 from engine.stems.segment import SegmentView
 from engine.windows.assignment import Assignment, Hop
 from engine.windows.clauses import RowWindow

@@ -23,7 +23,7 @@ from engine.operators.gather import rows_at
 from engine.operators.places import Places
 from engine.operators.scan import Chosen, ScanAt, Scanned
 from engine.operators.window_range import WindowRange
-from engine.stems.data_stem import Rows
+from engine.stems.rows import Rows
 from engine.stems.segment import SegmentView
 from engine.stems.table_stem import TableRows
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine.stems.data_stem import Rows
+from engine.stems.rows import Rows
 from engine.windows.clauses import RowWindow, Window
 
 

@@ -24,7 +24,7 @@ from engine.promising.join_state import InputState
 from engine.promising.picking import Float64Array, faded
 from engine.promising.promising_set import PromisingSet
 from engine.promising.row_chains import RowChains
-from engine.stems.data_stem import Rows
+from engine.stems.rows import Rows
 from engine.summaries.summary import Summary
 
 PAIRS_MIN = 4_096

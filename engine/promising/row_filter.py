@@ -24,9 +24,9 @@ from engine.model.lazy_columns import LazyColumns
 from engine.model.source import Schema
 from engine.operators.gather import gather
 from engine.operators.places import Places
-from engine.stems.data_stem import Rows
 from engine.stems.factors import Factors
 from engine.stems.query_stem import QueryStem
+from engine.stems.rows import Rows
 from engine.store.matches.cohorts import SELECTIVE
 
 Words = npt.NDArray[np.uint64]

@@ -33,7 +33,7 @@ from engine.queries.subscriber import Subscriber
 from engine.queries.telling import PendingOutput
 from engine.sources.source import Source
 from engine.standing.query import SetKey, StandingQuery, set_key
-from engine.stems.data_stem import Rows
+from engine.stems.rows import Rows
 
 Marks = Mapping[SetKey, Mark]
 """How sets stood before a step."""

@@ -11,7 +11,7 @@ from engine.model.source import SourceName
 from engine.queries.followed_graphs import FollowedGraphs
 from engine.sources.source import Source
 from engine.standing.query import SetKey
-from engine.stems.data_stem import Rows
+from engine.stems.rows import Rows
 
 BeforeRetention = Mapping[SourceName, tuple[Rows, int]]
 """The rows of streams, and the first ordinal that is retained."""

@@ -18,8 +18,9 @@ from engine.model.batch import Batch
 from engine.model.source import Stream
 from engine.model.step import Backfill
 from engine.model.types import TIMESTAMP_MS_MIN
-from engine.stems.data_stem import RAISED, DataStem, Rows
+from engine.stems.data_stem import RAISED, DataStem
 from engine.stems.query_stem import QueryStem
+from engine.stems.rows import Rows
 from engine.windows.retention import Hold
 from tureen.errors import BackfillRefused
 
@@ -107,7 +108,7 @@ def bring_back(step: Backfill, stem: DataStem, queries: QueryStem) -> int:
 
     O(rows * words + candidates), and the same for the rows of one segment, which is cut.
     """
-    stem.catch_up_all()
+    stem.owed.catch_up_all()
     rows = stem.rows()
     boundary = rows.first_at_or_after(step.until_ms)
     kept = rows.rows_before(step.complete_from_ms)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from engine.stems.data_stem import Rows
+from engine.stems.rows import Rows
 from engine.windows.retention import Hold
 
 

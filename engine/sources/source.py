@@ -30,16 +30,18 @@ from engine.sources.source_matches import SourceMatches
 from engine.sources.source_view import SourceView
 from engine.sources.stored_rows import StoredRows
 from engine.sources.summarising import SummarisedRows
-from engine.stems.data_stem import DataStem, Rows
+from engine.stems.data_stem import DataStem
 from engine.stems.entering import EnteringRows
 from engine.stems.pending import PendingRows
 from engine.stems.query_stem import QueryStem
+from engine.stems.rows import Rows
 from engine.stems.table_stem import TableStem
 from engine.windows.retention import Hold
 from engine.windows.source_clock import LATE, REJECTED, TAKEN, Passage, SourceClock
 from tureen.errors import HeartbeatRefused, LimitExceeded, StepOutOfOrder
 
 
+# One field for each part, and what the statement says.
 class Source:
     """A stream or a table at work. Rows wait in ``pending`` until NOW reaches them, then enter ``rows``."""
 

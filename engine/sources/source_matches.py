@@ -43,11 +43,11 @@ class SourceMatches:
         added = self._queries.add(predicates)
         self._outdate()
         if apply and len(self._rows) and added.fresh:
-            self._rows.backfill(added.fresh)
+            self._rows.owed.backfill(added.fresh)
             if isinstance(self._rows, TableStem):
-                self._rows.catch_up_all()
+                self._rows.owed.catch_up_all()
                 self._forget_spent(self._rows, added.fresh)
-        ahead = self._rows.ahead.pieces.keys() & added.slots
+        ahead = self._rows.owed.ahead.pieces.keys() & added.slots
         if ahead:
             self._arrive(ahead)
         return self._places(added.slots)
@@ -69,14 +69,14 @@ class SourceMatches:
         """Make matches of slots that came ahead, among so many rows. Returns how many rows that were; 0: none
         are owed. No answer changes.
         """
-        rows = self._rows.catch_up_slice(slots, rows_max)
+        rows = self._rows.owed.catch_up_slice(slots, rows_max)
         if rows:
             self._outdate()
         return rows
 
     def catch_up_some(self) -> bool:
         """Make some of the matches that are owed; no answer changes. Returns whether there were any."""
-        some = self._rows.catch_up_some()
+        some = self._rows.owed.catch_up_some()
         if some:
             self._outdate()
         return some
@@ -86,16 +86,16 @@ class SourceMatches:
         released = list(slots)
         self._queries.remove(released)
         for slot in released:
-            if self._rows.ahead and not self._queries.holders[slot]:
-                self._rows.forget_ahead(slot)
+            if self._rows.owed.ahead and not self._queries.holders[slot]:
+                self._rows.owed.forget_ahead(slot)
         self._outdate()
 
     def _arrive(self, slots: Collection[int]) -> None:
         """The query of slots that are ahead has come. It counts the errors among the rows that are there."""
-        self._rows.catch_up(slots)
+        self._rows.owed.catch_up(slots)
         errors = self._queries.errors.copy()
         for slot in slots:
-            errors[slot] = self._rows.errors_ahead(slot)
+            errors[slot] = self._rows.owed.errors_ahead(slot)
         self._queries.errors = errors
         if isinstance(self._rows, TableStem):
             self._forget_spent(self._rows, slots)

@@ -16,7 +16,7 @@ from engine.model.batch import Batch, Int64Array
 from engine.model.source import SourceName, Stream
 from engine.operators.scan import ScanAt
 from engine.operators.table_scan import scan_earlier, scan_now
-from engine.stems.data_stem import Rows
+from engine.stems.rows import Rows
 from engine.windows.source_clock import ClockView
 
 

@@ -20,7 +20,7 @@ from engine.model.capacities import USUAL, Capacities
 from engine.model.source import Stream
 from engine.model.state_tree import Tree, of_tree
 from engine.model.summary import SummaryDefinition, SummaryName
-from engine.stems.data_stem import Rows
+from engine.stems.rows import Rows
 from engine.summaries.state import SummaryState
 from engine.summaries.summary import Summary
 

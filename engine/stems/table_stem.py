@@ -17,8 +17,10 @@ from engine.model.attributes import Attribute
 from engine.model.batch import BATCH_ROWS_MAX, Batch, Int64Array, concatenate
 from engine.model.capacities import USUAL, Capacities
 from engine.model.source import Stream
-from engine.stems.data_stem import DataStem, RowMatcher, Rows
+from engine.stems.data_stem import DataStem
 from engine.stems.entering import EnteringRows
+from engine.stems.owed_matches import RowMatcher
+from engine.stems.rows import Rows
 from engine.stems.versions import TableVersions
 
 
@@ -107,9 +109,9 @@ class TableStem(DataStem):
 
     def rows(self) -> TableRows:
         """What readers may see now; the same object until something changes."""
-        if not isinstance(self._rows, TableRows):
+        if not isinstance(self._segments.seen, TableRows):
             seen, versions = super().rows(), self._versions
-            self._rows = TableRows(
+            self._segments.seen = TableRows(
                 seen.schema,
                 seen.parts,
                 seen.base,
@@ -120,7 +122,7 @@ class TableStem(DataStem):
                 versions.last,
                 origin=seen.origin,
             )
-        return self._rows
+        return self._segments.seen
 
     def attributes(self) -> tuple[Attribute, ...]:
         """What can be read of this module."""

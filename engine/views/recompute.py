@@ -25,8 +25,9 @@ from engine.operators.pipeline import Evaluated, evaluate
 from engine.operators.scan import ScanAt
 from engine.sources.backfill import check_rows, origin_of
 from engine.sources.source_view import SourceView, now_of, sources_at
-from engine.stems.data_stem import RAISED, DataStem, Rows
+from engine.stems.data_stem import RAISED, DataStem
 from engine.stems.query_stem import QueryStem
+from engine.stems.rows import Rows
 from engine.stems.segment import SegmentColumn, SegmentView
 from engine.stems.table_stem import TableStem
 from engine.windows.assignment import Hop

@@ -15,7 +15,7 @@ from engine.joins.view import JoinView
 from engine.model.batch import Batch
 from engine.model.source import SourceName
 from engine.standing.query import StandingQuery
-from engine.stems.data_stem import Rows
+from engine.stems.rows import Rows
 from engine.views.view import View
 
 SLOTS_LOOKED_AT = 20_000

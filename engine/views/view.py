@@ -37,7 +37,7 @@ from engine.promising.found import FoundRows
 from engine.sources.source_view import SourceView, sources_at
 from engine.standing.queries import ShownQueries
 from engine.standing.query import SetKey, StandingQuery
-from engine.stems.data_stem import Rows
+from engine.stems.rows import Rows
 from engine.store.matches.match_counts import HeldMatches, match_counts
 from engine.views.estimated_aggregates import with_visited
 from engine.views.found_answers import NOTHING_YET, Found, evaluate_found

@@ -21,9 +21,10 @@ from engine.language.evaluate import truth
 from engine.model.batch import Batch, concatenate
 from engine.model.expressions import Expression
 from engine.operators.scan import ScanAt
-from engine.stems.data_stem import DataStem, Rows
+from engine.stems.data_stem import DataStem
 from engine.stems.factors import factors
 from engine.stems.query_stem import Added, QueryStem
+from engine.stems.rows import Rows
 from engine.store.matches.chunks import ChunkPool
 from engine.store.matches.cohorts import SELECTIVE
 from tests.capacities import small_engine
@@ -63,7 +64,7 @@ class World:
         """Queries with these predicates come."""
         added = self.stem.add(predicates)
         if added.fresh:
-            self.data.backfill(added.fresh)
+            self.data.owed.backfill(added.fresh)
         self.held.extend(zip(predicates, added.slots, strict=True))
         for slot in added.fresh:
             self.errors[slot] = 0
@@ -161,10 +162,10 @@ def test_any_population(seed, steps):
                 world.drop(count)
             case "o":
                 for _ in range(count):
-                    world.data.catch_up_some()
+                    world.data.owed.catch_up_some()
         world.check()
     if steps and steps[0][1] % 2:
-        world.data.catch_up_all()
+        world.data.owed.catch_up_all()
         assert not any(part.matches.owed for part in world.data.rows().parts)
         world.check()
 
@@ -186,7 +187,7 @@ def test_many_in_both_cohorts_and_old_views(seed):
             same = [(bound, slot) for bound, slot, born in held if world.stem.generations[slot] == born]
             matches(rows, same)
     world.check()
-    world.data.catch_up_all()
+    world.data.owed.catch_up_all()
     world.check()
     places = [world.stem.cohorts.of(slot) for _, slot in world.held]
     assert any(place == SELECTIVE for place in places)

@@ -15,8 +15,9 @@ from engine.model.batch import Batch
 from engine.model.expressions import Column
 from engine.model.source import Field, Schema, SourceName
 from engine.model.types import BIGINT, DOUBLE, STRING, TIMESTAMP
-from engine.stems.data_stem import DataStem, Rows
+from engine.stems.data_stem import DataStem
 from engine.stems.query_stem import QueryStem
+from engine.stems.rows import Rows
 from engine.windows.clauses import Window
 
 SCHEMA = Schema((Field("k", BIGINT), Field("s", STRING), Field("d", DOUBLE), Field("ts", TIMESTAMP)))

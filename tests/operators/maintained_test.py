@@ -20,8 +20,9 @@ from engine.operators.maintained.ranked_aggregates import RankedAggregates
 from engine.operators.pipeline import evaluate
 from engine.operators.scan import ScanAt
 from engine.stems import query_stem
-from engine.stems.data_stem import DataStem, Rows
+from engine.stems.data_stem import DataStem
 from engine.stems.query_stem import QueryStem
+from engine.stems.rows import Rows
 from engine.stems.segment import SEGMENT_ROWS
 from engine.store.matches.cohorts import SELECTIVE
 from engine.windows.clauses import Instant, TimeWindow

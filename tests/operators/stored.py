@@ -17,9 +17,9 @@ from engine.model.types import BIGINT, DOUBLE, INTEGER, STRING, TIMESTAMP
 from engine.operators.scan import ScanAt
 from engine.reference.rows import Row, Source
 from engine.reference.seen import Seen
-from engine.stems.data_stem import Rows
 from engine.stems.entering import EnteringRows
 from engine.stems.query_stem import QueryStem
+from engine.stems.rows import Rows
 from engine.stems.segment import Tail
 from engine.stems.stream_strings import StreamStrings
 from engine.store.matches.chunks import CHUNKS

@@ -31,7 +31,7 @@ from engine.model.expressions import Expression
 from engine.model.runs import places_of
 from engine.operators.gather import rows_at
 from engine.operators.relation import Relation
-from engine.stems.data_stem import Rows
+from engine.stems.rows import Rows
 from engine.store.matches.accepted import Slots, accepted_at_most, accepted_of
 from engine.windows.clauses import TimeWindow
 

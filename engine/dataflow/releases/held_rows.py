@@ -17,7 +17,7 @@ from engine.model.capacities import USUAL, Capacities
 from engine.model.persistence import HeldState
 from engine.model.source import Schema, SourceName
 from engine.operators.relation import Relation
-from engine.stems.data_stem import Rows
+from engine.stems.rows import Rows
 
 SWEPT_MIN = 1_024
 """So many rows may be held that nobody needs any more."""

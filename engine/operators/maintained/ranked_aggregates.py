@@ -23,7 +23,7 @@ from engine.operators.maintained.bank import BLOCK, Bank, Entered
 from engine.operators.maintained.kept_aggregate import KeptAggregate
 from engine.operators.maintained.match_columns import EVERY_ROW, MatchColumns
 from engine.operators.maintained.measure import Measure, Operands, measures_of, operands
-from engine.stems.data_stem import Rows
+from engine.stems.rows import Rows
 
 Kept = tuple[int, Measure]
 """A slot, and what is kept for it."""
