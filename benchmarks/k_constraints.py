@@ -169,7 +169,7 @@ def joined(rows: Rows, within: int | None) -> Kept:
     engine.create(f"CREATE STREAM o (id BIGINT, ts TIMESTAMP{unique}) {time_of} {retain_orders}")
     engine.create(f"CREATE STREAM f (id BIGINT, oid BIGINT, ts TIMESTAMP{promised}) {time_of} {retain}")
     psoup.register(engine, [QUERY], {"maintenance": "none"})
-    engine.revise({}, 1.0)  # the columns that are joined by are observed from now on
+    engine.revisions.revise({}, 1.0)  # the columns that are joined by are observed from now on
     kept_rows = fulfilments = nbytes = pairs = 0
     over, spent, worked_ns = -len(rows.oid), 0.0, 0
     for stream, batch, is_open in rows.steps():
@@ -196,7 +196,7 @@ def joined(rows: Rows, within: int | None) -> Kept:
 def join_of(engine: Engine) -> InnerJoinNode:
     """The one that there is."""
     for graph in engine._following.graphs.by_set.values():
-        for node in graph._nodes.by_key.values():
+        for node in graph.nodes.by_key.values():
             if isinstance(node, InnerJoinNode):
                 return node
     raise RuntimeError("nobody follows the join")

@@ -302,9 +302,9 @@ class Drive:
     def work(self) -> Work:
         """Work of all operators since they came."""
         graphs = list(self.engine._following.graphs.by_set.values())
-        found = Work(sum(graph.visited for graph in graphs))
+        found = Work(sum(graph.nodes.visited for graph in graphs))
         for graph in graphs:
-            done = graph.state_work
+            done = graph.nodes.state_work
             found += Work(done.visited, done.inserted, done.deleted, done.negative)
         return found
 
@@ -354,7 +354,7 @@ def measure(
     for _ in range(schedule.fill):
         folded.add(drive.step()[1])
         if chooses:
-            drive.engine.revise({}, 1.0)
+            drive.engine.revisions.revise({}, 1.0)
     folded.check(query, answers, drive.units - 2)
     came, went, before = folded.came, folded.went, drive.work()
     seconds: list[float] = []

@@ -19,11 +19,11 @@ from engine.changes.context import EvaluationContext
 from engine.changes.streams import Streams
 from engine.changes.transition import Transition
 from engine.dataflow import graph_report
-from engine.dataflow.buffers.buffer import Work
 from engine.dataflow.buffers.settings import StateSettings
 from engine.dataflow.entities import GraphEntities
 from engine.dataflow.fed_sink import FedSink, sink_over
 from engine.dataflow.graph_nodes import GraphNodes, Leaf
+from engine.dataflow.graph_sinks import GraphSinks
 from engine.dataflow.held_sources import HeldSources
 from engine.dataflow.node import Node
 from engine.dataflow.operator_tree import ExpectedOf, OperatorTree, operator_tree
@@ -32,20 +32,11 @@ from engine.dataflow.operators.flow import FlowNode
 from engine.dataflow.operators.held_scan import HeldScanNode
 from engine.dataflow.operators.releasing_join import joins_of
 from engine.dataflow.operators.scan import ScanNode
-from engine.dataflow.physical import physical
-from engine.dataflow.plan import (
-    Plan,
-    is_selection,
-    plan_of,
-    scans_of,
-    whole_plan_of,
-)
+from engine.dataflow.physical import operators_of
+from engine.dataflow.plan import Plan, is_selection, scans_of
 from engine.dataflow.policy import TOLD, Policy
-from engine.dataflow.release_plan import releasing
-from engine.dataflow.releases.held_rows import Gone
 from engine.dataflow.sinks import WholeSink
 from engine.dataflow.stands import Stand, ends_of, stands_of
-from engine.dataflow.strategy_state import ByStrategy
 from engine.dataflow.turn import Turn
 from engine.dataflow.turns import moving_of, pairs_of, turns_of
 from engine.language.query import Query
@@ -53,7 +44,6 @@ from engine.language.templates import FixedQuery
 from engine.model.batch import Column, Int64Array
 from engine.model.changes import Changes, Operator
 from engine.model.limits import Limits
-from engine.model.maintenance import Strategy
 from engine.model.persistence import HeldState
 from engine.model.source import SourceName, Stream
 from engine.model.step import BEGINNING, Registration
@@ -107,12 +97,12 @@ class Graph:
         self._laps = Laps(clock)
         self._tables = tables
         self._streams = streams or {}
-        self._held = HeldSources(self._streams, self._settings.capacities)
-        self._nodes = GraphNodes(self._settings, self._held, STREAMS)
-        self._sinks: dict[Hashable, FedSink] = {}
+        nodes: dict[Hashable, Node] = {}
+        self.held = HeldSources(self._streams, nodes, self._settings.capacities)
+        """What its joins hold of rows that streams let go of."""
+        self.nodes = GraphNodes(self._settings, self.held, STREAMS, nodes)
+        self.sinks = GraphSinks()
         self._members: dict[str, _Member] = {}
-        self._strategies: Counter[tuple[Hashable, Strategy]] = Counter()
-        """How many queries leave by a sink with a strategy."""
         self._affected_queries = AffectedQueries()
         self._stands: Stand | None = None
 
@@ -142,28 +132,28 @@ class Graph:
         nodes with those alone that have the same, so that another graph may take them over; None: with all.
         """
         query_id = standing.query_id
-        built = self._nodes.build(self._plan_of(query, operator, policy), standing, since, own)
+        built = self.nodes.build(self._plan_of(query, operator, policy), standing, since, own)
         scans = scans_of(query, self._tables) if operator == "rstream" else ()
-        read = [self._nodes.build(plan, standing, since, own) for plan in scans]
+        read = [self.nodes.build(plan, standing, since, own) for plan in scans]
         keys = tuple(dict.fromkeys([*(key for scan in read for key in scan.keys), *built.keys]))
-        if any(isinstance(self._nodes.leaves.get(key), FlowNode) for key in keys):
+        if any(isinstance(self.nodes.leaves.get(key), FlowNode) for key in keys):
             self._affected_queries.put(standing, query)
         if limited is None:
             limited = not is_selection(query)
         end = built.keys[-1], operator, copies, limited, query.columns
-        found = self._sinks.get(end)
-        if found is None:
+
+        def made() -> FedSink:
             sink = sink_over(built.node, query, operator, copies=copies, limited=limited)
-            leaves = frozenset(self._nodes.leaves[key] for key in keys if key in self._nodes.leaves)
-            nodes = tuple(self._nodes.by_key[key] for key in keys)
-            found = self._sinks[end] = FedSink(sink, nodes, leaves)
-        found.sink.add(query_id, built.column)
-        if isinstance(found.sink, WholeSink):
-            found.sink.read_scans(query_id, [(scan.node, scan.column) for scan in read])
+            leaves = frozenset(self.nodes.leaves[key] for key in keys if key in self.nodes.leaves)
+            return FedSink(sink, tuple(self.nodes.by_key[key] for key in keys), leaves)
+
+        sink = self.sinks.enter(end, policy.strategy, made).sink
+        sink.add(query_id, built.column)
+        if isinstance(sink, WholeSink):
+            sink.read_scans(query_id, [(scan.node, scan.column) for scan in read])
         self._members[query_id] = _Member(
             keys, end, standing, query, operator, copies, limited, policy, since, own
         )
-        self._strategies[end, policy.strategy] += 1
 
     def _plan_of(self, query: Query, operator: Operator, policy: Policy) -> Plan:
         return operators_of(query, operator, policy, self._tables, self._streams)
@@ -173,16 +163,9 @@ class Graph:
         member = self._members.pop(query_id, None)
         if member is None:
             return
-        strategy = member.sink, member.policy.strategy
-        self._strategies[strategy] -= 1
-        if not self._strategies[strategy]:
-            del self._strategies[strategy]
-        sink = self._sinks[member.sink].sink
-        sink.remove(query_id)
-        if not sink.query_ids:
-            del self._sinks[member.sink]
-        self._forget_stale(self._nodes.leave(query_id, member.nodes))
-        self._held.only(self._nodes.by_key.values())
+        self.sinks.leave(query_id, member.sink, member.policy.strategy)
+        self._forget_stale(self.nodes.leave(query_id, member.nodes))
+        self.held.only_needed()
         self._affected_queries.remove(query_id)
 
     @property
@@ -220,7 +203,7 @@ class Graph:
 
     def holds_for(self, query_id: str) -> bool:
         """Whether operators of a query may have rows that its streams let go of."""
-        leaves = (self._nodes.leaves.get(key) for key in self._members[query_id].nodes)
+        leaves = (self.nodes.leaves.get(key) for key in self._members[query_id].nodes)
         return any(isinstance(leaf, HeldScanNode) for leaf in leaves)
 
     def switch(self, query_id: str, policy: Policy) -> None:
@@ -232,25 +215,17 @@ class Graph:
             self.remove(query_id)
             self._add_again(member, policy)
 
-    def policy_of(self, query_id: str) -> Policy:
-        """How the operators of a query keep rows."""
-        return self._members[query_id].policy
-
-    def strategy_of(self, query_id: str) -> Strategy | None:
+    def policy_of(self, query_id: str) -> Policy | None:
         """How the operators of a query keep rows; None where it is not here. Any thread."""
         member = self._members.get(query_id)
-        return None if member is None else member.policy.strategy
-
-    def by_strategy(self) -> ByStrategy:
-        """What is kept for the queries of each strategy. O(nodes)."""
-        return graph_report.by_strategy(self._sinks, self._strategies)
+        return None if member is None else member.policy
 
     def entities(self, over: str, *, members: bool = True) -> GraphEntities:
         """Its operators and sinks, and which sink each query has. over: the names of its sources. members:
         False leaves the latter out. O(nodes * sinks that read them), and with members O(queries).
         """
         sink_of = {one: each.sink for one, each in self._members.items()} if members else {}
-        return graph_report.entities(self._nodes, self._sinks, sink_of, over)
+        return graph_report.entities(self.nodes, self.sinks.by_end, sink_of, over)
 
     def explain(
         self, plan: Plan, sources: Collection[SourceName], expected_of: ExpectedOf = lambda _: None
@@ -259,7 +234,7 @@ class Graph:
         keep. O(sinks) each.
         """
         over = "+".join(sorted(set(sources)))
-        nodes, sinks = self._nodes, self._sinks
+        nodes, sinks = self.nodes, self.sinks.by_end
         return operator_tree(
             plan, self._tables, lambda key: graph_report.node_state(nodes, sinks, key, over), expected_of
         )
@@ -267,10 +242,9 @@ class Graph:
     def forget(self) -> None:
         """Rows have other ordinals now, or history came back: state is made anew."""
         self._remember()
-        for node in self._nodes.by_key.values():
+        for node in self.nodes.by_key.values():
             node.forget()
-        for found in self._sinks.values():
-            found.sink.forget()
+        self.sinks.forget()
         self._stands = None
 
     # --- a graph that is made beside another ------------------------------------------------------
@@ -280,17 +254,17 @@ class Graph:
         """Whether another graph may take it over: it has scans alone, which hold no rows that streams let go
         of.
         """
-        leaves = self._nodes.leaves.values()
+        leaves = self.nodes.leaves.values()
         return all(isinstance(leaf, ScanNode) and not isinstance(leaf, HeldScanNode) for leaf in leaves)
 
     def hydrate(self, transition: Transition, limits: Limits) -> None:
         """Make the state as it is at the beginning of a transition, which may be of no time."""
         context = EvaluationContext(transition, limits)
-        for node in self._nodes.by_key.values():
+        for node in self.nodes.by_key.values():
             node.begin(context)
-        for each in self._sinks.values():
+        for each in self.sinks.by_end.values():
             each.begin(context)
-        for node in self._nodes.by_key.values():
+        for node in self.nodes.by_key.values():
             node.rest()
         self._stands, _ = stands_of(transition)
 
@@ -298,13 +272,12 @@ class Graph:
         """The queries of a graph that was made apart come, with the state that they have there. standing: as
         they stand here. That graph has gone by the same transitions as this one; what is not so is made anew.
         """
-        if not self._members or (self._stands is None and not self._held):  # no state is here
+        if not self._members or (self._stands is None and not self.held):  # no state is here
             self._stands = other._stands
         elif self._stands != other._stands:
             other.forget()
-        self._nodes.take_over(other._nodes)
-        self._sinks |= other._sinks
-        self._strategies += other._strategies
+        self.nodes.take_over(other.nodes)
+        self.sinks.take_over(other.sinks)
         for one in standing:
             self._members[one.query_id] = replace(other._members[one.query_id], standing=one)
 
@@ -331,9 +304,9 @@ class Graph:
         if self._stands is not None and self._stands != begin:
             self.forget()
         self._stands = end
-        sinks = [each for each in self._sinks.values() if each.concerns(looked_at, moving)]
+        sinks = self.sinks.concerned(looked_at, moving)
         active = {node for each in sinks for node in each.nodes}.union(looked_at)
-        nodes = [node for node in self._nodes.by_key.values() if node in active]
+        nodes = [node for node in self.nodes.by_key.values() if node in active]
         for node in nodes:
             node.begin(context)
         for each in sinks:
@@ -370,47 +343,32 @@ class Graph:
             self._remember()
         for node in list(stale):
             stale.update(joins_of(node))
-        stale.difference_update(self._nodes.leaves.values())
-        for node in self._nodes.by_key.values():
+        stale.difference_update(self.nodes.leaves.values())
+        for node in self.nodes.by_key.values():
             if not stale.isdisjoint(node.inputs):
                 stale.add(node)
         for node in stale:
             node.forget()
-        for each in self._sinks.values():
-            if not stale.isdisjoint(each.nodes):
-                each.sink.forget()
+        self.sinks.forget(stale)
 
     # --- what is held of streams ------------------------------------------------------------------
 
-    @property
-    def holds(self) -> bool:
-        """Whether its joins hold rows that streams let go of."""
-        return bool(self._held)
-
-    def hold(self, gone: Mapping[SourceName, Gone], step: int) -> None:
-        """A step is over, in which streams let go of rows."""
-        self._held.take(list(self._nodes.by_key.values()), gone, step)
-
     def _remember(self) -> None:
         """State is about to be lost that is true."""
-        if self._held and self._stands is not None:
-            self._held.remember(list(self._nodes.by_key.values()), ends_of(self._stands))
+        if self.held and self._stands is not None:
+            self.held.remember(ends_of(self._stands))
 
     def renumbered(self, source: SourceName, base: int, first: int, from_ms: int | None) -> None:
         """History of a stream came back. base, first: the first ordinals of the rows that there are, and that
         are retained, those from an instant on; None: all are.
         """
         self.forget()
-        self._held.renumbered(source, base, first, from_ms)
+        self.held.renumbered(source, base, first, from_ms)
 
-    def held(self, over: Sequence[SourceName]) -> Iterator[HeldState]:
+    def held_states(self, over: Sequence[SourceName]) -> Iterator[HeldState]:
         """What is held of streams, as it is stored. over: all of the sources."""
         ends = None if self._stands is None else ends_of(self._stands)
-        return self._held.states(over, list(self._nodes.by_key.values()), ends)
-
-    def restore_held(self, state: HeldState) -> None:
-        """Back from a store, once the queries are back."""
-        self._held.restore(state, list(self._nodes.by_key.values()))
+        return self.held.states(over, ends)
 
     def _tell_exits(self, context: EvaluationContext) -> None:
         """Queries are told exits from now on where what was foretold does not hold: retention takes rows of
@@ -421,7 +379,7 @@ class Graph:
         is_ahead = transition.instant_ms is not None and transition.until_ms > transition.instant_ms
         keys = {
             key
-            for key, leaf in self._nodes.leaves.items()
+            for key, leaf in self.nodes.leaves.items()
             if isinstance(leaf, ScanNode)
             and leaf.foretold
             and ((is_ahead and not isinstance(leaf, EntriesNode)) or leaf.is_cut(context))
@@ -445,48 +403,20 @@ class Graph:
         affected = self._affected_queries.affected(transition)
         return [
             leaf
-            for leaf in self._nodes.leaves.values()
+            for leaf in self.nodes.leaves.values()
             if not (isinstance(leaf, FlowNode) and affected.isdisjoint(leaf.readers))
         ]
 
     @property
-    def node_count(self) -> int:
-        """How many operators there are, leaves included."""
-        return len(self._nodes.by_key)
-
-    @property
     def nbytes(self) -> int:
         """Bytes of what is kept."""
-        return self._nodes.nbytes + self._held.nbytes
-
-    @property
-    def visited(self) -> int:
-        """Rows that operators looked at since they came."""
-        return self._nodes.visited
-
-    @property
-    def state_work(self) -> Work:
-        """What operators did to the entries that they keep."""
-        return self._nodes.state_work
+        return self.nodes.nbytes + self.held.nbytes
 
     def _check(self) -> None:
-        self._nodes._check()
-        self._held._check()
+        self.nodes._check()
+        self.held._check()
         members = self._members.values()
-        assert self._strategies == Counter((each.sink, each.policy.strategy) for each in members)
-
-
-def operators_of(
-    query: Query,
-    operator: Operator,
-    policy: Policy,
-    tables: Container[SourceName],
-    streams: Mapping[SourceName, Stream],
-) -> Plan:
-    """The operators that the changes of a query come from. tables: which of its sources are."""
-    whole = operator == "rstream"
-    plan = (whole_plan_of if whole else plan_of)(query, tables)
-    return releasing(plan, operator, streams) or physical(plan, policy, whole=whole)
+        assert self.sinks.strategies == Counter((each.sink, each.policy.strategy) for each in members)
 
 
 def changes_of(

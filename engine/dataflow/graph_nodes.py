@@ -56,13 +56,16 @@ class Built:
 class GraphNodes:
     """Keeps the nodes of one graph."""
 
-    def __init__(self, settings: StateSettings, held: HeldSources, streams: Streams) -> None:
-        """held: what its scans hold of streams. streams: gives those of subqueries."""
+    def __init__(
+        self, settings: StateSettings, held: HeldSources, streams: Streams, by_key: dict[Hashable, Node]
+    ) -> None:
+        """held: what its scans hold of streams. streams: gives those of subqueries. by_key: takes the nodes,
+        each behind those below it.
+        """
         self._settings = settings
         self._held = held
         self._streams = streams
-        self.by_key: dict[Hashable, Node] = {}
-        """Each behind those below it."""
+        self.by_key = by_key
         self.leaves: dict[Hashable, Leaf] = {}
         """Those of them that read sources."""
         self._ids: WeakKeyDictionary[Node, str] = WeakKeyDictionary()

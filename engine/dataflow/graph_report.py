@@ -4,37 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Mapping
-from typing import get_args
 
 from engine.dataflow.entities import GraphEntities, OperatorEntity, digest
 from engine.dataflow.fed_sink import FedSink
 from engine.dataflow.graph_nodes import GraphNodes
-from engine.dataflow.node import Node
 from engine.dataflow.operator_tree import NodeState
-from engine.dataflow.strategy_state import ByStrategy, StrategyState
-from engine.model.maintenance import Strategy
-
-
-def by_strategy(
-    sinks: Mapping[Hashable, FedSink], strategies: Mapping[tuple[Hashable, Strategy], int]
-) -> ByStrategy:
-    """Returns what is kept for the queries of each strategy. strategies: how many queries leave by a sink
-    with each. O(nodes).
-    """
-    found: dict[Strategy, StrategyState] = {}
-    counted: set[Node] = set()
-    for strategy in get_args(Strategy):
-        ends = {end: count for (end, of), count in strategies.items() if of == strategy}
-        nodes = {node for end in ends for node in sinks[end].nodes} - counted
-        if ends:
-            found[strategy] = StrategyState(
-                sum(ends.values()),
-                sum(node.nbytes for node in nodes),
-                sum(node.entered for node in nodes),
-                sum(node.premature for node in nodes),
-            )
-        counted |= nodes
-    return found
 
 
 def entities(

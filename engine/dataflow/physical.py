@@ -7,6 +7,7 @@ strategies.
 
 from __future__ import annotations
 
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, replace
 
 from engine.dataflow.one_store import in_one_store
@@ -28,10 +29,15 @@ from engine.dataflow.plan import (
     ScanLeaf,
     columns_given,
     distinct,
+    plan_of,
+    whole_plan_of,
     with_ids,
 )
 from engine.dataflow.policy import TOLD, KeptEdge, Policy
-from engine.language.query import Scan
+from engine.dataflow.release_plan import releasing
+from engine.language.query import Query, Scan
+from engine.model.changes import Operator
+from engine.model.source import SourceName, Stream
 from engine.windows.clauses import TimeWindow
 
 
@@ -208,3 +214,16 @@ def _span(scan: Scan) -> int | None:
     if begin is None or not begin.relative:
         return None
     return 2 * (1 - begin.ms + (window.slide_ms or 0))
+
+
+def operators_of(
+    query: Query,
+    operator: Operator,
+    policy: Policy,
+    tables: Container[SourceName],
+    streams: Mapping[SourceName, Stream],
+) -> Plan:
+    """The operators that the changes of a query come from. tables: which of its sources are."""
+    whole = operator == "rstream"
+    plan = (whole_plan_of if whole else plan_of)(query, tables)
+    return releasing(plan, operator, streams) or physical(plan, policy, whole=whole)

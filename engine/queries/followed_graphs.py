@@ -73,11 +73,12 @@ class FollowedGraphs:
         followed. Any thread.
         """
         graph = self.by_set.get(standing.set_key)
-        return None if graph is None else graph.strategy_of(standing.query_id)
+        policy = None if graph is None else graph.policy_of(standing.query_id)
+        return None if policy is None else policy.strategy
 
     def by_strategy(self) -> ByStrategy:
         """What is kept for the followed queries of each strategy."""
-        return summed(graph.by_strategy() for graph in self.by_set.values())
+        return summed(graph.sinks.by_strategy() for graph in self.by_set.values())
 
     def forget(self) -> None:
         """State is made anew with the next step; changes go on where they were."""
@@ -195,7 +196,7 @@ class FollowedGraphs:
             options = QueryOptions.of(standing.registration.options)
             present = self._choices.get(standing.query_id)
             graph = self.by_set.get(set_key(query.sources))
-            if present is not None and graph is not None and standing.query_id in graph:
+            if present is not None and graph is not None:
                 policy = graph.policy_of(standing.query_id)
         weighing = self.strategist.over(query)
         return StrategyInputs(query, operator_over(query, streams), options, present, policy, weighing)

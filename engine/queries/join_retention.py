@@ -49,7 +49,7 @@ class JoinRetention:
         }
         for key, graph in list(self._graphs.by_set.items()) if gone else ():
             try:
-                graph.hold(gone, step)
+                graph.held.take(gone, step)
             except Exception as defect:  # noqa: BLE001  (it is of those that hold rows)
                 self._failed(key, defect)
 
@@ -74,14 +74,14 @@ class JoinRetention:
         """Returns the streams of which joins hold rows, each with the key of the set whose queries they are
         for.
         """
-        return {(key, name) for key, graph in self._graphs.by_set.items() if graph.holds for name in key}
+        return {(key, name) for key, graph in self._graphs.by_set.items() if graph.held for name in key}
 
     def states(self, names: Set[SourceName]) -> Iterator[HeldState]:
         """What joins over any of these hold, as it is stored."""
         for key, graph in list(self._graphs.by_set.items()):
-            if graph.holds and not names.isdisjoint(key):
+            if graph.held and not names.isdisjoint(key):
                 try:
-                    yield from list(graph.held(key))
+                    yield from list(graph.held_states(key))
                 except Exception as defect:  # noqa: BLE001  (its queries go with the next step)
                     self._failed(key, defect)
 
@@ -92,6 +92,6 @@ class JoinRetention:
             graph = self._graphs.by_set.get(key)
             if graph is not None:
                 try:
-                    graph.restore_held(state)
+                    graph.held.restore(state)
                 except Exception as defect:  # noqa: BLE001  (its queries go with the next step)
                     self._failed(key, defect)

@@ -15,9 +15,8 @@ from engine.dataflow.choice import Choice, choose
 from engine.dataflow.cost.estimate import PlanCost, estimate
 from engine.dataflow.cost.flows import most_rows
 from engine.dataflow.cost.statistics import Statistics
-from engine.dataflow.graph import operators_of
 from engine.dataflow.operator_tree import OperatorTree
-from engine.dataflow.physical import physical
+from engine.dataflow.physical import operators_of, physical
 from engine.dataflow.plan import Plan, is_selection, plan_of, shape_of
 from engine.dataflow.policy import ONE_STORE, Policy
 from engine.dataflow.rewrites import alternatives

@@ -40,7 +40,7 @@ def strike():
         add(graph, standing, *args, **more)
         if "4711" in standing.registration.sql:
             keys = graph._members[standing.query_id].nodes
-            failing.update(graph._nodes.by_key[key] for key in keys)
+            failing.update(graph.nodes.by_key[key] for key in keys)
 
     def changing(node, turn):
         if node in failing:

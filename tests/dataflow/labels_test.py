@@ -9,7 +9,8 @@ import pytest
 from hypothesis import event, given
 
 from engine.changes.context import EvaluationContext
-from engine.dataflow.graph import Graph, operators_of
+from engine.dataflow.graph import Graph
+from engine.dataflow.physical import operators_of
 from engine.dataflow.policy import TOLD
 from tests.capacities import small
 from tests.changes.ways import FEW, LIMITS, TABLES, Answers, bound, random_transition, seeds, standing

@@ -63,8 +63,8 @@ def test_rows_are_kept_once_as_long_as_the_widest_window_holds_them() -> None:
     for place, span_ms in enumerate((9, 3, 5, 1)):
         query = bound(f"SELECT COUNT(*) AS c {PAIRED}".format(span_ms, span_ms))
         graph.add(standing(query, f"q{place}"), query, "changes", policy=ONE_STORE)
-    (join,) = [node for node in graph._nodes.by_key.values() if isinstance(node, WindowJoinNode)]
-    leaves = [node for node in graph._nodes.by_key.values() if isinstance(node, EntriesNode)]
+    (join,) = [node for node in graph.nodes.by_key.values() if isinstance(node, WindowJoinNode)]
+    leaves = [node for node in graph.nodes.by_key.values() if isinstance(node, EntriesNode)]
     assert [leaf.columns.count for leaf in leaves] == [1, 1]
     whole = whole_course(rng, 30)
     for transition in cut(rng, whole, 6):
@@ -84,7 +84,7 @@ def test_one_stair_of_a_predicate_serves_windows_of_all_sizes() -> None:
     for place, span_ms in enumerate((3, 7, 2, 5)):
         query = bound(f"SELECT MAX(v) AS m FROM s [RANGE {span_ms} MILLISECONDS]")
         graph.add(standing(query, f"q{place}"), query, "changes", policy=ONE_STORE)
-    (extreme,) = [node for node in graph._nodes.by_key.values() if isinstance(node, WindowExtremeNode)]
+    (extreme,) = [node for node in graph.nodes.by_key.values() if isinstance(node, WindowExtremeNode)]
     rng = random.Random(2)
     whole = whole_course(rng, 30)
     for transition in cut(rng, whole, 6):

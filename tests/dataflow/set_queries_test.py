@@ -20,8 +20,9 @@ from engine.algebra.project.stage import Output, Project
 from engine.algebra.set_operation.stage import SetOperation, SetOperationKind
 from engine.algebra.sort.stage import Sort, SortKey
 from engine.dataflow import turns
-from engine.dataflow.graph import Graph, operators_of
+from engine.dataflow.graph import Graph
 from engine.dataflow.operator_tree import OperatorTree
+from engine.dataflow.physical import operators_of
 from engine.dataflow.policy import TOLD, Policy
 from engine.language.query import Query
 from engine.model.changes import Operator
@@ -229,11 +230,11 @@ def test_queries_that_differ_in_predicates_share_their_nodes() -> None:
             query = query_of(left, RIGHT[0], which=which)
             graph.add(standing(query, f"q{value}.{which}"), query, "changes")
     # two scans, two projections, and the operators; EXCEPT ALL ON has one for each list of columns
-    assert graph.node_count == 4 + len(KINDS)
+    assert len(graph.nodes.by_key) == 4 + len(KINDS)
     for value in range(20):
         for which in range(len(KINDS)):
             graph.remove(f"q{value}.{which}")
-    assert graph.node_count == 0
+    assert len(graph.nodes.by_key) == 0
 
 
 @pytest.mark.parametrize("which", range(len(KINDS)))

@@ -93,7 +93,7 @@ def test_after_a_refused_transition_changes_are_true_again(seed: int) -> None:
 
 
 def _leaves(graph: Graph) -> list[bool]:
-    return [leaf.foretold for leaf in graph._nodes.by_key.values() if isinstance(leaf, ScanNode)]
+    return [leaf.foretold for leaf in graph.nodes.by_key.values() if isinstance(leaf, ScanNode)]
 
 
 def test_retention_that_cuts_a_window_makes_its_queries_told_and_loses_no_change() -> None:

@@ -198,7 +198,7 @@ def batch(engine: Engine, name: str, rows: Sequence[Row], first: int) -> Batch:
 
 def nodes_of(engine: Engine) -> list[Node]:
     return [
-        node for graph in engine._following.graphs.by_set.values() for node in graph._nodes.by_key.values()
+        node for graph in engine._following.graphs.by_set.values() for node in graph.nodes.by_key.values()
     ]
 
 
@@ -357,4 +357,4 @@ def test_joins_whose_rows_would_pile_up_or_have_to_be_seen_to_leave_hold_nothing
     engine = World({}, 0, 0).engine()
     engine.register("q", sql + " EMIT CHANGES")
     assert not releasing(engine)
-    assert not any(graph.holds for graph in engine._following.graphs.by_set.values())
+    assert not any(graph.held for graph in engine._following.graphs.by_set.values())

@@ -44,12 +44,12 @@ class Fault:
 
     def mark(self, graph: Graph) -> None:
         """Know the way of the victim down a graph, if it is there."""
-        for each in (*graph._nodes.by_key.values(), *(one.sink for one in graph._sinks.values())):
+        for each in (*graph.nodes.by_key.values(), *(one.sink for one in graph.sinks.by_end.values())):
             self.objects.discard(each)
         member = graph._members.get(VICTIM)
         if member is not None:
-            self.objects.update(graph._nodes.by_key[key] for key in member.nodes)
-            self.objects.add(graph._sinks[member.sink].sink)
+            self.objects.update(graph.nodes.by_key[key] for key in member.nodes)
+            self.objects.add(graph.sinks.by_end[member.sink].sink)
 
 
 @contextmanager

@@ -147,8 +147,8 @@ def victims() -> Mapping[type, Victim]:
                 continue
             (graph,) = driven.engine._following.graphs.by_set.values()
             assert isinstance(graph, Graph)
-            sinks = (each.sink for each in graph._sinks.values())
-            for each in (*graph._nodes.by_key.values(), *sinks):
+            sinks = (each.sink for each in graph.sinks.by_end.values())
+            for each in (*graph.nodes.by_key.values(), *sinks):
                 for base in type(each).__mro__:
                     found.setdefault(base, victim)
             driven.step(Unregister((VICTIM,)))
