@@ -127,7 +127,8 @@ def check(summary: Summary, values: Ints) -> None:
         raise RuntimeError("the cells have other rows than the stream")
     found, counts = np.unique(values, return_counts=True)
     frequent = found[np.argsort(-counts)[:10]]
-    estimates = summary.estimate(summary.keys(Column(BIGINT, frequent)), np.arange(len(zones.first)))
+    keys = summary.bucketing.keys(Column(BIGINT, frequent))
+    estimates = summary.estimate(keys, np.arange(len(zones.first)))
     for zone, bound in enumerate(summary.error_bounds()):
         rows = values[zones.first[zone] : zones.end[zone]]
         true = (rows[None, :] == frequent[:, None]).sum(axis=1)
@@ -137,7 +138,7 @@ def check(summary: Summary, values: Ints) -> None:
 
 def estimated(summary: Summary, values: Ints, repeats: int) -> dict[str, Figure]:
     """Distinct items of batches in all zones."""
-    keys = summary.keys(Column(BIGINT, np.unique(values[-BATCH_ROWS_MAX:])))
+    keys = summary.bucketing.keys(Column(BIGINT, np.unique(values[-BATCH_ROWS_MAX:])))
     zones = np.arange(len(summary.zones.first))
     of_cells, of_pyramids = [], []
     for _ in range(10 * repeats):

@@ -36,6 +36,7 @@ from engine.queries.set_plans import plan_inputs_over
 from engine.queries.summary_facts import brief_facts, whole_facts
 from engine.standing.query import set_key
 from engine.stems.factors import Factors
+from engine.summaries.description import attributes_of
 from tureen.errors import InternalError, NotSupported, UnknownEntity, UnknownSource
 
 SCHEDULER = "scheduler"
@@ -70,7 +71,7 @@ class Inspection(ABC):
                 modules[f"monitor/{name}"] = source.monitor.attributes()
             modules |= source.constraints()
             for summary, at_work in source.summarised.at_work.items():
-                modules[f"summary/{summary}"] = at_work.attributes()
+                modules[f"summary/{summary}"] = attributes_of(at_work)
             modules[f"queue/pending/{name}"] = source.pending.attributes(source.clock.clock_ms)
         now_ns = 0 if self._parts.timer is None else self._parts.timer()
         for module in self._parts.scheduler:

@@ -122,7 +122,7 @@ def _of_pairs(key: GroupKey, listed: CellValues, summary: Summary) -> Float64Arr
     """float64[n]: the priority of each listed value; with ``asc`` summed over all zones."""
     n = len(listed.entry)
     if key.order == "asc" and n:
-        keys = summary.keys(listed.values)
+        keys = summary.bucketing.keys(listed.values)
         every = np.arange(len(summary.zones.first))
         estimate = summary.estimate(keys, every)
     else:

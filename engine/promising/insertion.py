@@ -56,7 +56,7 @@ def new_entries(
     codes = probing.chains.keys_of(rows)
     numbers, firsts = _numbered(codes)
     values = probing.values(rows[firsts])
-    keys = probed.summary.keys(values)
+    keys = probed.summary.bucketing.keys(values)
     candidates = probed.summary.candidates(keys, from_ms)
     cells = _cells_of(candidates, probed, upper)
     ranked = rank_cells(

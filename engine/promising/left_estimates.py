@@ -53,8 +53,8 @@ class LeftEstimates:
         if len(entries) and len(summary.zones.first):
             rates = members.rates(named.covered)
             places = CellPlaces.of(entries, summary)
-            same = places.place // (members.buckets + 1) == len(summary.layouts) - 1
-            if summary.cuts() is None:
+            same = places.place // (members.buckets + 1) == len(summary.bucketing.layouts) - 1
+            if summary.bucketing.cuts() is None:
                 same[:] = True  # all are by hash
             stratum = np.where(same | (entries.bucket == members.buckets), entries.bucket, width - 1)
             for bits, rows in left:
@@ -75,7 +75,7 @@ class LeftEstimates:
         """The rows left that one member is estimated to take; None where there are none."""
         if not self.total[number] > 0.0:
             return None
-        layout = summary.layouts[-1]
+        layout = summary.bucketing.layouts[-1]
         if not named.naming[number]:
             return RemainingRows(members.column, None, layout, self.of_buckets[number])
         mine = np.flatnonzero(named.constants.member == number)

@@ -58,8 +58,8 @@ class NamedValues:
                     member.append(number)
                     key.append(places.setdefault(point, len(places)))
         values = column_of(list(places), members.type)
-        keys = summary.keys(values)
-        layouts, width = summary.layouts, members.buckets + 1
+        keys = summary.bucketing.keys(values)
+        layouts, width = summary.bucketing.layouts, members.buckets + 1
         of, whose = np.array(key, np.int32), np.array(member, np.int32)
         bucket = np.concatenate(
             [
@@ -97,7 +97,7 @@ def _ranges(condition: AttributeCondition, members: SelectionMembers, summary: S
         ends = [-np.inf, np.inf]
         for place, end in enumerate((low, high)):
             if end is not None:
-                position = summary.keys(column_of([end], members.type)).position
+                position = summary.bucketing.keys(column_of([end], members.type)).position
                 ends[place] = float(position[0]) if len(position) else ends[place]
         found.append((ends[0], ends[1]))
     return found

@@ -48,7 +48,7 @@ class OfferedRows:
     @property
     def named(self) -> NamedValues:
         """The values that members name."""
-        layouts = len(self._summary.layouts)
+        layouts = len(self._summary.bucketing.layouts)
         if self._named is None or self._named.wanted.shape[1] != layouts:
             self._named = NamedValues.of(self.members, self._summary)
         return self._named

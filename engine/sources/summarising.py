@@ -113,7 +113,7 @@ class SummarisedRows:
 
 def _first_of(summary: Summary, rows: Rows, now_ms: int | None) -> int:
     """The first ordinal that a summary would still have something of, had it always been there."""
-    if now_ms is None or summary.learns:
+    if now_ms is None or summary.bucketing.learning is not None:
         return rows.base
     definition = summary.definition
     # Zones begin anew at each multiple of T1. The last one reaches back to a multiple of its own length.

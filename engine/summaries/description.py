@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from engine.model.attributes import Attribute, NumberRange
-
-if TYPE_CHECKING:
-    from engine.summaries.summary import Summary
+from engine.summaries.summary import Summary
 
 ROWS_MIN_MAX = 1_000_000
 """The upper bound of zone_rows_min that the entity tells."""

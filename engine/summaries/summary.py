@@ -19,19 +19,17 @@ import numpy as np
 from engine.kernels import sketches
 from engine.kernels.descents import CandidateRoom
 from engine.kernels.top_values import Top
-from engine.model.attributes import Attribute
 from engine.model.batch import BoolArray, Column, Int32Array, Int64Array
 from engine.model.capacities import USUAL, Capacities
 from engine.model.summary import SummaryDefinition
 from engine.model.types import Type
 from engine.summaries import top_lists
+from engine.summaries.bucketing import Bucketing
 from engine.summaries.cells import CellPool
 from engine.summaries.counters import CountSketch, Histogram
-from engine.summaries.description import attributes_of
 from engine.summaries.forests import Trees, forest_of
 from engine.summaries.granularities import Granularities
 from engine.summaries.growing_zone import GrowingZone
-from engine.summaries.layouts import Layout, Learning
 from engine.summaries.pyramid import Pyramid
 from engine.summaries.row_buckets import OrdinalLists, RowBuckets
 from engine.summaries.state import (
@@ -43,9 +41,8 @@ from engine.summaries.state import (
     restored_learning,
     zones_state,
 )
-from engine.summaries.summary_type import Float64Array, Places, SummaryType, ValueKeys
+from engine.summaries.summary_type import Float64Array, SummaryType, ValueKeys
 from engine.summaries.top_lists import CHUNK, TopValues, UnlistedRows
-from engine.summaries.value_keys import ValueHashes, without_value
 from engine.summaries.zones import CUTS, CandidateCells, Cut, SummaryZone, Zones
 
 NEVER = 2**63 - 1
@@ -68,7 +65,7 @@ class Summary:
             else Histogram(settings.sketch_width)
         )
         self._granularities = Granularities(definition)
-        self._hashes = ValueHashes()
+        self.bucketing = Bucketing(definition, self._technique)
         self._pool = CellPool(settings.buckets, self._technique.size, capacities)
         self._rows = RowBuckets(settings.buckets + 1)
         # Rows below it are gone, whether they were let go of yet or not.
@@ -79,11 +76,6 @@ class Summary:
             for granularity in range(1, definition.depth + 1)
         ]
         self._growing = GrowingZone(definition, self._technique, self._pool)
-        # By hash, then, where one is learned, that which rows have since.
-        self._layouts = [Layout(settings.buckets)]
-        learns = settings.kind == "histogram" or settings.bucket_function == "range"
-        self._learning = Learning(definition.granularity_ms) if learns else None
-        self._has_positions = learns
         # The first NOW at which a zone leaves its granularity; None: not known.
         self._leaves_ms: int | None = None
         self.now_ms: int | None = None
@@ -110,7 +102,7 @@ class Summary:
         self._zones = self._leaves_ms = None
         at = 0
         while at < len(values):
-            stop = len(values) if self._learning is None else self._learned_from(timestamp, at)
+            stop = self.bucketing.end_of_layout(timestamp, at)
             self._enter(values.slice(at, stop), timestamp[at:stop], first + at)
             at = stop
 
@@ -158,16 +150,6 @@ class Summary:
 
     # -- what it tells
 
-    def keys(self, values: Column) -> ValueKeys:
-        """The keys of values of the attribute, or of what is compared with it. O(n)."""
-        hashes = self._hashes.hashes(values)
-        positions = self._hashes.positions(values) if self._has_positions else np.empty(0)
-        bucket = self._layouts[-1].bucket_of(hashes, positions)
-        missing = without_value(values)
-        if missing is not None:
-            bucket[missing] = self.definition.settings.buckets
-        return ValueKeys(hashes, bucket, positions)
-
     @property
     def zones(self) -> Zones:
         """The zones that have retained rows."""
@@ -176,25 +158,18 @@ class Summary:
             self._zones = self._columns()
         return self._zones
 
-    @property
-    def layouts(self) -> tuple[Layout, ...]:
-        """The layouts by which values are in buckets: ``zones.layout`` are places among them. Rows that enter
-        now have the last one.
-        """
-        return tuple(self._layouts)
-
     def estimate(self, keys: ValueKeys, zones: Int64Array) -> Int32Array:
         """int32[keys, zones]: the estimated rows of each value in its cell of each zone, 0..rows of the cell.
 
         zones: places in ``zones``. O(keys zones t).
         """
         slots, ordered = self.zones.slot[zones], self.zones.layout[zones]
-        if len(self._layouts) == 1 or ordered.all():
-            return self._technique.estimate(self._pool.cells, self._places(keys, -1), slots)
+        if len(self.bucketing.layouts) == 1 or ordered.all():
+            return self._technique.estimate(self._pool.cells, self.bucketing.places(keys, -1), slots)
         found = np.zeros((len(keys.hash), len(zones)), np.int32)
-        for layout in range(len(self._layouts)):
+        for layout in range(len(self.bucketing.layouts)):
             of_it = np.flatnonzero(ordered == layout)
-            places = self._places(keys, layout)
+            places = self.bucketing.places(keys, layout)
             found[:, of_it] = self._technique.estimate(self._pool.cells, places, slots[of_it])
         return found
 
@@ -202,7 +177,7 @@ class Summary:
         """Where each value may be found in zones that meet [from_ms, NOW]. O(candidates t)."""
         zones = self.zones
         wanted = zones.end_ms > from_ms
-        parts = [self._candidates(keys, layout, wanted) for layout in range(len(self._layouts))]
+        parts = [self._candidates(keys, layout, wanted) for layout in range(len(self.bucketing.layouts))]
         parts = [part for part in parts if len(part.key)] or parts[-1:]
         if len(parts) == 1:
             return parts[0]
@@ -242,11 +217,6 @@ class Summary:
         return [top_lists.listed(top, bucket) for bucket in range(self.definition.settings.buckets)]
 
     @property
-    def learns(self) -> bool:
-        """Whether its first rows decide how later ones are counted."""
-        return self._learning is not None
-
-    @property
     def lists_values(self) -> bool:
         """Whether it keeps lists of the most frequent values, which :meth:`top` tells."""
         return self._growing.chunk is not None
@@ -274,17 +244,11 @@ class Summary:
             growing.chunk.count = 0
             for at in range(max(first, zone.first), zone.end, CHUNK):
                 end = min(at + CHUNK, zone.end)
-                keys = self.keys(values_of(at, end))
-                places = self._places(keys, zone.layout)
+                keys = self.bucketing.keys(values_of(at, end))
+                places = self.bucketing.places(keys, zone.layout)
                 growing.chunk.take(keys.hash, places, slice(0, end - at), at, cells, top)
             if zone is not growing.zone:
                 growing.chunk.end(cells, top)
-
-    def cuts(self) -> Float64Array | None:
-        """float64[buckets - 1], ascending: in zones whose ``layout`` is 1 a value is in bucket i where i of
-        them are at or below its position. None: buckets are by hash.
-        """
-        return self._layouts[-1].cuts
 
     def error_bounds(self) -> Float64Array:
         """float64[zones]: sqrt(F2 / b) of the zone's cell in which it is largest, in rows: the standard
@@ -304,10 +268,6 @@ class Summary:
         chunk = 0 if self._growing.chunk is None else self._growing.chunk.nbytes
         return self._pool.nbytes + self._rows.nbytes + tops + chunk
 
-    def attributes(self) -> tuple[Attribute, ...]:
-        """Attributes of the summary as an entity; theta and zone_rows_min may be set, see :meth:`alter`."""
-        return attributes_of(self)
-
     def alter(self, *, theta: float | None = None, zone_rows_min: int | None = None) -> None:
         """For the rows that follow. Raises ValueError: not a theta in [0, 1], or no row."""
         settings = self.definition.settings
@@ -324,15 +284,15 @@ class Summary:
         """All that the next calls depend on; copies."""
         self._settle()
         rows = self._rows
-        learned = self._layouts[1] if len(self._layouts) > 1 else None
+        layouts, learning = self.bucketing.layouts, self.bucketing.learning
         return SummaryState(
             self.now_ms,
             rows.first,
             rows.buckets_of(rows.first, rows.next).astype(np.uint16),
             zones_state(self._pyramids, self._pool, listing=self.lists_values),
             growing_state(self._growing),
-            None if self._learning is None else learning_state(self._learning),
-            learned,
+            None if learning is None else learning_state(learning),
+            layouts[1] if len(layouts) > 1 else None,
             np.array([self.ended[cut] for cut in CUTS[1:]], np.int64),
         )
 
@@ -351,14 +311,15 @@ class Summary:
         summary._rows.append(state.buckets)
         zone = restore_zones(state.zones, summary._pyramids, summary._pool)
         restore_growing(state.growing, zone, summary._growing)
-        if summary._learning is not None:
-            summary._learning = (
+        bucketing = summary.bucketing
+        if bucketing.learning is not None:
+            bucketing.learning = (
                 None
                 if state.learning is None
                 else restored_learning(state.learning, definition.granularity_ms)
             )
         if state.layout is not None:
-            summary._layouts.append(state.layout)
+            bucketing.layouts += (state.layout,)
         summary.ended = dict(zip(CUTS[1:], state.ended.tolist(), strict=True))
         return summary
 
@@ -378,34 +339,10 @@ class Summary:
     def _changed(self) -> None:
         self._zones = self._trees = self._leaves_ms = None
 
-    def _learned_from(self, timestamp: Int64Array, at: int) -> int:
-        """The end of rows ``at`` and on that have the same layout; one is learned when its time is over."""
-        learning = self._learning
-        if learning is None:
-            return len(timestamp)
-        if learning.until_ms is not None and timestamp[at] >= learning.until_ms:
-            if learning.seen:
-                settings = self.definition.settings
-                self._layouts.append(
-                    learning.learned(
-                        settings.buckets,
-                        is_range=settings.bucket_function == "range",
-                        intervals=settings.sketch_width if settings.kind == "histogram" else 0,
-                    )
-                )
-                self._learning = None
-                return len(timestamp)
-            learning.until_ms = None
-        if learning.until_ms is None:
-            learning.until_ms = learning.end_of(int(timestamp[at]))
-        return int(timestamp.searchsorted(learning.until_ms))
-
     def _enter(self, values: Column, timestamp: Int64Array, first: int) -> None:
         """Rows of one layout."""
-        keys = self.keys(values)
-        if self._learning is not None:
-            there = keys.bucket < self.definition.settings.buckets
-            self._learning.take(keys.position, keys.hash, there)
+        keys = self.bucketing.keys(values)
+        self.bucketing.learn(keys)
         self._rows.append(keys.bucket)
         at = 0
         while at < len(values):
@@ -414,9 +351,9 @@ class Summary:
                 self._end(growing.reason(begin_ms))
             if growing.zone is None:
                 self._trees = None
-                zone = growing.begin(begin_ms, first + at, len(self._layouts) - 1)
+                zone = growing.begin(begin_ms, first + at, len(self.bucketing.layouts) - 1)
                 self._pyramids[0].append(zone, growing.begun)
-            at, fell = growing.enter(keys, self._layouts[-1], timestamp, first, at)
+            at, fell = growing.enter(keys, self.bucketing.layouts[-1], timestamp, first, at)
             if fell:
                 self._end("change")
 
@@ -453,21 +390,12 @@ class Summary:
         """The ordinal of the first row of a zone, or of the next row."""
         return next((one.zones[0].first for one in reversed(self._pyramids) if one.zones), self._rows.next)
 
-    def _places(self, keys: ValueKeys, layout: int) -> Places:
-        """layout: place of one; -1: the last, by which the keys' buckets are."""
-        by = self._layouts[layout]
-        if by is self._layouts[-1]:
-            return self._technique.places(keys, keys.bucket, by)
-        missing = keys.bucket == self.definition.settings.buckets
-        bucket = np.where(missing, keys.bucket, by.bucket_of(keys.hash, keys.position))
-        return self._technique.places(keys, bucket, by)
-
     def _candidates(self, keys: ValueKeys, layout: int, wanted: BoolArray) -> CandidateCells:
         """The candidates in zones of one layout. wanted: bool[zones]."""
         if self._trees is None:
             self._trees = Trees.of(self._pyramids)
         forest, slots = forest_of(self._trees, layout, self.zones, wanted)
-        places = self._places(keys, layout)
+        places = self.bucketing.places(keys, layout)
         filled = np.zeros(self.definition.settings.buckets + 1, np.int64)
         filled[:-1] = (self._pool.cells.rows[slots, :-1] > 0).sum(axis=0)
         room = int(filled[places.bucket].sum())

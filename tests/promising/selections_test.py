@@ -226,7 +226,9 @@ def test_desc_finds_the_frequent_first_asc_the_rare_and_weighted_all_alike() -> 
         rows = [rows[place] for place in np.random.default_rng(1).permutation(len(rows))]
         world.add("q", ex.In(K, (integer(1), integer(2), integer(3))), 9_000)
         world.feed(rows, list(range(1, len(rows) + 1)))
-        buckets = world.summary.keys(batch([(k, 0.0, "") for k in (1, 2, 3)], [0, 0, 0], 0).columns[0]).bucket
+        buckets = world.summary.bucketing.keys(
+            batch([(k, 0.0, "") for k in (1, 2, 3)], [0, 0, 0], 0).columns[0]
+        ).bucket
         assert len(set(buckets.tolist())) == 3
         world.spend(32)
         found = [rows[ordinal][0] for ordinal in world.found("q").tolist()]

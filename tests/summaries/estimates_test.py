@@ -15,6 +15,7 @@ from engine.model.state_tree import as_tree, of_tree
 from engine.model.string_table import StringTable
 from engine.model.summary import SummaryDefinition, SummarySettings
 from engine.model.types import BIGINT, DOUBLE, STRING, Type, decimal
+from engine.summaries.description import attributes_of
 from engine.summaries.growing_zone import CHANGES_MAX, CHANGES_MIN
 from engine.summaries.row_buckets import RowBuckets
 from engine.summaries.state import SummaryState
@@ -58,7 +59,7 @@ def test_estimates_are_seldom_off_by_more_than_the_bound() -> None:
     values, timestamp = zipf(60_000), np.arange(60_000)
     summary = summary_of(SummarySettings(sketch_width=16, buckets=4), Column(BIGINT, values), timestamp)
     zones, keys = summary.zones, np.unique(values)
-    of_keys = summary.keys(Column(BIGINT, keys))
+    of_keys = summary.bucketing.keys(Column(BIGINT, keys))
     estimates = summary.estimate(of_keys, np.arange(len(zones.first)))
     beyond = checked = 0
     for zone in range(len(zones.first)):
@@ -93,11 +94,11 @@ def test_lists_of_frequent_values_have_the_frequent_ones_and_a_row_of_each(begun
     for zone in range(len(zones.first)):
         rows = values[zones.first[zone] : zones.end[zone]]
         found, counts = np.unique(rows, return_counts=True)
-        keys = summary.keys(Column(BIGINT, found))
+        keys = summary.bucketing.keys(Column(BIGINT, found))
         for bucket in range(16):
             top = summary.top(zone, bucket)
             assert (np.diff(top.estimate) <= 0).all()
-            assert summary.keys(Column(BIGINT, values[top.row])).hash.tolist() == top.hash.tolist()
+            assert summary.bucketing.keys(Column(BIGINT, values[top.row])).hash.tolist() == top.hash.tolist()
             mine = keys.bucket == bucket
             best = found[mine][np.argsort(-counts[mine], kind="stable")][:3]
             assert set(best.tolist()) <= set(values[top.row].tolist())
@@ -109,13 +110,13 @@ def test_ranges_of_values_are_in_few_buckets_once_a_t1_was_seen(kind: Any) -> No
     settings = SummarySettings(kind=kind, bucket_function="range")
     column = Column(BIGINT, values)
     summary = summary_of(settings, column, timestamp)
-    zones, cuts = summary.zones, summary.cuts()
+    zones, cuts = summary.zones, summary.bucketing.cuts()
     assert cuts is not None
     assert zones.layout[-1] == 1
     learned = np.sort(values[:10_000].astype(float))
     assert cuts.tolist() == learned[np.arange(1, 16) * 10_000 // 16].tolist()
     keys = np.unique(values)
-    candidates = summary.candidates(summary.keys(Column(BIGINT, keys)), 0)
+    candidates = summary.candidates(summary.bucketing.keys(Column(BIGINT, keys)), 0)
     ordered = zones.layout[candidates.zone] == 1
     assert ordered.any()
     wanted = cuts.searchsorted(keys[candidates.key], side="right")
@@ -137,7 +138,7 @@ def test_zones_of_either_layout_are_asked_by_their_own_buckets() -> None:
     summary = summary_of(settings, Column(BIGINT, values), timestamp)
     zones, keys = summary.zones, np.unique(values)
     assert set(zones.layout.tolist()) == {0, 1}
-    of_keys = summary.keys(Column(BIGINT, keys))
+    of_keys = summary.bucketing.keys(Column(BIGINT, keys))
     candidates = summary.candidates(of_keys, 0)
     estimates = summary.estimate(of_keys, np.arange(len(zones.first)))
     assert (np.diff(candidates.key) >= 0).all()
@@ -156,7 +157,7 @@ def test_a_histogram_tells_a_value_its_share_of_the_interval() -> None:
     summary = summary_of(settings, Column(BIGINT, values), np.arange(64_000), t1_ms=8_000)
     zones = summary.zones
     last = np.flatnonzero(zones.layout == 1)
-    estimates = summary.estimate(summary.keys(Column(BIGINT, np.arange(64))), last)
+    estimates = summary.estimate(summary.bucketing.keys(Column(BIGINT, np.arange(64))), last)
     for at, zone in enumerate(last):
         rows = int(zones.rows[zone])
         assert abs(int(estimates[:, at].sum()) - rows) <= 64
@@ -176,8 +177,8 @@ def test_equal_numbers_have_one_key_whatever_their_type(type_: Type, values: lis
     column = Column(type_, np.array(values, type_.dtype), valid)
     for settings in (SummarySettings(), SummarySettings(bucket_function="range")):
         summary = Summary(SummaryDefinition("s", "a", "x", 10, 2, 1, settings), type_)
-        keys = summary.keys(column)
-        integers = summary.keys(Column(BIGINT, np.array([0, 3])))
+        keys = summary.bucketing.keys(column)
+        integers = summary.bucketing.keys(Column(BIGINT, np.array([0, 3])))
         assert keys.hash[[0, 1, 5]].tolist() == integers.hash[[0, 0, 1]].tolist()
         assert (keys.bucket == 16).tolist() == [False, False, False, False, True, False]
 
@@ -188,8 +189,8 @@ def test_strings_have_the_key_of_their_bytes() -> None:
     table.number(pa.array(["zzz", "ab"]))
     summary = Summary(SummaryDefinition("s", "a", "x", 10, 2, 1), STRING)
     column = Column.from_arrow(STRING, pa.array([*texts, None]))
-    by_table = summary.keys(column.coded(table))
-    by_array = summary.keys(column)
+    by_table = summary.bucketing.keys(column.coded(table))
+    by_array = summary.bucketing.keys(column)
     assert by_table.hash[:6].tolist() == by_array.hash[:6].tolist()
     assert len(set(by_array.hash[:5].tolist())) == 5
     assert by_array.bucket[6] == by_table.bucket[6] == 16
@@ -234,11 +235,11 @@ def test_changes_without_end_take_bounded_memory() -> None:
 def test_a_jump_of_a_year_empties_all_granularities() -> None:
     values, timestamp = zipf(30_000), np.arange(30_000)
     summary = summary_of(SummarySettings(), Column(BIGINT, values), timestamp)
-    summary.candidates(summary.keys(Column(BIGINT, values[:9])), 0)  # with upper cells, as later
+    summary.candidates(summary.bucketing.keys(Column(BIGINT, values[:9])), 0)  # with upper cells, as later
     held = summary.nbytes
     summary.advance(YEAR_MS)
     assert len(summary.zones.first) == 0
-    assert len(summary.candidates(summary.keys(Column(BIGINT, values[:9])), 0).key) == 0
+    assert len(summary.candidates(summary.bucketing.keys(Column(BIGINT, values[:9])), 0).key) == 0
     assert summary.nbytes < held / 2
     summary.enter(Column(BIGINT, values), timestamp + YEAR_MS, 30_000)
     summary.advance(YEAR_MS + 30_000)
@@ -249,7 +250,7 @@ def test_a_jump_of_a_year_empties_all_granularities() -> None:
 def test_retention_shorter_than_the_reach_takes_rows_out_of_cells() -> None:
     values, timestamp = zipf(30_000), np.arange(30_000)
     summary = summary_of(SummarySettings(), Column(BIGINT, values), timestamp)
-    keys = summary.keys(Column(BIGINT, np.unique(values)))
+    keys = summary.bucketing.keys(Column(BIGINT, np.unique(values)))
     for ordinal in (11_111, 29_999, 30_000):
         summary.drop_below(ordinal)
         zones = summary.zones
@@ -271,7 +272,7 @@ def test_retention_shorter_than_the_reach_takes_rows_out_of_cells() -> None:
 def test_a_summary_goes_on_from_its_state_while_retention_takes_rows() -> None:
     values, timestamp = zipf(40_000), np.arange(40_000)
     summary = summary_of(SummarySettings(), Column(BIGINT, values[:20_000]), timestamp[:20_000])
-    keys = summary.keys(Column(BIGINT, np.unique(values)))
+    keys = summary.bucketing.keys(Column(BIGINT, np.unique(values)))
     for at in range(20_000, 40_000, 1_000):
         restored = Summary.restored(
             summary.definition, BIGINT, of_tree(SummaryState, as_tree(summary.state()))
@@ -333,5 +334,5 @@ def test_rows_out_of_order_are_refused() -> None:
     with pytest.raises(ValueError, match="theta"):
         summary.alter(theta=1.5)
     summary.alter(theta=0.2, zone_rows_min=1)
-    told = {one.name: one.value for one in summary.attributes()}
+    told = {one.name: one.value for one in attributes_of(summary)}
     assert (told["theta"], told["zone_rows_min"], told["rows"]) == (0.2, 1, 1)

@@ -85,7 +85,7 @@ def test_as_if_it_had_always_been_there(
     )
     asked = batch.columns[0]
     assert asked.type == BIGINT
-    estimates = [summary.estimate(summary.keys(asked), every).tolist() for summary in (one, other)]
+    estimates = [summary.estimate(summary.bucketing.keys(asked), every).tolist() for summary in (one, other)]
     assert estimates[0] == estimates[1]
 
 

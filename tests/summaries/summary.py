@@ -94,7 +94,7 @@ def check(definition: SummaryDefinition, given_: Rows, cuts: list[int], later_ms
 
     settings_ = definition.settings
     distinct = sorted({value for value in given_.values if value is not None})
-    keys = summary.keys(Column(BIGINT, np.array(distinct, np.int64)))
+    keys = summary.bucketing.keys(Column(BIGINT, np.array(distinct, np.int64)))
     estimates = summary.estimate(keys, np.arange(len(expected)))
     candidates = summary.candidates(keys, -(2**62))
     pairs = []
