@@ -191,8 +191,8 @@ class Preparing:
 
     def of(self, registrations: Iterable[Registration]) -> dict[str, Preparation]:
         """The preparations of those queries, of some that come, are altered or paused together, that need
-        more than one step may take, by id. Those that are refused are passed over. O(size of each), and the
-        time for samples of rows.
+        more than one step may take, by id: what they need is to be made in slices before their step. Those
+        that are refused are passed over. O(size of each), and the time for samples of rows.
         """
         if self._timer is None:
             return {}
@@ -212,6 +212,7 @@ class Preparing:
                 coming = None
             if coming is not None or standing is not None or query_id in self._apart:
                 found[query_id] = Preparation(query_id, coming, standing, self._parts, self._timer)
+        self._parts.may_owe |= bool(found)
         return found
 
     def of_removals(self, query_ids: Iterable[str]) -> dict[str, Preparation]:
@@ -233,8 +234,11 @@ class Preparing:
 
     def of_followed(self) -> tuple[str, ...]:
         """The followed queries whose state takes too long to be made in a step, and can be made beside: all
-        of a shape, whose state is made together, where one of :data:`TRIED_MAX` does. O(size of these).
+        of a shape, whose state is made together, where one of :data:`TRIED_MAX` does. After a restore they
+        are to be set apart (:class:`engine.model.step.SetApart`). O(size of these).
         """
+        if self._timer is None:
+            return ()
         found: list[str] = []
         for key, graph in self._parts.following.graphs.by_set.items():
             standing = self._parts.sets.seen(key).standing

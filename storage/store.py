@@ -54,6 +54,7 @@ from storage.tree_codec import decode_tree
 from tureen.errors import StoreError
 
 
+# One method for each kind of state that an engine puts, drops and reads: the interfaces of its persistence.
 class Store:
     """A directory's state.
 

@@ -189,7 +189,7 @@ def run(sales: Sales, order: PreferenceOrder, window_ms: int, rows_per_s: float)
         insert_s = each_s if not insert_s else insert_s + SMOOTHING * (each_s - insert_s)
         delays[taken:ready] = pace.clock.now() - due[taken:ready]
         taken = ready
-        while ends - pace.clock.now() > REST_S and feed.engine.preference_work():
+        while ends - pace.clock.now() > REST_S and feed.engine.needs.preference_work():
             entered_s += pace.step(None, ends - pace.clock.now())
         inserting_s += entered_s
         collected.add(feed.found())

@@ -162,7 +162,7 @@ class Backfills:
                 self._forget(one)
                 one = self._by_name[name] = _History(stream)
             piece = self._collected(one)
-            wanted = engine.wanted(name)
+            wanted = engine.needs.history(name)
             if piece is not None and wanted is not None:
                 view = engine.view()
                 held = view.stored(stream.name)
@@ -170,7 +170,7 @@ class Backfills:
                 kept = held.base == one.base and (whole_ms is None or whole_ms <= piece.until_ms)
                 if piece.until_ms == wanted.until_ms or (piece.until_ms < wanted.until_ms and kept):
                     yield self._step(one, piece, wanted.until_ms, view)
-                    wanted = engine.wanted(name)
+                    wanted = engine.needs.history(name)
             self._look(one, wanted, engine, now_s)
 
     def _forget(self, one: _History | None) -> None:

@@ -1,13 +1,12 @@
 """Followed queries whose state takes long to be made are set apart when a shard comes back, and rejoin.
 
 The state that changes come from is not stored. The engine says for which queries a step takes too long to
-make it (:meth:`engine.engine.Engine.dear_followed`); these are set apart before anything else is done, and
-threads make it beside (:mod:`engine.queries.apart`). Steps go on meanwhile. Once it is made, a step has the
-queries rejoin, which tells what changed since, with the positions of the steps in which it did. What takes
-too long is refused, and its queries go. Both are steps of the journal: where the worker ends in between, the
-next owner goes on with the same queries.
-
-Used by the shard's thread alone; ``progress`` may be read by others.
+make it (:meth:`engine.preparing.Preparing.of_followed`); these are set apart before anything else is done,
+and threads make it beside (:mod:`engine.queries.apart`). Steps go on meanwhile. Once it is made, a step has
+the queries rejoin, which tells what changed since, with the positions of the steps in which it did. What
+takes too long is refused, and its queries go. Both are steps of the journal: where the worker ends in
+between, the next owner goes on with the same queries. Used by the shard's thread alone; ``progress`` may be
+read by others.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ class QueriesApart:
         Interrupted.
         """
         outgoing = Outgoing()
-        names = steps.engine.dear_followed()
+        names = steps.engine.preparing.of_followed()
         for first in range(0, len(names), TOGETHER_MAX):
             steps.make(SetApart(names[first : first + TOGETHER_MAX]), outgoing)
         if outgoing.last is not None:

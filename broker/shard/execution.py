@@ -100,7 +100,7 @@ class Execution:
 
     def _heartbeat(self, body: Heartbeat, command: ShardCommand, outgoing: Outgoing) -> Outcome:
         """A step where it raises a watermark, else none. What waits in the log is known here alone."""
-        raised = self._steps.engine.raised_by(body.source, body.below)
+        raised = self._steps.engine.needs.raised_by(body.source, body.below)
         error = None
         if raised:
             stream = self._streams.by_name[body.source]

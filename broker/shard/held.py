@@ -216,7 +216,7 @@ def begins_without(stored: StateSource, removals: Removals, rowless: Engine) -> 
         if name in removals.sources:
             begins[name] = state.end
             continue
-        needed = None if state.stream.is_table else rowless.needed(name)
+        needed = None if state.stream.is_table else rowless.needs.rows(name)
         if needed is None:
             continue
         from_ms, rows_back = needed

@@ -132,7 +132,7 @@ class Ingestion:
         if not ready:
             return
         self._turns.begin(self._steps.engine, [one.stream.name for one in ready])
-        ready = self._streams.in_step(ready, view.now_of, self._steps.engine.joined_with)
+        ready = self._streams.in_step(ready, view.now_of, self._steps.engine.needs.joined_with)
         self._grants.records_come()
         began_s = time.monotonic()
         share = max(self._settings.step_rows_max, self._settings.transaction_rows_max // max(1, len(ready)))
@@ -217,7 +217,7 @@ class Ingestion:
         of theirs that is read, else one whose topic is lost. None: all wait for Kafka. O(their streams).
         """
         by_name = self._streams.by_name
-        streams = [by_name[name] for name in self._steps.engine.preferring() if name in by_name]
+        streams = [by_name[name] for name in self._steps.engine.needs.preferring() if name in by_name]
         lost = (one for one in streams if one.lost)
         return next((one for one in streams if one.intake is not None), next(lost, None))
 
@@ -225,7 +225,7 @@ class Ingestion:
         """A transaction was written: see what work is left for queries with a preference. alone: it had
         a heartbeat for that, and no other step.
         """
-        self._grants.left = self._steps.engine.preference_work()
+        self._grants.left = self._steps.engine.needs.preference_work()
         self._grants.waiting = self._steps.pending.rows
         if not alone:
             self._grants.stepped()
@@ -259,7 +259,7 @@ class Ingestion:
             self._awake.pop(name, None)
             if stream.intake is None or self._streams.by_name.get(name) is not stream:
                 continue
-            lagging, needed = stream.intake.lagging, self._steps.engine.needs_clock(name)
+            lagging, needed = stream.intake.lagging, self._steps.engine.needs.clock(name)
             self._streams.lagging[name] = lagging
             if stream.pace.is_due(clock_ms, lagging, needed):
                 self._beat(stream, lagging, outgoing)
@@ -277,7 +277,7 @@ class Ingestion:
         clock_ms = self._steps.now_ms()
         for name in names:
             stream = self._streams.by_name.get(SourceName(name))
-            if stream is None or stream.intake is None or self._steps.engine.needs_clock(stream.stream.name):
+            if stream is None or stream.intake is None or self._steps.engine.needs.clock(stream.stream.name):
                 continue
             lagging = stream.intake.lagging
             if stream.pace.is_due(clock_ms, lagging):
@@ -345,7 +345,7 @@ class Ingestion:
     def _granted(self, body: Records, outgoing: Outgoing, read: Sequence[Range]) -> StepResult:
         """Make a step of records, with a grant where there are queries with a preference."""
         engine, began_ns = self._steps.engine, time.perf_counter_ns()
-        if not engine.preferring():
+        if not engine.needs.preferring():
             return self._steps.make(body, outgoing, read)
         granted, before_ns = self._grants.for_records(began_ns, lagging=bool(body.lagging)), engine.work_ns
         result = self._steps.make(replace(body, grant=granted), outgoing, read)
@@ -373,7 +373,7 @@ class Ingestion:
     ) -> int:
         """Make a step of promises where they raise a watermark; how many rows entered by it."""
         name = stream.stream.name
-        raised = self._steps.engine.raised_by(name, below)
+        raised = self._steps.engine.needs.raised_by(name, below)
         if not raised:
             return 0
         body = Heartbeat(name, lagging, {partition: below[partition] for partition in raised})

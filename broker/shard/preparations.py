@@ -171,8 +171,8 @@ class Preparations:
         names = [one.name for one in coming]
         self._trials.begin(coming)
         self._pulse.beat(preparing([one.name for one in commands]))
-        made = engine.preparations([registration_of(one) for one in coming])
-        made |= engine.removals([one.name for one in commands if one.kind == "unregister"])
+        made = engine.preparing.of([registration_of(one) for one in coming])
+        made |= engine.preparing.of_removals([one.name for one in commands if one.kind == "unregister"])
         self._trials.rest(names)
         for one in commands:
             if one.name in made:

@@ -290,7 +290,7 @@ class ArchivedSteps:
         self.steps[named.source] = record.position.sequence
         stream = self._engine.catalogue[named.source]
         assert isinstance(stream, Stream)
-        wanted = self._engine.wanted(named.source)
+        wanted = self._engine.needs.history(named.source)
         boundary_ms = named.until_ms if wanted is None else wanted.until_ms
         try:
             if self._archive is None:

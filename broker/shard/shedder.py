@@ -85,7 +85,7 @@ class Shedder:
             queued = _note(one, backlogs.get(name, 0), since_s)
             is_busy = one.backlog or one.rate >= 1 or name in self.shares
             (self._busy.add if is_busy else self._busy.discard)(name)
-            sheddable = engine.sheddable(name)
+            sheddable = engine.needs.sheddable(name)
             one.credit.allow(sheddable.levels)
             queues.append(_look(name, one, queued, sheddable))
         before, self.shares = self.shares, self._order.look(queues, now_s)
@@ -104,7 +104,7 @@ class Shedder:
         share = self.shares.get(name)
         if share is None:
             return None, rows
-        sheddable, one = engine.sheddable(name), self._streams[name]
+        sheddable, one = engine.needs.sheddable(name), self._streams[name]
         for many in (SKIPPED_STEPS * rows, rows):
             level = one.credit.level_for(many)
             if level is None or one.owed + (share - 0.5) * many < 0:

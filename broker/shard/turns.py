@@ -72,7 +72,7 @@ class Turns:
         if name not in scheduler:
             scheduler.add(name)
         if scheduler.asks_demand:
-            demand = engine.demand(stream)
+            demand = engine.needs.demand(stream)
             scheduler.weigh(name, demand.weight)
             if demand.latency_ms_max is not None:
                 deadline_ns = since_ns + demand.latency_ms_max * MS

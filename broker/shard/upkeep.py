@@ -45,6 +45,6 @@ class Upkeep:
         Whether it chose another anywhere.
         """
         turned = self._asked.turn()
-        revised = 0 if turned is None else engine.revise(*turned)
+        revised = 0 if turned is None else engine.revisions.revise(*turned)
         self._counts.revised += revised
         return revised > 0

@@ -57,6 +57,7 @@ class SharedBySets:
     put_offs: PutOffs
 
 
+# One field for each thing that is kept of its queries.
 class SourceSet:
     """One owner, as the engine."""
 

@@ -79,4 +79,4 @@ def test_answers_are_those_of_duckdb_once_nothing_is_left(order: str, seed: int)
             mine = Counter(exact_rows(plain_rows(answer.table)))
             due = of_duckdb(drawn, PLAIN[name], answer.now_ms)
             assert mine == due or (answer.approximate and (name == "aggregates" or mine <= due)), name
-    assert not streams.engine.preference_work()
+    assert not streams.engine.needs.preference_work()

@@ -60,7 +60,7 @@ def test_answers_are_part_of_the_exact_ones_and_become_them(seed: int) -> None:
         else:
             result = streams.beat(rng.choice("ab"), rng.choice((0, 300, 1_200)), grant)
         assert result.spent <= grant
-        assert result.spent == grant or not streams.engine.preference_work()
+        assert result.spent == grant or not streams.engine.needs.preference_work()
         for name in streams.cases:
             mine, due = streams.rows(name), streams.due(name)
             assert mine <= due or streams.cases[name].estimates, name
@@ -77,7 +77,7 @@ def test_answers_are_part_of_the_exact_ones_and_become_them(seed: int) -> None:
     if saved_at is not None:
         _same_after_replay(streams, store, saved_at)
     streams.beat("a", 0, UNLIMITED)
-    assert not streams.engine.preference_work()
+    assert not streams.engine.needs.preference_work()
     for name in streams.cases:
         is_approximate = streams.engine.view().snapshot(name).approximate
         assert is_approximate or streams.rows(name) == streams.due(name), streams.cases[name]
@@ -91,7 +91,7 @@ def _same_after_replay(streams: Streams, store: MemoryState, saved_at: int) -> N
         again.enqueue(step)
         again.run()
     again._check()
-    assert again.preference_work() == streams.engine.preference_work()
+    assert again.needs.preference_work() == streams.engine.needs.preference_work()
     for name in streams.cases:
         mine, theirs = streams.engine.view().snapshot(name), again.view().snapshot(name)
         assert exact_rows(plain_rows(mine.table)) == exact_rows(plain_rows(theirs.table)), name
@@ -136,7 +136,7 @@ def test_the_tests_have_teeth() -> None:
     (tag,) = streams.engine.view().snapshot("q").approximation
     assert (tag.kind, tag.origin, tag.unit) == ("preference", "declared", "percent")
     assert tag.unfinished is not None
-    assert tag.unfinished.units_short == streams.engine.preference_work() > 0
+    assert tag.unfinished.units_short == streams.engine.needs.preference_work() > 0
     paid = streams.beat("a", 0, UNLIMITED).spent - tag.unfinished.units_short
     assert paid in (0, 1)  # of the last visit, that the first grant did not pay whole
     assert streams.rows("q") == streams.due("q") == due

@@ -77,7 +77,7 @@ class Restarting(Twins):
         return told(result)
 
     def set_apart(self) -> None:
-        names = self.timed.dear_followed()
+        names = self.timed.preparing.of_followed()
         if names:
             self.take(SetApart(names), Claim("nobody"))
 

@@ -29,21 +29,21 @@ S = SourceName("s")
 def test_windows_that_move_need_the_clock_while_their_queries_stand(sql: str, needed: bool) -> None:
     engine = small_engine()
     engine.create("CREATE STREAM s (k STRING, v DOUBLE)")
-    assert not engine.needs_clock(S)
+    assert not engine.needs.clock(S)
     engine.register("plain", "SELECT v FROM s")
-    assert not engine.needs_clock(S)
+    assert not engine.needs.clock(S)
     engine.register("q", sql)
-    assert engine.needs_clock(S) == needed
+    assert engine.needs.clock(S) == needed
     engine.unregister("q")
-    assert not engine.needs_clock(S)
+    assert not engine.needs.clock(S)
 
 
 def test_rows_that_wait_need_the_clock() -> None:
     feed = Feed("SELECT k FROM s")
     feed.put((1_000, "a", 1.0))
-    assert feed.engine.needs_clock(S)  # the row is not visible yet
+    assert feed.engine.needs.clock(S)  # the row is not visible yet
     feed.now(1_000)
-    assert not feed.engine.needs_clock(S)
+    assert not feed.engine.needs.clock(S)
 
 
 def test_a_join_needs_the_clock_of_each_source() -> None:
@@ -51,5 +51,5 @@ def test_a_join_needs_the_clock_of_each_source() -> None:
     for name in ("s", "t"):
         engine.create(f"CREATE STREAM {name} (k STRING, v DOUBLE)")
     engine.register("q", "SELECT s.v FROM s JOIN t ON s.k = t.k")
-    assert engine.needs_clock(S)
-    assert engine.needs_clock(SourceName("t"))
+    assert engine.needs.clock(S)
+    assert engine.needs.clock(SourceName("t"))

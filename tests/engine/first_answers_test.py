@@ -26,7 +26,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def prepared(twins: Twins, registration: Registration) -> Preparation:
     """Rows come while it is prepared, and after."""
-    (one,) = twins.timed.preparations([registration]).values()
+    (one,) = twins.timed.preparing.of([registration]).values()
     while one.some():
         twins.rows(1)
     assert one.beside
@@ -67,7 +67,7 @@ def test_any_course_until_it_comes(seed: int, sql: str, emit: str, course: list[
     twins = twins_of(seed, sql, Calls())
     twins.rows(100)
     registration = Registration("q", f"{sql} {emit}")
-    (one,) = twins.timed.preparations([registration]).values()
+    (one,) = twins.timed.preparing.of([registration]).values()
     for step, count in course:
         match step:
             case "s":

@@ -89,7 +89,7 @@ def test_a_plan_that_cannot_be_made_ends_its_query_alone(driven: Driven, of: typ
 def test_a_choice_that_cannot_be_made_again_ends_its_query_alone(driven: Driven) -> None:
     driven.register(VICTIM, MARKED)
     with mock.patch.object(Planner, "again", broken_if(Planner.again, of_victim)):
-        driven.engine.revise({}, 1.0)
+        driven.engine.revisions.revise({}, 1.0)
         assert driven.engine.defects.keys() == {VICTIM}
         driven.rows()
     assert driven.errors.keys() == {VICTIM}
@@ -159,7 +159,7 @@ def test_a_group_that_fails_ends_its_queries_alone(method: str) -> None:
         world.engine.register(VICTIM, preferring(SELECTION, order="desc"))
         for at in (1, 3, 3_000, 6_000):
             world.bring("s", [(1.0, 1, at * 1_000), (2.0, 2, at * 1_000 + 9)], grant=100)
-            world.engine.preference_work()
+            world.engine.needs.preference_work()
             world.engine.view()
         assert world.engine.defects.keys() == {VICTIM}
         world.engine.unregister(VICTIM)

@@ -38,9 +38,9 @@ class Course:
         """What is made for a step, before it."""
         match body:
             case Unregister(query_ids=names):
-                return self.twins.timed.removals(names).get("q")
+                return self.twins.timed.preparing.of_removals(names).get("q")
             case Register(registrations=coming) | Alter(registrations=coming):
-                return self.twins.timed.preparations(coming).get("q")
+                return self.twins.timed.preparing.of(coming).get("q")
         raise AssertionError(body)
 
     def resume(self) -> None:

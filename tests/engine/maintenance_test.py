@@ -156,12 +156,12 @@ def test_an_open_choice_follows_how_often_the_answer_is_asked_for():
     register(engine, "closed", TEXT, maintenance="lazy")
     assert engine.view().query("open").maintenance != "eager"
     answer = engine.view().snapshot("open").table
-    assert engine.revise({"open": 100_000, "closed": 100_000}, seconds=1.0) == 1
+    assert engine.revisions.revise({"open": 100_000, "closed": 100_000}, seconds=1.0) == 1
     assert engine.view().query("open").maintenance == "eager"
     assert engine.view().query("closed").maintenance == "lazy"
-    assert engine.revise({"open": 100_000}, seconds=1.0) == 0
+    assert engine.revisions.revise({"open": 100_000}, seconds=1.0) == 0
     assert engine.view().snapshot("open").table == answer
-    engine.revise({}, seconds=1.0)
+    engine.revisions.revise({}, seconds=1.0)
     assert engine.view().query("open").maintenance != "eager"
     assert engine.view().snapshot("open").table == answer
     engine._check()
@@ -182,14 +182,14 @@ def test_matches_of_a_query_are_kept_while_it_is_followed():
     def modes() -> dict[str, str]:
         return {query.query_id: query.maintenance for query in engine.view().queries()}
 
-    engine.revise({}, seconds=10.0)
+    engine.revisions.revise({}, seconds=10.0)
     kept = {"told": "lazy", "told later": "lazy"}
     assert modes() == kept | {"quiet": "none", "quiet later": "none", "followed": "none"}
     engine.follow("followed")
-    engine.revise({}, seconds=10.0)
+    engine.revisions.revise({}, seconds=10.0)
     assert modes() == kept | {"quiet": "none", "quiet later": "none", "followed": "lazy"}
     engine.unfollow("followed")
-    engine.revise({}, seconds=10.0)
+    engine.revisions.revise({}, seconds=10.0)
     assert modes()["followed"] == "none"
     engine._check()
 
@@ -242,7 +242,7 @@ def test_many_conditions_that_come_together_are_measured_within_one_allowance() 
     assert next(times_ns) - began_ns < 10**9
     told = [Registration(f"t{place}", f"{text} EMIT CHANGES") for place, text in enumerate(texts)]
     began_ns = next(times_ns)
-    assert engine.preparations(told).keys() == {f"t{place}" for place in range(100)}
+    assert engine.preparing.of(told).keys() == {f"t{place}" for place in range(100)}
     assert next(times_ns) - began_ns < 10**9
     assert engine.explain(query_id="q99").maintenance == "none"
     assert (

@@ -7,13 +7,13 @@ from tests.engine.feed import Feed
 
 def test_retention_and_windows_say_what_is_needed() -> None:
     feed = Feed(retain="1 SECOND")
-    assert feed.engine.needed("s") is None  # without NOW nothing is known
+    assert feed.engine.needs.rows("s") is None  # without NOW nothing is known
     feed.put(*((place, "k", 1.0) for place in range(5_000)))
     (now_ms,) = [info.now_ms for info in feed.engine.view().sources()]
     assert now_ms is not None
-    assert feed.engine.needed("s") == (now_ms - 1_000, 0)
+    assert feed.engine.needs.rows("s") == (now_ms - 1_000, 0)
     feed.engine.register("wide", "SELECT k FROM s [RANGE 3 SECONDS]")
     feed.engine.register("last", "SELECT k FROM s [ROWS 10]")
-    assert feed.engine.needed("s") == (now_ms - 3_000, 10)
+    assert feed.engine.needs.rows("s") == (now_ms - 3_000, 10)
     feed.engine.unregister("wide")
-    assert feed.engine.needed("s") == (now_ms - 1_000, 10)
+    assert feed.engine.needs.rows("s") == (now_ms - 1_000, 10)

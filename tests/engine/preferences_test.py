@@ -53,12 +53,12 @@ def test_a_query_that_is_paused_begins_anew(sql: str) -> None:
     due = feed.rows()
     assert due
     feed.options("q", sql, {"paused": "true"})
-    assert not feed.engine.preference_work()
+    assert not feed.engine.needs.preference_work()
     with pytest.raises(QueryPaused):
         feed.rows()
     feed.put("a", (1_020, 8, 5.0))
     feed.options("q", sql, {})
-    assert feed.engine.preference_work()
+    assert feed.engine.needs.preference_work()
     assert feed.engine.view().snapshot("q").approximate
     feed.work()
     assert not feed.engine.view().snapshot("q").approximate
@@ -126,7 +126,7 @@ def test_without_its_summary_a_query_keeps_what_was_found() -> None:
     assert feed.step(DropSummary("of_a")).failed
     feed.step(DropSummary("of_a", forced=True))
     assert feed.rows() == found
-    assert not feed.engine.preference_work()
+    assert not feed.engine.needs.preference_work()
     feed.put("b", (1_020, 1, 7.0), grant=ALL)
     assert feed.rows() == found
     (tag,) = feed.engine.view().snapshot("q").approximation
@@ -163,7 +163,7 @@ def test_with_other_options_what_was_found_stays_and_is_found_once(sql: str) -> 
     assert Feed(small_restored(store)).rows() == found
     feed.options("q", sql, {"fade": "0.25", "priority": "density"})
     before = found
-    while feed.engine.preference_work():
+    while feed.engine.needs.preference_work():
         feed.work(1)
         assert len(feed.rows()) >= len(before)
         before = feed.rows()
@@ -178,7 +178,7 @@ def test_where_nothing_is_kept_each_answer_spends_a_grant_of_its_own(sql: str) -
     for one in (feed, few):
         one.options("q", sql, {"maintenance": "none"})
         one.both()
-        assert not one.engine.preference_work()
+        assert not one.engine.needs.preference_work()
     exact = Feed()
     exact.engine.register("q", sql)
     exact.both()
@@ -233,7 +233,7 @@ def test_what_was_found_outlives_a_restart_with_a_query_that_stands_no_more() ->
     feed.engine.save(store)
     again = Feed(small_restored(store))
     assert again.rows() == feed.rows()
-    assert again.engine.preference_work() == feed.engine.preference_work()
+    assert again.engine.needs.preference_work() == feed.engine.needs.preference_work()
     assert len(list(store.state_parts("promising/"))) == 1
     again.work()
     assert len(again.rows()) == 8

@@ -55,7 +55,7 @@ def test_nothing_is_left_to_do_when_it_comes() -> None:
     twins = Twins(3)
     twins.rows(140)
     registration = Registration("q", "SELECT a FROM s WHERE t LIKE '%a%' EMIT CHANGES")
-    (one,) = twins.timed.preparations([registration]).values()
+    (one,) = twins.timed.preparing.of([registration]).values()
     slices = 1
     while one.some():
         slices += 1
@@ -77,12 +77,12 @@ def test_nothing_is_left_to_do_when_it_comes() -> None:
 def test_what_is_given_up_leaves_nothing() -> None:
     twins = Twins(4)
     twins.rows(140)
-    (one,) = twins.timed.preparations([twins.registration()]).values()
+    (one,) = twins.timed.preparing.of([twins.registration()]).values()
     one.some()
     one.dismiss()
     stem = twins.timed._source("s")
     assert not stem.queries.holders.any()
-    assert not stem.rows.ahead
+    assert not stem.rows.owed.ahead
     twins.check()
 
 
@@ -93,12 +93,12 @@ def test_what_is_cheap_or_does_not_need_its_matches_is_not_prepared() -> None:
         "SELECT a FROM s WHERE t LIKE '%a%'",
         "SELECT nothing FROM s EMIT CHANGES",
     ):
-        assert twins.timed.preparations([Registration("q", sql)]) == {}
+        assert twins.timed.preparing.of([Registration("q", sql)]) == {}
     paused = Registration("q", "SELECT a FROM s WHERE t LIKE '%a%' EMIT CHANGES", options={"paused": "true"})
-    assert twins.timed.preparations([paused]) == {}
+    assert twins.timed.preparing.of([paused]) == {}
     twins.step(Register((paused,)))
     resumed = Registration("q", paused.sql, options={"paused": "false"})
-    (one,) = twins.timed.preparations([resumed]).values()
+    (one,) = twins.timed.preparing.of([resumed]).values()
     while one.some():
         twins.rows(1)
     assert one.beside
@@ -107,7 +107,7 @@ def test_what_is_cheap_or_does_not_need_its_matches_is_not_prepared() -> None:
     one.dismiss()
     twins.standing.append("q")
     twins.check()
-    assert twins.timed.preparations([resumed]) == {}
+    assert twins.timed.preparing.of([resumed]) == {}
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_state_that_was_made_beside_is_not_made_again(kind: str, sql: str) -> No
     twins = Twins(6, kind)
     twins.rows(140)
     registration = Registration("q", f"{sql} EMIT CHANGES")
-    (one,) = twins.timed.preparations([registration]).values()
+    (one,) = twins.timed.preparing.of([registration]).values()
     while not one.is_made:
         one.some()
     assert one.beside
@@ -151,6 +151,6 @@ def test_a_join_is_prepared_where_it_has_many_pairs(monkeypatch: pytest.MonkeyPa
     sides = "FROM s [RANGE 1 SECOND] AS x, s [RANGE 1 SECOND] AS y"
     few = Registration("few", f"SELECT x.a {sides} WHERE x.ts = y.ts EMIT CHANGES")
     many = Registration("many", f"SELECT x.a {sides} WHERE x.t = y.t EMIT CHANGES")
-    (made,) = twins.timed.preparations([few, many]).values()
+    (made,) = twins.timed.preparing.of([few, many]).values()
     assert made.query_id == "many"
     made.dismiss()

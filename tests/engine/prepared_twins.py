@@ -128,7 +128,7 @@ class Twins:
 
     def prepare(self) -> None:
         registration = self.registration()
-        made = self.timed.preparations([registration])
+        made = self.timed.preparing.of([registration])
         if made:
             self.preparing[registration.query_id] = registration, made[registration.query_id]
 
@@ -222,4 +222,4 @@ def rows_of(changes: Changes) -> list[tuple[Any, ...]]:
 def visited(twins: Twins) -> list[int]:
     """How many rows the operators of each looked at."""
     each = (twins.timed, twins.plain)
-    return [sum(graph.visited for graph in one._parts.following.graphs.by_set.values()) for one in each]
+    return [sum(graph.nodes.visited for graph in one._parts.following.graphs.by_set.values()) for one in each]

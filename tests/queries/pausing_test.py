@@ -202,7 +202,7 @@ def test_a_paused_query_counts_for_next_to_nothing() -> None:
     pause(feed, SLIDING, "r")
     standing = feed.engine.view().standing
     assert (standing["q"].weight, standing["r"].weight) == (1.0, INACTIVE_WEIGHT)
-    assert feed.engine.demand("s").weight == 1.0 + INACTIVE_WEIGHT
+    assert feed.engine.needs.demand("s").weight == 1.0 + INACTIVE_WEIGHT
 
 
 @pytest.mark.parametrize(
@@ -228,14 +228,14 @@ def test_a_weight_that_is_set_while_a_query_runs_counts_at_once_and_after_a_rest
     feed, store = Feed(), MemoryState()
     for query_id in ("q", "r"):
         step(feed, Register((Registration(query_id, SLIDING, weight=2.0),)))
-    assert feed.engine.demand("s").weight == 4.0
+    assert feed.engine.needs.demand("s").weight == 4.0
     step(feed, Register((Registration("q", SLIDING, weight=0.5),)))
     for _ in range(2):
         assert feed.engine.view().standing["q"].weight == 0.5
-        assert feed.engine.demand("s").weight == 2.5
+        assert feed.engine.needs.demand("s").weight == 2.5
         restart(feed, store)
     pause(feed, SLIDING, "r")
-    assert feed.engine.demand("s").weight == pytest.approx(0.5 + INACTIVE_WEIGHT, abs=1e-9)
+    assert feed.engine.needs.demand("s").weight == pytest.approx(0.5 + INACTIVE_WEIGHT, abs=1e-9)
 
 
 def test_a_paused_query_that_is_given_less_stays_silent_and_differs_by_that_too() -> None:

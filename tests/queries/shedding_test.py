@@ -68,23 +68,23 @@ def test_what_is_shed_and_what_is_given_less_are_under_one_bound() -> None:
     half = Allotment((ScanAllotment(50_000),), by_hand=True)
     with pytest.raises(AllotmentRefused, match=r"missing rows of 0\.7"):
         engine.expecting("blind", half)
-    assert engine.sheddable("s").levels == (600_000, 900_000)
+    assert engine.needs.sheddable("s").levels == (600_000, 900_000)
     less = engine.expecting("blind", Allotment((ScanAllotment(90_000),), by_hand=True))
     subject.apply(subject.next_step(HOUR_MS * 2 * N, Allocate((("blind", less),))))
     # Nothing more is shed for the one that is given less; of what the other allows it sees every row.
-    assert engine.sheddable("s").levels == (900_000,)
-    assert engine.sheddable("s").is_seen
+    assert engine.needs.sheddable("s").levels == (900_000,)
+    assert engine.needs.sheddable("s").is_seen
 
 
 def test_rows_that_nobody_read_are_told_to_queries_that_come_later() -> None:
     subject = subject_of()
     subject.register("blind", "SELECT v FROM s [RANGE 1 HOUR]", {"max_fn": "1"})
-    assert subject.engine.sheddable("s").is_unseen(LEVEL_MAX)
+    assert subject.engine.needs.sheddable("s").is_unseen(LEVEL_MAX)
     bring(subject, 0)
     bring(subject, N, Shed(LEVEL_MAX, {0: (N, 2 * N)}, unread=N - 1))
     bring(subject, 2 * N)
     subject.register("later", "SELECT v FROM s [RANGE 1 HOUR]", {})
-    assert not subject.engine.sheddable("s").is_unseen(LEVEL_MAX)
+    assert not subject.engine.needs.sheddable("s").is_unseen(LEVEL_MAX)
     answer = subject.answer("later")
     assert not answer.complete
     assert answer.complete_from_ms == 1_000 * (2 * N - 1) + 1
@@ -152,7 +152,7 @@ def test_other_tolerance_shows_rows_again_and_tells_them_to_followers() -> None:
 def test_what_a_query_lets_be_shed(sql: str, options: dict[str, str], levels: tuple[int, ...]) -> None:
     subject = subject_of()
     subject.register("q", sql, options)
-    sheddable = subject.engine.sheddable("s")
+    sheddable = subject.engine.needs.sheddable("s")
     assert sheddable.levels == levels
     assert sheddable.is_seen == (not levels)
 
@@ -162,5 +162,5 @@ def test_weights_of_tolerant_queries_add_up() -> None:
     subject.register("light", "SELECT v FROM s WITH (max_fn = 0.25, weight = 2)", {})
     subject.register("heavy", "SELECT v + 1 AS v FROM s WITH (max_fn = 0.5, weight = 30)", {})
     subject.register("exact", "SELECT v FROM s WITH (weight = 500)", {})
-    sheddable = subject.engine.sheddable("s")
+    sheddable = subject.engine.needs.sheddable("s")
     assert (sheddable.levels, sheddable.weight, sheddable.is_seen) == ((250_000, 500_000), 32.0, True)

@@ -182,7 +182,7 @@ def test_queries_that_change_their_way_while_they_run_tell_the_same_changes(seed
         if rng.random() < 0.6:
             weighed._following.graphs.strategist._units = random_units(rng)
             weighed._following.graphs.strategist._known.clear()
-            event(f"{weighed.revise({}, 1.0)} changed")
+            event(f"{weighed.revisions.revise({}, 1.0)} changed")
     for graph in weighed._following.graphs.by_set.values():
         graph._check()
 

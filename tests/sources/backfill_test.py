@@ -90,8 +90,8 @@ def test_while_nothing_has_gone_it_ends_at_the_first_row() -> None:
     feed.put(*ticks([400, 450]))
     feed.now(500)
     feed.engine._source("s").retained_from_ms = None  # as while a query has no NOW
-    assert feed.engine.wanted("s").until_ms == 400  # type: ignore[union-attr]
-    assert not feed.engine.wanted("s").gone  # type: ignore[union-attr]
+    assert feed.engine.needs.history("s").until_ms == 400  # type: ignore[union-attr]
+    assert not feed.engine.needs.history("s").gone  # type: ignore[union-attr]
     with pytest.raises(BackfillRefused):
         feed.engine.backfill("s", history(feed.engine, (400, "a", 1.0)), 100)
     feed.engine.backfill("s", history(feed.engine, (399, "a", 1.0)), 100)
@@ -123,12 +123,12 @@ def test_another_schema_is_refused(feed: Feed) -> None:
 
 def test_a_stream_without_now_and_a_table_take_none() -> None:
     feed = Feed()
-    assert feed.engine.wanted("s") is None
+    assert feed.engine.needs.history("s") is None
     with pytest.raises(BackfillRefused, match="no NOW"):
         feed.engine.backfill("s", history(feed.engine, *ticks([1])), 0)
     engine = small_engine()
     engine.create("CREATE TABLE s (k STRING, v DOUBLE, ts TIMESTAMP, PRIMARY KEY (k))")
-    assert engine.wanted("s") is None
+    assert engine.needs.history("s") is None
     assert engine.view().boundary_ms("s") is None
     with pytest.raises(BackfillRefused, match="table"):
         engine.backfill("s", history(engine, *ticks([1])), 0)
@@ -202,27 +202,27 @@ def test_the_last_n_rows_are_wanted_and_come() -> None:
     feed.put(*ticks(range(0, 1_001, 100)))
     feed.now(1_000)
     feed.engine.register("q0", "SELECT v FROM s [ROWS 5]")
-    wanted = feed.engine.wanted("s")
+    wanted = feed.engine.needs.history("s")
     assert wanted is not None
     assert (wanted.from_ms, wanted.rows, wanted.gone) == (None, 3, True)
     assert not feed.answer().complete
     feed.engine.backfill("s", history(feed.engine, *ticks([500, 600, 700, 800])), 450)
     assert feed.values() == [600.0, 700.0, 800.0, 900.0, 1_000.0]
     assert feed.answer().complete
-    assert feed.engine.wanted("s").rows == 0  # type: ignore[union-attr]
+    assert feed.engine.needs.history("s").rows == 0  # type: ignore[union-attr]
 
 
 def test_what_windows_want(feed: Feed) -> None:
-    wanted = feed.engine.wanted("s")
+    wanted = feed.engine.needs.history("s")
     assert wanted is not None
     assert (wanted.until_ms, wanted.from_ms, wanted.rows, wanted.gone) == (900, 500, 0, True)
     feed.engine.register("hop", "SELECT v FROM TUMBLE(s, INTERVAL '400' MILLISECOND)")
-    assert feed.engine.wanted("s").from_ms == 200  # type: ignore[union-attr]
+    assert feed.engine.needs.history("s").from_ms == 200  # type: ignore[union-attr]
     feed.engine.unregister("hop")
     feed.engine.backfill("s", history(feed.engine, *ticks([700])), 650)
-    assert feed.engine.wanted("s").from_ms == 500  # type: ignore[union-attr]
+    assert feed.engine.needs.history("s").from_ms == 500  # type: ignore[union-attr]
     feed.engine.backfill("s", history(feed.engine), 400)
-    wanted = feed.engine.wanted("s")
+    wanted = feed.engine.needs.history("s")
     assert wanted is not None
     assert (wanted.from_ms, wanted.rows) == (None, 0)
 

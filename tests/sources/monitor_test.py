@@ -26,7 +26,7 @@ def test_columns_of_live_queries_are_observed_as_long_as_they_live() -> None:
     feed.engine.register("j", "SELECT a.k FROM s a JOIN s b ON a.v = b.v AND a.k = b.k")
     feed.engine.register("p", "SELECT k, COUNT(*) FROM s WHERE v > 1 GROUP BY k, UPPER(k)")
     assert not observed(feed.engine)
-    feed.engine.revise({}, 1.0)
+    feed.engine.revisions.revise({}, 1.0)
     assert observed(feed.engine).keys() == {
         "constraint/s/CLUSTERED (k)",
         "constraint/s/ORDERED (v)",
@@ -36,14 +36,14 @@ def test_columns_of_live_queries_are_observed_as_long_as_they_live() -> None:
     for query in ("q0", "j"):
         feed.engine.unregister(query)
     for _ in range(2):
-        feed.engine.revise({}, 1.0)
+        feed.engine.revisions.revise({}, 1.0)
     assert observed(feed.engine).keys() == {"constraint/s/ORDERED (v)", "constraint/s/CLUSTERED (v)"}
 
 
 def test_k_is_what_rows_need() -> None:
     feed = Feed("SELECT v, COUNT(*) FROM s GROUP BY v", "SELECT k, v FROM s GROUP BY k, v")
     feed.engine.edit("monitor/s", {"mode": "every"})
-    feed.engine.revise({}, 1.0)
+    feed.engine.revisions.revise({}, 1.0)
     values = [float(n) for n in range(2_000)]
     values[100], values[103] = values[103], values[100]
     values[1_500] = values[1_490]
@@ -98,7 +98,7 @@ def test_how_long_rows_wait_for_their_match(within: tuple[int | None, int | None
 
 def test_a_sample_looks_at_stretches_each_for_itself() -> None:
     feed = Feed("SELECT v, COUNT(*) FROM s GROUP BY v")
-    feed.engine.revise({}, 1.0)
+    feed.engine.revisions.revise({}, 1.0)
     feed.put((0, "a", 1e9), *((at, "a", float(at)) for at in range(1, STRETCH_ROWS)))
     assert observed(feed.engine)["constraint/s/ORDERED (v)"]["k_observed"] == STRETCH_ROWS - 2
     for start in range(STRETCH_ROWS, CYCLE_ROWS + 2_000, 2_000):
@@ -114,7 +114,7 @@ def test_waits_for_partners_are_counted_in_rows_of_the_other_stream(cut: int) ->
     fed = Fed(None)
     for name in "fs":
         fed.engine.edit(f"monitor/{name}", {"mode": "every"})
-    fed.engine.revise({}, 1.0)
+    fed.engine.revisions.revise({}, 1.0)
     refers = [(number, 10 * number, None, number % 7) for number in range(20)]
     comes = [(number, 10 * number + 3 + 15 * (number % 3), None, number) for number in range(20)]
     comes.sort(key=lambda row: row[1])

@@ -60,7 +60,7 @@ def test_no_row_is_missed_and_none_is_there_twice(data: st.DataObject) -> None:
             late |= {(int(body.batch.partition[i]), int(body.batch.offset[i])) for i in result.late}
         kept.engine.register("q", WIDE)
         whole.register("q", WIDE)
-        boundary = kept.engine.wanted("s")
+        boundary = kept.engine.needs.history("s")
         assert boundary is not None
         table = whole.view().snapshot("q").table
         on_time = set(zip(table.column(0).to_pylist(), table.column(1).to_pylist(), strict=True))

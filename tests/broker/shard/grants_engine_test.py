@@ -36,7 +36,7 @@ class Shard:
         return max(0, self.linger_until_ns - self.now_ns) / 1e9
 
     def worked(self, *, alone: bool) -> None:
-        self.grants.left = self.feed.engine.preference_work()
+        self.grants.left = self.feed.engine.needs.preference_work()
         if not alone:
             self.grants.stepped()
 
@@ -109,7 +109,7 @@ def test_no_work_is_left_that_nobody_does(actions: list[Any], pairs_max: int) ->
                 shard.rest(ms)
     shard.grants.limit.set(None, shard.now_ns)
     shard.rest(2_000)
-    assert feed.engine.preference_work() == 0
+    assert feed.engine.needs.preference_work() == 0
     assert math.isinf(shard.grants.next_s(shard.now_ns, 0.0))
     assert shard.rest(2_000) == 0
     if pairs_max > 4:

@@ -105,12 +105,12 @@ def _engine(policy: str) -> Engine:
 
 def test_demand_is_the_sum_of_weights_and_the_least_latency() -> None:
     engine = _engine("fifo")
-    assert engine.demand("a").weight == 3
-    assert engine.demand("a").latency_ms_max is None
-    assert engine.demand("b").weight == 2
-    assert engine.demand("b").latency_ms_max == 3
+    assert engine.needs.demand("a").weight == 3
+    assert engine.needs.demand("a").latency_ms_max is None
+    assert engine.needs.demand("b").weight == 2
+    assert engine.needs.demand("b").latency_ms_max == 3
     engine.unregister("sums")
-    assert engine.demand("b").latency_ms_max is None
+    assert engine.needs.demand("b").latency_ms_max is None
 
 
 Waiting = dict[str, list[list[tuple[int, int, int]]]]
