@@ -143,22 +143,3 @@ def steps_of_search(count: int) -> int:
     while count > 0:
         steps, count = steps + 1, count >> 1
     return steps
-
-
-# --- places and where they are --------------------------------------------------------------------
-
-
-@kernel
-def swap_out(gone: Int32Array, count: int, places: Int32Array, positions: Int32Array) -> int:
-    """Remove places from the first ``count``, the last taking the position of each; return how many were
-    found.
-    """
-    found = 0
-    for i in range(gone.shape[0]):
-        if gone[i] < 0 or gone[i] >= positions.shape[0] or positions[gone[i]] == NONE:
-            continue
-        position, last = positions[gone[i]], places[count - found - 1]
-        places[position], positions[last] = last, position
-        positions[gone[i]] = NONE
-        found += 1
-    return found

@@ -49,10 +49,6 @@ class RowsFound:
             self._read = merged
         return self._read
 
-    def count_from(self, ordinal: int) -> int:
-        """How many there are at or above an ordinal. O(runs log rows)."""
-        return sum(len(run) - int(run.searchsorted(ordinal)) for run in self._runs)
-
     @property
     def nbytes(self) -> int:
         """Bytes of the runs."""

@@ -141,21 +141,6 @@ class BloomDistinct:
 
 
 @dataclass(frozen=True, slots=True)
-class BloomIntersect:
-    """INTERSECT over a Bloom filter of the right side. overlap: share of left rows that are in it."""
-
-    slot: int
-    bits: float
-    hashes: int
-    values: float
-    overlap: float
-
-    def at(self, x: FloatArray) -> Precision:
-        bits = x[self.slot] * self.bits
-        return resources.bloom_intersect(bits, self.hashes, self.values, self.overlap)
-
-
-@dataclass(frozen=True, slots=True)
 class Remembered:
     """DISTINCT that remembers a share of its window. older: repeats that are older, by that share; due:
     distinct rows in the same unit.
@@ -222,19 +207,6 @@ class Sampled:
             sampled=flow.sampled * rate,
             came=flow.arriving * rate,
         )
-
-
-@dataclass(frozen=True, slots=True)
-class ShedQueue:
-    """A queue that sheds runs of rows: what is left has a bias."""
-
-    below: LossNode
-    slot: int
-
-    def at(self, x: FloatArray) -> PrecisionFlow:
-        flow = self.below.at(x)
-        own = resources.sampled(x[self.slot])
-        return replace(flow, precision=flow.precision.with_own(own), came=flow.arriving * x[self.slot])
 
 
 @dataclass(frozen=True, slots=True)
