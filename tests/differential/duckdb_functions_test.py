@@ -64,13 +64,44 @@ NUMBERS = (
 )
 
 
-THERE = {"b # c": "xor(b, c)"}
-
-
 @pytest.fixture(scope="module")
 def database() -> Any:
     with duckdb.connect() as connection:
         yield connection
+
+
+NESTED = {
+    "STRING_TO_ARRAY(s || 'a', ' ')": "string_split(s || 'a', ' ')",
+    "ARRAY[b, c, 1][2]": "[b, c, 1][2]",
+    "ARRAY[b, c][-1]": "[b, c][-1]",
+    "ARRAY[b, c][3]": "[b, c][3]",
+    "ARRAY[b, c, 3][2:]": "[b, c, 3][2:]",
+    "ARRAY[b, c, 3][1:2]": "[b, c, 3][1:2]",
+    "ARRAY_CONTAINS(ARRAY[b, 2], c)": "list_contains([b, 2], c)",
+    "ARRAY[b] || ARRAY[c]": "[b] || [c]",
+    "ARRAY_APPEND(ARRAY[b], c)": "list_append([b], c)",
+    "ARRAY_PREPEND(c, ARRAY[b])": "list_prepend(c, [b])",
+    "CARDINALITY(ARRAY[b, c])": "len([b, c])",
+    "ARRAY_TO_STRING(ARRAY[b, c], '-')": "array_to_string([b, c], '-')",
+    "JSON_OBJECT('a': b, 's': s)": "json_object('a', b, 's', s)",
+    "JSON_ARRAY(b, s, NULL) -> 1": "json_array(b, s, NULL) -> 1",
+    "JSON_ARRAY(b, s) ->> 1": "json_array(b, s) ->> 1",
+    "JSON_EXTRACT_STRING(JSON_OBJECT('a': ARRAY[b, c]), '$.a[1]')": (
+        "json_extract_string(json_object('a', [b, c]), '$.a[1]')"
+    ),
+    "JSON_ARRAY_LENGTH(JSON_ARRAY(b, c))": "json_array_length(json_array(b, c))",
+    "JSON_KEYS(JSON_OBJECT('a': b, 'b': c))": "json_keys(json_object('a', b, 'b', c))",
+    "TO_JSON(s)": "to_json(s)",
+    "s IS JSON": "json_valid(s)",
+    "STRUCT(b AS x, s AS y).y": "{'x': b, 'y': s}.y",
+    "STRUCT(b AS x, s AS y)": "{'x': b, 'y': s}",
+    "MAP('k', b)['k']": "MAP {'k': b}['k']",
+    "MAP_KEYS(MAP('a', b, 'k', c))": "map_keys(MAP {'a': b, 'k': c})",
+    "MAP_VALUES(MAP('a', b, 'k', c))": "map_values(MAP {'a': b, 'k': c})",
+}
+
+
+THERE = {"b # c": "xor(b, c)", **NESTED}
 
 
 def same(ours: Any, theirs: Any) -> bool:
@@ -104,3 +135,8 @@ def test_of_strings(database: Any, s: str, u: str | None, places: int) -> None:
 @given(DOUBLES, DOUBLES, WHOLE, WHOLE)
 def test_of_numbers(database: Any, d: float, e: float, b: int, c: int) -> None:
     check(database, NUMBERS, {"d": d, "e": e, "b": b, "c": c})
+
+
+@given(TEXTS, WHOLE, WHOLE)
+def test_of_nested_values(database: Any, s: str, b: int, c: int) -> None:
+    check(database, tuple(NESTED), {"s": s, "b": b, "c": c})
