@@ -40,7 +40,25 @@ TYPES: dict[str, tuple[pa.DataType, st.SearchStrategy[Any]]] = {
 
 def test_every_type_of_the_engine_is_known() -> None:
     names = {name.partition("(")[0].partition("<")[0] for name in TYPES}
-    assert {kind.name for kind in Kind} <= names | {"NULL"}
+    assert {kind.name for kind in Kind} <= names | {"NULL", "INTERVAL", "TIME"}
+
+
+def test_nested_values_travel_and_become_arrow() -> None:
+    types = ('STRUCT<a INTEGER, "b c" ARRAY<DECIMAL(4, 1)>>', "MAP<STRING, DOUBLE>", "JSON", "BYTES", "UUID")
+    columns = [Column(f"c{place}", type_) for place, type_ in enumerate(types)]
+    sent = [[{"a": 1, "b c": ["1.5", None]}, {"z": "NaN", "k": 1.5}, {"b": [1, 2.5], "a": "x"}, "aGk=", "u"]]
+    rows = rows_of(columns, [*sent, [None] * 5])
+    assert len({*rows}) == 2
+    assert rows_of(columns, [json_row(row) for row in rows]) == rows
+    (first, second) = arrow_table(columns, rows).to_pylist()
+    assert first.pop("c1")[0] == ("k", 1.5)
+    assert first == {
+        "c0": {"a": 1, "b c": [Decimal("1.5"), None]},
+        "c2": '{"a":"x","b":[1,2.5]}',
+        "c3": b"hi",
+        "c4": "u",
+    }
+    assert set(second.values()) == {None}
 
 
 @given(st.data(), st.lists(st.sampled_from(list(TYPES)), min_size=1, max_size=4))
