@@ -33,7 +33,7 @@ class QueryTable(MutableMapping[str, QueryEntry]):
         self.by_state: Counter[State] = Counter()
         self.by_shard: Counter[int] = Counter()
         self.readers: Counter[str] = Counter()
-        self.names = QueryNames()
+        self.names = QueryNames(self._entries)
         self._changed: set[str] | None = None
         """What was noted; None: nobody watches."""
 

@@ -62,6 +62,28 @@ def test_a_query_is_made_and_ended_by_its_name(shared: Broker, name: str, called
     assert run(shared, f'DROP QUERY IF EXISTS "{called}"')[0] == 200
 
 
+def test_no_name_is_a_handle(shared: Broker, name: str) -> None:
+    """Lists show names, and DROP QUERY by a name ends the query that has it."""
+    shared.create(stream_sql(name))
+    secret, other, sql = f"secret-{uuid.uuid4().hex}", f"alerts-{uuid.uuid4().hex}", f"SELECT id FROM {name}"
+    refused = shared.http.post("/queries", json={"sql": sql, "handle": secret, "name": secret})
+    assert (refused.status_code, refused.json()["code"]) == (409, "name_in_use")
+    assert secret not in refused.text
+    made = shared.http.post("/queries", json={"sql": sql, "handle": secret, "name": other})
+    assert made.status_code == 201, made.text
+    for reply in (
+        shared.http.patch(f"/queries/{query_id(secret)}", json={"name": secret}),
+        shared.http.post("/statements", json={"sql": f'ALTER QUERY "{other}" RENAME TO "{secret}"'}),
+        shared.http.post("/queries", json={"sql": f"{sql} WHERE id > 1", "name": secret}),
+        shared.http.post("/queries", json={"sql": f"{sql} WHERE id > 1", "handle": other}),
+    ):
+        assert (reply.status_code, reply.json()["code"]) == (409, "name_in_use"), reply.text
+        assert secret not in reply.text
+    assert run(shared, f'DROP QUERY "{other}"') == (200, {"query_id": query_id(secret), "state": "GONE"})
+    shared.register(f"{sql} WHERE id > 1", handle=other)
+    assert ids_of(shared)[query_id(other)] is None
+
+
 def test_a_name_gives_no_more_rights_than_an_id(shared: Broker, name: str, called: str) -> None:
     shared.create(stream_sql(name))
     handle = shared.register(f"SELECT id FROM {name}")
