@@ -601,3 +601,13 @@ def test_a_narrow_table_cuts_long_columns_and_keeps_the_others(
     assert "…" in lines[3]
     reason = lines[1].index("reason"), lines[1].index("value")
     assert " ".join(line[slice(*reason)].strip() for line in lines[3:-1]) == LETTER[3]
+
+
+def test_a_select_behind_insert_has_its_rows(broker: Broker) -> None:
+    name = f"inserted_{uuid.uuid4().hex[:10]}"
+    create = f"CREATE STREAM {name} (id BIGINT)"
+    rows = ", ".join(f"({number})" for number in range(50))
+    text = f"{create}; INSERT INTO {name} VALUES {rows}; SELECT COUNT(*) AS n FROM {name}"
+    told = tureen_("sql", text, "--format", "csv", broker=broker)
+    assert told.exit_code == 0, told.stderr
+    assert told.stdout.split() == ["n", "50"]

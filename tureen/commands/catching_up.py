@@ -1,15 +1,15 @@
-"""Wait until the sources of a query have what their topics held: progress on a terminal, lines elsewhere."""
+"""Wait until sources have what their topics held, or what was written, and show how far they are."""
 
 from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator, Sequence
-from typing import Protocol
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
 
 from tureen import console
 from tureen.catching_up import CatchingUp
-from tureen.client import Query
+from tureen.client import Client, Query
 
 LOOK_S = 0.1
 LINE_S = 2.0
@@ -30,7 +30,40 @@ def wait(query: Query) -> None:
     """Return once an answer lacks nothing that was there, or what it lacks does not come: its source reads
     no more, or NOW keeps it back for long. What is left the answer says. Ctrl-C ends the wait as any.
     """
-    behind = _left(query)
+    _wait(lambda: _left(query))
+
+
+def wait_for_written(client: Client, written: Iterable[Mapping[str, Any]]) -> None:
+    """Return once rows that INSERT wrote are in answers, or NOW keeps them back for long. written: what the
+    broker answered.
+    """
+    ends: dict[str, dict[int, int]] = {}
+    for facts in written:
+        of = ends.setdefault(str(facts["name"]), {})
+        for one in facts["records"]:
+            of[one["partition"]] = max(of.get(one["partition"], 0), one["offset"] + 1)
+    if ends:
+        _wait(lambda: _unread(client, ends))
+
+
+def _unread(client: Client, ends: Mapping[str, Mapping[int, int]]) -> list[CatchingUp]:
+    """The sources that have not read up to where rows were written, or whose rows wait for NOW."""
+    found = []
+    for source in client.sources():
+        wanted = ends.get(source.name)
+        if wanted is None or source.facts.get("state") != "RUNNING":
+            continue
+        read_to = {int(number): at for number, at in (source.facts.get("next_offsets") or {}).items()}
+        left = sum(max(0, end - read_to.get(number, 0)) for number, end in wanted.items())
+        passed = any(at > wanted.get(number, at) for number, at in read_to.items())
+        if left or (source.pending and not passed):
+            of = sum(wanted.values())
+            found.append(CatchingUp(source.name, of - left, of, source.pending or 0))
+    return found
+
+
+def _wait(left: Callable[[], list[CatchingUp]]) -> None:
+    behind = left()
     if not behind:
         return
     with _shown() as show:
@@ -42,7 +75,7 @@ def wait(query: Query) -> None:
                 read_s = time.monotonic()
             elif time.monotonic() - read_s > FOR_NOW_S:
                 return
-            behind = _left(query)
+            behind = left()
 
 
 def _left(query: Query) -> list[CatchingUp]:

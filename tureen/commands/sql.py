@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
@@ -134,13 +134,15 @@ def run_all(
 @dataclass(frozen=True, slots=True)
 class Answers:
     """How answers are shown. rows: of a table, at most. archive: as of a snapshot. waits: for sources that
-    have not yet what their topics held.
+    have not yet what their topics held. written: what INSERT has answered since the last SELECT, which waits
+    for it too.
     """
 
     rows: int
     form: str
     archive: bool | None = None
     waits: bool = True
+    written: list[Mapping[str, Any]] = field(default_factory=list)
 
 
 def run(client: Client, statement: str, answers: Answers, as_json: bool) -> None:
@@ -157,6 +159,8 @@ def run(client: Client, statement: str, answers: Answers, as_json: bool) -> None
         _ask(client, statement, answers)
     else:
         listing = client.execute(statement)
+        if listing.facts.get("state") == "WRITTEN":
+            answers.written.append(listing.facts)
         if "handle" in listing.facts and not as_json:
             _show_created(client, listing.facts)
         else:
@@ -197,6 +201,8 @@ def _ask(client: Client, statement: str, answers: Answers) -> None:
             from tureen.commands import catching_up
 
             catching_up.wait(query)
+            catching_up.wait_for_written(client, answers.written)
+            answers.written.clear()
         if answers.form == "table":
             console.show_snapshot(query.snapshot(archive=answers.archive), answers.rows, stands=False)
         else:
