@@ -10,6 +10,8 @@ The grammar is a plain recursive descent without backtracking: O(tokens), a hand
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
 from sqlglot import exp
@@ -78,7 +80,35 @@ def tokenize(text: Text) -> list[Token]:
         raise text.at(offset).refuse(
             SyntaxRefused, f"this {kind} does not end", hint=f"close it with {_CLOSING[kind]}"
         )
-    return tokens
+    return list(_numbers_cut(tokens, text.sql))
+
+
+_HAS_SIGN_BEHIND = re.compile(r"[\d.]+[eE]\d+[+-].*", re.ASCII)
+_PIECE = re.compile(r"(?P<sign>[+-])|\d+(\.\d*)?([eE][+-]?\d+)?", re.ASCII)
+
+
+def _numbers_cut(tokens: Sequence[Token], sql: str) -> Iterator[Token]:
+    """The tokens, with numbers such as ``1e0+2`` cut at the sign: sqlglot takes the first sign behind
+    an ``e`` for that of the exponent, wherever it stands. Cost: O(characters).
+    """
+    place = 0  # where the last number that was cut ends
+    for token in tokens:
+        if token.end < place:
+            continue
+        start = max(token.start, place)
+        is_number = token.token_type is TokenType.NUMBER and _HAS_SIGN_BEHIND.fullmatch(token.text)
+        if start == token.start and not is_number:
+            yield token
+            continue
+        place = start
+        while place <= token.end:
+            piece = _PIECE.match(sql, place)
+            end = piece.end() if piece else token.end + 1
+            kind = TokenType.NUMBER if piece else TokenType.VAR
+            if piece and piece["sign"]:
+                kind = TokenType.PLUS if piece["sign"] == "+" else TokenType.DASH
+            yield Token(kind, sql[place:end], token.line, token.col, place, end - 1)
+            place = end
 
 
 _CLOSING = {"string": "'", "quoted name": '"', "comment": "*/"}
