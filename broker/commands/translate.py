@@ -16,6 +16,11 @@ from tureen import console
 from tureen.errors import TureenError
 from tureen.statements import keyword, placed
 
+_UNCHECKED = (
+    "names, types and functions are not checked, so what is printed may still be refused: give the CREATE "
+    "statements of your streams with --schema"
+)
+
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False, allow_dash=True))
@@ -39,9 +44,11 @@ def translate(file: Path, dialect: DialectName, schema: Path | None, as_json: bo
     tureen translate --from ksqldb queries.sql > ours.sql
     tureen translate --from flink --schema streams.sql queries.sql
     """
-    text = console.stdin_text() if str(file) == "-" else file.read_text(encoding="utf-8")
-    catalogue = None if schema is None else _catalogue(schema.read_text(encoding="utf-8"))
+    text = console.stdin_text() if str(file) == "-" else file.read_text(encoding="utf-8-sig")
+    catalogue = None if schema is None else _catalogue(schema.read_text(encoding="utf-8-sig"))
     refused = 0
+    if catalogue is None:
+        console.err().print(_UNCHECKED, style="yellow", markup=False)
     for one in placed(text):
         try:
             found = translated(one.sql, dialect, Limits(), catalogue)

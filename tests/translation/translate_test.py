@@ -194,6 +194,11 @@ def test_the_page_has_what_becomes_of_each_question() -> None:
          "CREATE STREAM s AS SELECT id FROM orders WHERE price > 1"),
         ("ksqldb", "SELECT 'EMIT CHANGES' AS a FROM orders -- WINDOW TUMBLING (SIZE 1 HOUR)\nEMIT CHANGES",
          "SELECT 'EMIT CHANGES' AS a FROM orders -- WINDOW TUMBLING (SIZE 1 HOUR)\nEMIT CHANGES"),
+        ("flink", "SELECT `o`.`id` AS `it's; \"x\"`, '`id`' FROM `orders` AS `o` -- `id`",
+         "SELECT \"o\".\"id\" AS \"it's; \"\"x\"\"\", '`id`' FROM \"orders\" AS \"o\" -- `id`"),
+        ("ksqldb", "SELECT `id` FROM orders", 'SELECT "id" FROM orders'),
+        ("ksqldb", "SELECT STRUCT(id AS a, STRUCT(city AS c) AS b)->b->c AS x, '->' AS y FROM orders",
+         "SELECT STRUCT(id AS a, STRUCT(city AS c) AS b).b.c AS x, '->' AS y FROM orders"),
     ],
 )  # fmt: skip
 def test_what_is_rewritten(dialect: DialectName, given: str, written: str) -> None:
@@ -229,3 +234,19 @@ def test_the_command(tmp_path: Path) -> None:
     assert "did you mean price?" in run.stderr
     told = CliRunner().invoke(command, ["--from", "flink", "--json", "-"], input="SELECT id FROM anything")
     assert json.loads(told.stdout) == {"sql": "SELECT id FROM anything", "remarks": [], "same": True}
+    assert "are not checked" in told.stderr
+    assert "are not checked" not in run.stderr
+
+
+def test_a_name_that_does_not_end_has_its_place() -> None:
+    with pytest.raises(TureenError) as refused:
+        translate("SELECT id,\n  `id FROM orders", "flink", Limits(), CATALOGUE)
+    assert (refused.value.line, refused.value.column) == (2, 3)
+
+
+def test_a_file_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
+    file, schema = tmp_path / "theirs.sql", tmp_path / "ours.sql"
+    schema.write_text(";\n".join(SCHEMA) + ";", encoding="utf-8-sig")
+    file.write_text("SELECT id FROM orders;", encoding="utf-8-sig")
+    run = CliRunner().invoke(command, ["--from", "flink", "--schema", str(schema), str(file)])
+    assert (run.exit_code, run.stdout) == (0, "SELECT id FROM orders;\n"), run.output

@@ -12,17 +12,26 @@ from engine.language.translation.edits import Rewriting
 from engine.language.translation.intervals import intervals_of_bins
 from engine.language.translation.ksqldb import (
     emitting_definitions,
+    members,
     renamed_aggregates,
     window_columns,
 )
+from engine.language.translation.quoted_names import quoted_names
 from engine.language.translation.versions import joined_tables, versions_of_tables
 
 DialectName = Literal["flink", "ksqldb", "materialize", "risingwave", "postgres"]
 DIALECTS: tuple[DialectName, ...] = get_args(DialectName)
 
 REWRITINGS: dict[DialectName, tuple[Rewriting, ...]] = {
-    "flink": (versions_of_tables,),
-    "ksqldb": (emitting_definitions, renamed_aggregates, window_columns, joined_tables),
+    "flink": (quoted_names, versions_of_tables),
+    "ksqldb": (
+        quoted_names,
+        members,
+        emitting_definitions,
+        renamed_aggregates,
+        window_columns,
+        joined_tables,
+    ),
     "materialize": (intervals_of_bins,),
     "risingwave": (versions_of_tables,),
     "postgres": (intervals_of_bins,),

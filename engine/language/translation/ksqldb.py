@@ -1,4 +1,4 @@
-"""ksqlDB: columns of windows and aggregates by other names, EMIT CHANGES of definitions."""
+"""ksqlDB: columns of windows and aggregates by other names, members, EMIT CHANGES of definitions."""
 
 from __future__ import annotations
 
@@ -24,6 +24,13 @@ def window_columns(tokens: Tokens) -> Iterator[Edit]:
     for place in range(len(tokens)) if windows else ():
         if tokens.word(place) in _COLUMNS:
             yield Edit(tokens.begin(place), tokens.end(place), _COLUMNS[tokens.word(place)])
+
+
+def members(tokens: Tokens) -> Iterator[Edit]:
+    """``a->b``, the member of a STRUCT: here ``->`` is of JSON."""
+    for place in range(len(tokens)):
+        if tokens.kind(place) is TokenType.ARROW and tokens.is_name(place + 1):
+            yield Edit(tokens.begin(place), tokens.end(place), ".")
 
 
 def renamed_aggregates(tokens: Tokens) -> Iterator[Edit]:

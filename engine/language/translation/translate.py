@@ -11,6 +11,7 @@ from engine.language.query import Statement
 from engine.language.statements import parse
 from engine.language.translation.dialects import REWRITINGS, DialectName
 from engine.language.translation.edits import Edit, Tokens, applied
+from engine.language.translation.quoted_names import quoted_names, tokens_with_backticks
 from engine.model.limits import Limits
 from tureen.errors import TureenError
 
@@ -51,7 +52,9 @@ def translate(
 
 
 def _edits(sql: str, dialect: DialectName) -> list[Edit]:
-    tokens = Tokens(sql, tokenize(Text(sql)))
+    tokens = Tokens(
+        sql, tokens_with_backticks(sql) if quoted_names in REWRITINGS[dialect] else tokenize(Text(sql))
+    )
     return sorted(
         (edit for rewriting in REWRITINGS[dialect] for edit in rewriting(tokens)),
         key=lambda one: (one.begin, one.end),
