@@ -96,7 +96,11 @@ class Creations:
             create_of(statement, self._node.directory.catalogue), if_not_exists=statement.if_not_exists
         )
         if decide(made.name, asked, self._node.directory.definitions) is Decision.SAME:
-            return 200, self._created(made.name, {"state": "RUNNING"})
+            told = self._created(made.name, {"state": "RUNNING"})
+            if not statement.if_not_exists:
+                return 200, told
+            is_other = self._node.directory.catalogue[made.name] != made
+            return 200, told | {"skipped": True, "differs": is_other}
         if not self._node.reconciled:
             raise BrokerUnavailable("the registry is still being read", hint="try again in a second")
         before = None
@@ -122,7 +126,9 @@ class Creations:
         there = materialized_by(directory, name)
         is_same = directory.catalogue.get(name) == statement.derived
         if there is not None and (statement.if_not_exists or is_same):
-            return 200, self._created(name, {"state": "RUNNING"}) | {"query_id": there}
+            told = self._created(name, {"state": "RUNNING"}) | {"query_id": there}
+            skipped = {"skipped": True, "differs": not is_same} if statement.if_not_exists else {}
+            return 200, told | skipped
         directory.queries.names.require(name, "")
         status, made = await self.make(replace(statement, sql=statement.plain, materialized=None), False)
         if status >= 300:
@@ -156,7 +162,9 @@ class Creations:
         query_id = materialized_by(directory, name)
         if query_id is None:
             raise SourceConflict(
-                f"{name!r} is no materialized view", hint=f"write DROP VIEW {name}, or SHOW VIEWS"
+                f"{name!r} is no materialized view: no query keeps its answer",
+                hint=f"write DROP VIEW {name}; where the query was lost or dropped, the CREATE MATERIALIZED "
+                "VIEW of the same SELECT makes it again",
             )
         others = [one for one in readers(directory, name) if one != query_id]
         if others:
@@ -189,7 +197,7 @@ class Creations:
             name, Drop(said, statement.cascade or statement.materialized), self._node.directory.definitions
         )
         if decision is Decision.ABSENT and name not in self._node.directory.waiting and statement.if_exists:
-            return 200, {"name": name, "kind": said, "state": "GONE"}
+            return 200, {"name": name, "kind": said, "state": "GONE", "skipped": True}
         if statement.materialized and not statement.cascade and name in self._node.directory.views:
             return await self._drop_materialized(name, operator)
         return await self.drop(name, statement.cascade, operator, said)

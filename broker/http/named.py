@@ -14,8 +14,13 @@ from starlette.types import Scope
 from broker.base.settings import Settings, is_loopback
 from broker.http.rights import Tokens
 from broker.node.node import Node
+from engine.language.places import did_you_mean
 from tureen.errors import BrokerUnavailable, HandleNeeded, NotAllowed, UnknownQuery
 from tureen.protocol import query_id
+
+COMPARED_MAX = 100
+"""With so many names of queries what was given is compared: of more it would take long."""
+LISTED = "SHOW QUERIES lists the ids and the names of queries"
 
 _query_id = lru_cache(16_384)(query_id)
 
@@ -54,14 +59,25 @@ def named(node: Node, given: str, operator: bool) -> str:
     return public
 
 
-def known(node: Node, given: str, operator: bool) -> str:
-    """As :func:`named`, of a query that exists. Raises UnknownQuery, BrokerUnavailable as well."""
+def known(node: Node, given: str, operator: bool, *, compared: bool = True) -> str:
+    """As :func:`named`, of a query that exists. Raises UnknownQuery, BrokerUnavailable as well.
+
+    compared: where it does not exist, the operator is told which name is like it, unless there are more than
+    ``COMPARED_MAX``. O(1), and then O(names).
+    """
     name = named(node, given, operator)
     if node.directory.found(name) is None:
         if not node.reconciled:
             raise BrokerUnavailable("the registry is still being read", hint="repeat it in a second")
-        raise UnknownQuery()
+        raise UnknownQuery(hint=_hint(node, given if compared and operator else None))
     return name
+
+
+def _hint(node: Node, given: str | None) -> str:
+    """What to write in the place of what is no query's. given: it is compared with names; None: it is not."""
+    names = node.directory.queries.names.all()
+    close = did_you_mean(given, names) if given is not None and len(names) <= COMPARED_MAX else None
+    return LISTED if close is None else f"{close} {LISTED}" if close.endswith("?") else f"{close}; {LISTED}"
 
 
 def opened(node: Node, handle: str) -> str:

@@ -32,7 +32,7 @@ from broker.http.described import described, listed
 from broker.http.endings import Endings
 from broker.http.formats import tag_words
 from broker.http.inserts import insert
-from broker.http.named import known, named, opened
+from broker.http.named import known, opened
 from broker.http.options import ChangeRequest, QueryChanges
 from broker.http.plans import plan_for, plan_of, proposals_for, proposals_of
 from broker.http.requests import RegisterRequest, body_object, sql_of
@@ -143,7 +143,7 @@ class Statements:
             case Control("terminate", handle, if_exists=True):
                 with contextlib.suppress(UnknownQuery):
                     return await self._endings.one(handle, operator)
-                return 200, {"query_id": None, "state": "GONE"}
+                return 200, {"query_id": None, "name": handle, "state": "GONE", "skipped": True}
             case Control("terminate", handle):
                 return await self._endings.one(handle, operator)
             case Control("pause", handle, release):
@@ -170,7 +170,8 @@ class Statements:
         """
         there = self._node.directory.queries.names.id_of(statement.name)
         if there is not None and statement.if_not_exists:
-            return 200, described(self._node, there)
+            told = described(self._node, there)
+            return 200, told | {"skipped": True, "differs": told["sql"] != statement.query.sql}
         handle, options = new_handle(), {NAME_OPTION: statement.name}
         request = RegisterRequest(Wording(statement.query.sql), handle, options, is_handle_ours=True)
         status, told = await self._writes.register(request)
@@ -237,7 +238,7 @@ class Statements:
         else:
             assert statement.handle is not None
             given = statement.handle
-            name = named(self._node, given, operator)
+            name = known(self._node, given, operator)
             plan = await plan_of(self._node, name, statement.analyze)
             proposals = await proposals_of(self._node, name)
         columns, rows = plans.columns(plan), plans.rows(plan)

@@ -59,7 +59,9 @@ class SummaryRequests:
         asked = Create(wanted, if_not_exists=statement.if_not_exists)
         if decide(wanted.name, asked, directory.definitions) is Decision.SAME:
             there = directory.summaries[wanted.name].definition
-            return 200, _made(wanted.name, {"state": "RUNNING"}, there)
+            told = _made(wanted.name, {"state": "RUNNING"}, there)
+            skipped = {"skipped": True, "differs": there != wanted} if statement.if_not_exists else {}
+            return 200, told | skipped
         outcome = await self._written(wanted.name, statement.sql)
         return _answer(wanted, outcome, 201)
 
@@ -98,7 +100,7 @@ class SummaryRequests:
         decision = decide(name, Drop("summary"), directory.definitions)
         if decision is Decision.ABSENT and name not in directory.waiting_summaries:
             if if_exists:
-                return 200, told | {"state": "GONE"}
+                return 200, told | {"state": "GONE", "skipped": True}
             raise _unknown(name)
         outcome = await self._writes.written(self._topic, SUMMARY_KEY + name, None)
         if outcome is None:

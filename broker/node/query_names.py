@@ -7,7 +7,7 @@ handle is given it means the query that it opens. Written by the event loop alon
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, KeysView
 
 from tureen.errors import NameInUse
 from tureen.protocol import query_id as id_opened_by
@@ -28,6 +28,10 @@ class QueryNames:
     def id_of(self, name: str) -> str | None:
         """The id of the query that has a name; None: none has."""
         return self._ids.get(name)
+
+    def all(self) -> KeysView[str]:
+        """Every name that a query has."""
+        return self._ids.keys()
 
     def require(self, name: str | None, query_id: str) -> None:
         """Raise NameInUse where a query may not have this id and name. name: None where none is wanted."""

@@ -97,6 +97,9 @@ def test_a_materialized_view_is_a_view_and_its_query(shared: Broker, name: str, 
     assert (again[0], again[1]["query_id"], "handle" in again[1]) == (200, made["query_id"], False)
     other = run(shared, f"CREATE MATERIALIZED VIEW {called} AS SELECT id FROM {name}")
     assert (other[0], other[1]["code"]) == (409, "name_in_use")
+    for asked, differs in ((text, False), (text.replace("v, COUNT(*) AS n", "COUNT(*) AS n"), True)):
+        left = run(shared, asked.replace("VIEW", "VIEW IF NOT EXISTS", 1))
+        assert (left[0], left[1]["skipped"], left[1]["differs"]) == (200, True, differs)
     reader = shared.register(f"SELECT n FROM {called} WHERE v = 2")
     wait_until(lambda: shared.rows(reader) == [[2]], 120)
     refused = run(shared, f"DROP MATERIALIZED VIEW {called}")
@@ -107,9 +110,24 @@ def test_a_materialized_view_is_a_view_and_its_query(shared: Broker, name: str, 
     assert (status, gone["state"], gone["ended"]) == (200, "GONE", [made["query_id"]])
     assert shared.state(handle) is None
     assert called not in shared.sources()
-    assert run(shared, f"DROP MATERIALIZED VIEW IF EXISTS {called}")[0] == 200
+    assert run(shared, f"DROP MATERIALIZED VIEW IF EXISTS {called}")[1]["skipped"]
     shared.create(f"CREATE VIEW {called} AS SELECT id FROM {name}")
-    assert run(shared, f"DROP MATERIALIZED VIEW {called}")[1]["hint"].startswith(f"write DROP VIEW {called}")
+    status, refused = run(shared, f"DROP MATERIALIZED VIEW {called}")
+    assert (status, refused["hint"].startswith(f"write DROP VIEW {called}")) == (409, True)
+
+
+def test_a_view_whose_query_is_gone_is_materialized_again(shared: Broker, name: str, called: str) -> None:
+    some(shared, name)
+    text = f"CREATE MATERIALIZED VIEW {called} AS SELECT v, COUNT(*) AS n FROM {name} GROUP BY v"
+    first = run(shared, text)[1]
+    assert run(shared, f"DROP QUERY {called}")[0] == 200
+    status, refused = run(shared, f"DROP MATERIALIZED VIEW {called}")
+    assert (status, "no query keeps its answer" in refused["message"]) == (409, True)
+    assert "CREATE MATERIALIZED VIEW of the same SELECT makes it again" in refused["hint"]
+    status, made = run(shared, text)
+    assert (status, made["query_id"] != first["query_id"]) == (201, True)
+    status, gone = run(shared, f"DROP MATERIALIZED VIEW {called}")
+    assert (status, gone["ended"]) == (200, [made["query_id"]])
 
 
 def test_neither_is_left_where_one_is_refused(shared: Broker, name: str, called: str) -> None:

@@ -59,7 +59,21 @@ def test_a_query_is_made_and_ended_by_its_name(shared: Broker, name: str, called
     assert run(shared, f'DROP QUERY "{called}"') == (200, {"query_id": public, "state": "GONE"})
     assert shared.http.get(f"/queries/{called}").status_code == 404
     assert run(shared, f'DROP QUERY "{called}"')[1]["code"] == "unknown_query"
-    assert run(shared, f'DROP QUERY IF EXISTS "{called}"')[0] == 200
+    skipped = {"query_id": None, "name": called, "state": "GONE", "skipped": True}
+    assert run(shared, f'DROP QUERY IF EXISTS "{called}"') == (200, skipped)
+
+
+def test_an_unknown_query_is_told_with_where_to_look(shared: Broker, name: str, called: str) -> None:
+    shared.create(stream_sql(name))
+    assert run(shared, f'CREATE QUERY "{called}" AS SELECT id FROM {name}')[0] == 201
+    for text in ("DROP QUERY", "PAUSE", "RESUME", "TERMINATE", "EXPLAIN QUERY"):
+        status, refused = run(shared, f'{text} "{called}x"')
+        assert (status, refused["code"]) == (404, "unknown_query"), text
+        assert f"did you mean {called}?" in refused["hint"], text
+        assert "SHOW QUERIES" in refused["hint"], text
+    many = shared.http.post("/queries/unregister", json={"queries": [f"{called}x"]}).json()
+    assert many["unknown"][0]["error"]["hint"] == "SHOW QUERIES lists the ids and the names of queries"
+    assert run(shared, f'DROP QUERY "{called}"')[0] == 200
 
 
 def test_no_name_is_a_handle(shared: Broker, name: str) -> None:
@@ -120,6 +134,9 @@ def test_a_name_belongs_to_one_query_at_a_time(shared: Broker, name: str, called
     assert run(shared, f'CREATE QUERY "{called}" AS {text}')[1]["code"] == "name_in_use"
     status, there = run(shared, f'CREATE QUERY IF NOT EXISTS "{called}" AS SELECT v FROM {name}')
     assert (status, there["query_id"], "handle" in there) == (200, first["query_id"], False)
+    assert (there["skipped"], there["differs"]) == (True, True)
+    same = run(shared, f'CREATE QUERY IF NOT EXISTS "{called}" AS {text}')[1]
+    assert (same["skipped"], same["differs"]) == (True, False)
     checked = shared.http.post("/statements/check", json={"sql": f'CREATE QUERY "{called}" AS {text}'}).json()
     assert (checked["kind"], checked["error"]["code"]) == ("create", "name_in_use")
     # The same registration said again is the same query.

@@ -415,6 +415,32 @@ def test_a_file_of_statements_tells_places_of_the_file(broker: Broker, trades: s
     assert "statement 5 of 5: " in shown.stderr
 
 
+def test_what_is_left_undone_is_told(broker: Broker, trades: str) -> None:
+    """IF EXISTS and IF NOT EXISTS say what stands, not what was asked for."""
+
+    def told(sql: str) -> str:
+        run = tureen_("sql", sql, broker=broker)
+        assert run.exit_code == 0, run.output
+        return " ".join(run.stderr.split())
+
+    view, query = f"v_{trades}", f"q_{trades}"
+    for kind in ("stream", "table", "view", "summary"):
+        what = f"there is no {kind} no_{trades}: nothing is dropped"
+        assert told(f"DROP {kind} IF EXISTS no_{trades}") == what
+    assert told(f"CREATE STREAM IF NOT EXISTS {trades} (other STRING)") == (
+        f"stream {trades} exists with another definition: nothing is created"
+    )
+    told(f"CREATE VIEW {view} AS SELECT price FROM {trades}")
+    assert told(f"CREATE VIEW IF NOT EXISTS {view} AS SELECT price FROM {trades}") == (
+        f"view {view} exists: nothing is created"
+    )
+    told(f"CREATE QUERY {query} AS SELECT price FROM {trades}")
+    assert told(f"CREATE QUERY IF NOT EXISTS {query} AS SELECT price FROM {trades} WHERE price > 1") == (
+        f"query {query} exists with another definition: nothing is created"
+    )
+    told(f"DROP QUERY {query}; DROP VIEW {view}")
+
+
 def test_a_query_is_created_by_name_and_dropped(broker: Broker, trades: str) -> None:
     name = f"cli_{tureen.new_handle()[:8]}"
     made = tureen_("sql", f"CREATE QUERY {name} AS SELECT price FROM {trades} WHERE price > 7", broker=broker)
@@ -433,6 +459,8 @@ def test_a_query_is_created_by_name_and_dropped(broker: Broker, trades: str) -> 
     assert tureen_("pause", name, broker=broker).exit_code == 0
     assert tureen_("resume", name, broker=broker).exit_code == 0
     assert tureen_("sql", f"DROP QUERY {name}", broker=broker).stderr.endswith("is gone\n")
+    absent = tureen_("sql", f"DROP QUERY IF EXISTS {name}", broker=broker)
+    assert (absent.exit_code, absent.stderr) == (0, f"there is no query {name}: nothing is dropped\n")
     by_topic = tureen_(
         "register", "--by-topic", "--name", name, f"SELECT price FROM {trades}", broker=broker
     ).stdout.strip()

@@ -227,10 +227,12 @@ def _show_listing(listing: Listing, rows: int, as_json: bool) -> None:
         if "summary" in facts:
             _show_summary(facts["summary"])
     else:
-        is_query = "query_id" in facts
-        what = "query" if is_query else facts.get("kind", "stream")
+        what = facts.get("kind") or ("query" if "query_id" in facts else "stream")
         told = f"{what} {facts.get('name') or facts.get('query_id')}"
-        running = "is running" if is_query else "is ready"
+        if facts.get("skipped"):
+            console.err().print(_skipped(what, facts), style="green", markup=False)
+            return
+        running = "is running" if what == "query" else "is ready"
         became = {"RUNNING": running, "GONE": "is gone", "PAUSED": "is paused", "PENDING": "is pending"}
         state = str(facts.get("state"))
         if state == "WRITTEN":
@@ -246,6 +248,14 @@ def _show_listing(listing: Listing, rows: int, as_json: bool) -> None:
         for name, noun in (("ended", "query"), ("dropped", "view"), ("summaries", "summary")):
             for gone in facts.get(name) or ():
                 console.err().print(f"{noun} {gone} is gone with it", style="green")
+
+
+def _skipped(what: str, facts: Mapping[str, Any]) -> str:
+    """What IF EXISTS and IF NOT EXISTS left undone, and why."""
+    if facts.get("state") == "GONE":
+        return f"there is no {what} {facts['name']}: nothing is dropped"
+    other = " with another definition" if facts.get("differs") else ""
+    return f"{what} {facts['name']} exists{other}: nothing is created"
 
 
 def _show_summary(facts: Mapping[str, Any]) -> None:
