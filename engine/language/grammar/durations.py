@@ -32,8 +32,12 @@ UNITS_MS = {
 }
 UNITS_MONTHS = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}
 _GLUED = re.compile(r"[A-Z]+(\d+[A-Z]+)+", re.ASCII)
-_PART = re.compile(r"\s*(\d{1,18}(?:\.\d{1,9})?)\s*([A-Za-z]+)\s*")
+_PART = re.compile(r"\s*([+-]?\d{1,18}(?:\.\d{1,9})?)\s*([A-Za-z]+)\s*")
 _HINT = "write a number and MILLISECONDS, SECONDS, MINUTES, HOURS, DAYS or WEEKS (ms, s, m, h, d)"
+_HINT_OF_INTERVAL = _HINT.replace("DAYS or WEEKS", "DAYS, WEEKS, MONTHS, QUARTERS or YEARS")
+_HINT_OF_PARTS = "write each part with its unit, such as INTERVAL '1 hour 30 minutes'"
+_PARTS = re.compile(r"[+-]?\s*(\d+\s+)?\d+(:\d+)+(\.\d+)?|[+-]?P.*", re.ASCII | re.IGNORECASE | re.DOTALL)
+"""``'1:30'`` and ``'P1DT2H'``, which other systems read."""
 
 
 class Interval(NamedTuple):
@@ -63,17 +67,20 @@ def parse_duration(cursor: Cursor, *, bare_ms: bool = False) -> nodes.Duration:
     return cursor.node(nodes.Duration(this=ms), token)
 
 
-def parse_interval(cursor: Cursor, *, bare_ms: bool = False) -> Interval:
-    """One duration, of which months, quarters and years may be a part."""
+def parse_interval(cursor: Cursor, *, bare_ms: bool = False, signed: bool = False) -> Interval:
+    """One duration, of which months, quarters and years may be a part. ``signed``: it may go back, as in
+    ``INTERVAL '-1' DAY``.
+    """
     token = cursor.token
     interval = cursor.take_words("INTERVAL")
     if cursor.at(TokenType.STRING):
         text = cursor.advance().text
-        if not (interval and text.strip().replace(".", "", 1).isdecimal()):
-            return _of_text(cursor, token, text)
+        hint = _HINT_OF_PARTS if _PARTS.fullmatch(text.strip()) else _HINT_OF_INTERVAL if signed else _HINT
+        if not (interval and text.strip().lstrip("+-").replace(".", "", 1).isdecimal()):
+            return _of_text(cursor, token, text, hint, signed=signed)
         if not _is_unit(cursor.word):
-            raise cursor.expected("a unit of time", _HINT)
-        return _times(cursor, token, text.strip(), cursor.advance().text)
+            raise cursor.expected("a unit of time", hint)
+        return _times(cursor, token, text.strip(), cursor.advance().text, hint, signed=signed)
     if not cursor.at(TokenType.NUMBER):
         raise cursor.expected("a duration", _HINT)
     number = cursor.advance()
@@ -103,17 +110,17 @@ def _is_unit(word: str) -> bool:
 
 def duration_ms(text: str) -> int | None:
     """``'1 hour 30 minutes'`` in milliseconds; None if that is no duration of a fixed length."""
-    found = _interval(text)
+    found = _interval(text, signed=False)
     return None if found is None or found.months is not None else found.ms
 
 
-def _interval(text: str) -> Interval | None:
+def _interval(text: str, *, signed: bool) -> Interval | None:
     """``'1 year 2 hours'``; None if that is no interval."""
     months: Decimal | None = None
     ms, place = Decimal(0), 0
     while place < len(text):
         match = _PART.match(text, place)
-        if match is None:
+        if match is None or not (signed or match[1][0].isdecimal()):
             return None
         count, of_month, of_ms = Decimal(match[1]), _unit_months(match[2]), unit_ms(match[2])
         if of_month is not None:
@@ -128,16 +135,19 @@ def _interval(text: str) -> Interval | None:
     return Interval(None if months is None else int(months), int(ms))
 
 
-def _of_text(cursor: Cursor, token: Token, text: str) -> Interval:
-    found = _interval(text)
+def _of_text(cursor: Cursor, token: Token, text: str, hint: str = _HINT, *, signed: bool = False) -> Interval:
+    found = _interval(text, signed=signed)
     if found is None:
-        raise cursor.text.of_token(token).refuse(SyntaxRefused, "this is not a duration", hint=_HINT)
+        raise cursor.text.of_token(token).refuse(SyntaxRefused, "this is not a duration", hint=hint)
     return found
 
 
-def _times(cursor: Cursor, token: Token, text: str, unit: str) -> Interval:
-    if not re.fullmatch(r"\d{1,18}(\.\d{0,9})?", text, re.ASCII):
-        raise cursor.text.of_token(token).refuse(SyntaxRefused, "this is not a duration", hint=_HINT)
+def _times(
+    cursor: Cursor, token: Token, text: str, unit: str, hint: str = _HINT, *, signed: bool = False
+) -> Interval:
+    sign = "[+-]?" if signed else ""
+    if not re.fullmatch(rf"{sign}\d{{1,18}}(\.\d{{0,9}})?", text, re.ASCII):
+        raise cursor.text.of_token(token).refuse(SyntaxRefused, "this is not a duration", hint=hint)
     of_month = _unit_months(unit)
     count = Decimal(text) * (of_month or unit_ms(unit) or 0)
     if count != int(count):

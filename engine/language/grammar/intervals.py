@@ -31,7 +31,7 @@ def starts_interval(cursor: Cursor) -> bool:
 def parse_interval_literal(cursor: Cursor) -> exp.Expr:
     """``INTERVAL '1 year 5 minutes'``."""
     token = cursor.token
-    months, ms = parse_interval(cursor)
+    months, ms = parse_interval(cursor, signed=True)
     return cursor.node(nodes.IntervalLiteral(this=ms, months=months), token)
 
 

@@ -48,5 +48,5 @@ def _interval(cursor: Cursor) -> tuple[int, int] | None:
         sign = -1
     if sign > 0 and not starts_interval(cursor):
         return None
-    months, ms = parse_interval(cursor)
+    months, ms = parse_interval(cursor, signed=True)
     return sign * (months or 0), sign * ms

@@ -1,0 +1,1 @@
+SELECT ts + INTERVAL 'P1DT2H' FROM flights

@@ -1,0 +1,1 @@
+SELECT ts + INTERVAL '-1' DAY AS a, ts - INTERVAL '-1' MONTH AS b, ts + INTERVAL '1 month -2 hours' AS c, INTERVAL '-1.5 hours' AS d, DATE_ADD(ts, INTERVAL '-2' YEAR) AS e, INTERVAL '+1 day' AS f, ts + INTERVAL '-1' DAY * 2 AS g, -INTERVAL '-1' DAY AS h FROM flights

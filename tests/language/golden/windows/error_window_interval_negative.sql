@@ -1,0 +1,1 @@
+SELECT * FROM flights [RANGE INTERVAL '-5' MINUTE]
