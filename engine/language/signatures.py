@@ -220,7 +220,7 @@ def formatted(parts: Callable[[str], object], letters: Iterable[str]) -> Signatu
         try:
             parts(pattern)
         except formats.UnknownPart as unknown:
-            raise Unfit(1, f"{str(unknown)[:20]} in a pattern has no meaning", hint) from None
+            raise Unfit(1, unknown.reason, unknown.hint or hint) from None
         return [target, STRING], STRING
 
     return types

@@ -111,9 +111,7 @@ def check_pattern(arguments: Sequence[Expression], place: int) -> None:
     try:
         parsed_times.matcher(pattern)
     except formats.UnknownPart as unknown:
-        raise Unfit(
-            place, f"{str(unknown)[:20]} in a pattern has no meaning here, or stands twice", _PATTERNS
-        ) from None
+        raise Unfit(place, unknown.reason, unknown.hint or _PATTERNS) from None
 
 
 def either_way(arguments: Sequence[Expression]) -> Types:
@@ -132,7 +130,7 @@ def _check_letters(arguments: Sequence[Expression], place: int) -> None:
     try:
         formats.c_parts(pattern)
     except formats.UnknownPart as unknown:
-        raise Unfit(place, f"{str(unknown)[:20]} in a pattern has no meaning", hint) from None
+        raise Unfit(place, unknown.reason, unknown.hint or hint) from None
 
 
 def unix_time(arguments: Sequence[Expression]) -> Types:
@@ -143,7 +141,7 @@ def unix_time(arguments: Sequence[Expression]) -> Types:
     try:
         formats.java_parts(pattern)
     except formats.UnknownPart as unknown:
-        raise Unfit(1, f"{str(unknown)[:20]} in a pattern has no meaning", hint) from None
+        raise Unfit(1, unknown.reason, unknown.hint or hint) from None
     return [fits(arguments, 0, BIGINT), STRING], STRING
 
 

@@ -138,11 +138,9 @@ def date_format(type_: Type, ms: Any, pattern: str) -> Outcome:
         end = place + 1
         if letter == "'":
             quoted = re.match(r"'((?:[^']|'')*)'", pattern[place:])
-            if quoted is None:
-                written += letter
-            else:
-                written += quoted[1].replace("''", "'") or "'"
-                end = place + quoted.end()
+            assert quoted is not None, "a quote that does not end is refused"
+            written += quoted[1].replace("''", "'") or "'"
+            end = place + quoted.end()
         elif letter.isascii() and letter.isalpha():
             while pattern[end : end + 1] == letter:
                 end += 1
@@ -154,7 +152,9 @@ def date_format(type_: Type, ms: Any, pattern: str) -> Outcome:
 
 
 def to_char(type_: Type, ms: Any, pattern: str) -> Outcome:
-    """The longest part that the letters spell stands for it, in any case; what is quoted for itself."""
+    """The longest part that the letters spell stands for it, in any case, which is that of a name; what is
+    quoted stands for itself.
+    """
     written, place = "", 0
     while place < len(pattern):
         spelt = [part for part in POSTGRES if pattern[place : place + len(part)].upper() == part]
@@ -164,7 +164,9 @@ def to_char(type_: Type, ms: Any, pattern: str) -> Outcome:
             place += quoted.end()
         elif spelt:
             part = max(spelt, key=len)
-            written += POSTGRES[part](EPOCH + timedelta(milliseconds=ms))
+            text = POSTGRES[part](EPOCH + timedelta(milliseconds=ms))
+            letters = pattern[place : place + len(part)][2 if part.startswith("FM") else 0 :]
+            written += text.upper() if letters.isupper() else text.lower() if letters.islower() else text
             place += len(part)
         else:
             written += pattern[place]

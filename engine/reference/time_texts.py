@@ -39,7 +39,7 @@ _JAVA: dict[str, Part] = {
 }
 _C: dict[str, Part] = {
     "%Y": ("year", 4, 4),
-    "%y": ("short", 2, 2),
+    "%y": ("short in C", 2, 2),
     "%m": ("month", 1, 2),
     "%d": ("day", 1, 2),
     "%j": ("of year", 3, 3),
@@ -58,7 +58,7 @@ _C: dict[str, Part] = {
 }
 _POSTGRES: dict[str, Part] = {
     "YYYY": _C["%Y"],
-    "YY": _C["%y"],
+    "YY": _JAVA["yy"],
     "MONTH": _C["%B"],
     "MON": _C["%b"],
     "MM": _C["%m"],
@@ -165,6 +165,8 @@ def read_time(text: str, pattern: str) -> Outcome:
     year = found.get("year", 1970)
     if "short" in found:
         year = found["short"] + (1900 if found["short"] >= 70 else 2000)
+    if "short in C" in found:
+        year = found["short in C"] + (1900 if found["short in C"] > 68 else 2000)
     hour = found.get("hour", 0)
     if "half" in found:
         if not 1 <= found["half"] <= 12:

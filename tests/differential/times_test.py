@@ -78,6 +78,8 @@ OURS = (
     "STRFTIME('%y', t)",
     "DATE_FORMAT(t, 'EEEE EEE MMMM MMM DDD')",
     "TO_CHAR(t, 'Q IYYY-IW-ID MON DY FMMonth FMDay US')",
+    "TO_CHAR(t, 'Mon dy FMMONTH fmday am PM')",
+    "STRPTIME(STRFTIME(t, '%d %m %y'), '%d %m %y')",
     *(f"TO_TIMESTAMP(s, '{pattern}')" for pattern in PATTERNS),
     *(f"TO_DATE(s, '{pattern}')" for pattern in PATTERNS),
     "TO_TIMESTAMP(DATE_FORMAT(t, 'yyyy-MM-dd HH:mm:ss.SSS'), 'yyyy-MM-dd HH:mm:ss.SSS')",
@@ -175,6 +177,7 @@ THEIRS = {
     "MONTHNAME(t)": "MONTHNAME(t)",
     "STRFTIME(t, '%Y-%m-%d %H:%M:%S.%g %j %A %a %B %b %u %w %G-%V %I %p')": "",
     "STRPTIME(STRFTIME(t, '%d/%b/%Y %I:%M:%S %p'), '%d/%b/%Y %I:%M:%S %p')": "",
+    "STRPTIME(STRFTIME(t, '%d %m %y'), '%d %m %y')": "",
     "t + INTERVAL '1' MONTH": "t + INTERVAL '1' MONTH",
     "MAKE_TIMESTAMP(ABS(c) + 1, b, ABS(c), b, b, 1.5)": "",
 }

@@ -66,7 +66,14 @@ URL = "https://www.nexmark.com/rswp/ygi/_gwv/item.htm?query=1&channel_id=1630535
         ("DATE_FORMAT(ts, 'yyyy')", {"ts": None}, None),
         ("TO_CHAR(ts, 'YYYY-MM-DD HH24:MI:SS.MS')", {"ts": 1_436_972_709_007}, "2015-07-15 15:05:09.007"),
         ("TO_CHAR(ts, 'HH:mm')", {"ts": 1_436_918_402_001}, "12:07"),
-        ("TO_CHAR(ts, 'ddd \"day of\" yyyy, HH12 am')", {"ts": 1_436_972_709_007}, "196 day of 2015, 03 PM"),
+        ("TO_CHAR(ts, 'ddd \"day of\" yyyy, HH12 am')", {"ts": 1_436_972_709_007}, "196 day of 2015, 03 pm"),
+        ("TO_CHAR(ts, 'FMDAY FMMONTH DY MON AM')", {"ts": 1_436_972_709_007}, "WEDNESDAY JULY WED JUL PM"),
+        ("TO_CHAR(ts, 'FMDay FMMonth Dy Mon PM')", {"ts": 1_436_972_709_007}, "Wednesday July Wed Jul PM"),
+        ("TO_CHAR(ts, 'fmday fmmonth dy mon am')", {"ts": 1_436_972_709_007}, "wednesday july wed jul pm"),
+        ("TO_TIMESTAMP(s, '%d/%m/%y')", {"s": "01/01/69"}, datetime(1969, 1, 1)),
+        ("TO_TIMESTAMP(s, '%d/%m/%y')", {"s": "01/01/68"}, datetime(2068, 1, 1)),
+        ("TO_TIMESTAMP(s, 'DD/MM/YY')", {"s": "01/01/69"}, datetime(2069, 1, 1)),
+        ("TO_TIMESTAMP(s, 'dd/MM/yy')", {"s": "01/01/70"}, datetime(1970, 1, 1)),
     ],
 )
 def test_values(expression: str, row: dict[str, Any], expected: Any) -> None:

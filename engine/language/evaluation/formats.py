@@ -75,7 +75,7 @@ DATE_FORMAT: dict[str, PatternPart] = {
     "SSS": PatternPart(1, lambda m, ms: f"{ms:03d}"),
     "a": PatternPart(_HOUR, lambda m, ms: "AM" if m.hour < 12 else "PM"),
 }
-#: PostgreSQL's, in any case.
+#: PostgreSQL's, in any case; that of a name is the name's.
 TO_CHAR: dict[str, PatternPart] = {
     "YYYY": DATE_FORMAT["yyyy"],
     "YY": DATE_FORMAT["yy"],
@@ -101,6 +101,7 @@ TO_CHAR: dict[str, PatternPart] = {
     "DY": _WEEKDAY_3,
 }
 """Names are as long as they are: PostgreSQL pads those that have no FM with blanks."""
+_NAMES = ("FMMONTH", "MON", "FMDAY", "DY", "AM", "PM")
 #: C's.
 STRFTIME: dict[str, PatternPart] = {
     "%Y": DATE_FORMAT["yyyy"],
@@ -133,13 +134,32 @@ STRFTIME: dict[str, PatternPart] = {
 _JAVA = re.compile(r"'((?:[^']|'')*)'|([A-Za-z])\2*|(.)", re.DOTALL)
 _C = re.compile(r"(%-?[A-Za-z])|%(%)|([^%]+|%)")
 _POSTGRES = re.compile(
-    r'"([^"]*)"|(' + "|".join(sorted(TO_CHAR, key=len, reverse=True)) + r")|([A-Za-z]+)|(.)",
+    r'"([^"]*)"|(MONTH|DAY)|(' + "|".join(sorted(TO_CHAR, key=len, reverse=True)) + r")|([A-Za-z]+)|(.)",
     re.DOTALL | re.IGNORECASE,
 )
 
 
 class UnknownPart(Exception):
-    """A pattern holds letters that mean nothing."""
+    """A pattern holds letters that mean nothing, or a quote that does not end.
+
+    reason: what is said of the pattern. hint: what to write instead, None for the letters that there are.
+    """
+
+    def __init__(self, reason: str, hint: str | None = None) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.hint = hint
+
+
+def unknown_letters(part: str, more: str = "", hint: str | None = None) -> UnknownPart:
+    """The error for letters without a meaning."""
+    return UnknownPart(f"{part[:20]} in a pattern has no meaning{more}", hint)
+
+
+def open_quote(quote: str) -> UnknownPart:
+    """The error for text in quotes that does not end."""
+    name, text = ("single", "''text''") if quote == "'" else ("double", '"text"')
+    return UnknownPart(f"text in {name} quotes in a pattern does not end", f"write {text} in the pattern")
 
 
 @lru_cache(maxsize=512)
@@ -150,12 +170,14 @@ def java_parts(pattern: str) -> tuple[PatternPart | str, ...]:
         found = match.group()
         if match.group(1) is not None:
             parts.append(match.group(1).replace("''", "'") if match.group(1) else "'")
+        elif found == "'":
+            raise open_quote(found)
         elif match.group(2) is None:
             parts.append(found)
         elif found in DATE_FORMAT:
             parts.append(DATE_FORMAT[found])
         else:
-            raise UnknownPart(found)
+            raise unknown_letters(found)
     return tuple(parts)
 
 
@@ -164,11 +186,28 @@ def postgres_parts(pattern: str) -> tuple[PatternPart | str, ...]:
     """Raises UnknownPart."""
     parts: list[PatternPart | str] = []
     for match in _POSTGRES.finditer(pattern):
-        quoted, known, letters, other = match.groups()
+        quoted, padded, known, letters, other = match.groups()
+        if padded is not None:
+            raise unknown_letters(padded, hint=f"write FM{padded}, a name without blanks behind it")
         if letters is not None:
-            raise UnknownPart(letters)
-        parts.append(TO_CHAR[known.upper()] if known is not None else quoted if quoted is not None else other)
+            raise unknown_letters(letters)
+        if other == '"':
+            raise open_quote(other)
+        parts.append(_spelt(known) if known is not None else quoted if quoted is not None else other)
     return tuple(parts)
+
+
+def _spelt(letters: str) -> PatternPart:
+    """A part in the case of its letters: ``FMMONTH`` gives MARCH, ``FMMonth`` March, ``FMmonth`` march."""
+    part = TO_CHAR[letters.upper()]
+    if letters.upper() not in _NAMES:
+        return part
+    name = letters[2:] if len(letters) > 3 else letters
+    if name.isupper():
+        return PatternPart(part.unit_ms, lambda moment, ms: part.text(moment, ms).upper())
+    if name.islower():
+        return PatternPart(part.unit_ms, lambda moment, ms: part.text(moment, ms).lower())
+    return part
 
 
 @lru_cache(maxsize=512)
@@ -178,7 +217,7 @@ def c_parts(pattern: str) -> tuple[PatternPart | str, ...]:
     for match in _C.finditer(pattern):
         part, percent, other = match.groups()
         if other == "%" or (part is not None and part not in STRFTIME):
-            raise UnknownPart(match.group())
+            raise unknown_letters(match.group())
         parts.append(percent or other if part is None else STRFTIME[part])
     return tuple(parts)
 

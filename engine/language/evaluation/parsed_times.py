@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from engine.language.evaluation.formats import UnknownPart
+from engine.language.evaluation.formats import open_quote, unknown_letters
 from engine.language.evaluation.vector import Array, Vector, over_dictionary
 from engine.language.instants import DAY_MS, DAY_NAMES, MONTH_NAMES
 from engine.model.types import DATE, TIMESTAMP, TIMESTAMP_MS_MAX, TIMESTAMP_MS_MIN, Type
@@ -31,6 +31,7 @@ def _names(field: str, names: Sequence[str], size: int | None = None) -> str:
 
 
 _YEAR, _SHORT_YEAR = r"(?P<year>\d{4})", r"(?P<short_year>\d{2})"
+_YEAR_OF_C = r"(?P<c_year>\d{2})"
 _MONTH, _MONTH_3 = _names("month_name", MONTH_NAMES), _names("month_name", MONTH_NAMES, 3)
 _DAY, _DAY_3 = _names("weekday", DAY_NAMES), _names("weekday", DAY_NAMES, 3)
 _HALF, _FRACTION, _DAY_OF_YEAR = r"(?P<half>AM|PM)", r"(?P<fraction>\d{1,9})", r"(?P<day_of_year>\d{3})"
@@ -89,7 +90,7 @@ POSTGRES: dict[str, str] = {
 #: Those of C.
 C: dict[str, str] = {
     "%Y": _YEAR,
-    "%y": _SHORT_YEAR,
+    "%y": _YEAR_OF_C,
     "%m": _ONE.format("month"),
     "%d": _ONE.format("day"),
     "%j": _DAY_OF_YEAR,
@@ -106,6 +107,7 @@ C: dict[str, str] = {
     "%p": _HALF,
     "%z": _ZONE,
 }
+_HERE = " here, or stands twice"
 _C = re.compile(r"(?P<part>%[A-Za-z])|%(?P<text>%)|(?P<plain>[^%]+|%)")
 _JAVA = re.compile(r"'(?P<text>(?:[^']|'')*)'|(?P<part>([A-Za-z])\3*)|(?P<plain>.)", re.DOTALL)
 _SPELT = "|".join(sorted(POSTGRES, key=len, reverse=True))
@@ -116,8 +118,8 @@ _POSTGRES = re.compile(
 
 @lru_cache(maxsize=512)
 def matcher(pattern: str) -> re.Pattern[str]:
-    """What matches texts of a pattern's form. Raises UnknownPart for letters without a meaning, and for a
-    part that stands twice.
+    """What matches texts of a pattern's form. Raises UnknownPart for letters without a meaning, a part that
+    stands twice, and a quote that does not end.
     """
     tokens, letters = _family(pattern)
     written: list[str] = []
@@ -125,13 +127,15 @@ def matcher(pattern: str) -> re.Pattern[str]:
         part, text, plain = match["part"], match["text"], match["plain"]
         if part is None:
             if plain == "%" and letters is C:
-                raise UnknownPart(plain)
+                raise unknown_letters(plain, _HERE)
+            if letters is not C and plain == ("'" if letters is JAVA else '"'):
+                raise open_quote(plain)
             text = plain if text is None else text.replace("''", "'") or "'" if letters is JAVA else text
             written.append(re.escape(text or ""))
             continue
         found = letters.get(part.upper() if letters is POSTGRES else part)
         if found is None or any(found.partition(">")[0] + ">" in before for before in written):
-            raise UnknownPart(part)
+            raise unknown_letters(part, _HERE)
         written.append(found)
     return re.compile("".join(written), re.ASCII | re.IGNORECASE)
 
@@ -187,11 +191,14 @@ def _instant(match: re.Match[str] | None) -> int | None:
 
 
 def _days(parts: Mapping[str, str]) -> int | None:
-    """Days since 1970, None where there is no such day. Years of two digits are 1970 to 2069."""
+    """Days since 1970, None where there is no such day. Years of two digits are 1970 to 2069, those of C 1969
+    to 2068.
+    """
     year = int(parts.get("year", "1970"))
-    if "short_year" in parts:
-        short = int(parts["short_year"])
-        year = short + (1900 if short >= 70 else 2000)
+    for name, first in (("short_year", 70), ("c_year", 69)):
+        if name in parts:
+            short = int(parts[name])
+            year = short + (1900 if short >= first else 2000)
     month = int(parts.get("month", "1"))
     if "month_name" in parts:
         month = 1 + [name[:3].lower() for name in MONTH_NAMES].index(parts["month_name"][:3].lower())

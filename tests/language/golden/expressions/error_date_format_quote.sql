@@ -1,0 +1,1 @@
+SELECT DATE_FORMAT(ts, '''unclosed') FROM flights

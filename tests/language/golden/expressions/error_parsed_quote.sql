@@ -1,0 +1,1 @@
+SELECT TO_TIMESTAMP(dest, 'yyyy''T') FROM flights

@@ -1,0 +1,1 @@
+SELECT TO_CHAR(ts, 'DD Month YYYY') FROM flights

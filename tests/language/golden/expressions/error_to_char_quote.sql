@@ -1,0 +1,1 @@
+SELECT TO_CHAR(ts, 'YYYY "unclosed') FROM flights
