@@ -19,6 +19,7 @@ from engine.algebra.project.stage import Output
 from engine.algebra.sort.stage import SortKey
 from engine.language.aggregates import AggregateFunction, DistinctUse, aggregate_named
 from engine.language.bind.calls import bind_arguments
+from engine.language.bind.members import member_of_column
 from engine.language.bind.ordering import sort_key
 from engine.language.bind.scalar import bind_condition, bind_scalar
 from engine.language.bind.scope import Scope
@@ -81,6 +82,8 @@ class Grouping:
             places.append(self._keys.setdefault(expression, len(self._keys)))
             self._sizes.add(self._rows.sizes.of(expression)[0])
         self._kinds = {type(node.unnest()) for node in written}
+        if exp.Column in self._kinds and not all(isinstance(key, Column) for key in self._keys):
+            self._kinds.add(nodes.Call)  # s.name may be written (s).name
         if sets is not None and len(sets) > 1:
             always = set(range(len(places))).difference(*sets)
             self.sets = tuple(
@@ -92,7 +95,7 @@ class Grouping:
     def key(self, node: exp.Expr) -> Expression | None:
         """The key's column that a node means, None if it is none."""
         if isinstance(node, exp.Column):
-            found = self._rows.find(node)
+            found = self._found(node)
             return None if found is None else self._column(found)
         if type(node) not in self._kinds or self._holds_other_values(node):
             return None
@@ -100,6 +103,13 @@ class Grouping:
             return self._column(bind_scalar(node, self._rows))
         except QueryError:
             return None  # it holds an aggregate, or is wrong: then its parts tell
+
+    def _found(self, node: exp.Column) -> Expression | None:
+        """The column of the rows, or the member of one, that a name is; None: it is neither."""
+        found = self._rows.find(node)
+        if found is None and member_of_column(node, self._rows) is not None:
+            return bind_scalar(node, self._rows)
+        return found
 
     def _holds_other_values(self, node: exp.Expr) -> bool:
         """Whether a subquery stands in it in the place of a value that is not one of a key."""
@@ -122,13 +132,17 @@ class Grouping:
         return expression.name if isinstance(expression, Column) else f"key_{place + 1}"
 
     def refuse_ungrouped(self, node: exp.Column) -> None:
-        """Raise for a column of the rows that is no key."""
-        if self._rows.find(node) is None:
+        """Raise for a column of the rows, or a member of one, that is no key."""
+        found = self._found(node)
+        if found is None:
             return
         name = shown(str(node.this.this))
-        hint = f"group by it, or aggregate it: GROUP BY {name}, or MAX({name})"
+        if self._rows.find(node) is None:
+            name = f"{shown(str(node.args['table'].this))}.{name}"
+        value = f"LAST({name})" if found.type.is_nested else f"MAX({name})"
+        hint = f"group by it, or aggregate it: GROUP BY {name}, or {value}"
         if not self._keys:
-            hint = f"aggregate it too, as MAX({name}), or add GROUP BY {name}"
+            hint = f"aggregate it too, as {value}, or add GROUP BY {name}"
         raise self._rows.place(node).refuse(
             TypeMismatch, f"the column {name!r} is neither grouped nor aggregated", hint=hint
         )

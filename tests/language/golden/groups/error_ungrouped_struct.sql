@@ -1,0 +1,1 @@
+SELECT actor, COUNT(*) FROM (SELECT STRUCT(carrier AS login) AS actor FROM flights [ROWS 5])

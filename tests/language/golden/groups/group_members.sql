@@ -1,0 +1,1 @@
+SELECT actor.login, (actor).home.city, COUNT(*) FROM (SELECT STRUCT(carrier AS login, STRUCT(dest AS city) AS home) AS actor FROM flights [ROWS 5]) GROUP BY (actor).login, actor.home.city HAVING actor.login > 'a' ORDER BY actor.login
