@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from engine.language.bind.scope import Scope, column_at
 from engine.language.grammar import nodes
+from engine.language.grammar.cursor import NAME_CHARACTERS_MAX
 from tureen.errors import SyntaxRefused
 
 
@@ -82,11 +83,18 @@ def _known(name: exp.Expr, columns: Sequence[WrittenOutput], scope: Scope) -> st
 
 
 def _derived_name(node: exp.Expr, place: int) -> str:
-    """The column's name; a function's or cast column's name in lower case; else column and its number."""
+    """The name of the column or the member, or of what has a subscript; a function's or cast column's name in
+    lower case; else column and its number.
+    """
     while isinstance(node, exp.Paren):
         node = node.this
     if isinstance(node, exp.Column):
         return str(node.this.this)
+    if isinstance(node, nodes.Call) and str(node.args["name"]) in _PARTS:
+        owner, part = node.expressions[:2]
+        if part.is_string and 0 < len(part.this) <= NAME_CHARACTERS_MAX:
+            return str(part.this)
+        return _derived_name(owner, place)
     if isinstance(node, nodes.Call | nodes.WindowFunctionOver):
         return str(node.args["name"]).lower()
     if isinstance(node, nodes.ValueQuery) and isinstance(node.args["query"], nodes.SelectQuery):
@@ -97,6 +105,10 @@ def _derived_name(node: exp.Expr, place: int) -> str:
     if isinstance(node, exp.Case):
         return "case"
     return f"column_{place + 1}"
+
+
+_PARTS = frozenset([".", "->", "->>", "[]", "[:]"])
+"""Calls that take a part of a nested value."""
 
 
 def unique(names: Sequence[str]) -> list[str]:

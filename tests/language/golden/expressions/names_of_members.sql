@@ -1,0 +1,1 @@
+SELECT lines[1].price, lines[1], j -> 'actor' ->> 'login', j -> 'tags' -> 0, j ->> 'first name', j ->> '', (lines[1]).price, ids[1:2] FROM (SELECT ARRAY[STRUCT(delay AS price)] AS lines, CAST(carrier AS JSON) AS j, ARRAY[delay] AS ids FROM flights)
