@@ -9,7 +9,10 @@
 | STRING    | text                                           | always in quotes            |
 | DATE      | "2013-01-31"                                   | 2013-01-31                  |
 | TIMESTAMP | "2013-01-31T09:15:00.000Z"                     | 2013-01-31T09:15:00.000Z    |
-| ARRAY     | an array of the values, as above               | the JSON array, in quotes   |
+| UUID      | text                                           | always in quotes            |
+| BYTES     | base64 text                                    | the same in quotes          |
+| JSON      | as it is                                       | the same in quotes          |
+| ARRAY, STRUCT, MAP | an array or object of the values, as above | the same in quotes     |
 | NULL      | null                                           | nothing, without quotes     |
 
 Arrow is the IPC stream format with the types of :mod:`engine.model.types`; it alone loses nothing.
@@ -20,6 +23,7 @@ microseconds a row in CSV.
 from __future__ import annotations
 
 import math
+from base64 import b64encode
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -31,6 +35,7 @@ import pyarrow as pa
 from broker.http.row_texts import rows_text
 from engine.model.answer import Answer, AnswerColumns, CatchingUp, Lost
 from engine.model.approximation import Approximation
+from engine.model.json_texts import json_values
 from tureen.errors import LimitExceeded
 from tureen.protocol import (
     METADATA_APPROXIMATION,
@@ -151,8 +156,6 @@ _SQL_TYPES = {
 def _plain(column: pa.ChunkedArray) -> list[Any]:
     """A column as values that JSON has."""
     type_ = column.type
-    if pa.types.is_list(type_):
-        return [one for chunk in column.chunks for one in _lists(chunk)]
     if pa.types.is_floating(type_):
         values = column.to_pylist()
         if not column.null_count and math.isfinite(sum(values)):
@@ -163,13 +166,6 @@ def _plain(column: pa.ChunkedArray) -> list[Any]:
     if pa.types.is_timestamp(type_):
         return _iso(column)
     return cast("list[Any]", column.to_pylist())
-
-
-def _lists(array: pa.ListArray) -> list[Any]:
-    values = _plain(pa.chunked_array([array.values]))
-    ends = array.offsets.to_pylist()
-    there = array.is_valid().to_pylist()
-    return [values[ends[i] : ends[i + 1]] if there[i] else None for i in range(len(array))]
 
 
 def _double(value: float | None) -> float | str | None:
@@ -221,11 +217,14 @@ def _csv(answer: Answer) -> bytes:
 
 
 def _quoted(column: pa.ChunkedArray) -> list[str]:
-    if pa.types.is_list(column.type):
-        texts = (None if value is None else orjson.dumps(value).decode() for value in _plain(column))
-        return ["" if text is None else '"' + text.replace('"', '""') + '"' for text in texts]
+    if pa.types.is_nested(column.type) or isinstance(column.type, pa.JsonType):
+        texts = json_values(column).to_pylist()
+        there = column.is_valid().to_pylist()
+        return [_in_quotes(text) if given else "" for text, given in zip(texts, there, strict=True)]
+    if pa.types.is_binary(column.type):
+        return ["" if value is None else f'"{b64encode(value).decode()}"' for value in column.to_pylist()]
     if pa.types.is_string(column.type):
-        return ["" if value is None else '"' + value.replace('"', '""') + '"' for value in column.to_pylist()]
+        return ["" if value is None else _in_quotes(value) for value in column.to_pylist()]
     if pa.types.is_boolean(column.type):
         return ["" if value is None else str(value).lower() for value in column.to_pylist()]
     if pa.types.is_floating(column.type):
@@ -234,7 +233,11 @@ def _quoted(column: pa.ChunkedArray) -> list[str]:
 
 
 def _quote(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"' if any(c in name for c in '",\r\n') else name
+    return _in_quotes(name) if any(c in name for c in '",\r\n') else name
+
+
+def _in_quotes(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"'
 
 
 _STREAM_END = b"\xff\xff\xff\xff\x00\x00\x00\x00"

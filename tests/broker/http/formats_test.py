@@ -62,6 +62,49 @@ def test_arrays_in_csv() -> None:
     assert [[json.loads(value) if value else None for value in row] for row in rows] == PLAIN
 
 
+NESTED: list[tuple[pa.DataType, list[object], list[object]]] = [
+    (
+        pa.struct([("city", pa.string()), ("zip", pa.decimal128(6, 2))]),
+        [{"city": 'B,"n', "zip": Decimal("30.00")}, None, {"city": None, "zip": None}],
+        [{"city": 'B,"n', "zip": "30.00"}, None, {"city": None, "zip": None}],
+    ),
+    (
+        pa.map_(pa.string(), pa.float64()),
+        [[("color, of", 1.5), ("n", None)], [], None],
+        [{"color, of": 1.5, "n": None}, {}, None],
+    ),
+    (
+        pa.list_(pa.struct([("price", pa.decimal128(8, 2)), ("at", pa.timestamp("ms"))])),
+        [[{"price": Decimal("1.25"), "at": datetime(2020, 1, 1)}], None, [None]],
+        [[{"price": "1.25", "at": "2020-01-01T00:00:00.000Z"}], None, [None]],
+    ),
+    (pa.json_(), ['{"a":[1,"x"]}', "null", None], [{"a": [1, "x"]}, None, None]),
+]
+
+
+@pytest.mark.parametrize(("type_", "values", "wanted"), NESTED, ids=lambda one: str(one)[:20])
+def test_nested_values_in_csv_are_json_in_quotes(
+    type_: pa.DataType, values: list[object], wanted: list[object]
+) -> None:
+    if isinstance(type_, pa.JsonType):
+        whole = pa.ExtensionArray.from_storage(type_, pa.array(values, pa.string()))
+    else:
+        whole = pa.array(values, type_)
+    table = pa.table({"n": [1, 2, 3], "v": whole})
+    cut = pa.concat_tables([table.slice(0, 1), table.slice(1)])
+    text = encode(Answer("q", AnswerColumns.of_table(cut), BEGINNING, 0), "csv", 10_000).decode()
+    _, *rows = csv.reader(io.StringIO(text))
+    assert [int(row[0]) for row in rows] == [1, 2, 3]
+    assert [json.loads(row[1]) if row[1] else None for row in rows] == wanted
+    assert [not row[1] for row in rows] == [value is None for value in values]
+
+
+def test_bytes_in_csv_are_base64_in_quotes() -> None:
+    table = pa.table({"b": pa.array([b"hi", b"", None], pa.binary()), "n": [1, 2, 3]})
+    text = encode(Answer("q", AnswerColumns.of_table(table), BEGINNING, 0), "csv", 10_000).decode()
+    assert text == 'b,n\n"aGk=",1\n"",2\n,3\n'
+
+
 def test_tags_of_an_answer_in_json() -> None:
     exact, sampled = (json.loads(encode(one, "json", 10_000)) for one in (answer(), tagged(1)))
     assert (exact["approximate"], exact["approximation"]) == (False, [])
