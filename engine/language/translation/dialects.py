@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
+from engine.language.translation.cut_texts import cut_texts
 from engine.language.translation.edits import Rewriting
 from engine.language.translation.intervals import intervals_of_bins
 from engine.language.translation.ksqldb import (
@@ -23,7 +24,7 @@ DialectName = Literal["flink", "ksqldb", "materialize", "risingwave", "postgres"
 DIALECTS: tuple[DialectName, ...] = get_args(DialectName)
 
 REWRITINGS: dict[DialectName, tuple[Rewriting, ...]] = {
-    "flink": (quoted_names, versions_of_tables),
+    "flink": (quoted_names, cut_texts, versions_of_tables),
     "ksqldb": (
         quoted_names,
         members,
@@ -32,7 +33,7 @@ REWRITINGS: dict[DialectName, tuple[Rewriting, ...]] = {
         window_columns,
         joined_tables,
     ),
-    "materialize": (intervals_of_bins,),
-    "risingwave": (versions_of_tables,),
-    "postgres": (intervals_of_bins,),
+    "materialize": (cut_texts, intervals_of_bins),
+    "risingwave": (cut_texts, versions_of_tables),
+    "postgres": (cut_texts, intervals_of_bins),
 }
