@@ -68,7 +68,7 @@ def stdin_text() -> str:
 
 def _utf8(data: bytes, name: str) -> str:
     try:
-        return data.decode("utf-8")
+        return data.decode("utf-8-sig")  # editors write a byte order mark before it
     except UnicodeDecodeError as error:
         raise click.UsageError(f"{name} is not UTF-8: byte {error.start}") from None
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from operator import attrgetter
 from typing import Any
 
 import orjson
@@ -16,6 +17,7 @@ from broker.http.errors import status_of
 from broker.http.writes import Answer
 from broker.runtime.publisher import Publisher
 from engine.language.query import Insert, InsertedRow
+from topics.codec import Bad
 from topics.in_band import Heartbeats
 from topics.keyed import decode_records
 from tureen.errors import KafkaUnavailable
@@ -73,6 +75,7 @@ def _refused(statement: Insert, records: list[tuple[bytes | None, bytes]]) -> li
     """The rows that would give no row of the stream, with their places in the text. Any thread."""
     stream, count = statement.stream, len(records)
     now_ms = time.time_ns() // 1_000_000
+    limit_ms = now_ms + stream.future_max_ms
     decoded = decode_records(
         stream,
         [key for key, _ in records] if stream.is_table else None,
@@ -83,6 +86,10 @@ def _refused(statement: Insert, records: list[tuple[bytes | None, bytes]]) -> li
         [now_ms] * count,
     )
     rows = statement.rows
+    ahead = [
+        Bad(int(place), f"the timestamp is beyond the clock plus future_max ({limit_ms} ms since 1970)")
+        for place in decoded.batch.offset[decoded.batch.timestamp > limit_ms]
+    ]
     return [
         {
             "row": one.place + 1,
@@ -90,5 +97,5 @@ def _refused(statement: Insert, records: list[tuple[bytes | None, bytes]]) -> li
             "column": rows[one.place].column,
             "reason": one.reason,
         }
-        for one in decoded.bad
+        for one in sorted((*decoded.bad, *ahead), key=attrgetter("place"))
     ]

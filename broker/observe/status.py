@@ -157,6 +157,7 @@ def source_list(node: Node, only: str | None = None) -> list[dict[str, Any]]:
 
 _NOTHING: dict[str, Any] = {
     "topic": None,
+    "timestamp": None,
     "shard": None,
     "reads": None,
     "now_ms": None,
@@ -195,6 +196,7 @@ def _stream(node: Node, name: str, info: SourceInfo | None) -> dict[str, Any]:
         "topic": entry.stream.topic,
         "sql": entry.sql,
         "time": "event" if entry.stream.event_time else "arrival",
+        "timestamp": entry.stream.timestamp_column,
         "state": "ERROR" if error else "RUNNING",
         "error": error,
         "shard": entry.shard,

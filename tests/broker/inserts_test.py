@@ -69,6 +69,15 @@ def test_rows_that_do_not_fit_are_told_and_none_is_written(shared: Broker, name:
     )
 
 
+def test_a_row_too_far_ahead_is_told(shared: Broker, name: str) -> None:
+    shared.create(stream_sql(name, columns=COLUMNS))
+    ahead = f"INSERT INTO {name} (id, ts) VALUES ('one', 0), (1, '2024-01-31'), (2, '9000-01-01')"
+    status, told = run(shared, ahead)
+    assert (status, [one["row"] for one in told["refused"]]) == (400, [1, 3])
+    assert "beyond the clock plus future_max" in told["refused"][1]["reason"]
+    assert not shared.records(name)
+
+
 def test_a_table_has_keys(shared: Broker, name: str) -> None:
     shared.create(f"CREATE TABLE {name} (k STRING PRIMARY KEY, v INTEGER)")
     handle = shared.register(f"SELECT k, v FROM {name} ORDER BY k")

@@ -415,6 +415,45 @@ def test_a_file_of_statements_tells_places_of_the_file(broker: Broker, trades: s
     assert "statement 5 of 5: " in shown.stderr
 
 
+def test_listings_are_for_programs_too(broker: Broker, trades: str) -> None:
+    """--format is that of SHOW and DESCRIBE as of a SELECT."""
+
+    def out(form: str, sql: str = f"DESCRIBE {trades}") -> str:
+        return tureen_("sql", sql, "--format", form, broker=broker).stdout
+
+    assert out("csv").splitlines()[:2] == ["column,type,nullable", "symbol,STRING,False"]
+    first = out("ndjson").splitlines()[0]
+    assert json.loads(first) == {"column": "symbol", "type": "STRING", "nullable": False}
+    assert json.loads(out("json"))["columns"] == ["column", "type", "nullable"]
+    assert "symbol,STRING" not in out("table")
+    assert out("csv", f"EXPLAIN SELECT price FROM {trades}").splitlines()[0].count(",") > 1
+
+
+def test_describe_says_where_rows_come_from(broker: Broker) -> None:
+    name = f"cli_{tureen.new_handle()[:8]}"
+    made = tureen_(
+        "sql",
+        f"CREATE TABLE {name} (k STRING PRIMARY KEY, city STRING PATH '$.home.city', at TIMESTAMP NOT NULL) "
+        f"WITH (timestamp = 'at', topic = '{name}_t')",
+        broker=broker,
+    )
+    assert made.exit_code == 0, made.output
+    told = " ".join(tureen_("sql", f"DESCRIBE {name}", broker=broker).stderr.split())
+    assert f"table {name}: topic {name}_t; time at; key (k); city PATH '$.home.city'" in told
+    tureen_("sql", f"CREATE VIEW {name}_v AS SELECT k FROM {name}", broker=broker)
+    told = tureen_("sql", f"DESCRIBE {name}_v", broker=broker).stderr
+    assert f"view {name}_v: reads {name}" in told
+    assert tureen_("sql", f"DROP TABLE {name} CASCADE", broker=broker).exit_code == 0
+
+
+def test_a_file_may_begin_with_a_byte_order_mark(broker: Broker, tmp_path: Path) -> None:
+    file = tmp_path / "written.sql"
+    file.write_text("SHOW STREAMS;", encoding="utf-8-sig")
+    for args, stdin in ((("-f", str(file)), None), (("-",), file.read_text())):
+        run = tureen_("sql", *args, broker=broker, stdin=stdin)
+        assert run.exit_code == 0, run.output
+
+
 def test_what_is_left_undone_is_told(broker: Broker, trades: str) -> None:
     """IF EXISTS and IF NOT EXISTS say what stands, not what was asked for."""
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import csv
+import io
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -83,7 +85,9 @@ def sql(
     tureen sql "SELECT COUNT(*) FROM trades" --json
     tureen sql "REGISTER SELECT * FROM trades [RANGE 1 HOUR] WHERE price > 100"
     """
-    answers = Answers(rows, form or ("json" if broker.as_json else console.default_form()), archive, waits)
+    answers = Answers(
+        rows, form or ("json" if broker.as_json else console.default_form()), archive, waits, listings=form
+    )
     given = console.statement_text(text, file)
     with broker.client() as client:
         if given is None and sys.stdin.isatty():
@@ -135,7 +139,7 @@ def run_all(
 class Answers:
     """How answers are shown. rows: of a table, at most. archive: as of a snapshot. waits: for sources that
     have not yet what their topics held. written: what INSERT has answered since the last SELECT, which waits
-    for it too.
+    for it too. listings: the form of tables of SHOW and so on; None: for people.
     """
 
     rows: int
@@ -143,6 +147,7 @@ class Answers:
     archive: bool | None = None
     waits: bool = True
     written: list[Mapping[str, Any]] = field(default_factory=list)
+    listings: str | None = None
 
 
 def run(client: Client, statement: str, answers: Answers, as_json: bool) -> None:
@@ -164,7 +169,7 @@ def run(client: Client, statement: str, answers: Answers, as_json: bool) -> None
         if "handle" in listing.facts and not as_json:
             _show_created(client, listing.facts)
         else:
-            _show_listing(listing, answers.rows, as_json)
+            _show_listing(listing, answers, as_json)
 
 
 def _show_created(client: Client, facts: Mapping[str, Any]) -> None:
@@ -213,17 +218,21 @@ def _ask(client: Client, statement: str, answers: Answers) -> None:
             query.unregister()
 
 
-def _show_listing(listing: Listing, rows: int, as_json: bool) -> None:
+def _show_listing(listing: Listing, answers: Answers, as_json: bool) -> None:
     """A table, a plan, or a line on what became of what was made, changed or dropped."""
     from tureen.commands import explain
 
     facts = listing.facts
     if as_json:
         console.show_json(dict(facts))
+    elif listing.columns and answers.listings not in (None, "table"):
+        _write_rows(listing, answers.listings)
     elif "plan" in facts:
         explain.show(facts["plan"])
     elif listing.columns:
-        _show_rows(listing, rows)
+        _show_rows(listing, answers.rows)
+        if "source" in facts:
+            _show_source(facts["source"])
         if "summary" in facts:
             _show_summary(facts["summary"])
     else:
@@ -256,6 +265,32 @@ def _skipped(what: str, facts: Mapping[str, Any]) -> str:
         return f"there is no {what} {facts['name']}: nothing is dropped"
     other = " with another definition" if facts.get("differs") else ""
     return f"{what} {facts['name']} exists{other}: nothing is created"
+
+
+def _write_rows(listing: Listing, form: str | None) -> None:
+    """All rows as programs read them: ``csv``, ``ndjson``, or ``json``, all that the broker answered."""
+    if form == "json":
+        console.show_json(dict(listing.facts))
+    elif form == "ndjson":
+        for row in listing:
+            console.show_json(row)
+    else:
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerows([listing.columns, *listing.rows])
+        console.write_answer(text.getvalue().encode(), "csv")
+
+
+def _show_source(facts: Mapping[str, Any]) -> None:
+    """What the table of its columns does not have: where its rows come from, by which time, and its key."""
+    if facts.get("topic") is not None:
+        told = [f"topic {facts['topic']}", f"time {facts.get('timestamp') or 'of arrival'}"]
+    else:
+        told = [f"reads {', '.join(facts.get('reads') or ())}"]
+    if facts.get("key"):
+        told.append(f"key ({', '.join(facts['key'])})")
+    paths = [f"{one['name']} PATH '{one['path']}'" for one in facts["columns"] if one.get("path")]
+    told += [", ".join(paths)] if paths else []
+    console.err().print(f"{facts['kind']} {facts['name']}: {'; '.join(told)}", style="dim", markup=False)
 
 
 def _show_summary(facts: Mapping[str, Any]) -> None:
