@@ -200,5 +200,10 @@ def test_what_is_no_path(text: str) -> None:
         parse_path(text)
 
 
+def test_a_backslash_in_quotes_stands_before_the_character_that_is_meant() -> None:
+    assert parse_path(r'$."a\"b\\c"."\u0061\n"') == ('a"b\\c', "u0061n")
+    assert parse_path(r"$['d\'e']") == ("d'e",)
+
+
 def test_paths_are_written_and_read_again() -> None:
     assert stream_from_dict(json.loads(json.dumps(stream_as_dict(ALL)))) == ALL

@@ -59,6 +59,8 @@ def _path(written: exp.Expr | None, type_: Type, text: Text) -> Path | None:
         raise place.refuse(SyntaxRefused, f"this is no path: {error}", hint=hint) from None
     if not path and not type_.is_nested:
         raise place.refuse(SyntaxRefused, f"$ is the whole record, which is no {type_}", hint=hint)
+    if path and isinstance(path[0], int):
+        raise place.refuse(SyntaxRefused, "a record is an object, which has no elements", hint=hint)
     return path
 
 

@@ -1,0 +1,1 @@
+CREATE STREAM s (a STRING PATH '$[0].a')
