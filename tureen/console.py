@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tureen.cells import cell, instant
 from tureen.errors import TureenError, UnknownSource, UnknownSummary
 
 if TYPE_CHECKING:
@@ -147,36 +148,6 @@ def show_wrong_usage(error: click.ClickException) -> None:
     show_json({"error": {**TureenError(error.format_message()).as_dict(), "code": code}})
 
 
-def cell(value: Any) -> str:
-    """A value in a table of a terminal; control characters cannot reach it."""
-    if value is None:
-        return "NULL"
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, float):
-        return f"{value:g}" if abs(value) < 1e15 else repr(value)
-    from datetime import datetime
-
-    if isinstance(value, datetime):
-        return instant(value)
-    return "".join(c if c.isprintable() else "·" for c in str(value))
-
-
-def instant(value: Any) -> str:
-    """An instant in UTC, without the parts of it that are zero.
-
-    >>> from datetime import datetime
-    >>> instant(datetime(2013, 1, 1, 10, 15))
-    '2013-01-01 10:15'
-    """
-    if value is None:
-        return "-"
-    text: str = value.strftime("%Y-%m-%d %H:%M:%S")
-    if value.microsecond:
-        return f"{text}.{value.microsecond // 1000:03}"
-    return text.removesuffix(":00")
-
-
 def instant_of_ms(ms: int | None) -> str:
     """
     >>> instant_of_ms(1356998400000)
@@ -240,7 +211,7 @@ def show_snapshot(snapshot: Snapshot, rows_max: int, *, stands: bool = True) -> 
         pa.types.is_integer(f.type) or pa.types.is_floating(f.type) or pa.types.is_decimal(f.type)
         for f in table.schema
     ]
-    columns = [column.to_pylist() for column in shown.columns]
+    columns = [column.to_pylist(maps_as_pydicts="lossy") for column in shown.columns]
     show_table(table.column_names, list(zip(*columns, strict=True)), numeric)
     from tureen import remarks
 

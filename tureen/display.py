@@ -9,7 +9,7 @@ import contextlib
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from html import escape
 from importlib import import_module
 from itertools import count
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tureen.cells import cell
 from tureen.errors import PackageMissing, TureenError
 from tureen.snapshot import Snapshot
 from tureen.sparkline import sparkline
@@ -50,7 +51,7 @@ def snapshot_html(answer: Snapshot, line: str = "") -> str:
     lines = _lines(table)
     if any(lines):
         head += f"<tr>{''.join(f'<td>{line}</td>' for line in lines)}</tr>"
-    columns = [column.to_pylist() for column in shown.columns]
+    columns = [column.to_pylist(maps_as_pydicts="lossy") for column in shown.columns]
     body = "".join(
         f"<tr>{''.join(f'<td>{_cell(value)}</td>' for value in row)}</tr>"
         for row in zip(*columns, strict=True)
@@ -171,7 +172,7 @@ def _cell(value: Any) -> str:
     """A value, cut where it is long; NULL is not the string of that name."""
     if value is None:
         return "<i>NULL</i>"
-    text = str(value)
+    text = str(value) if isinstance(value, str | float | date) else cell(value)
     return escape(text if len(text) <= CELL_CHARACTERS else f"{text[:CELL_CHARACTERS]}…")
 
 

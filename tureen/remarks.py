@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tureen import console
+from tureen import cells, console
 from tureen.changes import SnapshotEvent
 from tureen.snapshot import Snapshot
 
@@ -13,7 +13,7 @@ def show(answer: Snapshot, rows: str, *, stands: bool) -> None:
     """Show of what an answer is true, where its changes go on, and one line for each way in which it is not
     exact or not whole. rows: what is told first. stands: it can be followed.
     """
-    now = "nothing has come in yet" if answer.now is None else f"NOW {console.instant(answer.now)} UTC"
+    now = "nothing has come in yet" if answer.now is None else f"NOW {cells.instant(answer.now)} UTC"
     lines = [f"{rows}, {now}, position {answer.position}"]
     if stands and answer.change_position is not None:
         lines.append(f"to follow changes from here: tureen watch HANDLE --since {answer.change_position}")
@@ -42,7 +42,7 @@ def of(answer: Snapshot | SnapshotEvent) -> Iterator[str]:
         since = console.instant_of_ms(answer.complete_from_ms)
         yield f"incomplete: older rows are no longer retained; complete from {since} UTC"
     for tag in answer.approximation:
-        yield f"approximate: {console.cell(str(tag))}"
+        yield f"approximate: {cells.cell(str(tag))}"
     if answer.condition_errors:
         rows = "1 row is" if answer.condition_errors == 1 else f"{answer.condition_errors:,} rows are"
         yield f"{rows} not in the answer: their condition could not be computed"

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tureen import console, remarks
+from tureen import cells, console, remarks
 from tureen.changes import AwayEvent, ChangesEvent, EndEvent, Event, SnapshotEvent
 from tureen.columns import Row
 from tureen.folding import Fold
@@ -73,13 +73,13 @@ def show_event(event: Event, as_json: bool) -> None:
         if event.columns:  # of a result topic they are unknown while it holds no row
             click.echo("\t".join(("", "at", *(column.name for column in event.columns))))
         for row in event.rows:
-            click.echo("\t".join(("=", "", *map(console.cell, row))))
+            click.echo("\t".join(("=", "", *map(cells.cell, row))))
         remarks.show_remarks(event)
     elif isinstance(event, ChangesEvent):
         for change in event:
             sign = "+" if change.weight > 0 else "-"
             at = console.instant_of_ms(change.at_ms)
-            click.echo("\t".join((sign, at, *map(console.cell, change.row))))
+            click.echo("\t".join((sign, at, *map(cells.cell, change.row))))
     elif isinstance(event, AwayEvent):
         console.err().print(f"{event.error.message}; waiting", style="yellow", markup=False)
     elif isinstance(event, EndEvent) and event.reason != "caught_up":
@@ -137,7 +137,7 @@ class Board:
             table.add_column("")
             for column in fold.columns:
                 right = column.type.startswith(_RIGHT)
-                table.add_column(Text(console.cell(column.name)), justify="right" if right else "left")
+                table.add_column(Text(cells.cell(column.name)), justify="right" if right else "left")
             for row in fold.rows()[-self._rows :]:
                 came = self._came[row] > 0
                 table.add_row("+" if came else "", *_cells(row), style="green" if came else None)
@@ -161,4 +161,4 @@ def _now(ms: int) -> str:
 def _cells(row: Row) -> list[Any]:
     from rich.text import Text
 
-    return [Text(console.cell(value)) for value in row]
+    return [Text(cells.cell(value)) for value in row]

@@ -20,7 +20,8 @@ from broker.demo.audience import Progress
 from broker.demo.board import Tile
 from broker.demo.bursts import FACTOR, Bursts, paying
 from broker.demo.replay import DAY_MS, Replay
-from tureen.console import cell, instant_of_ms
+from tureen.cells import cell
+from tureen.console import instant_of_ms
 from tureen.snapshot import Snapshot
 
 WATCHED_ROWS = 4

@@ -51,6 +51,15 @@ def test_a_table_with_types_and_what_the_answer_says_of_itself() -> None:
     assert "NOW 1000000000000000000 ms" in snapshot_html(Snapshot(table, "1-9", 10**18))
 
 
+def test_numbers_are_whole_and_nested_values_json() -> None:
+    maps = pa.array([[("k", 1.5)], None], pa.map_(pa.string(), pa.float64()))
+    table = pa.table({"x": [1234567.891, 3.0], "s": [{"a": None, "b": True}, None], "m": maps})
+    assert cells(snapshot_html(Snapshot(table, "1-9", 0))) == [
+        ["1234567.891", '{"a":null,"b":true}', '{"k":1.5}'],
+        ["3.0", "NULL", "NULL"],
+    ]
+
+
 def test_everything_is_escaped_and_long_things_are_cut() -> None:
     evil = "<script>alert('x')</script>"
     table = pa.table({evil: [evil, "y" * 1_000]})

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tureen import command_options, console
+from tureen import cells, command_options, console
 from tureen.plan_files.difference import differences
 from tureen.plan_files.files import YAML, load, read, written
 from tureen.plan_files.text import text_of
@@ -49,7 +49,7 @@ def show(handle: str, broker: command_options.Broker) -> None:
         out.print(f"{name}: {node['op']}{mark}", markup=False, soft_wrap=True)
         for field, value in rest.items():
             text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-            out.print(f"    {field}: {console.cell(text)}", style="dim", markup=False, soft_wrap=True)
+            out.print(f"    {field}: {cells.cell(text)}", style="dim", markup=False, soft_wrap=True)
     for field in ("stream", "with", "emit", "options"):
         if field in found:
             text = json.dumps(found[field], ensure_ascii=False)

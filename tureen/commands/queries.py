@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import click
 
-from tureen import command_options, console
+from tureen import cells, command_options, console
 from tureen.facts import QueryStatus
 from tureen.protocol import query_id
 
@@ -124,9 +124,9 @@ def show_told(found: Sequence[QueryStatus], limit: int) -> None:
     )
     for one in shown:
         if one.error is not None:
-            click.echo(f"{one.query_id} {one.state}: {console.cell(one.error.message)}")
+            click.echo(f"{one.query_id} {one.state}: {cells.cell(one.error.message)}")
             if one.error.hint:
-                click.echo(f"  hint: {console.cell(one.error.hint)}")
+                click.echo(f"  hint: {cells.cell(one.error.hint)}")
         for trouble in one.facts.get("degraded") or ():
             click.echo(f"{one.query_id} degraded: stream {trouble.get('stream')}: {trouble.get('message')}")
     if any(one.state == "PENDING" for one in shown):

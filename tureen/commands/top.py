@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tureen import command_options, console
+from tureen.cells import cell
 from tureen.units import duration_of_ns, size_of
 from tureen.usage import SORTS, Sort, Use, Uses, ordered, uses
 
@@ -183,7 +184,7 @@ def _cells(one: Use, text: str | None) -> tuple[str, ...]:
         _count(one.queued_rows),
         "-" if one.behind_ms is None else duration_of_ns(one.behind_ms * 1e6),
         "-" if one.queries is None else f"{one.queries:,}",
-        console.cell(name),
+        cell(name),
     )
 
 
