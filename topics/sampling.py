@@ -10,6 +10,7 @@ from typing import Any
 
 import orjson
 
+from engine.model.paths import Path
 from engine.model.source import Stream
 from topics.keyed import decode_messages
 from topics.members import members_of
@@ -48,8 +49,8 @@ class Sample:
     """What was found in some records of a topic.
 
     records: how many were looked at. unreadable: how many of those give no row. reasons: why, the most
-    frequent first. columns_without_member: columns that none of the records has. members_without_column:
-    the most frequent members that are no column.
+    frequent first. columns_without_member: columns that none of the records has, where their PATH leads if
+    they have one. members_without_column: the most frequent members that are no column, and in no PATH.
     """
 
     records: int
@@ -75,9 +76,11 @@ def sample(stream: Stream, messages: Sequence[Any]) -> Sample:
         [one.timestamp()[1] for one in messages],
     )
     aside = frozenset(stream.key)
-    columns = tuple(field.name for field in stream.schema if field.name not in aside)
+    columns = tuple(field.name for field in stream.schema if field.name not in aside and field.path is None)
+    paths = {field.name: field.path for field in stream.schema if field.path is not None}
+    heads = {step for path in paths.values() for step in path[:1]}
     known = members_of(columns, aside)
-    missing, others, objects = set(columns), Counter[str](), 0
+    missing, others, objects = {*columns, *paths}, Counter[str](), 0
     for value in values:
         try:
             members = orjson.loads(value or b"")
@@ -86,16 +89,30 @@ def sample(stream: Stream, messages: Sequence[Any]) -> Sample:
         if not isinstance(members, dict):
             continue
         objects += 1
+        missing.difference_update([name for name in missing & paths.keys() if _leads(paths[name], members)])
         for member in members:
             column = member if member in columns else known.column_of(member)
             if column is not None:
                 missing.discard(column)
-            elif member not in aside:
+            elif member not in aside and member not in heads:
                 others[member] += 1
     return Sample(
         len(messages),
         len(decoded.bad),
         tuple(grouped(one.reason for one in decoded.bad)),
-        tuple(name for name in columns if name in missing) if objects else (),
+        tuple(field.name for field in stream.schema if field.name in missing) if objects else (),
         tuple(name for name, _ in others.most_common(SHOWN_MAX)),
     )
+
+
+def _leads(path: Path, value: Any) -> bool:
+    """Whether something stands at a path of a record, null or not."""
+    for step in path:
+        if isinstance(value, list):
+            is_there = isinstance(step, int) and step < len(value)
+        else:
+            is_there = isinstance(value, dict) and step in value
+        if not is_there:
+            return False
+        value = value[step]
+    return True

@@ -109,7 +109,8 @@ def _of_sample(found: Sample | None) -> list[dict[str, Any]]:
                 "columns_without_member",
                 f"none of the newest {found.records:,} records has "
                 f"{', '.join(found.columns_without_member)}; members that are no column: {others}",
-                "a column is the member of its name, in any letter case; without one it is NULL",
+                "a column is the member of its name, in any letter case, or what stands at its PATH; "
+                "without one it is NULL",
             )
         )
     if found.unreadable:
