@@ -130,11 +130,20 @@ def headline(plan: Mapping[str, Any]) -> list[str]:
     if allowed:
         lines.append(f"where resources are short: {', '.join(allowed)}")
     if plan["waits_for"]:
-        names = ", ".join(plan["waits_for"])
-        lines.append(
-            f"no answer yet: {names} has no row so far, and NOW is the earliest of the streams' times"
-        )
+        lines.append(_waiting(plan))
     return lines + changes(plan)
+
+
+def _waiting(plan: Mapping[str, Any]) -> str:
+    """Why there is no answer yet: streams of which no row was read where the query is, or would be."""
+    names = " and ".join(plan["waits_for"])
+    now = "NOW is the earliest of the streams' times"
+    if plan["query_id"]:
+        return f"no answer yet: no row of {names} was read so far, and {now}"
+    return (
+        f"no figures yet: no row of {names} was read where the query would be; a shard may read a topic only "
+        f"once a query needs it, and {now}"
+    )
 
 
 _LEAVING = {

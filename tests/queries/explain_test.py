@@ -101,6 +101,20 @@ def test_a_plan_tells_what_leaves_and_where_to(engine, sql, operator, into, key)
     assert (apart or f"identified by {', '.join(key)}") in head
 
 
+def test_streams_of_which_nothing_was_read_are_not_called_empty(engine):
+    """Where a query is not registered, their topics may be full and not read yet."""
+    for name in ("t", "u"):
+        engine.create(f"CREATE STREAM {name} (v BIGINT, at TIMESTAMP NOT NULL) WITH (timestamp = 'at')")
+    text = "SELECT t.v FROM t [ROWS 3] JOIN u [ROWS 3] ON t.v = u.v"
+    before = "\n".join(plans.headline(engine.explain(sql=text).as_dict()))
+    assert "no figures yet: no row of t and u was read where the query would be" in before
+    assert "a topic only once a query needs it" in before
+    engine.register("joined", text)
+    after = "\n".join(plans.headline(engine.explain(query_id="joined").as_dict()))
+    assert "no answer yet: no row of t and u was read so far, and NOW is the earliest" in after
+    assert "once a query" not in after
+
+
 def test_windows_are_views_of_one_store(engine):
     engine.register("minute", "SELECT v FROM s [RANGE 10 SECONDS]")
     engine.register("rows", "SELECT v FROM s [ROWS 7]")
