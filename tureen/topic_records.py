@@ -73,7 +73,7 @@ def registration_of(registration: bytes | None) -> dict[str, Any]:
             if said.get(name) is not None:
                 facts[name] = said[name]
         return facts
-    except (ValueError, KeyError, AttributeError, TypeError):
+    except (ValueError, KeyError, AttributeError, TypeError, RecursionError):
         return {"sql": None}
 
 

@@ -15,6 +15,7 @@ import tureen
 from tureen import errors
 from tureen.facts import error_from
 from tureen.snapshot import Reply, Snapshot
+from tureen.topic_records import registration_of
 
 MODULES = [
     "tureen",
@@ -189,6 +190,12 @@ def test_a_source_has_what_the_list_says_of_it() -> None:
     source = Source.of({"name": "s", "late": 1, "rejected": 2, "dead_letters": 3, "state": "RUNNING"})
     assert (source.name, source.late, source.rejected, source.dead_letters) == ("s", 1, 2, 3)
     assert Source.of({"name": "v", "kind": "view"}).dead_letters is None
+
+
+def test_a_registration_that_nobody_can_read_has_no_text() -> None:
+    deep = b"[" * 100_000 + b"]" * 100_000
+    for record in (b"", b"{", b"[]", b'{"sql": "SELECT 1", "options": ' + deep + b"}"):
+        assert registration_of(record)["sql"] is None
 
 
 def test_many_registrations_are_cut_into_bodies_by_number_and_size() -> None:
