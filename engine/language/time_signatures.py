@@ -78,14 +78,31 @@ def zone(arguments: Sequence[Expression], place: int) -> Type:
     type_, argument = fits(arguments, place, STRING), arguments[place]
     name = argument.value if isinstance(argument, Literal) else None
     if isinstance(name, str) and zone_named(name) is None:
-        close = difflib.get_close_matches(name.lower(), zone_keys(), 1)
-        hint = (
-            f"did you mean {zone_keys()[close[0]]!r}?"
-            if close
-            else "write 'Europe/Berlin', 'UTC' or '+02:00'"
-        )
-        raise Unfit(place, f"there is no time zone named {name[:40]!r}", hint)
+        raise Unfit(place, f"there is no time zone named {name[:40]!r}", _zone_instead(name.lower()))
     return type_
+
+
+def _zone_instead(name: str) -> str:
+    """What to write for a zone that is none. An abbreviation is like others that are hours away."""
+    if name in _ABBREVIATED:
+        return f"write {_ABBREVIATED[name]!r}, which knows of summer time, or an offset such as '+02:00'"
+    city = next((key for key in zone_keys() if key.endswith(f"/{name.replace(' ', '_')}")), None)
+    close = [city] if city else difflib.get_close_matches(name, zone_keys(), 1) if len(name) > 5 else []
+    return f"did you mean {zone_keys()[close[0]]!r}?" if close else "write 'Europe/Berlin', 'UTC' or '+02:00'"
+
+
+_ABBREVIATED = {
+    **dict.fromkeys(("pst", "pdt"), "America/Los_Angeles"),
+    "mdt": "America/Denver",
+    **dict.fromkeys(("cst", "cdt"), "America/Chicago"),
+    "edt": "America/New_York",
+    "bst": "Europe/London",
+    "cest": "Europe/Berlin",
+    "ist": "Asia/Kolkata",
+    "jst": "Asia/Tokyo",
+    "aest": "Australia/Sydney",
+}
+"""Names of times that are no zones -> a zone that has this time."""
 
 
 def parsed(result: Type) -> Signature:

@@ -98,7 +98,8 @@ def bind_arguments(
     function: Typed, node: exp.Expr, scope: Scope, bind: Bind
 ) -> tuple[tuple[Expression, ...], Type]:
     """The arguments in the types that the function takes, and the type that it gives. Raises TypeMismatch."""
-    name = str(node.args["name"])
+    written = node.meta.get("written")
+    name = written or str(node.args["name"])
     argument_nodes: list[exp.Expr] = node.args.get("expressions") or []
     arguments = [bind(argument, scope) for argument in argument_nodes]
     try:
@@ -108,7 +109,7 @@ def bind_arguments(
         raise scope.place(where).refuse(
             TypeMismatch,
             f"{name}: {unfit.message}" if name[0].isalpha() else unfit.message,
-            hint=unfit.hint or f"write {function.usage}",
+            hint=unfit.hint or f"write {f't {written} zone' if written else function.usage}",
         ) from None
     coerced = tuple(
         _argument(argument, target, argument_node, scope)

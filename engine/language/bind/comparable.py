@@ -1,4 +1,4 @@
-"""Why two operands cannot be compared, and what to write instead."""
+"""Why two operands cannot be compared or computed with, and what to write instead."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from engine.language.bind.scope import Scope
 from engine.model.expressions import Expression, Literal
-from engine.model.types import JSON, Kind
+from engine.model.types import JSON, STRING, Kind
 from tureen.errors import TypeMismatch
 
 
@@ -17,7 +17,7 @@ def not_comparable(left: Expression, right: Expression, node: exp.Expr, scope: S
         return scope.place(node).refuse(
             TypeMismatch,
             f"{left.type} cannot be compared with {right.type}",
-            hint="write j ->> 'name' = 'text', or CAST(j -> 'name' AS BIGINT) = 5",
+            hint="write j ->> 'name' = 'text', or " + _member_as(right if left.type == JSON else left),
         )
     hint = "cast one of them: CAST(x AS TYPE)"
     if Kind.STRING in kinds and (left.type.is_numeric or right.type.is_numeric):
@@ -37,3 +37,26 @@ def not_comparable(left: Expression, right: Expression, node: exp.Expr, scope: S
     return scope.place(node).refuse(
         TypeMismatch, f"{left.type} cannot be compared with {right.type}", hint=hint
     )
+
+
+def _member_as(other: Expression) -> str:
+    """A member of JSON in the type of what it is compared with."""
+    if other.type.kind is Kind.BOOLEAN:
+        return "CAST(j -> 'name' AS BOOLEAN)"
+    return f"CAST(j -> 'name' AS {'BIGINT' if not other.type.is_numeric else other.type}) = 5"
+
+
+def arithmetic_hint(op: str, side: Expression, other: Expression) -> str:
+    """What to write in place of arithmetic with ``side``, which is no number."""
+    kinds = (Kind.DATE, Kind.TIMESTAMP)
+    if op == "-" and {side.type.kind, other.type.kind} & {*kinds} and STRING in (side.type, other.type):
+        return "write t - TIMESTAMP '2024-01-31 12:00:00', or t - CAST(s AS TIMESTAMP)"
+    if side.type.kind is Kind.STRING:
+        return "|| joins strings; CAST(x AS DOUBLE) makes a number"
+    if side.type.kind not in kinds:
+        return "cast it: CAST(x AS INTEGER)"
+    if op not in "+-":
+        return f"count in milliseconds: EPOCH_MS(t) {op} 60000"
+    if side.type.kind is Kind.DATE:
+        return f"write d {op} INTERVAL '1' DAY, or d {op} n * INTERVAL '1' DAY"
+    return f"write t {op} INTERVAL '5' MINUTE, or EPOCH_MS(t) {op} 300000"

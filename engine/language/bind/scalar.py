@@ -11,7 +11,7 @@ from typing import Any
 from sqlglot import exp
 
 from engine.language.bind.calls import bind_call, coerce
-from engine.language.bind.comparable import not_comparable
+from engine.language.bind.comparable import arithmetic_hint, not_comparable
 from engine.language.bind.intervals import (
     bind_interval,
     interval_arithmetic,
@@ -30,7 +30,7 @@ from engine.language.literals import instant_literal, logical_literal, number_li
 from engine.language.promotion import arithmetic, castable, common
 from engine.model import expressions as bound
 from engine.model.expressions import Expression, Literal
-from engine.model.types import BOOLEAN, INTERVAL, JSON, NULL, STRING, Kind, Type
+from engine.model.types import BOOLEAN, INTERVAL, JSON, NULL, STRING, Kind
 from tureen.errors import NotSupported, TypeMismatch
 
 _READ = (Kind.DATE, Kind.TIMESTAMP, Kind.TIME)
@@ -343,7 +343,9 @@ def _arithmetic(node: exp.Expr, scope: Scope) -> Expression:
     for side, part in ((left, node.this), (right, node.expression)):
         if not (side.type.is_numeric or side.type.kind is Kind.NULL):
             raise scope.place(part).refuse(
-                TypeMismatch, f"{op} needs numbers, this is {side.type}", hint=_arithmetic_hint(op, side.type)
+                TypeMismatch,
+                f"{op} needs numbers, this is {side.type}",
+                hint=arithmetic_hint(op, side, right if side is left else left),
             )
     if left.type.kind is Kind.NULL and right.type.kind is Kind.NULL:
         return Literal(None, NULL)
@@ -359,16 +361,6 @@ def _arithmetic(node: exp.Expr, scope: Scope) -> Expression:
             hint="cast one of them to DOUBLE",
         )
     return bound.Arithmetic(op, left, right, type_)
-
-
-def _arithmetic_hint(op: str, type_: Type) -> str:
-    if type_.kind is Kind.STRING:
-        return "|| joins strings; CAST(x AS DOUBLE) makes a number"
-    if type_.kind in (Kind.DATE, Kind.TIMESTAMP):
-        if op in "+-":
-            return f"write t {op} INTERVAL '5' MINUTE, or EPOCH_MS(t) {op} 300000"
-        return f"count in milliseconds: EPOCH_MS(t) {op} 60000"
-    return "cast it: CAST(x AS INTEGER)"
 
 
 def _concatenate(node: exp.Expr, scope: Scope) -> Expression:

@@ -11,6 +11,7 @@ from sqlglot.tokenizer_core import TokenType
 from engine.language.grammar import nodes
 from engine.language.grammar.cursor import Cursor
 from engine.model.expressions import CompareOp
+from tureen.errors import NotSupported
 
 COMPARISONS: dict[TokenType, type[exp.Expr]] = {
     TokenType.EQ: exp.EQ,
@@ -61,6 +62,45 @@ FOREIGN: dict[TokenType, tuple[str, str]] = {
     TokenType.TILDE: ("~", "write REGEXP_LIKE(s, pattern), or LIKE or ILIKE"),
     TokenType.NOT: ("!", "write NOT, or <> for 'differs'"),
 }
+
+WORDS = {
+    "DIV": "write a / b, which is whole for whole numbers",
+    "XOR": "write a # b, or a <> b for conditions",
+    "CONTAINS": "write x = ANY(a) for an element of an array, CONTAINS(s, 'part') for a part of a text",
+}
+"""Operators of other systems that are words -> what to write instead."""
+_CHARACTERS = frozenset("@<>#&?|")
+_OF_CHARACTERS = {
+    "@>": "write x = ANY(a) for an element of an array, j ->> 'name' = 'text' for a member of JSON",
+    "<@": "write x = ANY(a) for an element of an array, j ->> 'name' = 'text' for a member of JSON",
+    "#>": "write one -> for each step: j -> 'a' -> 0, or JSON_EXTRACT(j, '$.a[0]')",
+    "#>>": "write one -> for each step: j -> 'a' ->> 'b', or JSON_VALUE(j, '$.a.b')",
+    "&&": "write AND between conditions, x = ANY(a) for elements of an array",
+    "?|": "write j -> 'name' IS NOT NULL for each name, with OR",
+    "?&": "write j -> 'name' IS NOT NULL for each name, with AND",
+}
+"""Those of several characters -> what to write instead."""
+
+
+def refuse_foreign(cursor: Cursor) -> None:
+    """Raise NotSupported at an operator of other systems, of whose characters the next token is one."""
+    sql, start, end = cursor.text.sql, cursor.token.start, cursor.token.start
+    while start > 0 and sql[start - 1] in _CHARACTERS:
+        start -= 1
+    while end < len(sql) and sql[end] in _CHARACTERS:
+        end += 1
+    written = sql[start:end]
+    hint = _OF_CHARACTERS.get(written)
+    if written == "?" and cursor.peek().token_type is TokenType.STRING:
+        hint = "write j -> 'name' IS NOT NULL"
+    if hint is not None:
+        raise cursor.text.at(start).refuse(
+            NotSupported, f"the operator {written} is not supported", hint=hint
+        )
+    if cursor.at(TokenType.L_BRACE):
+        raise cursor.not_supported(
+            "{...} is not supported", "write STRUCT(1 AS a), or JSON_OBJECT('a', 1) for JSON"
+        )
 
 
 def take_operator(cursor: Cursor, tightness: int) -> Operator | None:

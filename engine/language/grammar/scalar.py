@@ -25,7 +25,7 @@ from engine.language.grammar.nested import (
     parse_member,
     parse_subscript,
 )
-from engine.language.grammar.operators import COMPARISONS, FOREIGN, take_operator
+from engine.language.grammar.operators import COMPARISONS, FOREIGN, WORDS, refuse_foreign, take_operator
 from engine.language.grammar.preferences import parse_estimate, starts_estimate
 from engine.language.grammar.subqueries import (
     parse_quantified,
@@ -39,7 +39,13 @@ from engine.language.grammar.typenames import parse_type_name, starts_typed_lite
 from engine.language.grammar.words import CLOCKS, RESERVED
 from tureen.errors import SyntaxRefused
 
-_OPERANDS = (TokenType.NUMBER, TokenType.VAR, TokenType.IDENTIFIER, TokenType.L_PAREN)
+_OPERANDS = (
+    TokenType.NUMBER,
+    TokenType.STRING,
+    TokenType.VAR,
+    TokenType.IDENTIFIER,
+    TokenType.L_PAREN,
+)
 _NUMBER = re.compile(r"\d+(\.\d*)?([eE][+-]?\d+)?", re.ASCII)
 
 
@@ -104,16 +110,11 @@ def _comparison(cursor: Cursor) -> exp.Expr:
         elif cursor.word == "NOT" and cursor.word_ahead() == "NULL":
             raise cursor.expected("IS", "write IS NOT NULL")
         elif (
-            cursor.word in ("DIV", "XOR")
+            cursor.word in WORDS
             and cursor.peek().token_type in _OPERANDS
             and cursor.word_ahead() not in RESERVED
         ):
-            hint = (
-                "write a / b, which is whole for whole numbers"
-                if cursor.word == "DIV"
-                else "write a # b, or a <> b for conditions"
-            )
-            raise cursor.not_supported(f"the operator {cursor.word} is not supported", hint)
+            raise cursor.not_supported(f"the operator {cursor.word} is not supported", WORDS[cursor.word])
         elif kind in FOREIGN:
             what, hint = FOREIGN[kind]
             raise cursor.not_supported(f"the operator {what} is not supported", hint)
@@ -471,7 +472,8 @@ def string(cursor: Cursor) -> exp.Expr:
 
 
 def refuse_parameter(cursor: Cursor) -> None:
-    """Raise NotSupported where a parameter stands."""
+    """Raise NotSupported where a parameter stands, or an operator of other systems."""
+    refuse_foreign(cursor)
     kinds = (TokenType.PLACEHOLDER, TokenType.PARAMETER, TokenType.COLON, TokenType.DOLLAR)
     word = cursor.token.text if cursor.at(TokenType.VAR) else ""
     if cursor.token.token_type in kinds or word.startswith("$"):

@@ -24,7 +24,8 @@ from engine.language.grammar.ordering import parse_limits, parse_order
 from engine.language.grammar.over import parse_named_windows, starts_named_windows
 from engine.language.grammar.preferences import EXAMPLE as PREFERENCE
 from engine.language.grammar.preferences import parse_preference, starts_preference
-from engine.language.grammar.scalar import parse_expression
+from engine.language.grammar.scalar import parse_expression, refuse_parameter
+from engine.language.grammar.semicolons import semicolon_missing
 from engine.language.grammar.set_operations import parse_sets, refuse_early_order
 from engine.language.grammar.sources import parse_from, parse_names, refuse_clause
 from engine.language.grammar.subqueries import parse_subquery, starts_in_brackets, starts_query, starts_values
@@ -209,7 +210,9 @@ def _without_source(cursor: Cursor, token: Token, last: exp.Expr) -> nodes.FromI
     hint = near(cursor.word, ["FROM"]) or near(last.alias.upper(), ["FROM"])
     ends = cursor.at_end or cursor.at(TokenType.R_PAREN) or cursor.at(TokenType.SEMICOLON)
     if hint is not None or not (ends or cursor.word in (*EARLIER, "WINDOW", "WITH", "EMIT")):
-        raise cursor.expected("FROM or a comma", hint or "write SELECT columns FROM stream")
+        refuse_parameter(cursor)
+        hint = hint or semicolon_missing(cursor) or "write SELECT columns FROM stream"
+        raise cursor.expected("FROM or a comma", hint)
     return no_source(cursor, token)
 
 
@@ -235,8 +238,11 @@ def _distinct(cursor: Cursor) -> tuple[bool, list[exp.Expr]]:
     if cursor.word != "DISTINCT":
         return False, []
     cursor.advance()
-    if cursor.word != "ON" or cursor.peek().token_type is not TokenType.L_PAREN:
+    if cursor.word != "ON":
         return True, []
+    if cursor.peek().token_type is not TokenType.L_PAREN:
+        cursor.advance()
+        raise cursor.expected("( behind DISTINCT ON", "write DISTINCT ON (k) k, v FROM s ORDER BY k, v")
     cursor.advance()
     cursor.advance()
     with cursor.nested():

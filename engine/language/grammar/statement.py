@@ -20,6 +20,7 @@ from engine.language.grammar.emit import OPERATORS
 from engine.language.grammar.inserts import parse_insert
 from engine.language.grammar.scalar import refuse_parameter
 from engine.language.grammar.select import parse_query
+from engine.language.grammar.semicolons import semicolon_missing
 from engine.language.grammar.streams import parse_create, parse_drop
 from engine.language.grammar.subqueries import starts_in_brackets
 from engine.language.grammar.words import STATEMENTS_REFUSED
@@ -95,5 +96,5 @@ def parse_statement(cursor: Cursor) -> exp.Expr:
         hint = _IN_ORDER if cursor.word in _CLAUSES else None
         if isinstance(tree, _NOTHING_FOLLOWS):
             hint = "leave it out"
-        raise cursor.expected("the end of the statement", hint)
+        raise cursor.expected("the end of the statement", semicolon_missing(cursor) or hint)
     return tree

@@ -103,6 +103,22 @@ def parse_create(cursor: Cursor) -> exp.Expr:
     return _with_columns(cursor, token, what, name, if_not_exists)
 
 
+def _refuse_options_before_query(cursor: Cursor, what: str) -> None:
+    """Raise for ``WITH (...) AS SELECT``, as in ksqlDB; the next token is WITH."""
+    ahead, depth = 1, 0
+    while (kind := cursor.peek(ahead).token_type) is not TokenType.BREAK:
+        depth += (kind is TokenType.L_PAREN) - (kind is TokenType.R_PAREN)
+        ahead += 1
+        if depth == 0:
+            break
+    if cursor.word_ahead(ahead) == "AS":
+        raise cursor.not_supported(
+            f"WITH before AS is not supported: CREATE {what} ... AS has no topic of its own",
+            f"leave WITH (...) out: CREATE {what} name AS SELECT ...; EMIT CHANGES INTO name at the end of "
+            "a query writes to a topic",
+        )
+
+
 def _refuse_others(cursor: Cursor) -> None:
     """Raise for what CREATE makes elsewhere, with what to write instead."""
     if cursor.word == "MATERIALIZED" and cursor.word_ahead() != "VIEW":
@@ -170,6 +186,7 @@ def _with_columns(
     """``(columns and constraints) [WITH (options)] [RETAIN duration] [[NON] RETROACTIVE]``."""
     key = "" if what == "STREAM" else ", PRIMARY KEY (column)"
     if cursor.word == "WITH":
+        _refuse_options_before_query(cursor, what)
         raise cursor.refuse(
             SyntaxRefused,
             "the columns are missing: they are not taken from a schema registry",
@@ -324,7 +341,11 @@ def _column(cursor: Cursor, what: str) -> nodes.ColumnDeclaration:
             not_null = True
         elif path is None and cursor.take_words("PATH"):
             if not cursor.at(TokenType.STRING):
-                raise cursor.expected("a path in single quotes", "write name STRING PATH '$.member.inner'")
+                raise cursor.refuse(
+                    SyntaxRefused,
+                    "a path stands in single quotes",
+                    hint="write name STRING PATH '$.member.inner'",
+                )
             path = string(cursor)
         elif what == "TABLE" and cursor.take_words("PRIMARY", "KEY"):
             key = True

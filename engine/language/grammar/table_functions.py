@@ -17,6 +17,7 @@ from engine.language.grammar import source_nodes
 from engine.language.grammar.cursor import Cursor
 from engine.language.grammar.durations import parse_duration, starts_duration
 from engine.language.grammar.windows import parse_partition_keys
+from engine.language.grammar.words import FUNCTIONS_REFUSED, ROWS_OF_ELEMENTS
 from tureen.errors import SyntaxRefused
 
 USAGE = {
@@ -25,7 +26,10 @@ USAGE = {
     "SESSION": "write SESSION(stream PARTITION BY key, INTERVAL '5' MINUTE)",
 }
 _DURATIONS = {"TUMBLE": (1, 2), "HOP": (2, 3), "SESSION": (1, 1)}
-_SERVED = "the table functions are TUMBLE, HOP and SESSION; or write the stream's name and a window"
+_SERVED = (
+    "the table functions are TUMBLE, HOP, SESSION, GENERATE_SERIES and RANGE; or write the stream's name and "
+    "a window"
+)
 
 
 def parse_table_function(cursor: Cursor) -> source_nodes.TableFunction:
@@ -44,7 +48,8 @@ def _function(cursor: Cursor) -> source_nodes.TableFunction:
     usage = USAGE.get(name)
     if usage is None:
         if cursor.at(TokenType.VAR) and cursor.peek().token_type is TokenType.L_PAREN:
-            raise cursor.not_supported(f"there is no table function {name}", _SERVED)
+            instead = FUNCTIONS_REFUSED[name] if name in ROWS_OF_ELEMENTS else _SERVED
+            raise cursor.not_supported(f"there is no table function {name}", instead)
         raise cursor.expected("a table function", _SERVED)
     cursor.advance()
     cursor.expect(TokenType.L_PAREN, "(", usage)

@@ -58,7 +58,7 @@ def _binned(name: str) -> Callable[[Cursor, Expressions, Token], exp.Expr]:
 
     def parse(cursor: Cursor, expression: Expressions, token: Token) -> exp.Expr:
         call = "DATE_BIN"
-        if starts_interval(cursor):
+        if starts_interval(cursor) or cursor.at(TokenType.STRING):
             start = cursor.token
             months, ms = parse_interval(cursor)
             if months is not None:
@@ -109,6 +109,7 @@ def parse_zone(cursor: Cursor, operand: exp.Expr, zone: Callable[[Cursor], exp.E
         name="TO_UTC_TIMESTAMP" if to_utc else "FROM_UTC_TIMESTAMP", expressions=[operand, name]
     )
     call.meta["is_local"] = not to_utc
+    call.meta["written"] = "AT TIME ZONE"
     return cursor.node(call, operand, operand, name)
 
 

@@ -276,13 +276,26 @@ NOT_NESTED = (
     "only a STRUCT has members: declare the column as one, or write PATH '$.member.inner' behind its type"
 )
 
+#: Functions that make rows of the elements of arrays.
+ROWS_OF_ELEMENTS = (
+    "UNNEST",
+    "EXPLODE",
+    "FLATTEN",
+    "JSON_TABLE",
+    "JSON_ARRAY_ELEMENTS",
+    "JSONB_ARRAY_ELEMENTS",
+)
+
 #: Functions of other systems: what to write instead.
 FUNCTIONS_REFUSED: dict[str, str] = {
     "ISTREAM": "write SELECT ISTREAM(a, b) FROM ..., or ISTREAM (SELECT ...)",
     "DSTREAM": "write SELECT DSTREAM(a, b) FROM ..., or DSTREAM (SELECT ...)",
     "RSTREAM": "write SELECT RSTREAM(a, b) FROM ..., or RSTREAM (SELECT ...)",
-    "UNNEST": "write x = ANY(a), a[1] or ARRAY_TO_STRING(a, ','): rows are not made of elements",
-    "EXPLODE": "write x = ANY(a), a[1] or ARRAY_TO_STRING(a, ','): rows are not made of elements",
+    **dict.fromkeys(
+        ROWS_OF_ELEMENTS,
+        "write x = ANY(a), a[1] or ARRAY_TO_STRING(a, ','), or declare a column with PATH '$.list[0]': "
+        "rows are not made of elements",
+    ),
     "RANDOM": "it would change an answer without new rows",
     "RAND": "it would change an answer without new rows",
     "UUID": "it would change an answer without new rows",

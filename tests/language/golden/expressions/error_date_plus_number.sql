@@ -1,0 +1,1 @@
+SELECT day + 1 AS a FROM flights

@@ -1,0 +1,1 @@
+SELECT CAST(dest AS JSON) -> 'a' = true AS a FROM flights

@@ -1,0 +1,1 @@
+SELECT payload #>> '{a,b}' FROM flights

@@ -1,0 +1,1 @@
+SELECT time_bucket('foo', ts) AS a FROM flights

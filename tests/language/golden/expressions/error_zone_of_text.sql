@@ -1,0 +1,1 @@
+SELECT carrier AT TIME ZONE 'UTC' FROM flights

@@ -1,0 +1,1 @@
+SELECT ts AT TIME ZONE 'Foo' FROM flights

@@ -1,0 +1,1 @@
+SELECT carrier contains FROM flights

@@ -1,0 +1,1 @@
+SELECT x FROM flights CROSS JOIN UNNEST(tags) AS x

@@ -1,0 +1,1 @@
+SELECT DISTINCT ON dest carrier FROM flights

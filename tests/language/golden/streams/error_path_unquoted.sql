@@ -1,0 +1,1 @@
+CREATE STREAM x (a STRING PATH $.a)

@@ -1,0 +1,1 @@
+CREATE TABLE t WITH (KAFKA_TOPIC='t') AS SELECT carrier FROM flights
