@@ -8,13 +8,14 @@ sample. Of a member with numbers:
     others                                          DOUBLE
     and strings of numbers among them               DECIMAL, where 18 digits suffice
 
-Of a member with strings: DATE, TIMESTAMP, or STRING. Instants in ms are taken for such where they lie
+Of a member with strings: DATE, TIMESTAMP, UUID, or STRING. Instants in ms are taken for such where they lie
 within 20 years of Kafka's timestamp of the record and the name speaks of time, or within a week of it under
-any name; ids of 13 digits seldom do. Arrays are ARRAYs of such a type, else JSON, and so are objects whose
-members are no columns. What no type reads (numbers beside text) is left out, since a column that does not
-fit makes the whole record a dead letter; but a few records of many that do not fit are told beside the
-column, and so are a few that are no instants under a name that speaks of time. A column of which nothing
-but NULL was seen is STRING. Cost: O(values * types).
+any name; ids of 13 digits seldom do. Arrays are ARRAYs of such a type, or of a STRUCT where they hold objects
+with the same members, else JSON, and so are objects whose members are no columns. What no type reads
+(numbers beside text) is left out, since a column that does not fit makes the whole record a dead letter; but
+a few records of many that do not fit are told beside the column, and so are a few that are no instants under
+a name that speaks of time. A column of which nothing but NULL was seen is STRING.
+Cost: O(values * types).
 """
 
 from __future__ import annotations
@@ -35,15 +36,19 @@ from engine.model.types import (
     JSON,
     STRING,
     TIMESTAMP,
+    UUID,
     Kind,
     Type,
     array,
+    struct,
 )
 from engine.model.units import REACH_MS, unit_of
 from topics.careful import BadRecord, Number, Pairs, as_json, converted
 from topics.members import folded
 
 EXAMPLES = 3
+MEMBERS_MAX = 50
+"""Members of a STRUCT that is proposed."""
 PATH_STEPS_MAX = 4
 """Members inside of each other that columns are proposed for."""
 EXAMPLE_CHARACTERS = 80
@@ -60,6 +65,8 @@ departed arrived ms millis epoch
 """
 _TIME_WORDS = frozenset(_TIME.split())
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
+_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z_0-9]{0,99}")
+_UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _NUMERIC = re.compile(r"[+-]?[0-9]{1,18}(?:\.([0-9]{1,18}))?")
 
 
@@ -230,7 +237,10 @@ def _nested(member: str, name: str, seen: Observed, values: Sequence[Any]) -> In
         for one in value
         if one is not None
     ]
-    types = [array(STRING)] if not elements else map(array, _types(member, Observed(elements), 0))
+    types = [array(STRING)] if not elements else [*map(array, _types(member, Observed(elements), 0))]
+    object_type = _struct(elements)
+    if object_type is not None:
+        types.append(array(object_type))
     for type_ in (*types, JSON):
         misfits = _misfits(type_, values)
         if misfits <= spare and (type_ == JSON or not misfits):
@@ -241,6 +251,29 @@ def _nested(member: str, name: str, seen: Observed, values: Sequence[Any]) -> In
                     guessed = f"{misfits:,} of {len(values):,} records do not fit JSON and give no row"
             return InferredColumn(name, member, type_, len(values), examples, guessed, misfits + seen.twice)
     return LeftOut(member, "no type reads all of these objects or arrays", len(values), examples)
+
+
+def _struct(objects: Sequence[tuple[Any, int]]) -> Type | None:
+    """The STRUCT of objects that all have the same members, whose values are of one type each; None: these
+    are no such objects.
+    """
+    if not objects or not all(isinstance(value, Pairs) for value, _ in objects):
+        return None
+    names = [name for name, _ in objects[0][0]]
+    alike = {folded(name) for name in names}
+    if not 0 < len(names) == len(alike) <= MEMBERS_MAX or not all(map(_PLAIN_NAME.fullmatch, names)):
+        return None
+    if any(sorted(name for name, _ in value) != sorted(names) for value, _ in objects):
+        return None
+    members: list[tuple[str, Type]] = []
+    for name, seen in observe(objects, exact=True).items():
+        values = [value for value, _ in seen.values]
+        types = _types(name, seen, 0) if values else [STRING]
+        found = next((type_ for type_ in types if not _misfits(type_, values)), _struct(seen.values))
+        if found is None:
+            return None
+        members.append((name, found))
+    return struct(members)
 
 
 def few_of(many: int) -> int:
@@ -264,6 +297,8 @@ def _types(member: str, seen: Observed, spare: int) -> list[Type]:
     decimal = _decimal(values)
     if decimal is not None:
         types.append(decimal)
+    if all(isinstance(value, str) and _UUID.fullmatch(value) for value in values):
+        types.append(UUID)
     return [*types, STRING]
 
 

@@ -296,3 +296,20 @@ def test_texts_of_records_are_cut_between_characters() -> None:
     binary = text_of(b"\xff\x00abc", 4)
     assert binary is not None
     assert (binary.text, binary.cut, binary.is_hex) == ("ff00", True, True)
+
+
+ONE_UUID, OTHER_UUID = "3f2504e0-4f89-11d3-9a0c-0305e82c3301", "3F2504E0-4F89-11D3-9A0C-0305E82C3302"
+
+
+def test_texts_that_are_uuids_are_of_that_type() -> None:
+    found = inferred([{"u": ONE_UUID, "v": ONE_UUID}, {"u": OTHER_UUID, "v": "other"}, {"u": None}])
+    assert types(found) == {"u": "UUID", "v": "STRING"}
+
+
+def test_an_array_of_objects_with_equal_members_is_of_structs() -> None:
+    lines = [{"sku": "a", "n": 1, "size": {"x": 1.5}}, {"n": 2, "sku": None, "size": None}]
+    found = inferred([{"lines": lines, "other": [{"a": 1}, {"b": 1}]}, {"lines": [], "other": [{"a": 1}, 2]}])
+    assert types(found) == {
+        "lines": "ARRAY<STRUCT<sku STRING, n BIGINT, size STRUCT<x DOUBLE>>>",
+        "other": "JSON",
+    }
