@@ -58,6 +58,7 @@ LEFT_OUT = {"every_aggregate"}
 DOUBLE_NEGATIVE = UserFunction(
     "DOUBLE_NEGATIVE", (BIGINT,), BIGINT, lambda number: -2 * number, deterministic=True
 )
+pytestmark = pytest.mark.timeout(120, func_only=True)  # all queries are followed by one fixture
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "compatibility.md"
 ROW = re.compile(r"^\| `(\w+)` \| .* \| `(\w+)` \|$", re.MULTILINE)
 
