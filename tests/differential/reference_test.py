@@ -89,7 +89,7 @@ def test_a_sum_that_is_zero_is_positive() -> None:
         ("MAX", INTEGER, 2**31 - 1),
         ("FIRST", INTEGER, 2**31 - 1),
         ("LAST", INTEGER, -1),
-        ("ARRAY_AGG", BIGINT, (2**31 - 1, None, 2**31 - 1, -1)),
+        ("ARRAY_AGG", BIGINT, "[2147483647,null,2147483647,-1]"),
     ],
 )
 def test_aggregates_pass_null_over(function: str, type_: Type, expected: Any) -> None:

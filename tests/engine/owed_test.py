@@ -13,8 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import engine.stems.data_stem
 import engine.stems.new_queries
+import engine.stems.owed_matches
 import engine.stems.query_stem
 import engine.stems.segment
 from engine.language.evaluate import truth
@@ -36,7 +36,7 @@ CLOCK_MS = 10**9
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Segments of a few rows, some queries in each cohort, few matches made at a time."""
     monkeypatch.setattr(engine.stems.segment, "SEGMENT_ROWS", 24)
-    monkeypatch.setattr(engine.stems.data_stem, "CAUGHT_UP_MAX", 2)
+    monkeypatch.setattr(engine.stems.owed_matches, "CAUGHT_UP_MAX", 2)
     monkeypatch.setattr(engine.stems.query_stem, "SHARE_MAX", 0.15)
     monkeypatch.setattr(engine.stems.query_stem, "PATH_MIN", 2)
     monkeypatch.setattr(engine.stems.query_stem, "SAMPLE_MIN", 10)

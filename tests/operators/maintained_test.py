@@ -93,8 +93,8 @@ class Kept:
         if predicate is not None:
             added = self.stem.add([predicate])
             if added.fresh:
-                self.data.backfill(added.fresh)
-                self.data.catch_up(added.fresh)
+                self.data.owed.backfill(added.fresh)
+                self.data.owed.catch_up(added.fresh)
             slot = added.slots[0]
         self.names += 1
         self.queries.append((f"q{self.names}", query, slot))

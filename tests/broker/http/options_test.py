@@ -160,7 +160,7 @@ def test_maintenance_that_is_left_open_follows_the_load(
     ("body", "code"),
     [
         ({}, "bad_request"),
-        ({"sql": "SELECT 1"}, "syntax"),
+        ({"sql": "SELEC 1"}, "syntax"),
         ({"sql": "SELECT 1", "paused": "yes"}, "bad_request"),
         ({"paused": "yes"}, "bad_request"),
         ({"weight": True}, "bad_request"),
