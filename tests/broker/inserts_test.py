@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 from tests.broker.conftest import stream_sql
 from tests.broker.running import Broker
@@ -14,17 +13,10 @@ COLUMNS = (
 )
 
 
-def run(one: Broker, sql: str) -> tuple[int, dict[str, Any]]:
-    """What POST /statements answers."""
-    reply = one.http.post("/statements", json={"sql": sql})
-    return reply.status_code, reply.json()
-
-
 def test_rows_become_records_and_are_read(shared: Broker, name: str) -> None:
     shared.create(stream_sql(name, columns=COLUMNS))
     handle = shared.register(f"SELECT * FROM {name}")
-    status, told = run(
-        shared,
+    status, told = shared.run(
         f"INSERT INTO {name} VALUES\n"
         "(1, 1.5, 'it''s; ü', 12.30, TRUE, DATE '2024-02-29', '2024-01-31 12:00:00'),\n"
         f"(-9223372036854775808, -1e3, NULL, -0.05, FALSE, '2024-01-01', TIMESTAMP '2024-01-31T12:00:01Z'),\n"
@@ -51,7 +43,7 @@ def test_rows_that_do_not_fit_are_told_and_none_is_written(shared: Broker, name:
         "  (3, 1, 'never', '2024-01-31'),\n"
         "  (NULL, 1, NULL, '2024-01-31'), (4, 1, NULL, NULL), (5, 1, NULL, 1706702400)"
     )
-    status, told = run(shared, text)
+    status, told = shared.run(text)
     assert (status, told["code"], told["line"], told["column"]) == (400, "bad_record", 3, 3), told
     assert [(one["row"], one["line"], one["column"]) for one in told["refused"]] == [
         (2, 3, 3),
@@ -64,7 +56,7 @@ def test_rows_that_do_not_fit_are_told_and_none_is_written(shared: Broker, name:
     ]
     assert "7 of 8 rows" in told["message"]
     assert not shared.records(name)
-    assert run(shared, f"INSERT INTO {name} (id, ts) VALUES (99999999999999999999, 0)")[1]["code"] == (
+    assert shared.run(f"INSERT INTO {name} (id, ts) VALUES (99999999999999999999, 0)")[1]["code"] == (
         "type_mismatch"
     )
 
@@ -72,7 +64,7 @@ def test_rows_that_do_not_fit_are_told_and_none_is_written(shared: Broker, name:
 def test_a_row_too_far_ahead_is_told(shared: Broker, name: str) -> None:
     shared.create(stream_sql(name, columns=COLUMNS))
     ahead = f"INSERT INTO {name} (id, ts) VALUES ('one', 0), (1, '2024-01-31'), (2, '9000-01-01')"
-    status, told = run(shared, ahead)
+    status, told = shared.run(ahead)
     assert (status, [one["row"] for one in told["refused"]]) == (400, [1, 3])
     assert "beyond the clock plus future_max" in told["refused"][1]["reason"]
     assert not shared.records(name)
@@ -81,24 +73,24 @@ def test_a_row_too_far_ahead_is_told(shared: Broker, name: str) -> None:
 def test_a_table_has_keys(shared: Broker, name: str) -> None:
     shared.create(f"CREATE TABLE {name} (k STRING PRIMARY KEY, v INTEGER)")
     handle = shared.register(f"SELECT k, v FROM {name} ORDER BY k")
-    assert run(shared, f"INSERT INTO {name} VALUES ('a', 1), ('b', 2)")[1]["written"] == 2
-    assert run(shared, f"INSERT INTO {name} (v, k) VALUES (3, 'a')")[0] == 200
+    assert shared.run(f"INSERT INTO {name} VALUES ('a', 1), ('b', 2)")[1]["written"] == 2
+    assert shared.run(f"INSERT INTO {name} (v, k) VALUES (3, 'a')")[0] == 200
     wait_until(lambda: shared.rows(handle) == [["a", 3], ["b", 2]], 120)
     assert {record.key() for record in shared.records(name)} == {b'"a"', b'"b"'}
-    status, told = run(shared, f"INSERT INTO {name} VALUES ('c', 1), (NULL, 2)")
+    status, told = shared.run(f"INSERT INTO {name} VALUES ('c', 1), (NULL, 2)")
     assert (status, [one["row"] for one in told["refused"]]) == (400, [2])
-    assert run(shared, f"INSERT INTO {name} (k) VALUES (5)")[1]["code"] == "type_mismatch"
+    assert shared.run(f"INSERT INTO {name} (k) VALUES (5)")[1]["code"] == "type_mismatch"
     two = f"{name}_2"
     shared.create(f"CREATE TABLE {two} (a STRING, b BIGINT, v INTEGER, PRIMARY KEY (a, b))")
-    assert run(shared, f"INSERT INTO {two} (v, b, a) VALUES (1, 7, 'x')")[0] == 200
+    assert shared.run(f"INSERT INTO {two} (v, b, a) VALUES (1, 7, 'x')")[0] == 200
     assert [record.key() for record in shared.records(two)] == [b'["x",7]']
 
 
 def test_many_rows_are_limited(shared: Broker, name: str) -> None:
     shared.create(stream_sql(name))
     rows = ", ".join(f"({i}, {i}, {1_700_000_000_000 + i})" for i in range(1_000))
-    assert run(shared, f"INSERT INTO {name} VALUES {rows}")[1]["written"] == 1_000
-    status, told = run(shared, f"INSERT INTO {name} VALUES {rows}, (1, 1, 1)")
+    assert shared.run(f"INSERT INTO {name} VALUES {rows}")[1]["written"] == 1_000
+    status, told = shared.run(f"INSERT INTO {name} VALUES {rows}, (1, 1, 1)")
     assert (status, told["code"]) == (413, "limit_exceeded")
     checked = shared.http.post("/statements/check", json={"sql": f"INSERT INTO {name} VALUES (1, 2, 3)"})
     assert (checked.json()["kind"], checked.json()["error"]) == ("insert", None)

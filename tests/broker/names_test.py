@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import uuid
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -25,12 +24,6 @@ def called() -> str:
     return f"q-{uuid.uuid4().hex[:10]}"
 
 
-def run(one: Broker, sql: str) -> tuple[int, dict[str, Any]]:
-    """What POST /statements answers."""
-    reply = one.http.post("/statements", json={"sql": sql})
-    return reply.status_code, reply.json()
-
-
 def ids_of(one: Broker) -> dict[str, str | None]:
     """The ids of all queries, with their names."""
     return {each["query_id"]: each["name"] for each in one.http.get("/queries").json()["queries"]}
@@ -38,7 +31,7 @@ def ids_of(one: Broker) -> dict[str, str | None]:
 
 def test_a_query_is_made_and_ended_by_its_name(shared: Broker, name: str, called: str) -> None:
     shared.create(stream_sql(name))
-    status, made = run(shared, f'CREATE QUERY "{called}" AS SELECT id FROM {name} WHERE id < 2')
+    status, made = shared.run(f'CREATE QUERY "{called}" AS SELECT id FROM {name} WHERE id < 2')
     assert (status, made["state"], made["name"]) == (201, "RUNNING", called)
     handle, public = made["handle"], made["query_id"]
     assert public == query_id(handle)
@@ -47,33 +40,33 @@ def test_a_query_is_made_and_ended_by_its_name(shared: Broker, name: str, called
     told = shared.http.get(f"/queries/{called}").json()
     assert (told["query_id"], told["name"], told["options"]) == (public, called, {})
     assert ids_of(shared)[public] == called
-    _, table = run(shared, "SHOW QUERIES")
+    _, table = shared.run("SHOW QUERIES")
     assert [called in row for row in table["rows"] if row[0] == public] == [True]
     assert [each["query_id"] for each in shared.http.get(f"/queries?search={called}").json()["queries"]] == [
         public
     ]
     for text in (f'EXPLAIN QUERY "{called}"', f"EXPLAIN '{called}'"):
-        assert run(shared, text)[1]["plan"]["query_id"] == public, text
-    assert run(shared, f'PAUSE "{called}"')[1]["state"] == "PAUSED"
-    assert run(shared, f"RESUME '{called}'")[1]["state"] == "RUNNING"
-    assert run(shared, f'DROP QUERY "{called}"') == (200, {"query_id": public, "state": "GONE"})
+        assert shared.run(text)[1]["plan"]["query_id"] == public, text
+    assert shared.run(f'PAUSE "{called}"')[1]["state"] == "PAUSED"
+    assert shared.run(f"RESUME '{called}'")[1]["state"] == "RUNNING"
+    assert shared.run(f'DROP QUERY "{called}"') == (200, {"query_id": public, "state": "GONE"})
     assert shared.http.get(f"/queries/{called}").status_code == 404
-    assert run(shared, f'DROP QUERY "{called}"')[1]["code"] == "unknown_query"
+    assert shared.run(f'DROP QUERY "{called}"')[1]["code"] == "unknown_query"
     skipped = {"query_id": None, "name": called, "state": "GONE", "skipped": True}
-    assert run(shared, f'DROP QUERY IF EXISTS "{called}"') == (200, skipped)
+    assert shared.run(f'DROP QUERY IF EXISTS "{called}"') == (200, skipped)
 
 
 def test_an_unknown_query_is_told_with_where_to_look(shared: Broker, name: str, called: str) -> None:
     shared.create(stream_sql(name))
-    assert run(shared, f'CREATE QUERY "{called}" AS SELECT id FROM {name}')[0] == 201
+    assert shared.run(f'CREATE QUERY "{called}" AS SELECT id FROM {name}')[0] == 201
     for text in ("DROP QUERY", "PAUSE", "RESUME", "TERMINATE", "EXPLAIN QUERY"):
-        status, refused = run(shared, f'{text} "{called}x"')
+        status, refused = shared.run(f'{text} "{called}x"')
         assert (status, refused["code"]) == (404, "unknown_query"), text
         assert f"did you mean {called}?" in refused["hint"], text
         assert "SHOW QUERIES" in refused["hint"], text
     many = shared.http.post("/queries/unregister", json={"queries": [f"{called}x"]}).json()
     assert many["unknown"][0]["error"]["hint"] == "SHOW QUERIES lists the ids and the names of queries"
-    assert run(shared, f'DROP QUERY "{called}"')[0] == 200
+    assert shared.run(f'DROP QUERY "{called}"')[0] == 200
 
 
 def test_no_name_is_a_handle(shared: Broker, name: str) -> None:
@@ -93,7 +86,7 @@ def test_no_name_is_a_handle(shared: Broker, name: str) -> None:
     ):
         assert (reply.status_code, reply.json()["code"]) == (409, "name_in_use"), reply.text
         assert secret not in reply.text
-    assert run(shared, f'DROP QUERY "{other}"') == (200, {"query_id": query_id(secret), "state": "GONE"})
+    assert shared.run(f'DROP QUERY "{other}"') == (200, {"query_id": query_id(secret), "state": "GONE"})
     shared.register(f"{sql} WHERE id > 1", handle=other)
     assert ids_of(shared)[query_id(other)] is None
 
@@ -114,7 +107,7 @@ def test_a_name_gives_no_more_rights_than_an_id(shared: Broker, name: str, calle
             assert opened.status_code != 404, opened.text
         other = shared.http.get(path.format(called), headers={"Tureen-Handle": new_handle()})
         assert (other.status_code, other.json()["code"]) == (404, "unknown_query")
-    altered = run(shared, f'ALTER QUERY "{called}" AS SELECT v FROM {name}')
+    altered = shared.run(f'ALTER QUERY "{called}" AS SELECT v FROM {name}')
     assert (altered[0], altered[1]["code"]) == (404, "handle_needed")
     assert handle not in shared.http.get(f"/queries/{called}").text
     assert shared.http.get(f"/plans/{called}").json() == shared.http.get(f"/plans/{public}").json()
@@ -131,11 +124,11 @@ def test_a_name_belongs_to_one_query_at_a_time(shared: Broker, name: str, called
     assert (second.status_code, refused["code"]) == (409, "name_in_use")
     assert f"DROP QUERY {called}" in refused["hint"]
     assert first["query_id"] in refused["message"]
-    assert run(shared, f'CREATE QUERY "{called}" AS {text}')[1]["code"] == "name_in_use"
-    status, there = run(shared, f'CREATE QUERY IF NOT EXISTS "{called}" AS SELECT v FROM {name}')
+    assert shared.run(f'CREATE QUERY "{called}" AS {text}')[1]["code"] == "name_in_use"
+    status, there = shared.run(f'CREATE QUERY IF NOT EXISTS "{called}" AS SELECT v FROM {name}')
     assert (status, there["query_id"], "handle" in there) == (200, first["query_id"], False)
     assert (there["skipped"], there["differs"]) == (True, True)
-    same = run(shared, f'CREATE QUERY IF NOT EXISTS "{called}" AS {text}')[1]
+    same = shared.run(f'CREATE QUERY IF NOT EXISTS "{called}" AS {text}')[1]
     assert (same["skipped"], same["differs"]) == (True, False)
     checked = shared.http.post("/statements/check", json={"sql": f'CREATE QUERY "{called}" AS {text}'}).json()
     assert (checked["kind"], checked["error"]["code"]) == ("create", "name_in_use")
@@ -143,14 +136,14 @@ def test_a_name_belongs_to_one_query_at_a_time(shared: Broker, name: str, called
     again = {"sql": text, "name": called, "handle": first["handle"]}
     assert shared.http.post("/queries", json=again).status_code == 200
     # Another name frees it.
-    assert run(shared, f'ALTER QUERY "{called}" RENAME TO "{called}-2"')[1]["name"] == f"{called}-2"
+    assert shared.run(f'ALTER QUERY "{called}" RENAME TO "{called}-2"')[1]["name"] == f"{called}-2"
     dry = shared.http.patch(f"/queries/{called}-2?dry_run=true", json={"name": f"{called}-3"}).json()
     assert dry["values"] == {"name": {"from": f"{called}-2", "to": f"{called}-3"}}
     third = shared.http.post("/queries", json={"sql": text, "name": called})
     assert third.status_code == 201
     clash = shared.http.patch(f"/queries/{called}-2?dry_run=true", json={"name": called})
     assert (clash.status_code, clash.json()["code"]) == (409, "name_in_use")
-    taken = run(shared, f'ALTER QUERY "{called}-2" RENAME TO "{called}"')
+    taken = shared.run(f'ALTER QUERY "{called}-2" RENAME TO "{called}"')
     assert (taken[0], taken[1]["code"]) == (409, "name_in_use")
     lines = "\n".join(f'{{"sql": "{text}", "name": "{called}-{i}"}}' for i in (3, 4, 3))
     many = shared.http.post("/queries", content=lines, headers={"Content-Type": "application/x-ndjson"})
@@ -227,7 +220,7 @@ def test_names_survive_a_restart(kafka: str, tmp_path: Path, service_id: str, na
         one.publish(waiting, {"sql": f"SELECT id FROM {name}_later", "name": "later"})
         wait_until(lambda: all(one.state(rival) == "ERROR" for rival in rivals))
         wait_until(lambda: one.state(waiting) == "PENDING")
-        assert run(one, "ALTER QUERY others RENAME TO renamed")[1]["name"] == "renamed"
+        assert one.run("ALTER QUERY others RENAME TO renamed")[1]["name"] == "renamed"
         before = ids_of(one)
         one.kill()
         one.start()
@@ -235,8 +228,8 @@ def test_names_survive_a_restart(kafka: str, tmp_path: Path, service_id: str, na
         assert one.http.get("/queries/alerts").json()["query_id"] == first["query_id"]
         assert one.http.get("/queries/others").status_code == 404
         assert one.http.get("/queries/later").json()["query_id"] == query_id(waiting)
-        assert run(one, f"CREATE QUERY alerts AS {text}")[1]["code"] == "name_in_use"
-        assert run(one, f"CREATE QUERY later AS {text}")[1]["code"] == "name_in_use"
+        assert one.run(f"CREATE QUERY alerts AS {text}")[1]["code"] == "name_in_use"
+        assert one.run(f"CREATE QUERY later AS {text}")[1]["code"] == "name_in_use"
         assert {one.state(rival) for rival in rivals} == {"ERROR"}
-        assert run(one, "DROP QUERY alerts")[0] == 200
-        assert run(one, f"CREATE QUERY alerts AS {text}")[0] == 201
+        assert one.run("DROP QUERY alerts")[0] == 200
+        assert one.run(f"CREATE QUERY alerts AS {text}")[0] == 201

@@ -183,6 +183,11 @@ class Broker:
 
     # --- what is asked of it ----------------------------------------------------------------------
 
+    def run(self, sql: str) -> tuple[int, dict[str, Any]]:
+        """What POST /statements answers."""
+        reply = self.http.post("/statements", json={"sql": sql})
+        return reply.status_code, reply.json()
+
     def create(self, sql: str) -> dict[str, Any]:
         reply = self.http.post("/sources", json={"sql": sql})
         assert reply.status_code in (200, 201), reply.text

@@ -25,17 +25,12 @@ def summary_sql(name: str, stream: str, settings: str = "") -> str:
     return f"CREATE SUMMARY {name} ON {stream} (id) WITH GRANULARITY 1 SECOND AND COLLAPSE (2, 3) {settings}"
 
 
-def run(one: Broker, sql: str) -> tuple[int, dict[str, Any]]:
-    answer = one.http.post("/statements", json={"sql": sql})
-    return answer.status_code, answer.json()
-
-
 def settled(one: Broker, sql: str) -> dict[str, Any]:
     """Run a statement until its outcome is known, which may take a second try; return the outcome."""
     found: list[tuple[int, dict[str, Any]]] = []
 
     def is_known() -> bool:
-        found.append(run(one, sql))
+        found.append(one.run(sql))
         return found[-1][0] != 202
 
     wait_until(is_known, what=sql)
@@ -57,19 +52,19 @@ def test_a_summary_is_made_shown_altered_and_dropped(shared: Broker, name: str) 
     made = {"name": summary, "kind": "summary", "stream": name, "attribute": "id", "reach_ms": 7_000}
     made |= {"state": "RUNNING", "error": None}
     assert settled(shared, summary_sql(summary, name)) == made
-    assert run(shared, summary_sql(summary, name)) == (200, made)
+    assert shared.run(summary_sql(summary, name)) == (200, made)
     again = summary_sql(summary, name, "SETTINGS (buckets = 3)")
-    status, refused = run(shared, again)
+    status, refused = shared.run(again)
     assert (status, refused["code"]) == (409, "summary_conflict")
     for asked, differs in ((again, True), (summary_sql(summary, name), False)):
         skipped = made | {"skipped": True, "differs": differs}
-        assert run(shared, asked.replace("SUMMARY", "SUMMARY IF NOT EXISTS", 1)) == (200, skipped)
+        assert shared.run(asked.replace("SUMMARY", "SUMMARY IF NOT EXISTS", 1)) == (200, skipped)
 
-    status, table = run(shared, "SHOW SUMMARIES")
+    status, table = shared.run("SHOW SUMMARIES")
     (row,) = (dict(zip(table["columns"], row, strict=True)) for row in table["rows"] if row[0] == summary)
     assert (row["stream"], row["column"], row["state"], row["rows"]) == (name, "id", "RUNNING", 99)
     assert (row["reach"], row["queries"]) == ("7 seconds", 0)
-    status, table = run(shared, f"DESCRIBE SUMMARY {summary}")
+    status, table = shared.run(f"DESCRIBE SUMMARY {summary}")
     assert [row[0] for row in table["rows"]] == ["1 second", "2 seconds", "4 seconds"]
     told = shared.http.get(f"/summaries/{summary}").json()
     assert told == table["summary"]
@@ -89,15 +84,15 @@ def test_a_summary_is_made_shown_altered_and_dropped(shared: Broker, name: str) 
     edited = shared.http.patch(f"/entities/{entity}", json={"theta": 0.5})
     assert edited.status_code in (200, 202), edited.text
     wait_until(lambda: shared.http.get(f"/summaries/{summary}").json()["settings"]["theta"] == 0.5)
-    status, refused = run(shared, f"DROP STREAM {name}")
+    status, refused = shared.run(f"DROP STREAM {name}")
     assert (status, refused["code"]) == (409, "summary_conflict")
     assert shared.http.delete(f"/summaries/{summary}").status_code in (200, 202)
     wait_until(
         lambda: summary not in [one["name"] for one in shared.http.get("/summaries").json()["summaries"]]
     )
-    told = run(shared, f"DROP SUMMARY IF EXISTS {summary}")[1]
+    told = shared.run(f"DROP SUMMARY IF EXISTS {summary}")[1]
     assert (told["state"], told["skipped"]) == ("GONE", True)
-    assert run(shared, f"DROP SUMMARY {summary}")[1]["code"] == "unknown_summary"
+    assert shared.run(f"DROP SUMMARY {summary}")[1]["code"] == "unknown_summary"
 
 
 def test_what_comes_in_another_order_waits(shared: Broker, name: str) -> None:
@@ -118,7 +113,7 @@ def test_what_comes_in_another_order_waits(shared: Broker, name: str) -> None:
     wait_until(lambda: shared.state(handle) == "RUNNING", what="the query runs")
     shared.send(name, rows(20))
     shared.await_rows(handle, 19)
-    status, refused = run(shared, f"DROP SUMMARY {summary}")
+    status, refused = shared.run(f"DROP SUMMARY {summary}")
     assert (status, refused["code"]) == (409, "summary_conflict")
 
     say(shared, SUMMARY_KEY + summary, None)
@@ -135,7 +130,7 @@ def test_what_comes_in_another_order_waits(shared: Broker, name: str) -> None:
     settled(shared, summary_sql(summary, name))
     wait_until(lambda: shared.state(handle) == "RUNNING", what="the query runs again")
     shared.await_rows(handle, 19)
-    status, told = run(shared, f"DROP STREAM {name} CASCADE")
+    status, told = shared.run(f"DROP STREAM {name} CASCADE")
     assert status == 403 or told["summaries"] == [summary]
 
 

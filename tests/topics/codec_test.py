@@ -18,12 +18,12 @@ from engine.model.types import STRING, TIMESTAMP, Type, decimal
 from tests.strategies import examples
 from tests.topics.codec import TYPES, _fitting, _records
 from tests.topics.json_records import encode
+from tests.topics.reading import APPEND_MS, carefully
 from topics import small_batches
 from topics.codec import DEPTH_MAX, RECORD_BYTES_MAX, Decoded, decode
 
 STREAM = Stream(SourceName("s"), Schema(tuple(Field(n, t) for n, t in TYPES.items())), "s")
 EVENT_TIME = replace(STREAM, timestamp_column="at")
-APPEND_MS = 1_700_000_000_000
 
 
 def read(stream: Stream, values: Sequence[bytes | None]) -> Decoded:
@@ -190,17 +190,11 @@ def told(decoded: Decoded) -> dict[int, Any]:
 def _told_carefully(stream: Stream, values: Sequence[bytes | None]) -> dict[int, Any]:
     """What :func:`told` says of records, each read by the careful way alone."""
 
-    def not_plain(*_: Any) -> Any:
-        raise small_batches.NotPlain
-
     result = {}
-    plain_row, small_batches.plain_row = small_batches.plain_row, not_plain
-    try:
+    with carefully():
         for place, value in enumerate(values):
             decoded = decode(stream, [value], [0], [place + 100], [APPEND_MS])
             result.update(told(decoded) if len(decoded.batch) else {place + 100: decoded.bad[0].reason})
-    finally:
-        small_batches.plain_row = plain_row
     return result
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -36,11 +35,9 @@ from engine.model.types import (
     struct,
 )
 from tests.strategies import examples
-from topics import small_batches
-from topics.codec import decode
+from tests.topics.reading import told, told_carefully
 from topics.keyed import decode_table
 
-APPEND_MS = 1_700_000_000_000
 TEXT = """CREATE STREAM s (id BIGINT, j JSON, a ARRAY<INT>, d ARRAY<DECIMAL(6, 2)>,
     s STRUCT<x INT, "y Z" STRING>, m MAP<STRING, DOUBLE>,
     u UUID, b BYTES, whole JSON PATH '$',
@@ -54,28 +51,6 @@ def source(text: str = TEXT) -> Stream:
 
 
 STREAM = source()
-
-
-def told(values: Sequence[bytes], stream: Stream = STREAM) -> list[Any]:
-    """Of each record its row, or the reason why it has none."""
-    n = len(values)
-    decoded = decode(stream, values, np.zeros(n), np.arange(n), np.full(n, APPEND_MS))
-    rows = dict(zip(decoded.batch.offset.tolist(), decoded.batch.to_arrow().to_pylist(), strict=True))
-    reasons = {one.place: one.reason for one in decoded.bad}
-    return [rows[place] if place in rows else reasons[place] for place in range(n)]
-
-
-def told_carefully(values: Sequence[bytes]) -> list[Any]:
-    """As :func:`told`, each record by the careful way alone."""
-
-    def not_plain(*_: Any) -> Any:
-        raise small_batches.NotPlain
-
-    plain_row, small_batches.plain_row = small_batches.plain_row, not_plain
-    try:
-        return [told([value])[0] for value in values]
-    finally:
-        small_batches.plain_row = plain_row
 
 
 _scalars = st.one_of(
@@ -113,9 +88,9 @@ _rows = st.fixed_dictionaries(
 @settings(max_examples=examples(100), deadline=None)
 def test_a_record_decodes_the_same_alone_and_among_others(rows: list[Any], pretty: bool) -> None:
     values = [json.dumps(row, indent=1 if pretty else None, ensure_ascii=pretty).encode() for row in rows]
-    carefully = told_carefully(values)
-    assert told(values) == carefully
-    assert told(values * 20) == carefully * 20
+    carefully = told_carefully(STREAM, values)
+    assert told(STREAM, values) == carefully
+    assert told(STREAM, values * 20) == carefully * 20
 
 
 @pytest.mark.parametrize(
@@ -144,7 +119,7 @@ def test_a_record_decodes_the_same_alone_and_among_others(rows: list[Any], prett
 )
 def test_what_does_not_fit_is_a_dead_letter(text: str, reason: str) -> None:
     value = text.encode()
-    for found in (*told([value]), told([value] * 40)[39], *told_carefully([value])):
+    for found in (*told(STREAM, [value]), told(STREAM, [value] * 40)[39], *told_carefully(STREAM, [value])):
         assert isinstance(found, str)
         assert found.startswith(reason)
 
@@ -152,7 +127,7 @@ def test_what_does_not_fit_is_a_dead_letter(text: str, reason: str) -> None:
 def test_huge_arrays_and_many_letters_neither_crash_nor_stall() -> None:
     bad = [b'{"j": {"a": 1, "a": 2}}', b'{"a": [%s]}' % b",".join([b"1"] * 100_000 + [b'"x"'])]
     good = b'{"a": [1, 2], "j": [%s]}' % b",".join([b"[]"] * 50_000)
-    found = told([*bad, good] * 20)
+    found = told(STREAM, [*bad, good] * 20)
     assert [isinstance(one, str) for one in found] == [True, True, False] * 20
 
 

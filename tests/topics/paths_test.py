@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,11 +16,10 @@ from engine.model.plain import stream_as_dict, stream_from_dict
 from engine.model.source import Field, Schema, SourceName, Stream
 from engine.model.types import BIGINT, DATE, DOUBLE, STRING, TIMESTAMP, Type, decimal
 from tests.strategies import examples
-from topics import small_batches
+from tests.topics.reading import APPEND_MS, told, told_carefully
 from topics.codec import decode
 from topics.keyed import decode_table
 
-APPEND_MS = 1_700_000_000_000
 PATHS: dict[str, tuple[Type, str]] = {
     "fw": (STRING, "$.meta.fw"),
     "size": (BIGINT, "$.meta.size"),
@@ -40,28 +38,6 @@ def stream(*names: str) -> Stream:
 
 
 ALL = stream(*PATHS)
-
-
-def told(source: Stream, values: Sequence[bytes]) -> list[Any]:
-    """Of each record its row, or the reason why it has none."""
-    n = len(values)
-    decoded = decode(source, values, np.zeros(n), np.arange(n), np.full(n, APPEND_MS))
-    rows = dict(zip(decoded.batch.offset.tolist(), decoded.batch.to_arrow().to_pylist(), strict=True))
-    reasons = {one.place: one.reason for one in decoded.bad}
-    return [rows[place] if place in rows else reasons[place] for place in range(n)]
-
-
-def told_carefully(source: Stream, values: Sequence[bytes]) -> list[Any]:
-    """As :func:`told`, each record by the careful way alone."""
-
-    def not_plain(*_: Any) -> Any:
-        raise small_batches.NotPlain
-
-    plain_row, small_batches.plain_row = small_batches.plain_row, not_plain
-    try:
-        return [told(source, [value])[0] for value in values]
-    finally:
-        small_batches.plain_row = plain_row
 
 
 _scalars = st.one_of(

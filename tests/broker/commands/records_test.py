@@ -23,11 +23,6 @@ BASE_MS = 1_700_000_000_000
 COLUMNS = "deviceId STRING, temp DOUBLE, ts TIMESTAMP"
 
 
-def made(shared: Broker, sql: str) -> tuple[int, dict[str, Any]]:
-    reply = shared.http.post("/statements", json={"sql": sql})
-    return reply.status_code, reply.json()
-
-
 def shown(command: Command, shared: Broker, *args: str) -> list[Any]:
     """The JSON lines of a command."""
     done = CliRunner().invoke(command, [*args, "--json"], env=environment(shared), catch_exceptions=False)
@@ -65,7 +60,7 @@ def test_create_tells_of_a_topic_that_was_there_and_of_its_members(shared: Broke
     values = [{"DeviceId": "a", "temperature": i, "ts": BASE_MS + i} for i in range(30)]
     bad = [{"deviceid": "x", "ts": 1_700_000_000 + at} for at in range(2)]
     shared.send(name, [*values, *bad, {"deviceid": 7, "ts": BASE_MS}], partition=1)
-    status, facts = made(shared, stream_sql(name, columns=COLUMNS))
+    status, facts = shared.run(stream_sql(name, columns=COLUMNS))
     assert status == 201
     assert (facts["topic_existed"], facts["partitions"], facts["topic_records"]) == (True, 2, 33)
     seconds = "column ts: 1700000000 looks like seconds; TIMESTAMP is read from ms since 1970 or from text"
@@ -84,18 +79,18 @@ def test_create_tells_of_a_topic_that_was_there_and_of_its_members(shared: Broke
     source = shared.source(name)
     assert source["absent_columns"] == ["temp"]
     assert (source["late"], source["dead_letters"]) == (0, 3)
-    again = made(shared, stream_sql(name, columns=COLUMNS))
+    again = shared.run(stream_sql(name, columns=COLUMNS))
     assert again[0] == 200
 
 
 def test_create_tells_of_a_topic_that_was_made_and_of_one_named_alike(shared: Broker, name: str) -> None:
     shared.admin.ensure_source_topic(f"{name}-orders")
     sql = f"CREATE STREAM {name} (v BIGINT, ts TIMESTAMP) WITH (timestamp = 'ts', topic = '{name}-order'"
-    status, refused = made(shared, f"{sql}, create_topic = false)")
+    status, refused = shared.run(f"{sql}, create_topic = false)")
     assert (status, refused["code"]) == (400, "topic_missing")
     assert f"{name}-orders" in refused["hint"]
     assert f"{name}-order" not in shared.admin.topics()
-    status, facts = made(shared, f"{sql}, partitions = 4, idle_timeout = '1 second')")
+    status, facts = shared.run(f"{sql}, partitions = 4, idle_timeout = '1 second')")
     assert (status, facts["topic_existed"], facts["topic_records"]) == (201, False, 0)
     assert facts["partitions"] == 4
     assert [one["code"] for one in facts["warnings"]] == ["topic_created", "idle_timeout_short"]
