@@ -16,14 +16,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from engine.model.nested.canonical import Misfit, canonical
+from engine.model.nested.canonical import Misfit, canonical, short
 from engine.model.paths import Path
 from engine.model.source import Field, Stream
 from engine.model.types import DAY_MAX, DAY_MIN, TIMESTAMP_MS_MAX, TIMESTAMP_MS_MIN, Kind
 from topics.event_times import hint
 from topics.members import Members
-
-SHOWN_CHARACTERS = 40
 
 _INTEGER = re.compile(r"-?[0-9]+")
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
@@ -153,13 +151,13 @@ def converted(field: Field, member: Any) -> Any:
     if kind in RANGES and number and _INTEGER.fullmatch(member):
         low, high = RANGES[kind]
         if len(member.lstrip("-0")) > 20 or not low <= int(member) <= high:
-            beyond = f"{_short(member)} is out of the range of {field.type}{hint(kind, member)}"
+            beyond = f"{short(member)} is out of the range of {field.type}{hint(kind, member)}"
             raise BadRecord(f"column {field.name}: {beyond}")
         return int(member)
     if kind is Kind.DOUBLE and number:
         value = float(member)
         if math.isinf(value):
-            raise BadRecord(f"column {field.name}: {_short(member)} is out of the range of DOUBLE")
+            raise BadRecord(f"column {field.name}: {short(member)} is out of the range of DOUBLE")
         return value
     if kind is Kind.STRING and text:
         try:
@@ -201,7 +199,7 @@ def as_json(value: Any) -> str:
 
 def _within(field: Field, text: str, value: int, low: int, high: int) -> int:
     if not low <= value <= high:
-        raise BadRecord(f"column {field.name}: {_short(text)} is out of the range of {field.type}")
+        raise BadRecord(f"column {field.name}: {short(text)} is out of the range of {field.type}")
     return value
 
 
@@ -210,7 +208,7 @@ def _parsed(field: Field, text: str, type_: pa.DataType, width: pa.DataType) -> 
     try:
         return int(pa.array([text]).cast(type_).view(width)[0].as_py())
     except pa.ArrowInvalid:
-        raise BadRecord(f"column {field.name}: there is no {field.type} {_short(text)}") from None
+        raise BadRecord(f"column {field.name}: there is no {field.type} {short(text)}") from None
 
 
 def _decimal(field: Field, text: str) -> Decimal:
@@ -219,15 +217,15 @@ def _decimal(field: Field, text: str) -> Decimal:
     try:
         sign, digits, exponent = Decimal(text).as_tuple()
     except ArithmeticError:  # an exponent beyond what can be represented
-        raise BadRecord(f"column {field.name}: {_short(text)} does not fit {field.type}") from None
+        raise BadRecord(f"column {field.name}: {short(text)} does not fit {field.type}") from None
     assert isinstance(exponent, int)
     unscaled = "".join(map(str, digits)).lstrip("0")
     shift = exponent + scale
     if unscaled and len(unscaled) + shift > precision:
-        raise BadRecord(f"column {field.name}: {_short(text)} does not fit {field.type}")
+        raise BadRecord(f"column {field.name}: {short(text)} does not fit {field.type}")
     if shift < 0:
         if unscaled[shift:].strip("0"):
-            raise BadRecord(f"column {field.name}: {_short(text)} has more than {scale} decimals")
+            raise BadRecord(f"column {field.name}: {short(text)} has more than {scale} decimals")
         unscaled = unscaled[:shift]
     elif unscaled:
         unscaled += "0" * shift
@@ -239,11 +237,7 @@ def _described(member: Any) -> str:
     if isinstance(member, bool):
         return "true" if member else "false"
     if isinstance(member, Number):
-        return f"number {_short(member)}"
+        return f"number {short(member)}"
     if isinstance(member, str):
-        return "string " + _short(json.dumps(member))
+        return "string " + short(json.dumps(member))
     return "an object" if isinstance(member, Pairs) else "an array"
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= SHOWN_CHARACTERS else text[:SHOWN_CHARACTERS] + "..."

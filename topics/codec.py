@@ -197,9 +197,12 @@ class _Reading:
     def one_by_one(self, places: Int64Array) -> None:
         """Read few records."""
         rows, kept, left = [], [], []
+        is_nested = any(field.is_apart for field in self._stream.schema)
         for place in places.tolist():
             try:
-                row = small_batches.plain_row(self._stream, self._members, self._at(place), DEPTH_MAX)
+                row = small_batches.plain_row(
+                    self._stream, self._members, self._at(place), DEPTH_MAX, is_nested=is_nested
+                )
             except small_batches.NotPlain:
                 left.append(place)
             else:
@@ -333,8 +336,8 @@ def _at_once(stream: Stream, layout: Layout, records: list[bytes]) -> tuple[Colu
         except UnicodeDecodeError:
             return None
     member_of = dict(zip((one.name for one in stream.schema if one.path is None), layout.names, strict=True))
-    apart = [one for one in stream.schema if one.path is not None or one.type.logical is not None]
-    flat = [(one, member_of[one.name]) for one in stream.schema if one not in apart]
+    apart = [one for one in stream.schema if one.is_apart]
+    flat = [(one, member_of[one.name]) for one in stream.schema if not one.is_apart]
     found = _read(stream, flat, data, records[0], len(records))
     if found is None:
         return None

@@ -10,13 +10,14 @@ from typing import Any
 
 import orjson
 
-from engine.model.paths import Path
+from engine.model.paths import value_at
 from engine.model.source import Stream
 from topics.keyed import decode_messages
 from topics.members import members_of
 
 SHOWN_MAX = 20
 REASONS_MAX = 10
+_NOWHERE = object()
 _VALUES = re.compile(r'"(?:[^"\\]|\\.)*?(?:"|\.\.\.)|(?<!\w)[-+]?\d[\w.:+-]*')
 """What differs between reasons that are one: the values of records."""
 
@@ -89,7 +90,9 @@ def sample(stream: Stream, messages: Sequence[Any]) -> Sample:
         if not isinstance(members, dict):
             continue
         objects += 1
-        missing.difference_update([name for name in missing & paths.keys() if _leads(paths[name], members)])
+        for name in missing & paths.keys():
+            if value_at(paths[name], members, _NOWHERE) is not _NOWHERE:
+                missing.discard(name)
         for member in members:
             column = member if member in columns else known.column_of(member)
             if column is not None:
@@ -103,16 +106,3 @@ def sample(stream: Stream, messages: Sequence[Any]) -> Sample:
         tuple(field.name for field in stream.schema if field.name in missing) if objects else (),
         tuple(name for name, _ in others.most_common(SHOWN_MAX)),
     )
-
-
-def _leads(path: Path, value: Any) -> bool:
-    """Whether something stands at a path of a record, null or not."""
-    for step in path:
-        if isinstance(value, list):
-            is_there = isinstance(step, int) and step < len(value)
-        else:
-            is_there = isinstance(value, dict) and step in value
-        if not is_there:
-            return False
-        value = value[step]
-    return True

@@ -21,7 +21,7 @@ from typing import Any
 import orjson
 
 from engine.model.nested.canonical import Misfit, canonical_of, is_exact
-from engine.model.paths import Path
+from engine.model.paths import value_at
 from engine.model.source import Field, Stream
 from engine.model.types import Kind
 from topics.careful import RANGES, BadRecord, converted
@@ -45,8 +45,13 @@ class NotPlain(Exception):
     """The record needs a closer look; whether it is a good one is not said."""
 
 
-def plain_row(stream: Stream, members: Members, record: bytes, depth_max: int) -> list[Any]:
-    """The row's values in schema order, as :func:`topics.careful.row_of` gives them. Raises NotPlain."""
+def plain_row(
+    stream: Stream, members: Members, record: bytes, depth_max: int, *, is_nested: bool
+) -> list[Any]:
+    """The row's values in schema order, as :func:`topics.careful.row_of` gives them. Raises NotPlain.
+
+    is_nested: a column is read apart from the members of its record (:attr:`Field.is_apart`).
+    """
     if b"\\" in record or record.count(b"{") + record.count(b"[") > depth_max:
         raise NotPlain
     try:
@@ -58,16 +63,15 @@ def plain_row(stream: Stream, members: Members, record: bytes, depth_max: int) -
         raise NotPlain
     row: list[Any] = []
     spelt = iter(spelling)
-    nested = any(field.path is not None or field.type.logical is not None for field in stream.schema)
     # Of nested records the names of columns may well be those of other members inside.
-    if nested and orjson.dumps(given).count(b":") != record.count(b":"):  # a member is given twice
+    if is_nested and orjson.dumps(given).count(b":") != record.count(b":"):  # a member is given twice
         raise NotPlain
     for field in stream.schema:
         if field.path is not None:
-            value = _at_path(field.path, given)
+            value = value_at(field.path, given)
         else:
             name, quoted = next(spelt)
-            if not nested and record.count(quoted) > 1:  # given twice, or a text that is equal to the name
+            if not is_nested and record.count(quoted) > 1:  # given twice, or a text that is equal to the name
                 raise NotPlain
             value = given.get(name)
         if value is None:
@@ -81,18 +85,6 @@ def plain_row(stream: Stream, members: Members, record: bytes, depth_max: int) -
                 raise NotPlain
         row.append(value)
     return row
-
-
-def _at_path(path: Path, value: Any) -> Any:
-    """What stands at a path; None: nothing, or null."""
-    for step in path:
-        if type(value) is dict and type(step) is str:
-            value = value.get(step)
-        elif type(value) is list and type(step) is int and step < len(value):
-            value = value[step]
-        else:
-            return None
-    return value
 
 
 def _converted(field: Field, value: Any, record: bytes) -> Any:

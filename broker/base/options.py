@@ -135,15 +135,11 @@ def published(record: Mapping[str, Any]) -> dict[str, Any]:
     held = record["options"]
     if NAME_OPTION not in held:
         return dict(record)
-    return {**record, "options": _without_name(held), "name": held[NAME_OPTION]}
+    return {**record, "options": shown(held), "name": held[NAME_OPTION]}
 
 
 def shown(options: Mapping[str, Any]) -> dict[str, Any]:
     """The options as lists show them: the name of the query is not one of them."""
-    return _without_name(options)
-
-
-def _without_name(options: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if name != NAME_OPTION}
 
 

@@ -213,17 +213,24 @@ def formatted(parts: Callable[[str], object], letters: Iterable[str]) -> Signatu
     """(TIMESTAMP, a pattern of ``letters``) to STRING."""
 
     def types(arguments: Sequence[Expression]) -> Types:
-        target, pattern = fits(arguments, 0, TIMESTAMP), literal_text(arguments, 1)
-        hint = "there are " + ", ".join(letters)
-        if len(pattern) > formats.PATTERN_CHARACTERS_MAX:
-            raise Unfit(1, f"a pattern has at most {formats.PATTERN_CHARACTERS_MAX} characters", hint)
-        try:
-            parts(pattern)
-        except formats.UnknownPart as unknown:
-            raise Unfit(1, unknown.reason, unknown.hint or hint) from None
+        target = fits(arguments, 0, TIMESTAMP)
+        check_pattern(arguments, 1, parts, "there are " + ", ".join(letters))
         return [target, STRING], STRING
 
     return types
+
+
+def check_pattern(
+    arguments: Sequence[Expression], place: int, parts: Callable[[str], object], hint: str
+) -> None:
+    """Raise Unfit unless an argument is a pattern of times that ``parts`` takes apart."""
+    pattern = literal_text(arguments, place)
+    if len(pattern) > formats.PATTERN_CHARACTERS_MAX:
+        raise Unfit(place, f"a pattern has at most {formats.PATTERN_CHARACTERS_MAX} characters", hint)
+    try:
+        parts(pattern)
+    except formats.UnknownPart as unknown:
+        raise Unfit(place, unknown.reason, unknown.hint or hint) from None
 
 
 def literal_text(arguments: Sequence[Expression], place: int) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from engine.language import lengths
 from engine.language.evaluation import dates, formats, parsed_times, temporal
 from engine.language.evaluation.zone_tables import zone_keys, zone_named
-from engine.language.signatures import Signature, Types, Unfit, fits, literal_text
+from engine.language.signatures import Signature, Types, Unfit, check_pattern, fits
 from engine.model.expressions import Expression, Literal
 from engine.model.types import BIGINT, DATE, INTERVAL, STRING, TIME, TIMESTAMP, Type
 
@@ -110,7 +110,7 @@ def parsed(result: Type) -> Signature:
 
     def types(arguments: Sequence[Expression]) -> Types:
         if len(arguments) == 2:
-            check_pattern(arguments, 1)
+            check_pattern(arguments, 1, parsed_times.matcher, _PATTERNS)
             return [fits(arguments, 0, STRING), STRING], result
         type_ = arguments[0].type
         if result == DATE:
@@ -120,45 +120,20 @@ def parsed(result: Type) -> Signature:
     return types
 
 
-def check_pattern(arguments: Sequence[Expression], place: int) -> None:
-    """Raise Unfit unless an argument is a pattern that text is read by."""
-    pattern = literal_text(arguments, place)
-    if len(pattern) > formats.PATTERN_CHARACTERS_MAX:
-        raise Unfit(place, f"a pattern has at most {formats.PATTERN_CHARACTERS_MAX} characters", _PATTERNS)
-    try:
-        parsed_times.matcher(pattern)
-    except formats.UnknownPart as unknown:
-        raise Unfit(place, unknown.reason, unknown.hint or _PATTERNS) from None
-
-
 def either_way(arguments: Sequence[Expression]) -> Types:
     """(TIMESTAMP, a pattern of STRFTIME) to STRING, or the pattern first."""
     first = 0 if isinstance(arguments[1], Literal) and arguments[1].type == STRING else 1
-    _check_letters(arguments, 1 - first)
+    check_pattern(arguments, 1 - first, formats.c_parts, "there are " + ", ".join(formats.STRFTIME))
     types = [STRING, STRING]
     types[first] = fits(arguments, first, TIMESTAMP)
     return types, STRING
-
-
-def _check_letters(arguments: Sequence[Expression], place: int) -> None:
-    pattern, hint = literal_text(arguments, place), "there are " + ", ".join(formats.STRFTIME)
-    if len(pattern) > formats.PATTERN_CHARACTERS_MAX:
-        raise Unfit(place, f"a pattern has at most {formats.PATTERN_CHARACTERS_MAX} characters", hint)
-    try:
-        formats.c_parts(pattern)
-    except formats.UnknownPart as unknown:
-        raise Unfit(place, unknown.reason, unknown.hint or hint) from None
 
 
 def unix_time(arguments: Sequence[Expression]) -> Types:
     """(BIGINT [, a pattern of DATE_FORMAT]) to STRING."""
     if len(arguments) == 1:
         return [fits(arguments, 0, BIGINT)], STRING
-    pattern, hint = literal_text(arguments, 1), "there are " + ", ".join(formats.DATE_FORMAT)
-    try:
-        formats.java_parts(pattern)
-    except formats.UnknownPart as unknown:
-        raise Unfit(1, unknown.reason, unknown.hint or hint) from None
+    check_pattern(arguments, 1, formats.java_parts, "there are " + ", ".join(formats.DATE_FORMAT))
     return [fits(arguments, 0, BIGINT), STRING], STRING
 
 

@@ -8,6 +8,7 @@ path leads nowhere, which is NULL. The empty path is the value itself.
 from __future__ import annotations
 
 import re
+from typing import Any
 
 Path = tuple[str | int, ...]
 
@@ -64,6 +65,24 @@ def parse_path(text: str) -> Path:
             steps.append(given if step["plain"] is not None else _ESCAPED.sub(r"\1", given))
         place = step.end()
     return tuple(steps)
+
+
+def value_at(path: Path, value: Any, nothing: Any = None) -> Any:
+    """What stands at a path of a value of JSON: null is None. nothing: where the path leads nowhere. An
+    element may be counted from the end, from -1 on, though no text of a path does.
+
+    >>> value_at(("tags", 0), {"tags": ["a"]}), value_at(("tags", 1), {"tags": ["a"]})
+    ('a', None)
+    """
+    for step in path:
+        if isinstance(value, dict) and isinstance(step, str):
+            is_there = step in value
+        else:
+            is_there = isinstance(value, list) and isinstance(step, int) and -len(value) <= step < len(value)
+        if not is_there:
+            return nothing
+        value = value[step]
+    return value
 
 
 def path_text(path: Path) -> str:

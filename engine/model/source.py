@@ -37,6 +37,11 @@ class Field:
     nullable: bool = True
     path: Path | None = None
 
+    @property
+    def is_apart(self) -> bool:
+        """Whether its value is read apart from the plain members of a record: at a path, or as JSON."""
+        return self.path is not None or self.type.logical is not None
+
 
 @dataclass(frozen=True, slots=True)
 class Schema:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from engine.language.evaluation.casts import cast
-from engine.language.evaluation.nested import ERROR, rowwise
+from engine.language.evaluation.nested import ERROR, object_of, rowwise
 from engine.language.evaluation.vector import Vector, constant, texts
 from engine.model.nested.values import parsed, part_of, text_of, value_of
 from engine.model.types import BIGINT, BOOLEAN, STRING, Kind, Type, array
@@ -68,10 +68,7 @@ def make_map(arguments: Sequence[Vector], type_: Type, n: int) -> Vector:
     element = type_.element
 
     def one(*values: Any) -> Any:
-        names = values[::2]
-        if None in names or len(set(names)) < len(names):
-            return ERROR
-        return text_of({name: _part(element, value) for name, value in zip(names, values[1::2], strict=True)})
+        return object_of(values[::2], (_part(element, value) for value in values[1::2]))
 
     return rowwise(arguments, type_, one, is_strict=False)
 

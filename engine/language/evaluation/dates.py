@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from engine.language.evaluation.temporal import (
     EXTRACTED,
+    MONTHS_MAX,
     add_months,
     day_of_month,
     days_of,
@@ -57,6 +58,13 @@ def _date(year: Array, month: Array, day: Array) -> tuple[Array, Array]:
     return np.where(fine, first + day - 1, 0), fine
 
 
+def _time_of_day(hour: Array, minute: Array, second: Array) -> tuple[Array, Array]:
+    """Milliseconds from midnight, rounded, and where there is such a time."""
+    fine = _within(hour, 0, 23) & _within(minute, 0, 59) & (second >= 0) & (second < 60)
+    ms = np.rint(np.where(fine, second, 0.0) * 1_000).astype(np.int64)
+    return np.where(fine, hour * 3_600_000 + minute * 60_000 + ms, 0), fine
+
+
 def make_date(arguments: Sequence[Vector], type_: Type, n: int) -> Vector:
     """MAKE_DATE(year, month, day); an error where there is no such day in the years 1 to 9999."""
     days, fine = _date(*(argument.values for argument in arguments))
@@ -67,19 +75,15 @@ def make_timestamp(arguments: Sequence[Vector], type_: Type, n: int) -> Vector:
     """MAKE_TIMESTAMP(year, month, day, hour, minute, seconds); seconds are rounded to milliseconds."""
     year, month, day, hour, minute, second = (argument.values for argument in arguments)
     days, fine = _date(year, month, day)
-    fine = fine & _within(hour, 0, 23) & _within(minute, 0, 59) & (second >= 0) & (second < 60)
-    ms = np.rint(np.where(fine, second, 0.0) * 1_000).astype(np.int64)
-    values = np.where(fine, days * DAY_MS + hour * 3_600_000 + minute * 60_000 + ms, 0)
-    return strict(arguments, TIMESTAMP, values, either(~fine, outside(values)))
+    ms, is_time = _time_of_day(hour, minute, second)
+    values = np.where(fine & is_time, days * DAY_MS + ms, 0)
+    return strict(arguments, TIMESTAMP, values, either(~(fine & is_time), outside(values)))
 
 
 def make_time(arguments: Sequence[Vector], type_: Type, n: int) -> Vector:
     """MAKE_TIME(hour, minute, seconds); seconds are rounded to milliseconds."""
-    hour, minute, second = (argument.values for argument in arguments)
-    fine = _within(hour, 0, 23) & _within(minute, 0, 59) & (second >= 0) & (second < 60)
-    ms = np.rint(np.where(fine, second, 0.0) * 1_000).astype(np.int64)
-    values = np.where(fine, hour * 3_600_000 + minute * 60_000 + ms, 0)
-    return strict(arguments, TIME, values, ~fine | (values >= DAY_MS))
+    ms, fine = _time_of_day(*(argument.values for argument in arguments))
+    return strict(arguments, TIME, ms, ~fine | (ms >= DAY_MS))
 
 
 def last_day(arguments: Sequence[Vector], type_: Type, n: int) -> Vector:
@@ -152,7 +156,7 @@ def month_bin(arguments: Sequence[Vector], type_: Type, n: int) -> Vector:
     stride, month = arguments[0].values, month_index(arguments[1].values)
     wrong = stride <= 0
     begin = month - (month - 360) % np.where(wrong, 1, stride)
-    values = first_day(np.clip(begin, -12 * 9_999, 12 * 9_999)) * DAY_MS
+    values = first_day(np.clip(begin, -MONTHS_MAX, MONTHS_MAX)) * DAY_MS
     return strict(arguments, TIMESTAMP, values, either(wrong, outside(values)))
 
 

@@ -6,28 +6,16 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
-from engine.language.evaluation.nested import ERROR, rowwise
+from engine.language.evaluation.nested import ERROR, object_of, rowwise
 from engine.language.evaluation.vector import Vector
 from engine.model.nested.canonical import Misfit, canonical, normalise
 from engine.model.nested.values import parsed, part_of, text_of
-from engine.model.paths import Path, parse_path
+from engine.model.paths import parse_path, value_at
 from engine.model.types import BOOLEAN, JSON, Type
 
 Kernel = Callable[[Sequence[Vector], Type, int], Vector]
 
 _parsed_path = lru_cache(maxsize=1_024)(parse_path)
-
-
-def at(part: Any, path: Path) -> Any:
-    """What stands at a path; None: nothing, or null."""
-    for step in path:
-        if isinstance(part, dict) and isinstance(step, str):
-            part = part.get(step)
-        elif isinstance(part, list) and isinstance(step, int):
-            part = part[step] if -len(part) <= step < len(part) else None
-        else:
-            return None
-    return part
 
 
 def as_text(part: Any) -> str | None:
@@ -41,7 +29,7 @@ def _as_json(part: Any) -> str | None:
 
 def _member(write: Callable[[Any], Any]) -> Kernel:
     def kernel(arguments: Sequence[Vector], type_: Type, n: int) -> Vector:
-        return rowwise(arguments, type_, lambda value, key: write(at(parsed(value), (key,))))
+        return rowwise(arguments, type_, lambda value, key: write(value_at((key,), parsed(value))))
 
     return kernel
 
@@ -49,7 +37,7 @@ def _member(write: Callable[[Any], Any]) -> Kernel:
 def _at_path(write: Callable[[Any], Any]) -> Kernel:
     def kernel(arguments: Sequence[Vector], type_: Type, n: int) -> Vector:
         def one(value: str, path: str = "$") -> Any:
-            return write(at(parsed(value), _parsed_path(path)))
+            return write(value_at(_parsed_path(path), parsed(value)))
 
         return rowwise(arguments, type_, one)
 
@@ -90,16 +78,7 @@ def exists(arguments: Sequence[Vector], type_: Type, n: int) -> Vector:
     """JSON_EXISTS: also where null stands."""
 
     def one(text: str, path: str) -> bool:
-        part = parsed(text)
-        for step in _parsed_path(path):
-            if isinstance(step, int):
-                has = isinstance(part, list) and step < len(part)
-            else:
-                has = isinstance(part, dict) and step in part
-            if not has:
-                return False
-            part = part[step]
-        return True
+        return value_at(_parsed_path(path), parsed(text), ERROR) is not ERROR
 
     return rowwise(arguments, BOOLEAN, one)
 
@@ -127,11 +106,7 @@ def json_object(arguments: Sequence[Vector], type_: Type, n: int) -> Vector:
     types = [argument.type for argument in arguments]
 
     def one(*values: Any) -> Any:
-        names = values[::2]
-        if None in names or len(set(names)) < len(names):
-            return ERROR
-        parts = map(_inside, types[1::2], values[1::2])
-        return text_of(dict(zip(names, parts, strict=True)))
+        return object_of(values[::2], map(_inside, types[1::2], values[1::2]))
 
     return rowwise(arguments, JSON, one, is_strict=False)
 

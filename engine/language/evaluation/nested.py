@@ -6,7 +6,7 @@ arguments.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -22,8 +22,8 @@ from engine.language.evaluation.vector import (
     texts,
 )
 from engine.model.batch import BoolArray
-from engine.model.nested.canonical import Misfit, canonical, canonical_of
-from engine.model.nested.values import part_of
+from engine.model.nested.canonical import canonical, canonical_of
+from engine.model.nested.values import part_of, text_of
 from engine.model.types import STRING, Kind, Logical, Type
 
 
@@ -76,10 +76,17 @@ def rowwise(arguments: Sequence[Vector], type_: Type, one: Rowwise, *, is_strict
     return _result(type_, made, np.arange(size), null if is_strict else None, error, size)
 
 
+def object_of(names: Sequence[Any], parts: Iterable[Any]) -> Any:
+    """The text of an object, or ERROR where a name is NULL or stands twice."""
+    if None in names or len(set(names)) < len(names):
+        return ERROR
+    return text_of(dict(zip(names, parts, strict=True)))
+
+
 def _call(one: Rowwise, row: Sequence[Any]) -> Any:
     try:
         return one(*row)
-    except (Misfit, ValueError, OverflowError):
+    except (ValueError, OverflowError):
         return ERROR
 
 

@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from engine.model.nested.canonical import Misfit, dumped, instant_text, normalise, written
-from engine.model.nested.values import parsed, value_of
+from engine.model.nested.canonical import dumped, normalise, written
+from engine.model.nested.values import parsed, part_of, value_of
 from engine.model.types import Kind, Logical, Type
 
 
@@ -117,26 +117,13 @@ def _parts(type_: Type, array: pa.Array) -> list[Any]:
             return [None if one is None else base64.b64encode(one).decode() for one in array.to_pylist()]
     values = array
     if type_.kind is Kind.TIMESTAMP:
-        instants = array.cast(pa.timestamp("ms")).view(pa.int64()).to_pylist()
-        return [None if one is None else _instant(one) for one in instants]
-    if type_.kind is Kind.DOUBLE:
-        return [None if one is None else _double(one) for one in array.to_pylist()]
-    if type_.kind in (Kind.DATE, Kind.DECIMAL):
+        values = array.cast(pa.timestamp("ms")).view(pa.int64())
+    elif type_.kind in (Kind.DATE, Kind.DECIMAL):
         values = array.cast(pa.string())
-    return list(values.to_pylist())
-
-
-def _instant(ms: int) -> str:
-    try:
-        return instant_text(ms)
-    except OverflowError:
-        raise Misfit(f"there is no TIMESTAMP {ms}") from None
-
-
-def _double(value: float) -> float | str:
-    if value != value:
-        return "NaN"
-    return value if abs(value) != float("inf") else "Infinity" if value > 0 else "-Infinity"
+    found = values.to_pylist()
+    if type_.kind in (Kind.TIMESTAMP, Kind.DOUBLE):
+        return [None if one is None else part_of(type_, one) for one in found]
+    return list(found)
 
 
 def _cut(array: pa.ListArray, values: list[Any]) -> list[Any]:

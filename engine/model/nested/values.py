@@ -13,7 +13,7 @@ from typing import Any
 
 import orjson
 
-from engine.model.nested.canonical import dumped, instant_ms, instant_text, written
+from engine.model.nested.canonical import Misfit, dumped, instant_ms, instant_text, written
 from engine.model.types import Kind, Logical, Type
 
 _FIRST_DAY = date(1970, 1, 1).toordinal()
@@ -37,7 +37,7 @@ def value_of(type_: Type, part: Any) -> Any:
 
 
 def part_of(type_: Type, value: Any) -> Any:
-    """The part that a value is inside of others. Raises ValueError: a date or an instant that has no text."""
+    """The part that a value is inside of others. Raises ValueError, Misfit for an instant: it has no text."""
     if type_.logical is Logical.BYTES:
         return base64.b64encode(bytes.fromhex(value)).decode()
     if type_.is_nested:
@@ -56,7 +56,7 @@ def part_of(type_: Type, value: Any) -> Any:
             try:
                 return instant_text(int(value))
             except OverflowError:
-                raise ValueError("no year of four digits") from None
+                raise Misfit(f"there is no TIMESTAMP {value}") from None
         case Kind.BOOLEAN:
             return bool(value)
         case Kind.INTEGER | Kind.BIGINT:
