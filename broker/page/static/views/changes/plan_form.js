@@ -1,24 +1,30 @@
 // The fields of one operator of a plan, as its schema has them.
 
 import { Field } from "../../lib/widgets.js";
-import { html, useEffect, useState } from "../../vendor/core.js";
+import { html, useEffect, useRef, useState } from "../../vendor/core.js";
 import { INPUTS } from "./plan_model.js";
 
 const given = (event) => event.currentTarget.value;
 const orNothing = (text) => (text === "" ? undefined : text);
 
 const Pairs = ({ id, value, described, onChange }) => {
-  const rows = typeof value === "object" ? Object.entries(value ?? {}) : [];
-  const set = (next) => onChange(next.length ? Object.fromEntries(next) : undefined);
+  // Leaving one field and typing in the next are two events before the form is drawn anew: the second has to see the first.
+  const rows = useRef([]);
+  rows.current = typeof value === "object" ? Object.entries(value ?? {}) : [];
+  const set = (next) => {
+    rows.current = next;
+    onChange(next.length ? Object.fromEntries(next) : undefined);
+  };
+  const put = (place, pair) => set(rows.current.with(place, pair(rows.current[place])));
   return html`<div class="pairs" id=${id} role="group" aria-describedby=${described}>
-    ${rows.map(
+    ${rows.current.map(
       ([name, expression], place) => html`<div class="pair" key=${place}>
-        <input aria-label=${`Name ${place + 1}`} value=${name} onChange=${(event) => set(rows.map((one, at) => (at === place ? [given(event), one[1]] : one)))} />
-        <input class="mono" aria-label=${`Expression ${place + 1}`} value=${expression} onInput=${(event) => set(rows.map((one, at) => (at === place ? [one[0], given(event)] : one)))} />
-        <button type="button" class="small" aria-label=${`Remove ${name}`} onClick=${() => set(rows.filter((_, at) => at !== place))}>✕</button>
+        <input aria-label=${`Name ${place + 1}`} value=${name} onChange=${(event) => put(place, ([, kept]) => [given(event), kept])} />
+        <input class="mono" aria-label=${`Expression ${place + 1}`} value=${expression} onInput=${(event) => put(place, ([kept]) => [kept, given(event)])} />
+        <button type="button" class="small" aria-label=${`Remove ${name}`} onClick=${() => set(rows.current.toSpliced(place, 1))}>✕</button>
       </div>`,
     )}
-    <button type="button" class="small" onClick=${() => set([...rows, [`c${rows.length + 1}`, ""]])}>Add</button>
+    <button type="button" class="small" onClick=${() => set([...rows.current, [`c${rows.current.length + 1}`, ""]])}>Add</button>
   </div>`;
 };
 
