@@ -43,7 +43,9 @@ export const statementOf = (form) => {
   const written = new Map(form.columns.map((one) => [one.name, one.name_sql]));
   const kept = form.columns.filter((one) => one.kept || form.key.includes(one.name));
   const needed = (one) => !one.nullable || one.name === form.timestamp || form.key.includes(one.name);
-  const lines = kept.map((one) => `    ${one.name_sql} ${one.type}${needed(one) ? " NOT NULL" : ""}${one.path_sql ? ` PATH ${one.path_sql}` : ""}`);
+  const lines = kept.map(
+    (one) => `    ${one.name_sql} ${one.type}${needed(one) ? " NOT NULL" : ""}${one.path_sql ? ` PATH ${one.path_sql}` : ""}`,
+  );
   if (form.key.length) lines.push(`    PRIMARY KEY (${form.key.map((one) => written.get(one)).join(", ")})`);
   const options = [`topic = ${quoted(form.topic)}`];
   if (form.timestamp) options.push(`timestamp = ${quoted(form.timestamp)}`);
