@@ -87,7 +87,7 @@ LARGER: dict[str, dict[str, int]] = {
         "engine.model.approximation.Approximation": 13,
         "engine.model.limits.Limits": 24,
         "engine.model.persistence.SourceState": 16,
-        "engine.model.source.Stream": 13,
+        "engine.model.source.Stream": 14,
         "engine.model.step.StepResult": 13,
         "engine.overload.scheduled_module.ScheduledModule": 15,
         "engine.parts.Parts": 26,

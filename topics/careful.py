@@ -16,7 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from engine.model.nested.canonical import Misfit, canonical, short
+from engine.model.nested.canonical import SPECIAL, Misfit, canonical, short
 from engine.model.paths import Path
 from engine.model.source import Field, Stream
 from engine.model.types import DAY_MAX, DAY_MIN, TIMESTAMP_MS_MAX, TIMESTAMP_MS_MIN, Kind
@@ -74,8 +74,15 @@ def row_of(stream: Stream, columns: Members, value: bytes) -> list[Any]:
                 raise BadRecord(f"column {field.name}: missing or NULL, but declared NOT NULL")
             row.append(None)
         else:
-            row.append(converted(field, member))
+            row.append(_special(stream, field, member) or converted(field, member))
     return row
+
+
+def _special(stream: Stream, field: Field, member: Any) -> float | None:
+    """A DOUBLE that JSON has no number for, of records in another format: NaN, Infinity, -Infinity."""
+    if field.type.kind is Kind.DOUBLE and stream.format.value != "json" and type(member) is str:
+        return SPECIAL.get(member)
+    return None
 
 
 def pairs_of(value: bytes) -> Pairs:

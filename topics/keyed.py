@@ -32,6 +32,7 @@ from engine.model.source import Schema, Stream
 from engine.model.types import Kind, Type
 from topics.codec import Bad, Decoded, Piece, decode, read
 from topics.event_times import implausible
+from topics.formats.table import texts_of
 from topics.in_band import Heartbeats, heartbeats
 
 _SCALAR = rb'"(?:[^"\\]|\\.)*"|[-+.0-9eE]+|true|false|null'
@@ -75,20 +76,25 @@ def decode_records(
     in :func:`topics.codec.decode`.
     """
     found, refused = told
-    if not found and not refused:
-        return _decoded(stream, keys, values, partition, offset, append_ms, exact)
-    rows = np.delete(np.arange(len(values)), [*found, *refused])
+    given: list[bytes | None] = list(values)
+    if found or refused:
+        given = [None if place in found or place in refused else one for place, one in enumerate(values)]
+    texts = texts_of(stream, given)
+    left_out = {**texts.bad, **refused}
+    if not found and not left_out:
+        return _decoded(stream, keys, texts.values, partition, offset, append_ms, exact)
+    rows = np.delete(np.arange(len(values)), [*found, *left_out])
     decoded = _decoded(
         stream,
         None if keys is None else [keys[place] for place in rows.tolist()],
-        [values[place] for place in rows.tolist()],
+        [texts.values[place] for place in rows.tolist()],
         np.asarray(partition)[rows],
         np.asarray(offset)[rows],
         np.asarray(append_ms)[rows],
         exact,
     )
     bad = [Bad(int(rows[one.place]), one.reason) for one in decoded.bad]
-    bad += [Bad(place, reason) for place, reason in refused.items()]
+    bad += [Bad(place, reason) for place, reason in left_out.items()]
     return Decoded(decoded.batch, tuple(sorted(bad, key=lambda one: one.place)), found)
 
 

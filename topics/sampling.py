@@ -12,6 +12,7 @@ import orjson
 
 from engine.model.paths import value_at
 from engine.model.source import Stream
+from topics.formats.table import texts_of
 from topics.keyed import decode_messages
 from topics.members import members_of
 
@@ -82,7 +83,7 @@ def sample(stream: Stream, messages: Sequence[Any]) -> Sample:
     heads = {step for path in paths.values() for step in path[:1]}
     known = members_of(columns, aside)
     missing, others, objects = {*columns, *paths}, Counter[str](), 0
-    for value in values:
+    for value in texts_of(stream, values).values:
         try:
             members = orjson.loads(value or b"")
         except ValueError:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from engine.language.query import ResultEncoding, ResultFormat
+from engine.model.record_format import FormatName
 from engine.model.summary import BucketFunction, SummaryKind
 from engine.model.tolerance import AMOUNTS
 
@@ -56,6 +57,8 @@ STREAM: Mapping[str, KnownOption] = {
     "idle_advances": _flag("when all partitions are idle the stream's time moves with the clock", "true"),
     "partitions": KnownOption("number", "of the topic, if the broker creates it", "4"),
     "create_topic": _flag("a topic that does not exist is made; false: it is refused", "false"),
+    "format": _choice("how records are written", get_args(FormatName)),
+    "delimiter": KnownOption("text", "between the fields of CSV; a comma by default", "';'"),
     **DURATIONS,
 }
 """The options of CREATE STREAM and CREATE TABLE."""

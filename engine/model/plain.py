@@ -10,6 +10,7 @@ from typing import Any
 
 from engine.model.constraint import constraint_as_dict, constraint_from_dict
 from engine.model.paths import parse_path, path_text
+from engine.model.record_format import USUAL, RecordFormat
 from engine.model.source import Field, Schema, Stream
 from engine.model.step import Parameters, Registration
 from engine.model.summary import SummaryDefinition, SummarySettings
@@ -18,7 +19,7 @@ from engine.model.types import Kind, Logical, Type
 
 def stream_as_dict(stream: Stream) -> dict[str, Any]:
     """Everything that a stream declares, as JSON values; ``key`` and ``retroactive`` only of a table,
-    ``past_max_ms`` only where it is declared.
+    ``past_max_ms`` and ``format`` only where they are declared.
     """
     facts: dict[str, Any] = {
         "name": stream.name,
@@ -39,6 +40,8 @@ def stream_as_dict(stream: Stream) -> dict[str, Any]:
         **({} if stream.past_max_ms is None else {"past_max_ms": stream.past_max_ms}),
         "constraints": [constraint_as_dict(one) for one in stream.constraints],
     }
+    if stream.format != USUAL:
+        facts["format"] = stream.format.as_dict()
     if stream.is_table:
         facts |= {"key": list(stream.key), "retroactive": stream.retroactive}
     return facts
@@ -53,6 +56,7 @@ def stream_from_dict(facts: Mapping[str, Any]) -> Stream:
     fields = given.pop("fields")
     constraints = given.pop("constraints")
     key = tuple(given.pop("key", ()))
+    written = RecordFormat.from_dict(given.pop("format", {}))
     return Stream(
         schema=Schema(
             tuple(
@@ -62,6 +66,7 @@ def stream_from_dict(facts: Mapping[str, Any]) -> Stream:
         ),
         constraints=tuple(constraint_from_dict(one) for one in constraints if isinstance(one, dict)),
         key=key,
+        format=written,
         **given,
     )
 

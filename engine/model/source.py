@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from engine.model.constraint import Constraint
 from engine.model.paths import Path
+from engine.model.record_format import USUAL, RecordFormat
 from engine.model.sample import topic_seed
 from engine.model.shed import Sheds
 from engine.model.types import BIGINT, BOOLEAN, Type
@@ -102,7 +103,7 @@ class Stream:
     rows older than NOW - retain_ms may go, unless a window reaches further back. future_max_ms: a timestamp
     further ahead of the clock than this is a dead letter. past_max_ms: a timestamp further behind Kafka's own
     timestamp of the record than this is a dead letter; None: only one that is seconds taken for ms.
-    constraints: what its rows promise; those that break it are late.
+    constraints: what its rows promise; those that break it are late. format: how its records are written.
     """
 
     name: SourceName
@@ -118,6 +119,7 @@ class Stream:
     constraints: tuple[Constraint, ...] = field(default=())
     key: tuple[str, ...] = ()
     retroactive: bool = True
+    format: RecordFormat = USUAL
 
     @property
     def is_table(self) -> bool:

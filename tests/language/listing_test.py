@@ -67,7 +67,13 @@ def test_an_example_of_each_option_is_served() -> None:
         assert one["about"]
         for value in [one["example"], *(f"'{choice}'" for choice in one["choices"])]:
             more = "" if one["name"] == "timestamp" else "timestamp = 'column', "
-            sql = forms[one["place"]].format(option=f"{one['name']} = {value}", more=more)
+            more += {"delimiter": "format = 'csv', "}.get(one["name"], "")
+            form = (
+                "CREATE STREAM fresh (value BYTES) WITH ({option})"
+                if value == "'raw'"
+                else forms[one["place"]]
+            )
+            sql = form.format(option=f"{one['name']} = {value}", more=more)
             parse(sql, stream, Limits(), summaries=SUMMARIES)
 
 

@@ -11,6 +11,7 @@ from engine.language.bind.environment import Environment
 from engine.language.literals import number_literal
 from engine.language.places import Place, shown
 from engine.language.query import Insert, InsertedRow
+from engine.model.record_format import USUAL
 from engine.model.source import Derived, Field, SourceName, Stream
 from engine.model.types import Kind
 from tureen.errors import NotSupported, SyntaxRefused, TypeMismatch
@@ -29,6 +30,12 @@ def bind_insert(tree: exp.Expr, env: Environment) -> Insert:
             NotSupported,
             f"rows of the {source.kind} {shown(name)} come from its SELECT",
             hint="insert into the stream or the table that it selects from",
+        )
+    if source.format != USUAL:
+        raise place.refuse(
+            NotSupported,
+            f"INSERT writes JSON, and records of {shown(name)} are in the format {source.format.value}",
+            hint="produce records to its topic",
         )
     fields = _fields(tree.args["columns"], source, env)
     if any(field.path is not None for field in fields):

@@ -11,6 +11,7 @@ from sqlglot import exp
 from engine.language import known_options
 from engine.language.bind.constraints import bind_constraints
 from engine.language.bind.environment import Environment
+from engine.language.bind.formats import bind_format
 from engine.language.bind.options import WithOptions
 from engine.language.bind.typenames import bind_type
 from engine.language.grammar import nodes
@@ -97,6 +98,7 @@ def bind_create(tree: exp.Expr, env: Environment) -> CreateStream:
         past_max_ms=options.duration("past_max", 0) if "past_max" in options else None,
         key=key,
         retroactive=_retroactive(tree, timestamp, text),
+        format=bind_format(options, fields, key, text.of_node(tree.this)),
     )
     if timestamp is None:
         for option in ("lateness", "idle_advances", "future_max", "past_max"):

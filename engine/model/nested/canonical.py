@@ -44,7 +44,7 @@ BYTES_MAX = 256 * 1024
 SHOWN_CHARACTERS = 40
 
 _INTEGERS = {Kind.INTEGER: 2**31, Kind.BIGINT: 2**63}
-_SPECIAL = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+SPECIAL = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 _NUMBERS_TO_CHANGE = re.compile(r"\.0|[0-9]e")
 _MEMBER = re.compile(r'"(?:[^"\\]|\\.)*"\s*:')
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?")
@@ -246,7 +246,7 @@ def _double(type_: Type, value: Any, at: Steps) -> Any:
         if math.isinf(number):
             raise Misfit(f"{short(str(value))} is out of the range of DOUBLE{_where(at)}")
         return number
-    if isinstance(value, str) and value in _SPECIAL:
+    if isinstance(value, str) and value in SPECIAL:
         return value
     raise _misfit(type_, value, at)
 

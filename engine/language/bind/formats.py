@@ -1,0 +1,71 @@
+"""What WITH says of how records are written, to a :class:`~engine.model.record_format.RecordFormat`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import get_args
+
+from engine.language.bind.options import WithOptions
+from engine.language.places import Place, shown
+from engine.model.record_format import DELIMITER, FormatName, RecordFormat
+from engine.model.source import Field
+from engine.model.types import Kind, Logical
+from tureen.errors import NotSupported, SyntaxRefused
+
+_OF_FORMAT = {"delimiter": ("csv",)}
+"""Options -> the formats that have them."""
+
+
+def bind_format(
+    options: WithOptions, fields: Sequence[Field], key: Sequence[str], name: Place
+) -> RecordFormat:
+    """fields: all columns. key: those that are read from the key. name: where the statement's name stands.
+
+    Raises SyntaxRefused, TypeMismatch, NotSupported.
+    """
+    value: FormatName = options.choice("format", get_args(FormatName), "json")  # type: ignore[assignment]
+    for option, formats in _OF_FORMAT.items():
+        if option in options and value not in formats:
+            raise options.place(option).refuse(
+                SyntaxRefused,
+                f"{option} has no meaning in the format {value}",
+                hint=f"leave it out, or write format = {' or '.join(map(repr, formats))}",
+            )
+    others = [field for field in fields if field.name not in key]
+    if value in ("csv", "raw"):
+        _check_flat(value, others, name)
+    return RecordFormat(value, _delimiter(options))
+
+
+def _check_flat(value: FormatName, fields: Sequence[Field], name: Place) -> None:
+    """Refuse columns that a record of the format does not have."""
+    pathed = next((field.name for field in fields if field.path is not None), None)
+    if pathed is not None:
+        raise name.refuse(
+            NotSupported,
+            f"the column {shown(pathed)!r} has a PATH, and records in the format {value} have no members",
+            hint="leave PATH out",
+        )
+    if value == "raw" and (len(fields) != 1 or not _is_raw(fields[0])):
+        raise name.refuse(
+            NotSupported,
+            "a record in the format raw is one column, a STRING or BYTES",
+            hint=f"declare one such column, as {shown(fields[0].name) if fields else 'value'} STRING",
+        )
+    if not fields:
+        raise name.refuse(
+            NotSupported, "a record in the format csv has at least one column", hint="declare one"
+        )
+
+
+def _is_raw(field: Field) -> bool:
+    return field.type.kind is Kind.STRING and field.type.logical in (None, Logical.BYTES)
+
+
+def _delimiter(options: WithOptions) -> str:
+    if "delimiter" not in options:
+        return DELIMITER
+    given = options.string("delimiter")
+    if given is None or len(given) != 1 or not given.isascii() or given in '"\r\n\0':
+        raise options.wrong("delimiter", "write one character of ASCII, as ';', that is no quote")
+    return given

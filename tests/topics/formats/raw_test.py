@@ -1,0 +1,37 @@
+"""Raw records: text, bytes."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.model.record_format import RecordFormat
+from engine.model.types import BYTES, STRING
+from tests.strategies import examples
+from tests.topics.formats.rows import read, reasons, seen, stream
+
+RAW = RecordFormat("raw")
+
+
+@settings(max_examples=examples(50))
+@given(st.lists(st.binary(max_size=20), max_size=50))
+def test_bytes_are_as_they_are(values: list[bytes]) -> None:
+    decoded = read(stream(RAW, {'Any "value': BYTES}), values)
+    assert [row['Any "value'] for row in seen(decoded)] == [value.hex() for value in values]
+
+
+@settings(max_examples=examples(50))
+@given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=20), max_size=50))
+def test_texts_are_as_they_are(values: list[str]) -> None:
+    decoded = read(stream(RAW, {"v": STRING}), [value.encode() for value in values])
+    assert [row["v"] for row in seen(decoded)] == values
+
+
+def test_what_is_no_text() -> None:
+    decoded = read(stream(RAW, {"v": STRING}), [b"a", b"\xff", None, b"b" * (1024 * 1024 + 1), b""])
+    assert [row["v"] for row in seen(decoded)] == ["a", ""]
+    assert reasons(decoded) == {
+        1: "not UTF-8: invalid start byte at byte 0; BYTES takes any bytes",
+        2: "the value is null",
+        3: "1,048,577 bytes are more than the 1,048,576 allowed",
+    }
