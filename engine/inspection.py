@@ -114,7 +114,7 @@ class Inspection(ABC):
         """The queries that are set apart, in groups: each is to be run once, in any thread, and once that is
         over its queries are to rejoin (:class:`engine.model.step.Rejoin`).
         """
-        return list(self._parts.following.nurseries.apart.groups)
+        return list(self._parts.following.graphs.nurseries.apart.groups)
 
     def summary_facts(self, name: SummaryName | None = None) -> dict[SummaryName, dict[str, Any]]:
         """What is known of summaries at work, by name: of one all, of all in brief. O(zones), and of one

@@ -42,7 +42,7 @@ class Lifecycle:
         told: takes what their followers are told.
         """
         asked = classify(body.registrations, position, self._queries, self._catalogue, self._parts.limits)
-        asked.refuse(self._following.nurseries.apart)
+        asked.refuse(self._following.graphs.nurseries.apart)
         pausing = [one.query_id for one in asked.changed if self._is_to_pause(one)]
         if pausing and body.takes_back:
             self._tell_end(pausing, told)
@@ -71,7 +71,7 @@ class Lifecycle:
     ) -> StepResult:
         """Give queries other texts; one whose answer cannot be told stays as it was."""
         asked = classify_altered(registrations, position, self._queries, self._catalogue)
-        asked.refuse(self._following.nurseries.apart)
+        asked.refuse(self._following.graphs.nurseries.apart)
         names = [one.query_id for one in asked.coming]
         continued = self._exchange(asked.coming, self._come_instead, asked.failed, told)
         stayed = {*continued, *asked.failed}
@@ -86,7 +86,7 @@ class Lifecycle:
         failed: dict[str, Exception] = {}
         for query_id, allotment in allotments:
             try:
-                if query_id in self._following.nurseries.apart:
+                if query_id in self._following.graphs.nurseries.apart:
                     raise BeingPrepared(0.0)
                 coming.append(allotted(self._parts.query(query_id), allotment, position, self._catalogue))
             except Exception as error:  # noqa: BLE001  (nothing was done yet)

@@ -160,7 +160,7 @@ class Parts:
                 strategy_of,
                 tags,
                 _defects=self.defects,
-                apart=frozenset(self.following.nurseries.apart.query_ids),
+                apart=frozenset(self.following.graphs.nurseries.apart.query_ids),
             )
         return self._view
 

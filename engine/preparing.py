@@ -120,7 +120,7 @@ class Preparation(InSlices):
     @property
     def is_blocked(self) -> bool:
         """Whether the query is set apart, and cannot be changed or removed until it rejoins."""
-        return self.query_id in self._parts.following.nurseries.apart
+        return self.query_id in self._parts.following.graphs.nurseries.apart
 
     @property
     def is_done(self) -> bool:
@@ -173,7 +173,7 @@ class Preparation(InSlices):
 
     def dismiss(self) -> None:
         """Let go of what nobody else holds, once: what it was made for was done, or is given up."""
-        self._parts.following.nurseries.dismiss(self.query_id)
+        self._parts.following.graphs.nurseries.dismiss(self.query_id)
         for source, slots in self._held:
             source.matches.release(slots)
             self._outdate(source)
@@ -254,7 +254,7 @@ class Preparing:
 
     @property
     def _apart(self) -> Container[str]:
-        return self._parts.following.nurseries.apart
+        return self._parts.following.graphs.nurseries.apart
 
     def _ending(self, registration: Registration) -> StandingQuery | None:
         """The query that stands, where a registration gives it another text or pauses it, and what is told of

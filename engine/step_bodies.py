@@ -98,7 +98,7 @@ class StepBodies:
         """Raise BackfillRefused while queries over a source are set apart: what is told of history is how
         their answers differ by it.
         """
-        if any(name in key for key in self._parts.following.nurseries.apart.keys):
+        if any(name in key for key in self._parts.following.graphs.nurseries.apart.keys):
             boundary_ms = self._parts.source(name).boundary_ms
             raise BackfillRefused(name, "what queries over it need is being made", boundary_ms)
 

@@ -170,27 +170,3 @@ class ChartSlopes(Generic[Name]):
                     remaining += share * self._remaining[consumer]
             self._blocks[name] = _Block(stage.cost, stage.taken, below)
             self._remaining[name] = remaining
-
-
-def slopes_of(stages: Mapping[Name, Stage[Name]]) -> dict[Name, float]:
-    """The slope at each module of a plan, which has no cycle. Raises ValueError where it has one."""
-    order: list[Name] = []
-    seen: dict[Name, bool] = {}
-    for root in stages:
-        stack = [(root, False)]
-        while stack:
-            name, done = stack.pop()
-            if done:
-                seen[name] = True
-                order.append(name)
-            elif name not in seen:
-                seen[name] = False
-                stack.append((name, True))
-                for consumer, _ in stages[name].outputs:
-                    if seen.get(consumer) is False:
-                        raise ValueError(f"a plan comes back to {consumer!r}")
-                    if consumer in stages:
-                        stack.append((consumer, False))
-    slopes = ChartSlopes[Name]()
-    slopes.redo(order, stages)
-    return {name: slopes.of(name) for name in order}

@@ -1,4 +1,4 @@
-"""Aggregates of a population, estimated from a sample of its rows, and how far off the estimates may be.
+"""How far off COUNT, SUM and AVG may be that are estimated from a sample of the rows.
 
 Each row is kept with probability q, whatever becomes of the others (Horvitz and Thompson). COUNT and SUM of
 the sample, divided by q, are then without bias; AVG is the ratio of the two. MIN, MAX and COUNT(DISTINCT) are
@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -27,58 +26,6 @@ SQUARES = float(np.finfo(np.float64).tiny), float(np.finfo(np.float64).max)
 """Squares below the first have lost digits, or all of them; those above the second are infinite."""
 NORMAL_95 = 1.959963984540054
 """Quantile 0.975 of the standard normal distribution."""
-
-
-@dataclass(frozen=True, slots=True)
-class SampleSums:
-    """Sums over those rows of a sample that have a value. count: how many they are; total: the sum of their
-    values; squares: the sum of the squares of these.
-    """
-
-    count: int
-    total: float = 0.0
-    squares: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class AggregateEstimate:
-    """An estimate of an aggregate. value: that over the whole population. error: half the width of the 95 %
-    interval, relative to the value; None where the sample says nothing of it: it has no rows, or the square
-    of their sum is 0 or no double.
-    """
-
-    value: float | None
-    error: float | None
-
-    def covers(self, truth: float) -> bool:
-        """Whether the 95 % interval holds this value; without an interval it does not."""
-        if self.value is None or self.error is None:
-            return False
-        return abs(truth - self.value) <= self.error * abs(self.value)
-
-
-def estimated_count(sample: SampleSums, q: float) -> AggregateEstimate:
-    """COUNT. q: the share of the rows that is kept, 0 < q <= 1. Raises ValueError."""
-    _require_share(q)
-    spread = 1 / sample.count if sample.count else None
-    return AggregateEstimate(sample.count / q, _half_width(spread, q))
-
-
-def estimated_sum(sample: SampleSums, q: float) -> AggregateEstimate:
-    """SUM; its value is None of a sample without rows. q: as of :func:`estimated_count`."""
-    _require_share(q)
-    if not sample.count:
-        return AggregateEstimate(None, None)
-    return AggregateEstimate(sample.total / q, _half_width(_relative(sample.squares, sample.total), q))
-
-
-def estimated_average(sample: SampleSums, q: float) -> AggregateEstimate:
-    """AVG; its value is None of a sample without rows. q: as of :func:`estimated_count`."""
-    _require_share(q)
-    if not sample.count:
-        return AggregateEstimate(None, None)
-    spread = max(0.0, sample.squares - sample.total * sample.total / sample.count)
-    return AggregateEstimate(sample.total / sample.count, _half_width(_relative(spread, sample.total), q))
 
 
 def widest_error(
@@ -108,18 +55,6 @@ def widest_error(
         if len(known):
             found.append(float(known.max()))
     return NORMAL_95 * math.sqrt((1 - q) * max(found)) if found else None
-
-
-def _relative(spread: float, total: float) -> float | None:
-    """A sum of squares, relative to the square of a sum; None where nothing is told."""
-    square = total * total
-    if not SQUARES[0] <= square <= SQUARES[1] or not math.isfinite(spread):
-        return None
-    return spread / square
-
-
-def _half_width(spread: float | None, q: float) -> float | None:
-    return None if spread is None else NORMAL_95 * math.sqrt((1 - q) * spread)
 
 
 def _require_share(q: float) -> None:

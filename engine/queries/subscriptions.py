@@ -73,9 +73,8 @@ class Subscriptions:
         self.graphs = FollowedGraphs(
             sources, limits, units, watch or Stopwatch(), self._defects, settings or StateSettings()
         )
-        self.nurseries = self.graphs.nurseries
         self.retention = JoinRetention(self.graphs, sources, self._defects)
-        self.answers = ToldAnswers(limits, self.nurseries)
+        self.answers = ToldAnswers(limits, self.graphs.nurseries)
         self.preferences = PreferenceChanges(self.answers, self._subscribers, self._defects)
         self.step = 0
         """The sequence number of the step at hand."""
@@ -83,7 +82,7 @@ class Subscriptions:
     def begin(self, step: int) -> None:
         """The step of this sequence number is at hand."""
         self.step = step
-        self.nurseries.begin()
+        self.graphs.nurseries.begin()
 
     @property
     def nbytes(self) -> int:
@@ -138,8 +137,8 @@ class Subscriptions:
 
     def gone(self, standing: StandingQuery) -> None:
         """A query is followed no more."""
-        self.nurseries.gone(standing.query_id)
-        self.nurseries.apart.gone(standing.query_id)
+        self.graphs.nurseries.gone(standing.query_id)
+        self.graphs.nurseries.apart.gone(standing.query_id)
         self.answers.paused.pop(standing.query_id, None)
         if self._subscribers.pop(standing.query_id, None) is not None:
             self.preferences.gone(standing.query_id)
@@ -242,7 +241,7 @@ class Subscriptions:
     def _put(self, standing: StandingQuery, subscriber: Subscriber) -> None:
         """A query comes, or is maintained in another way."""
         self._subscribers[standing.query_id] = subscriber
-        if standing.query_id in self.nurseries.apart:
+        if standing.query_id in self.graphs.nurseries.apart:
             return
         for name, (slot, _) in standing.places():
             self._sources[name].rows.owed.catch_up([slot])
@@ -261,7 +260,7 @@ class Subscriptions:
             graph = self.graphs.by_set[standing.set_key]
             told = subscriber.operator == "changes" and not graph.holds_for(standing.query_id)
             choice = self.graphs.choice(standing, subscriber)
-            return self.nurseries.nurse_standing(standing, subscriber, choice, over, told=told)
+            return self.graphs.nurseries.nurse_standing(standing, subscriber, choice, over, told=told)
         except Exception:  # noqa: BLE001  (the step will tell)
             return None
 
@@ -288,7 +287,7 @@ class Subscriptions:
 
     def tell_history(self, name: SourceName, before: Answers, view: View, told: PendingOutput) -> None:
         """History of a source came back: how answers at NOW differ from those before."""
-        self.nurseries.lose()
+        self.graphs.nurseries.lose()
         self.retention.renumbered(name)
         for query_id, was in before.items():
             with self._defects.of(query_id):
@@ -304,7 +303,11 @@ class Subscriptions:
         for standing in queries:
             query_id = standing.query_id
             subscriber = self._subscribers.get(query_id)
-            if subscriber is None or not subscriber.has_whole(occasion) or query_id in self.nurseries.apart:
+            if (
+                subscriber is None
+                or not subscriber.has_whole(occasion)
+                or query_id in self.graphs.nurseries.apart
+            ):
                 continue
             if standing.paused:
                 answer = self.answers.before_pause(query_id)

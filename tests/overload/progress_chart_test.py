@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.overload.progress_chart import (
+    ChartSlopes,
     ProgressPoint,
     Segment,
     Stage,
     points_of,
     segments_of,
-    slopes_of,
 )
 
 MODULES = st.lists(
@@ -94,10 +94,11 @@ def test_in_a_row_the_subtree_is_the_lower_envelope(modules: list[tuple[float, f
         outputs = ((place + 1, selectivity),) if place + 1 < len(modules) else ()
         stages[place] = Stage(time / size, outputs)
         size *= selectivity
-    points, slopes = points_of(modules), slopes_of(stages)
+    points, slopes = points_of(modules), ChartSlopes[int]()
+    slopes.redo(list(reversed(stages)), stages)
     for place in range(len(modules)):
         expected = segments_of(points[place:])[0].slope
-        assert slopes[place] == pytest.approx(expected)
+        assert slopes.of(place) == pytest.approx(expected)
 
 
 def _steepest(name: str, stages: dict[str, Stage[str]]) -> float:
@@ -125,11 +126,7 @@ def test_of_plans_that_branch_the_steepest_subtree_is_found(
     for place, feeder in enumerate(feeders, 1):
         outputs[min(feeder, place - 1)].append((str(place), numbers[place][1]))
     stages = {str(place): Stage(float(numbers[place][0]), tuple(outputs[place])) for place in outputs}
-    slopes = slopes_of(stages)
-    for name, slope in slopes.items():
-        assert slope == pytest.approx(_steepest(name, stages))
-
-
-def test_a_plan_with_a_cycle_is_refused() -> None:
-    with pytest.raises(ValueError, match="comes back to"):
-        slopes_of({"a": Stage(1, (("b", 1.0),)), "b": Stage(1, (("a", 1.0),))})
+    slopes = ChartSlopes[str]()
+    slopes.redo(list(reversed(stages)), stages)  # a feeder stands before what it feeds
+    for name in stages:
+        assert slopes.of(name) == pytest.approx(_steepest(name, stages))

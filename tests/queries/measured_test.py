@@ -12,15 +12,9 @@ from hypothesis import strategies as st
 
 from engine.model.allotment import Allotment, ScanAllotment
 from engine.model.step import Allocate, Register, Registration
-from engine.overload.sampled_aggregates import (
-    AggregateEstimate,
-    SampleSums,
-    estimated_average,
-    estimated_count,
-    estimated_sum,
-    widest_error,
-)
+from engine.overload.sampled_aggregates import widest_error
 from tests.engine.feed import Feed
+from tests.overload.sampled_aggregates import covers, estimate
 from tests.queries.subscriptions import register, step
 
 ROWS = 1_200
@@ -51,7 +45,7 @@ def test_intervals_hold_and_nothing_is_biased() -> None:
             (tag,) = answer.approximation
             value = float(answer.table.column(0)[0].as_py())
             found.append(value)
-            held += AggregateEstimate(value, tag.expected.error).covers(float(truth))
+            held += covers(value, tag.expected.error, float(truth))
         assert held >= 0.93 * RUNS, call
         assert abs(np.mean(found) - truth) <= 4 * np.std(found) / math.sqrt(RUNS), call
 
@@ -69,15 +63,10 @@ def test_the_widest_of_all_groups_and_columns_is_told_and_what_is_of_the_sample_
     errors = []
     for k, n, total, mean, most in (tuple(row.values()) for row in answer.table.to_pylist()):
         mine = [v for key, v in feed.rows("rows") if key == k]
-        sums = SampleSums(len(mine), sum(mine), sum(v * v for v in mine))
-        q = float(PERCENT / 100)
-        for value, estimate in (
-            (n, estimated_count(sums, q)),
-            (total, estimated_sum(sums, q)),
-            (mean, estimated_average(sums, q)),
-        ):
-            assert value == pytest.approx(estimate.value, abs=0.5)
-            errors.append(estimate.error)
+        for value, function in ((n, "COUNT"), (total, "SUM"), (mean, "AVG")):
+            expected, error = estimate(function, mine, float(PERCENT / 100))
+            assert value == pytest.approx(expected, abs=0.5)
+            errors.append(error)
         assert most == max(mine)
     assert tag.expected.error == pytest.approx(max(errors))
 
@@ -98,7 +87,7 @@ def test_what_the_text_samples_has_its_interval_and_says_what_is_of_the_sample()
             assert len(tag.unscaled) == (1 if call.startswith("AVG") else 2)
             # COUNT and SUM are those of the sample: what they make of all rows is they by its share.
             value = float(answer.table.column(0)[0].as_py()) / q
-            held += AggregateEstimate(value, tag.expected.error).covers(float(truth))
+            held += covers(value, tag.expected.error, float(truth))
         assert held >= 0.9 * 200, call
 
 
@@ -134,16 +123,14 @@ def test_an_answer_by_a_sketch_carries_the_bound_of_the_sketch() -> None:
     q=st.sampled_from([0.1, 0.5, 1.0]),
 )
 def test_the_widest_error_is_that_of_the_estimates(groups: list[list[float]], q: float) -> None:
-    sums = [SampleSums(len(g), math.fsum(g), math.fsum(v * v for v in g)) for g in groups]
-    count, total, squares = (
-        np.array([getattr(one, name) for one in sums], np.float64) for name in ("count", "total", "squares")
-    )
-    for functions, columns, estimated in (
-        (("COUNT",), (count,), estimated_count),
-        (("SUM",), (count, total, squares), estimated_sum),
-        (("AVG",), (count, total, squares), estimated_average),
+    sums = [(len(g), math.fsum(g), math.fsum(v * v for v in g)) for g in groups]
+    count, total, squares = np.array(sums, np.float64).reshape(-1, 3).T
+    for function, columns in (
+        ("COUNT", (count,)),
+        ("SUM", (count, total, squares)),
+        ("AVG", (count, total, squares)),
     ):
-        errors = [e for one in sums if (e := estimated(one, q).error) is not None]
+        errors = [e for one in groups if (e := estimate(function, one, q)[1]) is not None]
         assert all(map(math.isfinite, errors))
-        found = widest_error(functions, columns, q)
+        found = widest_error((function,), columns, q)
         assert found == (pytest.approx(max(errors)) if errors else None)

@@ -107,11 +107,6 @@ def remembered(older: FloatArray, due: float) -> Precision:
     return Precision(share_of(older, older + due), np.zeros_like(older))
 
 
-def count_variance(rate: FloatArray, rows: float) -> FloatArray:
-    """Relative variance of COUNT over a sample, scaled by 1 / rate. rows: rows due."""
-    return sum_variance(rate, 1.0 / rows if rows > 0.0 else 0.0)
-
-
 def sum_variance(rate: FloatArray, spread: float) -> FloatArray:
     """Relative variance of SUM(v) over a sample, scaled by 1 / rate. spread: sum v^2 / (sum v)^2."""
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -113,21 +113,6 @@ class WindowCut:
 
 
 @dataclass(frozen=True, slots=True)
-class SampledSynopses:
-    """A join keeps samples of its synopses. left_share: of the matches, those whose older row is left."""
-
-    left_share: float
-    left_slot: int | None
-    right_slot: int | None
-
-    def at(self, x: FloatArray) -> Precision:
-        ones = np.ones(x.shape[1])
-        left = ones if self.left_slot is None else x[self.left_slot]
-        right = ones if self.right_slot is None else x[self.right_slot]
-        return resources.sampled_synopses(self.left_share, left, right)
-
-
-@dataclass(frozen=True, slots=True)
 class BloomDistinct:
     """DISTINCT over a Bloom filter. bits: its size at share 1; values: what it holds."""
 
@@ -152,18 +137,6 @@ class Remembered:
 
     def at(self, x: FloatArray) -> Precision:
         return resources.remembered(self.older.at(x[self.slot]), self.due)
-
-
-@dataclass(frozen=True, slots=True)
-class Tabulated:
-    """Any other, as it was measured by the share given."""
-
-    slot: int
-    fp: MeasuredCurve
-    fn: MeasuredCurve
-
-    def at(self, x: FloatArray) -> Precision:
-        return Precision(self.fp.at(x[self.slot]), self.fn.at(x[self.slot]))
 
 
 EXACTLY = Exactly()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
@@ -14,6 +14,7 @@ from engine.overload.precision.aggregated import Aggregated
 from engine.overload.precision.allocation import DEFAULT, equal, proportional, solve
 from engine.overload.precision.loss import loss_of
 from engine.overload.precision.part_solver import Effort
+from engine.overload.precision.precision import Precision
 from engine.overload.precision.problem import Entity, EntityId, PlannedQuery, Problem
 from engine.overload.precision.resources import MeasuredCurve
 from engine.overload.precision.shape import (
@@ -26,9 +27,7 @@ from engine.overload.precision.shape import (
     PlanShape,
     Remembered,
     Sampled,
-    SampledSynopses,
     Selected,
-    Tabulated,
     United,
     WindowCut,
 )
@@ -101,10 +100,21 @@ def checked(problem: Problem, **facts: object) -> object:
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class Tabulated:
+    """Its loss is a table, which need not fall."""
+
+    slot: int
+    fp: MeasuredCurve
+    fn: MeasuredCurve
+
+    def at(self, x: np.ndarray) -> Precision:
+        return Precision(self.fp.at(x[self.slot]), self.fn.at(x[self.slot]))
+
+
 ROOTS: list[tuple[LossNode, int]] = [
     (WINDOWS.root, 2),
     (JoinLoss(Sampled(BaseInput(), 0), Sampled(BaseInput(), 1)), 2),
-    (JoinLoss(BaseInput(), BaseInput(), SampledSynopses(0.7, 0, 1)), 2),
     (
         JoinLoss(
             BaseInput(),

@@ -10,7 +10,6 @@ from engine.overload.precision.resources import (
     bloom_distinct,
     bloom_intersect,
     bloom_rate,
-    count_variance,
     remembered,
     sampled,
     sampled_synopses,
@@ -70,7 +69,7 @@ def test_distinct_that_remembers_less_repeats_rows() -> None:
 
 
 def test_variance_of_sampled_aggregates() -> None:
-    assert count_variance(one(0.1), 1_000)[0] == pytest.approx(0.9 / (0.1 * 1_000))
+    assert sum_variance(one(0.1), 1 / 1_000)[0] == pytest.approx(0.9 / (0.1 * 1_000))  # of COUNT
     values = np.arange(1.0, 101.0)
     spread = float((values**2).sum() / values.sum() ** 2)
     assert sum_variance(one(0.25), spread)[0] == pytest.approx(3 * spread)
