@@ -67,12 +67,12 @@ def join(strategy: str, rates: tuple[float, float], sizes: tuple[float, float]) 
     """A join of two windows, their rows stored; negative tuples probe again, and windows are kept apart."""
     (one, other), (one_size, other_size) = rates, sizes
     probed, stored = probes(one, one_size, other, other_size), fifo(one) + fifo(other)
-    return probed + stored if _foretells(strategy) else 2 * probed + stored
+    return probed + stored if _knows_exits(strategy) else 2 * probed + stored
 
 
 def windows(strategy: str, links: int) -> float:
     """Windows with a row a unit, which the negative tuple approach keeps to find out who leaves."""
-    return 0 if _foretells(strategy) else links * fifo(1)
+    return 0 if _knows_exits(strategy) else links * fifo(1)
 
 
 def distinct(strategy: str, rate: float, size: float, values: float, came: float) -> float:
@@ -84,7 +84,7 @@ def distinct(strategy: str, rate: float, size: float, values: float, came: float
     compared = rate * _half(values)
     if strategy == "direct":
         return compared + fifo(rate) + came * size
-    if _foretells(strategy):
+    if _knows_exits(strategy):
         return compared + came * _half(values) + fifo(came)
     return 2 * compared + fifo(rate) + came * size / max(1.0, values)
 
@@ -96,7 +96,7 @@ def negation(
     searched = sum(2 * rate * log2(max(2.0, each)) for rate, each in zip(rates, values, strict=True))
     probed = rates[1] * sizes[0] / max(1.0, values[0])
     stored = fifo(rates[0]) + fifo(rates[1])
-    return searched + probed + (stored if _foretells(strategy) else 2 * stored)
+    return searched + probed + (stored if _knows_exits(strategy) else 2 * stored)
 
 
 def strict_view(
@@ -109,7 +109,7 @@ def strict_view(
     return found + rate * premature * _half(size) if strategy in ("partitioned", "upa10", "upa50") else found
 
 
-def _foretells(strategy: str) -> bool:
+def _knows_exits(strategy: str) -> bool:
     return strategy in ("direct", *PARTITIONS)
 
 

@@ -1,4 +1,4 @@
-"""Precision foretold and found, and what an optimal division of memory saves against plain ones.
+"""Precision predicted and found, and what an optimal division of memory saves against plain ones.
 
 10,000 queries of 100 shapes: joins of two streams whose windows and samples may be given less, below
 selections, DISTINCT, EXCEPT and aggregates, with weights of 1 to 4; the budget is 40 % of what exactness
@@ -86,7 +86,7 @@ def run(options: argparse.Namespace) -> Report:
             errors.append(found_case.errors)
             name = case.name.lower().replace(", ", "_").replace(" ", "_")
             figures[f"error_fp.{name}"], figures[f"error_fn.{name}"] = found_case.errors
-            print(f"{case.name}: foretold {found_case.predicted}, found {found_case.found}")
+            print(f"{case.name}: predicted {found_case.predicted}, found {found_case.found}")
     figures["error_fp.max"] = max(fp for fp, _ in errors)
     figures["error_fn.max"] = max(fn for _, fn in errors)
     return Report(figures)

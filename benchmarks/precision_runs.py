@@ -59,7 +59,7 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What was foretold of a case, and what came."""
+    """What was predicted of a case, and what came."""
 
     name: str
     predicted: tuple[float, float]

@@ -117,7 +117,7 @@ def choose(
         for policy in _policies(options):
             made = physical(told, policy)
             cost = estimate(made, known, units, tables, settings)
-            if _is_apart(policy, options, cost, foretold=made != told):
+            if _is_apart(policy, options, cost, exits_known=made != told):
                 found.append(Candidate(text, rules, policy, cost))
     chosen = min(found, key=_cost)
     stays = (
@@ -131,13 +131,13 @@ def choose(
     return Choice(chosen, others, options.strategy is not None)
 
 
-def _is_apart(policy: Policy, options: QueryOptions, cost: PlanCost, *, foretold: bool) -> bool:
+def _is_apart(policy: Policy, options: QueryOptions, cost: PlanCost, *, exits_known: bool) -> bool:
     """Whether a policy makes a plan of its own, and may be chosen."""
     if options.strategy is not None and (options.structure is not None or policy.strategy != "upa"):
         return True
     if policy == ONE_STORE:
         return True
-    if not foretold and options.strategy is None:
+    if not exits_known and options.strategy is None:
         return False
     if policy.strategy == "direct":
         return not cost.is_strict

@@ -371,7 +371,7 @@ class Graph:
         return self.held.states(over, ends)
 
     def _tell_exits(self, context: EvaluationContext) -> None:
-        """Queries are told exits from now on where what was foretold does not hold: retention takes rows of
+        """Queries are told exits from now on where exits that were known do not hold: retention takes rows of
         a window before their time, or a table moves alone on a clock that is ahead of NOW, so that its
         instants cannot be compared with exits.
         """
@@ -381,7 +381,7 @@ class Graph:
             key
             for key, leaf in self.nodes.leaves.items()
             if isinstance(leaf, ScanNode)
-            and leaf.foretold
+            and leaf.exits_known
             and ((is_ahead and not isinstance(leaf, EntriesNode)) or leaf.is_cut(context))
         }
         if keys:

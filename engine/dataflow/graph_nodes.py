@@ -132,7 +132,7 @@ class GraphNodes:
         if plan.entries:
             scanned = self._leaf(key, EntriesNode, lambda: EntriesNode(kind, settings))
         else:
-            make = lambda: ScanNode(kind, foretold=plan.foretold, settings=settings)  # noqa: E731
+            make = lambda: ScanNode(kind, exits_known=plan.exits_known, settings=settings)  # noqa: E731
             scanned = self._leaf(key, ScanNode, make)
         return Built((key,), scanned, scanned.column(scan.predicate if slot is None else slot))
 

@@ -92,17 +92,17 @@ class Node(ABC):
 
     telling: places of columns of which no row enters while one that is equal in all of them leaves the same
     column at the same instant; None where that may be. id_words: how many words the id of a row has; 0: rows
-    have none. ordered: whether ids, compared word by word, have the order of the relation. foretold: a delta
-    has rows that enter, ``valid_to`` when they will leave (FOREVER: that is not known), and that is not told
-    again; a row that leaves earlier than foretold is in a delta once more, as one that was there and leaves.
-    entered: rows that came into what it gives since it was made, where it counts them; premature: how many of
-    them left that before they left the input.
+    have none. ordered: whether ids, compared word by word, have the order of the relation. exits_known: a
+    delta has rows that enter, ``valid_to`` when they will leave (FOREVER: that is not known), and that is not
+    told again; a row that leaves earlier than was known is in a delta once more, as one that was there and
+    leaves. entered: rows that came into what it gives since it was made, where it counts them; premature: how
+    many of them left that before they left the input.
     """
 
     telling: frozenset[int] | None = None
     id_words = 0
     ordered = False
-    foretold = False
+    exits_known = False
     entered = 0
     premature = 0
     sources: tuple[SourceName, ...] = ()
@@ -214,9 +214,9 @@ class Node(ABC):
     def _changed(self, turn: Turn) -> Delta: ...
 
     def read(self, context: EvaluationContext, ids: Int64Array) -> Relation:
-        """The values of rows by their ids, of a foretold node, and of a scan or what selects, computes or
-        joins rows of scans. To be asked for rows that are there at an instant of the transition. ids:
-        int64[n, w], in any order.
+        """The values of rows by their ids, of a node with known exits, and of a scan or what selects,
+        computes or joins rows of scans. To be asked for rows that are there at an instant of the transition.
+        ids: int64[n, w], in any order.
         """
         raise NotImplementedError
 

@@ -1,6 +1,6 @@
 """From what a plan does to how its operators keep rows, by a policy.
 
-Below the operators that need exits told when they happen, exits are foretold with the rows, as far down as
+Below the operators that need exits told when they happen, exits are known with the rows, as far down as
 windows of time reach; there a node tells them. What keeps no rows besides the windows is the same in all
 strategies.
 """
@@ -49,7 +49,7 @@ def physical(plan: Plan, policy: Policy, *, whole: bool = False) -> Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class _Foretold:
+class _KnownExits:
     """An edge. span: from entry to exit, in halves of a ms, at most. in_order: rows leave as they came.
     is_early: some leave before their time. kept: some node below keeps rows.
     """
@@ -60,7 +60,7 @@ class _Foretold:
     kept: bool = True
 
 
-_Made = tuple[Plan, _Foretold | None]
+_Made = tuple[Plan, _KnownExits | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,32 +69,32 @@ class _Physical:
 
     def told(self, plan: Plan) -> Plan:
         """Exits are told when they happen."""
-        made, foretold = self._made(plan)
-        if foretold is None:
+        made, known = self._made(plan)
+        if known is None:
             return made
-        if not foretold.kept:
+        if not known.kept:
             return plan
-        return _telling(made) or Exits(made, self._edge(foretold))
+        return _telling(made) or Exits(made, self._edge(known))
 
-    def _edge(self, foretold: _Foretold) -> KeptEdge:
-        return KeptEdge(self.policy, foretold.span, foretold.in_order, foretold.is_early)
+    def _edge(self, known: _KnownExits) -> KeptEdge:
+        return KeptEdge(self.policy, known.span, known.in_order, known.is_early)
 
-    def _kept(self, foretold: _Foretold | None) -> KeptEdge | None:
-        return None if foretold is None else self._edge(foretold)
+    def _kept(self, known: _KnownExits | None) -> KeptEdge | None:
+        return None if known is None else self._edge(known)
 
     def _made(self, plan: Plan) -> _Made:
-        """The plan, and of what kind its edge is where exits are foretold."""
+        """The plan, and of what kind its edge is where exits are known."""
         match plan:
             case ScanLeaf(kind):
-                span = _span(kind) if self.policy.foretells else None
+                span = _span(kind) if self.policy.knows_exits else None
                 if span is None:
                     return plan, None
-                return replace(plan, foretold=True), _Foretold(span, in_order=True, kept=False)
+                return replace(plan, exits_known=True), _KnownExits(span, in_order=True, kept=False)
             case OpaqueLeaf() | Exits():
                 return plan, None
             case OperatorOver(ProjectSpec() | FilterSpec(), below=below):
-                made, foretold = self._made(below)
-                return replace(plan, below=made), foretold
+                made, known = self._made(below)
+                return replace(plan, below=made), known
             case OperatorOver(GroupSpec(calls=(), in_order=False), below=below):
                 return self._distinct(plan, below)
             case OperatorOver(below=below):
@@ -107,16 +107,16 @@ class _Physical:
                 return self._compared(plan) or self._told_both(plan)
 
     def _distinct(self, plan: OperatorOver, below: Plan) -> _Made:
-        made, foretold = self._made(below)
-        if foretold is None or foretold.is_early:
+        made, known = self._made(below)
+        if known is None or known.is_early:
             identified = with_ids(below) if self.policy.strategy == "nt" else None
             if identified is None:
                 return replace(plan, below=self.told(below)), None
             return replace(plan, below=self.told(identified), keeping=Keeping(None, latest=False)), None
-        given = _Foretold(foretold.span, in_order=False)
+        given = _KnownExits(known.span, in_order=False)
         latest = self.policy.strategy == "upa"
-        edge = self._edge(given if latest else foretold)
-        return replace(plan, below=made, keeping=Keeping(edge, latest, foretold=True)), given
+        edge = self._edge(given if latest else known)
+        return replace(plan, below=made, keeping=Keeping(edge, latest, exits_known=True)), given
 
     def _told_both(self, plan: Combined) -> _Made:
         """A set operation of inputs that tell exits when they happen."""
@@ -125,29 +125,29 @@ class _Physical:
     def _joined(self, plan: Joined) -> _Made:
         matching = plan.matching
         sides = [self._made(plan.left), self._made(plan.right)]
-        foretold = [each for _, each in sides if each is not None]
-        is_early = len(foretold) < 2 or any(each.is_early for each in foretold)
+        known = [each for _, each in sides if each is not None]
+        is_early = len(known) < 2 or any(each.is_early for each in known)
         is_inner = matching.kind == "inner" and matching.latest is None
         is_read = all(each is not None or _values_stay(made) for made, each in sides)
         told = is_early and self.policy.structure == "negative"
-        if not (foretold and is_inner and is_read) or told:
+        if not (known and is_inner and is_read) or told:
             return replace(plan, left=self.told(plan.left), right=self.told(plan.right)), None
         (left, one), (right, other) = sides
         kept = self._kept(one), self._kept(other)
-        span = min(each.span for each in foretold)
-        return replace(plan, left=left, right=right, kept=kept), _Foretold(span, False, is_early)
+        span = min(each.span for each in known)
+        return replace(plan, left=left, right=right, kept=kept), _KnownExits(span, False, is_early)
 
     def _united(self, plan: Combined) -> _Made | None:
-        """UNION ALL of foretold inputs."""
+        """UNION ALL of inputs with known exits."""
         (left, one), (right, other) = self._made(plan.left), self._made(plan.right)
         if one is None or other is None:
             return None
         is_early, kept = one.is_early or other.is_early, one.kept or other.kept
-        given = _Foretold(max(one.span, other.span), False, is_early, kept)
+        given = _KnownExits(max(one.span, other.span), False, is_early, kept)
         return replace(plan, left=left, right=right), given
 
     def _compared(self, plan: Combined) -> _Made | None:
-        """INTERSECT or EXCEPT over foretold inputs; of rows that are given once each input is DISTINCT."""
+        """INTERSECT or EXCEPT over inputs with known exits, each DISTINCT where rows are given once."""
         stage, shape = plan.stage, plan.shape
         if isinstance(shape, LeftRows) and shape.whole:
             return None  # somebody above goes by the order of rows
@@ -164,12 +164,12 @@ class _Physical:
             if is_early and told:
                 return None
             compared = Compared.of(replace(stage, all=True))
-            given = _Foretold(min(one.span, other.span), False, is_early)
+            given = _KnownExits(min(one.span, other.span), False, is_early)
             return replace(plan, shape=compared, left=left, right=right, kept=kept), given
         if isinstance(shape, Compared):
             shape = LeftRows(Compared.of(replace(stage, all=True)), whole=True, read=None)
         made = replace(plan, shape=shape, left=left, right=right, kept=kept, tells=told)
-        return made, None if told else _Foretold(one.span, False, is_early=True)
+        return made, None if told else _KnownExits(one.span, False, is_early=True)
 
 
 def _values_stay(plan: Plan) -> bool:
@@ -199,7 +199,7 @@ def _telling(plan: Plan) -> Plan | None:
             under = _telling(below)
             return None if under is None else replace(plan, below=under)
         case OperatorOver(keeping=Keeping() as keeping):
-            return replace(plan, keeping=replace(keeping, foretold=False))
+            return replace(plan, keeping=replace(keeping, exits_known=False))
     return None
 
 

@@ -21,9 +21,9 @@ from engine.dataflow.operators.asof import AsOfNode
 from engine.dataflow.operators.constant_rows import ConstantRowsNode, ConstantRowsSpec
 from engine.dataflow.operators.distinct import DistinctNode
 from engine.dataflow.operators.duplicates import DuplicatesNode
-from engine.dataflow.operators.foretold_sets import ForetoldExceptNode, ForetoldIntersectNode
 from engine.dataflow.operators.group import GroupNode, GroupSpec
-from engine.dataflow.operators.join import NOT_FORETOLD, InnerJoinNode, Kept, Matching
+from engine.dataflow.operators.join import NO_KNOWN_EXITS, InnerJoinNode, Kept, Matching
+from engine.dataflow.operators.known_exit_sets import KnownExitExceptNode, KnownExitIntersectNode
 from engine.dataflow.operators.latest import LatestNode, LatestSpec
 from engine.dataflow.operators.match import MatchNode
 from engine.dataflow.operators.ranked import RankedNode, RankedSpec
@@ -49,14 +49,14 @@ from engine.windows.clauses import UNBOUNDED, RowWindow, TimeWindow
 @dataclass(frozen=True, slots=True)
 class ScanLeaf:
     """A leaf that queries share: a scan without its predicate, which is a column of it; with it where windows
-    depend on it, as those of SESSION do. scan: the query's. foretold: exits are told with the rows. entries:
-    rows that enter are told alone, of windows of all sizes, and the window of ``kind`` is UNBOUNDED. held:
-    retention takes no row from it.
+    depend on it, as those of SESSION do. scan: the query's. exits_known: exits are told with the rows.
+    entries: rows that enter are told alone, of windows of all sizes, and the window of ``kind`` is UNBOUNDED.
+    held: retention takes no row from it.
     """
 
     kind: Scan
     scan: Scan
-    foretold: bool = False
+    exits_known: bool = False
     entries: bool = False
     held: bool = False
 
@@ -71,13 +71,13 @@ class OpaqueLeaf:
 
 @dataclass(frozen=True, slots=True)
 class Keeping:
-    """How DISTINCT keeps rows. edge: a foretold one; None: exits are told. latest: of the duplicates of a row
-    the last alone, else the whole input. foretold: what it gives is.
+    """How DISTINCT keeps rows. edge: one with known exits; None: exits are told. latest: of the duplicates of
+    a row the last alone, else the whole input. exits_known: what it gives is.
     """
 
     edge: KeptEdge | None
     latest: bool
-    foretold: bool = False
+    exits_known: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,36 +118,36 @@ class OperatorOver:
 @dataclass(frozen=True, slots=True)
 class Joined:
     """A join of two plans. stage: what it is of a query; of a NOT IN, which takes two joins, what this one
-    does. kept: how the rows of foretold inputs are kept. spans: of inputs that tell entries alone, the sizes
-    of their windows, in which columns differ. releases: what lets rows go before they leave.
+    does. kept: how the rows of inputs with known exits are kept. spans: of inputs that tell entries alone,
+    the sizes of their windows, in which columns differ. releases: what lets rows go before they leave.
     """
 
     matching: Matching
     left: Plan
     right: Plan
     stage: Stage
-    kept: Kept = NOT_FORETOLD
+    kept: Kept = NO_KNOWN_EXITS
     spans: Spans | None = None
     releases: Releases = NONE
 
 
 @dataclass(frozen=True, slots=True)
 class Combined:
-    """A set operation of two plans. kept: how the rows of foretold inputs are kept, the left one at least.
-    tells: what it gives is told when it happens all the same.
+    """A set operation of two plans. kept: how the rows of inputs with known exits are kept, at least the
+    left. tells: what it gives is told when it happens all the same.
     """
 
     shape: Union | Compared | LeftRows
     left: Plan
     right: Plan
     stage: SetOperation
-    kept: Kept = NOT_FORETOLD
+    kept: Kept = NO_KNOWN_EXITS
     tells: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Exits:
-    """What is foretold below is told when it happens."""
+    """Exits that are known below are told when they happen."""
 
     below: Plan
     edge: KeptEdge
@@ -159,8 +159,8 @@ Plan = ScanLeaf | OpaqueLeaf | OperatorOver | Joined | Combined | Exits
 def key_of(plan: Plan, *below: Hashable) -> Hashable:
     """What tells the node of a plan from others. below: the keys of its inputs."""
     match plan:
-        case ScanLeaf(kind, _, foretold, entries, held):
-            told = [("foretold", foretold), ("entries", entries), ("held", held)]
+        case ScanLeaf(kind, _, exits_known, entries, held):
+            told = [("known exits", exits_known), ("entries", entries), ("held", held)]
             return next(((kind, word) for word, is_so in told if is_so), kind)
         case OpaqueLeaf(query):
             return query
@@ -246,8 +246,8 @@ def node_of(step: OperatorOver, below: Node) -> Node:
         case GroupSpec(keys) if step.keeping is not None:
             expressions, keeping = [key.expression for key in keys], step.keeping
             if keeping.latest and keeping.edge is not None:
-                return DistinctNode(below, expressions, keeping.edge, foretold=keeping.foretold)
-            return DuplicatesNode(below, expressions, keeping.edge, foretold=keeping.foretold)
+                return DistinctNode(below, expressions, keeping.edge, exits_known=keeping.exits_known)
+            return DuplicatesNode(below, expressions, keeping.edge, exits_known=keeping.exits_known)
         case GroupSpec(calls=calls) if step.span_ms is not None:
             (call,) = calls
             return WindowExtremeNode(below, call)
@@ -273,13 +273,13 @@ def node_of_two(plan: Joined | Combined, left: Node, right: Node) -> TwoInputs:
         case Combined(Union()):
             return UnionNode(left, right)
         case Combined(Compared() as compared, kept=kept):
-            if kept == NOT_FORETOLD:
+            if kept == NO_KNOWN_EXITS:
                 return CopiesNode(left, right, compared)
-            return ForetoldIntersectNode(left, right, compared, kept)
+            return KnownExitIntersectNode(left, right, compared, kept)
         case Combined(LeftRows() as rows, kept=kept, tells=tells):
-            if kept == NOT_FORETOLD:
+            if kept == NO_KNOWN_EXITS:
                 return LeftRowsNode(left, right, rows)
-            return ForetoldExceptNode(left, right, rows, kept, tells=tells)
+            return KnownExitExceptNode(left, right, rows, kept, tells=tells)
     raise AssertionError(plan)
 
 

@@ -1,8 +1,8 @@
 """How the operators of a query keep rows until they leave (Golab and Oezsu, section 5.3).
 
     nt        every exit is sent through the plan as a negative tuple; state is hashed
-    direct    exits are foretold with the rows; state stands in the order of arrival, and is scanned
-    upa       exits are foretold; each state is kept as the update pattern of its input asks for
+    direct    exits are known with the rows; state stands in the order of arrival, and is scanned
+    upa       exits are known; each state is kept as the update pattern of its input asks for
 
 Answers and changes are the same.
 """
@@ -44,13 +44,13 @@ class Policy:
         return cls(options.strategy, options.structure or "partitioned", options.partitions)
 
     @property
-    def foretells(self) -> bool:
+    def knows_exits(self) -> bool:
         """Whether exits are told with the rows."""
         return self.strategy != "nt"
 
 
 TOLD = Policy(counts=True)
-"""What queries have where exits cannot be foretold."""
+"""What queries have where exits cannot be known."""
 
 ONE_STORE = Policy(counts=True, one_store=True)
 """What queries have that say nothing else."""
@@ -58,7 +58,7 @@ ONE_STORE = Policy(counts=True, one_store=True)
 
 @dataclass(frozen=True, slots=True)
 class KeptEdge:
-    """A foretold edge, as a node sees it that keeps its rows."""
+    """An edge with known exits, as a node sees it that keeps its rows."""
 
     policy: Policy
     span: int

@@ -21,7 +21,7 @@ class Turn:
 
     @property
     def clock(self) -> int:
-        """The instant that the streams come to: foretold exits until then have happened."""
+        """The instant that the streams come to: known exits until then have happened."""
         return self.context.clock(self.interval.until)
 
     @classmethod

@@ -48,16 +48,16 @@ def arrive(
     valid_from: Int64Array,
     valid_to: Int64Array,
     state: Int64Array,
-    foretold: bool,
+    exits_known: bool,
     new: Int32Array,
     given: EmittedRows,
 ) -> tuple[int, int]:
     """Rows arrive, in the order of valid_from; row r is in cells[starts[r]:starts[r + 1]]. Write the cells
     that are not listed, and what is given; return how many each. O(pairs).
 
-    foretold: what is given is the row that stands for a value, with its exit, and another from then on; else
-    the value as long as it is there: one that leaves and comes at one instant stays. new: as long as cells;
-    given: twice as long.
+    exits_known: what is given is the row that stands for a value, with its exit, and another from then on;
+    else the value as long as it is there: one that leaves and comes at one instant stays. new: as long as
+    cells; given: twice as long.
     """
     n_new, n_given = 0, 0
     for row in range(valid_from.shape[0]):
@@ -69,13 +69,13 @@ def arrive(
                 state[cell, TOLD] = NOBODY
                 new[n_new] = cell
                 n_new += 1
-            passed = at if foretold or at == NONE else at - 1  # NONE: before all instants
-            n_given = _pass(cell, passed, state, foretold, given, n_given)
+            passed = at if exits_known or at == NONE else at - 1  # NONE: before all instants
+            n_given = _pass(cell, passed, state, exits_known, given, n_given)
             if state[cell, GIVEN] == NONE:
                 state[cell, GIVEN] = exit_at
-                if not foretold:
+                if not exits_known:
                     state[cell, TOLD] = n_given
-                n_given = _give(cell, at, exit_at if foretold else FOREVER, given, n_given)
+                n_given = _give(cell, at, exit_at if exits_known else FOREVER, given, n_given)
             elif exit_at > state[cell, GIVEN]:
                 state[cell, LATEST] = max(state[cell, LATEST], exit_at)
     return n_new, n_given
@@ -83,7 +83,7 @@ def arrive(
 
 @borrowing
 def expire(
-    cells: Int32Array, until: int, state: Int64Array, foretold: bool, given: EmittedRows, n_given: int
+    cells: Int32Array, until: int, state: Int64Array, exits_known: bool, given: EmittedRows, n_given: int
 ) -> tuple[int, int]:
     """The clock passes an instant, after the rows of a turn arrived, which gave so many rows. Write the cells
     whose value is there after it in front of the others; return how many these are, and how many rows are
@@ -92,7 +92,7 @@ def expire(
     kept = 0
     for i in range(cells.shape[0]):
         cell = cells[i]
-        n_given = _pass(cell, until, state, foretold, given, n_given)
+        n_given = _pass(cell, until, state, exits_known, given, n_given)
         state[cell, TOLD] = NOBODY
         if state[cell, GIVEN] != NONE:
             cells[i], cells[kept] = cells[kept], cell
@@ -103,7 +103,7 @@ def expire(
 
 
 @step
-def _pass(cell: int, at: int, state: Int64Array, foretold: bool, given: EmittedRows, n_given: int) -> int:
+def _pass(cell: int, at: int, state: Int64Array, exits_known: bool, given: EmittedRows, n_given: int) -> int:
     """The clock comes to an instant."""
     out = state[cell, GIVEN]
     if out == NONE or out > at:
@@ -111,13 +111,13 @@ def _pass(cell: int, at: int, state: Int64Array, foretold: bool, given: EmittedR
     then = state[cell, LATEST]
     state[cell, GIVEN] = state[cell, LATEST] = NONE
     if then != NONE:
-        if foretold:
+        if exits_known:
             n_given = _give(cell, out, then, given, n_given)
         out = then
         if then > at:
             state[cell, GIVEN] = then
             return n_given
-    if not foretold:
+    if not exits_known:
         place = state[cell, TOLD]
         state[cell, TOLD] = NOBODY
         if place != NOBODY:

@@ -43,7 +43,7 @@ def take(
     entries: Int32Array,
     at: Int64Array,
     enters: Int8Array,
-    foretold: bool,
+    exits_known: bool,
     rows: Entries,
     given: EmittedRows,
 ) -> tuple[int, int]:
@@ -51,7 +51,7 @@ def take(
     many rows are given, and how many entries were looked at. O(events), and the entries of chains that have
     left and were not taken out.
 
-    foretold: a row is given until its exit, and another from then on; else as long as the value is there,
+    exits_known: a row is given until its exit, and another from then on; else as long as the value is there,
     with the exit when that is known. given: room for as many rows as events.
     """
     count = visited = 0
@@ -67,7 +67,7 @@ def take(
             if rows.given[cell] == NOBODY:
                 rows.given[cell] = entry
                 rows.told[cell] = count
-                until = rows.valid_to[entry] if foretold else FOREVER
+                until = rows.valid_to[entry] if exits_known else FOREVER
                 count = _give(cell, instant, until, given, count)
             continue
         _unlink(entry, rows)
@@ -76,7 +76,7 @@ def take(
         other = rows.first[cell]
         visited += 1
         rows.given[cell] = other
-        if foretold:
+        if exits_known:
             if other != NOBODY and rows.valid_to[other] > instant:  # else it leaves at this instant, too
                 count = _give(cell, instant, rows.valid_to[other], given, count)
         elif other == NOBODY:

@@ -256,7 +256,7 @@ def rounded_pair(high: np.uint64, low: np.uint64, at: Whole, negative: bool, lef
         kept, rest, below = high >> np.uint64(shift - 64), high << up, left or low != 0
     half = np.uint64(1 << 63)
     odd = below or kept & np.uint64(1) != 0
-    kept += np.uint64((rest > half) | ((rest == half) & odd))  # without a branch that nobody can foretell
+    kept += np.uint64((rest > half) | ((rest == half) & odd))  # without a branch that nobody can predict
     bits = np.int64(INFINITY)
     if cut < 2046:
         bits = (np.int64(cut) << 52) + np.int64(kept)

@@ -42,7 +42,7 @@ def _copy_line(typingctx: Any, target: Any, source: Any) -> Any:
 def prefetch(typingctx: Any, address: Any) -> Any:
     """Begin to fetch the line at an address, which need not be mapped.
 
-    It gains where what is read next hangs on a branch that is hard to foretell; a plain gather of scattered
+    It gains where what is read next hangs on a branch that is hard to predict; a plain gather of scattered
     elements is as fast without.
     """
 

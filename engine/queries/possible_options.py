@@ -2,7 +2,7 @@
 that these ask for, and whether it has what they are about.
 
 ``direct`` finds each exit by an instant that is known when the row enters, so no operator below the answer
-may lose rows at others. What the engine does not foretell, as rows of a closed window, is no reason to
+may lose rows at others. What the engine does not know before, as rows of a closed window, is no reason to
 refuse: there all strategies do the same. And whether a query with a preference can have its options.
 """
 

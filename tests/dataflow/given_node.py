@@ -59,12 +59,12 @@ class GivenNode(Node):
         return self.whole.temporal.take(np.flatnonzero(held))
 
 
-class ForetoldGivenNode(GivenNode):
+class KnownExitGivenNode(GivenNode):
     """The rows of another one, told with the instants at which they will leave. Those that leave earlier are
     told then.
     """
 
-    foretold = True
+    exits_known = True
 
     def __init__(self, node: GivenNode, exits: Int64Array) -> None:
         """exits: int64[n], at or after the end of each row."""

@@ -156,7 +156,7 @@ def test_a_row_of_a_join_probes_the_other_side() -> None:
     assert term(cost(text, Policy("upa"), known), "probe") == crossed
 
 
-def test_a_group_goes_when_its_next_row_comes_which_nothing_foretells() -> None:
+def test_a_group_goes_when_its_next_row_comes_at_an_instant_that_is_not_known() -> None:
     """Rule 4 gives WK, whose exits are known beforehand; but equal answers may go on otherwise."""
     query = bound("SELECT k, COUNT(*) AS c FROM s [RANGE 9 MILLISECONDS] GROUP BY k")
     alone: Rows = {"s": [s(1, 1, 0.5)]}

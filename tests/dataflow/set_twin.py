@@ -17,7 +17,7 @@ from engine.dataflow.turn import Turn
 from engine.kernels import set_copies as kernels
 from engine.model.types import DOUBLE, STRING, Type
 from tests.changes.given import Given, ends_differ, given_rows, ways
-from tests.dataflow.given_node import ForetoldGivenNode, GivenNode, transitions
+from tests.dataflow.given_node import GivenNode, KnownExitGivenNode, transitions
 from tests.operators.relations import exactly, rows_of
 
 TYPES = (DOUBLE, STRING)
@@ -115,30 +115,30 @@ def of_column(delta: Delta, column: int) -> tuple[TemporalRelation, np.ndarray]:
 
 
 class Followed:
-    """An answer by what is told of it: rows and their exits by their ids. foretold: exits are not told
+    """An answer by what is told of it: rows and their exits by their ids. exits_known: exits are not told
     again.
     """
 
-    def __init__(self, *, foretold: bool) -> None:
+    def __init__(self, *, exits_known: bool) -> None:
         self.rows: dict[tuple[int, ...], Any] = {}
         self.exits: dict[tuple[int, ...], int] = {}
-        self._foretold = foretold
+        self._exits_known = exits_known
 
     def take(self, temporal: TemporalRelation, ids: np.ndarray, part: Interval, instant: int) -> list[Any]:
         """What happens at an instant; the rows that leave."""
         rows, left = rows_of(temporal.relation), list[Any]()
-        if self._foretold:
+        if self._exits_known:
             for each in [each for each, exit_at in self.exits.items() if exit_at == instant]:
                 left.append(exactly(self.rows.pop(each)))
                 del self.exits[each]
         leaving = temporal.valid_to == instant
-        if self._foretold:
+        if self._exits_known:
             leaving &= temporal.valid_from <= part.since
         for place in np.flatnonzero(leaving).tolist():
             name = tuple(ids[place].tolist())
             gone, exit_at = self.rows.pop(name), self.exits.pop(name)
             assert exactly(gone) == exactly(rows[place])
-            assert not self._foretold or exit_at > instant
+            assert not self._exits_known or exit_at > instant
             left.append(exactly(gone))
         for place in np.flatnonzero(temporal.valid_from == instant).tolist():
             name = tuple(ids[place].tolist())
@@ -165,7 +165,7 @@ def check(node: Any, left: GivenNode, right: GivenNode, below: Given, data: Any,
             node.forget()
         for each in (left, right, node):
             each.begin(context)
-        known = {pair: Followed(foretold=node.foretold) for pair in wanted}
+        known = {pair: Followed(exits_known=node.exits_known) for pair in wanted}
         for pair, column in wanted.items():
             known[pair].rows, known[pair].exits = standing(node, context, column)
             assert in_bag(known[pair].rows.values()) == in_bag(expected(*pair, interval.since))
@@ -189,7 +189,7 @@ def check(node: Any, left: GivenNode, right: GivenNode, below: Given, data: Any,
                 assert {each: exactly(row) for each, row in there.items()} == {
                     each: exactly(row) for each, row in known[pair].rows.items()
                 }
-                assert not node.foretold or exits == known[pair].exits
+                assert not node.exits_known or exits == known[pair].exits
             if node.ordered and not isinstance(node, UnionNode):
                 rows = [row for _, row in sorted(known[pair].rows.items())]
                 assert exactly(rows) == exactly(expected(*pair, interval.until))
@@ -219,7 +219,7 @@ def compared_of(form: int, on: tuple[tuple[int, int], ...]) -> Compared:
 WHOLE = ((0, 0), (1, 1))
 
 
-def foretold_of(data: Any, below: Given) -> ForetoldGivenNode:
+def known_exits_of(data: Any, below: Given) -> KnownExitGivenNode:
     """A node with the rows of :func:`node_of`, some of which leave earlier than was told."""
     node = node_of(data, below)
     exits = node.whole.temporal.valid_to
@@ -227,4 +227,4 @@ def foretold_of(data: Any, below: Given) -> ForetoldGivenNode:
     is_early = data.draw(st.booleans())
     longer = np.array(later, np.int64) if is_early else np.zeros(len(exits), np.int64)
     planned = np.where(exits == FOREVER, FOREVER, np.minimum(exits, 1 << 40) + longer)
-    return ForetoldGivenNode(node, planned)
+    return KnownExitGivenNode(node, planned)

@@ -23,7 +23,7 @@ from tests.changes.ways import (
 from tests.dataflow.graph import OPERATORS, bag
 from tests.dataflow.policies import POLICIES
 
-FORETOLD = (
+KNOWN_EXITS = (
     "SELECT DISTINCT k FROM s [RANGE 4 MILLISECONDS] WHERE v > 0",
     "SELECT DISTINCT k, w FROM s [RANGE 6 MILLISECONDS SLIDE 2 MILLISECONDS]",
     "SELECT DISTINCT v FROM s [NOW]",
@@ -67,7 +67,7 @@ EARLY = (
     """SELECT s.v, x.k FROM s [RANGE 6 MILLISECONDS] JOIN (SELECT k FROM s [RANGE 3 MILLISECONDS]
     INTERSECT ALL SELECT k FROM u [RANGE 4 MILLISECONDS]) AS x ON x.k = s.k""",
 )
-"""Some rows leave earlier than foretold."""
+"""Some rows leave earlier than was known."""
 
 
 class Followed:

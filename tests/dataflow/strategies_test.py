@@ -30,9 +30,9 @@ from tests.changes.ways import (
 from tests.dataflow.courses import cut, whole_course, with_retention, with_tables_alone
 from tests.dataflow.graph import JOINS, OPERATORS, QUERIES, SETS
 from tests.dataflow.policies import POLICIES
-from tests.dataflow.strategies import EARLY, FORETOLD, Followed
+from tests.dataflow.strategies import EARLY, KNOWN_EXITS, Followed
 
-FREQUENT = FORETOLD + EARLY
+FREQUENT = KNOWN_EXITS + EARLY
 
 
 @pytest.mark.parametrize("text", FREQUENT)
@@ -93,7 +93,7 @@ def test_after_a_refused_transition_changes_are_true_again(seed: int) -> None:
 
 
 def _leaves(graph: Graph) -> list[bool]:
-    return [leaf.foretold for leaf in graph.nodes.by_key.values() if isinstance(leaf, ScanNode)]
+    return [leaf.exits_known for leaf in graph.nodes.by_key.values() if isinstance(leaf, ScanNode)]
 
 
 def test_retention_that_cuts_a_window_makes_its_queries_told_and_loses_no_change() -> None:
@@ -127,7 +127,7 @@ def test_a_table_behind_now_that_moves_alone_leaves_the_strategy_as_it_is() -> N
 def test_a_jump_of_now_past_all_windows_tells_every_exit() -> None:
     rng = random.Random(7)
     for policy in POLICIES:
-        for text in FORETOLD:
+        for text in KNOWN_EXITS:
             whole = whole_course(rng, 30)
             query = bound(text)
             graph = Graph(TABLES, settings=small())
@@ -147,9 +147,9 @@ def test_a_jump_of_now_past_all_windows_tells_every_exit() -> None:
             assert not -there
 
 
-@pytest.mark.parametrize("text", FORETOLD)
+@pytest.mark.parametrize("text", KNOWN_EXITS)
 @given(seeds)
-def test_no_row_of_a_foretold_edge_over_windows_of_time_is_told_again(text: str, seed: int) -> None:
+def test_no_row_of_an_edge_with_known_exits_over_windows_of_time_is_told_again(text: str, seed: int) -> None:
     """And rows of a scan leave as they came."""
     rng = random.Random(seed)
     query, found = bound(text), list[tuple[Node, Turn, Delta]]()
@@ -159,7 +159,7 @@ def test_no_row_of_a_foretold_edge_over_windows_of_time_is_told_again(text: str,
 
     def delta(node: Node, turn: Turn) -> Delta:
         given = delta_of(node, turn)
-        if node.foretold:
+        if node.exits_known:
             found.append((node, turn, given))
         return given
 

@@ -26,7 +26,7 @@ from engine.dataflow.node import Node
 from engine.dataflow.sinks import Sink
 from engine.model.step import Unregister
 from tests.dataflow.graph import JOINS, QUERIES, SETS
-from tests.dataflow.strategies import EARLY, FORETOLD
+from tests.dataflow.strategies import EARLY, KNOWN_EXITS
 from tests.engine.faulty import VICTIM, Fault, faulty, faulty_function, functions_of
 from tests.engine.isolation import NAMES, Driven, Told
 from tureen.errors import InternalError
@@ -43,7 +43,7 @@ TEXTS = (
     *QUERIES,
     *JOINS,
     *SETS,
-    *FORETOLD,
+    *KNOWN_EXITS,
     *EARLY,
     "SELECT MAX(v) AS m FROM s [RANGE 4 MILLISECONDS]",
     "SELECT o.v, f.v AS w FROM o JOIN f ON o.id = f.k",

@@ -29,7 +29,7 @@ CREATES = (
     f"CREATE STREAM u (k BIGINT, v BIGINT, ts TIMESTAMP NOT NULL) {WITH} RETAIN 1 DAY",
     f"CREATE TABLE t (k BIGINT PRIMARY KEY, v BIGINT, ts TIMESTAMP NOT NULL) {WITH}",
 )
-FORETOLD = {
+KNOWN_EXITS = {
     "join": """SELECT s.k, s.v, u.v AS o FROM s [RANGE 9 MILLISECONDS]
     JOIN u [RANGE 5 MILLISECONDS] ON s.k = u.k""",
     "distinct": "SELECT DISTINCT k FROM s [RANGE 7 MILLISECONDS]",
@@ -56,7 +56,7 @@ STRICT = {
     "table": "SELECT s.v, t.v AS o FROM s [RANGE 9 MILLISECONDS] JOIN t ON s.k = t.k",
     "left": "SELECT s.k, u.v FROM s [RANGE 9 MILLISECONDS] LEFT JOIN u [RANGE 5 MILLISECONDS] ON s.k = u.k",
 }
-TEXTS = FORETOLD | STRICT
+TEXTS = KNOWN_EXITS | STRICT
 EMITTING = {name for place, name in enumerate(TEXTS) if place % 2}
 """Their texts say that they are followed; of the others somebody says so."""
 

@@ -22,7 +22,7 @@ def _there(rows: list[Life], cell: int, instant: int) -> bool:
 
 
 @given(seeds, st.booleans())
-def test_a_value_is_given_while_one_of_its_rows_is_there(seed: int, foretold: bool) -> None:
+def test_a_value_is_given_while_one_of_its_rows_is_there(seed: int, exits_known: bool) -> None:
     rng = random.Random(seed)
     state = np.full((CELLS, WORDS), NONE)
     state[:, TOLD] = UNLISTED
@@ -44,10 +44,10 @@ def test_a_value_is_given_while_one_of_its_rows_is_there(seed: int, foretold: bo
         new = np.empty(len(came), np.int32)
         leaving = listed[state[listed, GIVEN] <= until]
         n_new, count = distinct.arrive(
-            np.arange(len(came) + 1), cells, begins, ends, state, foretold, new, given
+            np.arange(len(came) + 1), cells, begins, ends, state, exits_known, new, given
         )
         due = np.concatenate([leaving, new[:n_new]])
-        stay, count = distinct.expire(due, until, state, foretold, given, count)
+        stay, count = distinct.expire(due, until, state, exits_known, given, count)
         listed = np.concatenate([np.setdiff1d(listed, leaving), due[:stay]]).astype(np.int32)
         rows += [(cell, begin, end) for begin, end, cell in came]
         told = list(zip(*(each[:count].tolist() for each in given), strict=True))
@@ -64,7 +64,7 @@ def test_a_value_is_given_while_one_of_its_rows_is_there(seed: int, foretold: bo
                 assert there == _there(rows, cell, instant), (cell, instant)
             ends_at = sorted(each[2] for each in given_rows if each[0] == cell)
             begins_at = sorted(each[1] for each in given_rows if each[0] == cell)
-            if not foretold:  # no value leaves while it enters
+            if not exits_known:  # no value leaves while it enters
                 assert not set(ends_at) & set(begins_at)
             live = [end for of, _, end in rows if of == cell and end > until]
             assert (state[cell, TOLD] == UNLISTED) == (not live)
@@ -79,9 +79,9 @@ def test_rows_that_were_there_before_all_instants_arrive() -> None:
     state[:, TOLD] = UNLISTED
     given = EmittedRows(np.empty(4, np.int32), np.empty(4, np.int64), np.empty(4, np.int64))
     cells, never = np.zeros(2, np.int32), np.full(2, NONE)
-    for foretold in (True, False):
+    for exits_known in (True, False):
         state[:, TOLD] = UNLISTED
         distinct.arrive(
-            np.arange(3), cells, never, np.array([9, 7]), state, foretold, np.empty(2, np.int32), given
+            np.arange(3), cells, never, np.array([9, 7]), state, exits_known, np.empty(2, np.int32), given
         )
         assert state[0, GIVEN] == 9

@@ -17,7 +17,7 @@ CELLS, ROOM = 3, 40
 
 
 @given(seeds, st.booleans())
-def test_one_row_stands_for_a_value_while_there_is_one(seed: int, foretold: bool) -> None:
+def test_one_row_stands_for_a_value_while_there_is_one(seed: int, exits_known: bool) -> None:
     rng = random.Random(seed)
     lives = [(rng.randrange(CELLS), begin, begin + rng.randint(1, 6)) for begin in _begins(rng)]
     none = np.full(CELLS, NOBODY, np.int32)
@@ -33,7 +33,7 @@ def test_one_row_stands_for_a_value_while_there_is_one(seed: int, foretold: bool
     )
     for entry, (cell, _, end) in enumerate(lives):
         rows.cell[entry] = cell
-        rows.valid_to[entry] = end if foretold else FOREVER
+        rows.valid_to[entry] = end if exits_known else FOREVER
     told: list[tuple[int, int, int]] = []
     since = 0
     for until in [*sorted(rng.sample(range(1, 30), 3)), 40]:
@@ -46,7 +46,7 @@ def test_one_row_stands_for_a_value_while_there_is_one(seed: int, foretold: bool
             np.array([entry for _, _, entry in events], np.int32),
             np.array([at for at, _, _ in events], np.int64),
             np.array([-enters for _, enters, _ in events], np.int8),
-            foretold,
+            exits_known,
             rows,
             made,
         )

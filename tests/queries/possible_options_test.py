@@ -49,7 +49,7 @@ STRICT = (
         "the operator 'as of inner join u on k = u.k and the latest of ts >= u.ts'",
     ),
 )
-FORETOLD = (
+KNOWN_EXITS = (
     "SELECT k FROM s",
     "SELECT k FROM s [RANGE 1 SECOND] WHERE v > 0",
     "SELECT DISTINCT k FROM s [RANGE 1 SECOND]",
@@ -92,7 +92,7 @@ def test_direct_is_refused_where_exits_are_not_known(engine: Engine, text: str, 
         assert register(engine, text, strategy=strategy) is None
 
 
-@pytest.mark.parametrize("text", FORETOLD)
+@pytest.mark.parametrize("text", KNOWN_EXITS)
 def test_direct_is_taken_where_they_are(engine: Engine, text: str) -> None:
     assert register(engine, text, strategy="direct") is None
 

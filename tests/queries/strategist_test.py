@@ -97,7 +97,7 @@ def test_the_reason_names_the_runner_up_and_what_it_costs_more() -> None:
         assert stays.reason.endswith(f"less by a factor of {CHANGE_GAIN}")
 
 
-def test_a_plan_where_nothing_is_foretold_has_one_strategy() -> None:
+def test_a_plan_without_known_exits_has_one_strategy() -> None:
     found = chosen("SELECT k, COUNT(*) AS c FROM s WHERE v > 0 GROUP BY k")
     assert found.chosen.policy == ONE_STORE
     assert found.runner_up is None

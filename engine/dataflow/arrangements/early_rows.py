@@ -6,8 +6,8 @@ import numpy as np
 
 from engine.changes.transition import NEVER
 from engine.dataflow.arrangements.exit_rows import ExitRows, RowBlock
-from engine.dataflow.arrangements.foretold_rows import ForetoldRows
 from engine.dataflow.arrangements.keys import Keys
+from engine.dataflow.arrangements.known_exit_rows import KnownExitRows
 from engine.dataflow.buffers.settings import StateSettings
 from engine.dataflow.policy import KeptEdge
 from engine.kernels.arranged import NOBODY
@@ -52,7 +52,7 @@ class EarlyRows(ExitRows):
         self._rows._check()
 
 
-class _Slots(ForetoldRows):
+class _Slots(KnownExitRows):
     """Without keys."""
 
     def __init__(self, id_words: int, edge: KeptEdge, settings: StateSettings) -> None:

@@ -7,7 +7,7 @@
     negation                        a row in, and out: the logarithm of the values; and for each that leaves
                                     before its time a look for another left row
 
-A row is in once where exits are foretold, and twice where each is told: so all but the last two cost twice in
+A row is in once where exits are known, and twice where each is told: so all but the last two cost twice in
 ``nt``. A join reads the *other* side of a row; the paper prints the side that it is of. Beside this the rows
 of inputs are kept (:mod:`engine.dataflow.cost.structures`), as the plan says.
 """
@@ -42,14 +42,14 @@ from engine.model.source import SourceName
 @dataclass(frozen=True, slots=True)
 class PlanCost:
     """What a plan costs. flow: what leaves its top operator. terms: what this costs. kept: its state.
-    foretold: whether exits are told with the rows that leave it.
+    exits_known: whether exits are told with the rows that leave it.
     """
 
     flow: Flow
     terms: tuple[Term, ...]
     kept: tuple[KeptState, ...] = ()
     inputs: tuple[PlanCost, ...] = ()
-    foretold: bool = False
+    exits_known: bool = False
 
     def all_terms(self) -> Iterator[Term]:
         """Yields the terms of all operators."""
@@ -59,7 +59,7 @@ class PlanCost:
 
     @property
     def is_strict(self) -> bool:
-        """Whether some edge is STR, so that not all exits can be foretold."""
+        """Whether some edge is STR, so that not all exits can be known."""
         return self.flow.pattern is Pattern.STR or any(each.is_strict for each in self.inputs)
 
     @property
@@ -101,7 +101,7 @@ def estimate(
     top = _Costs(known, units, tables, settings or StateSettings()).of(plan)
     told = top.flow.rate + top.flow.leaving
     emitted = Term("emit", 0.0, 0.0, told * units.emit_ns)  # no state is read for it
-    return PlanCost(top.flow, (*top.terms, emitted), top.kept, top.inputs, top.foretold)
+    return PlanCost(top.flow, (*top.terms, emitted), top.kept, top.inputs, top.exits_known)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,9 +115,9 @@ class _Costs:
         match plan:
             case ScanLeaf(_, scan):
                 flow = flows.of_scan(scan, self.tables, self.known)
-                return self._scan(flow, foretold=plan.foretold or plan.entries)
+                return self._scan(flow, exits_known=plan.exits_known or plan.entries)
             case OpaqueLeaf(query) if not query.stages:
-                return self._scan(flows.of_scan(query.scan, self.tables, self.known), foretold=False)
+                return self._scan(flows.of_scan(query.scan, self.tables, self.known), exits_known=False)
             case OpaqueLeaf(query):
                 return self._recomputed(flows.of_query(query, self.tables, self.known))
             case Exits(below, edge):
@@ -135,9 +135,9 @@ class _Costs:
 
     # --- operators --------------------------------------------------------------------------------
 
-    def _scan(self, flow: Flow, *, foretold: bool) -> PlanCost:
+    def _scan(self, flow: Flow, *, exits_known: bool) -> PlanCost:
         """The rows of sources are kept anyway; those that are told to leave are read again."""
-        return PlanCost(flow, (self._touch(flow, foretold, "scan"),), foretold=foretold)
+        return PlanCost(flow, (self._touch(flow, exits_known, "scan"),), exits_known=exits_known)
 
     def _recomputed(self, flow: Flow) -> PlanCost:
         """All rows are worked out again at each step."""
@@ -162,8 +162,8 @@ class _Costs:
             flow = flows.above(stage, flow, None, self.known)
         match plan.shape:
             case ProjectSpec() | FilterSpec():
-                touched = (self._touch(below.flow, below.foretold),)
-                return PlanCost(flow, touched, (), (below,), below.foretold)
+                touched = (self._touch(below.flow, below.exits_known),)
+                return PlanCost(flow, touched, (), (below,), below.exits_known)
             case ConstantRowsSpec():
                 return PlanCost(flow, (), (), (below,))
             case RankedSpec() | WindowFunctionsSpec():
@@ -178,12 +178,12 @@ class _Costs:
         """Duplicates are counted; or the whole input is kept; or of each value the last duplicate, by delta*,
         whose state is that of its output.
         """
-        moved = _moved(below.flow, below.foretold)
+        moved = _moved(below.flow, below.exits_known)
         found = [Term("probe", moved * flow.rows / 2, moved, moved * self.units.probe_ns)]
         groups = KeptState("output", "groups", flow.rows)
         if keeping is None:
             return PlanCost(flow, tuple(found), (groups,), (below,))
-        edge, foretold = keeping.edge, keeping.foretold
+        edge, exits_known = keeping.edge, keeping.exits_known
         if keeping.latest:
             state = structures.kept("output", flow, edge, self.settings, eager=True)
             found += structures.terms(state, flow, edge, self.units, flow.rows, self.settings, eager=True)
@@ -193,7 +193,7 @@ class _Costs:
             found += structures.terms(
                 state, below.flow, edge, self.units, flow.rows, self.settings, eager=True
             )
-        return PlanCost(flow, tuple(found), (state, groups), (below,), foretold)
+        return PlanCost(flow, tuple(found), (state, groups), (below,), exits_known)
 
     def _group(self, flow: Flow, below: PlanCost) -> PlanCost:
         """A new value for each row that comes and each that leaves. Sums need no rows."""
@@ -217,9 +217,9 @@ class _Costs:
         stage, edges = plan.stage, plan.kept
         flow = flows.above(stage, left.flow, right.flow, self.known)
         if isinstance(plan.shape, Union):
-            foretold = left.foretold and right.foretold
-            touched = self._touch(left.flow, foretold), self._touch(right.flow, foretold)
-            return PlanCost(flow, touched, (), (left, right), foretold)
+            exits_known = left.exits_known and right.exits_known
+            touched = self._touch(left.flow, exits_known), self._touch(right.flow, exits_known)
+            return PlanCost(flow, touched, (), (left, right), exits_known)
         counts = isinstance(plan.shape, Compared) and not any(edges)
         values = flows.own_values(stage, left.flow, right.flow, self.known)
         if counts:  # two a value
@@ -228,7 +228,7 @@ class _Costs:
             state = self._both(left, right, edges, eager=True)
         if stage.negates:
             return self._negation(stage, flow, left, right, state, edges, tells=plan.tells)
-        one, other = _moved(left.flow, left.foretold), _moved(right.flow, right.foretold)
+        one, other = _moved(left.flow, left.exits_known), _moved(right.flow, right.exits_known)
         listed = one * right.flow.rows + other * left.flow.rows
         found = [Term("probe", listed, one + other, (one + other) * self.units.probe_ns)]
         found += self._buffered((left, right), state, edges, values)
@@ -241,7 +241,7 @@ class _Costs:
         edges: tuple[KeptEdge | None, KeptEdge | None],
         values: float,
     ) -> Iterator[Term]:
-        """What buffers of foretold inputs cost whose exits are seen at their instants."""
+        """What buffers of inputs with known exits cost whose exits are seen at their instants."""
         if any(edges):
             for side, held, edge in zip(sides, state, edges, strict=True):
                 if edge is not None:
@@ -256,15 +256,15 @@ class _Costs:
         state = self._both(left, right, kept, eager=False)
         if stage.negates:
             return self._negation(stage, flow, left, right, state, kept, tells=True)
-        foretold = any(kept)
-        one, other = _moved(left.flow, left.foretold), _moved(right.flow, right.foretold)
-        listed, matches = one * right.flow.rows + other * left.flow.rows, _moved(flow, foretold)
+        exits_known = any(kept)
+        one, other = _moved(left.flow, left.exits_known), _moved(right.flow, right.exits_known)
+        listed, matches = one * right.flow.rows + other * left.flow.rows, _moved(flow, exits_known)
         ns = (one + other) * self.units.probe_ns + matches * self.units.match_ns
         found = [Term("probe", listed, one + other + matches, ns)]
         values = flows.own_values(stage, left.flow, right.flow, self.known)
         for side, held, edge in zip((left, right), state, kept, strict=True):
             found += structures.terms(held, side.flow, edge, self.units, values, self.settings, eager=False)
-        return PlanCost(flow, tuple(found), state, (left, right), foretold)
+        return PlanCost(flow, tuple(found), state, (left, right), exits_known)
 
     def _by_windows(self, stage: Stage, left: PlanCost, right: PlanCost) -> PlanCost:
         """Rows that leave look for their partners without being told."""
@@ -312,23 +312,23 @@ class _Costs:
         early = flow.leaving * flow.premature
         looked = early + right.flow.leaving * shared
         among = left.flow.rows / max(1.0, values)
-        foretold = any(edges) and not tells
-        sent = early if foretold else flow.leaving
+        exits_known = any(edges) and not tells
+        sent = early if exits_known else flow.leaving
         found = [
             Term("count", listed, counted, counted * self.units.probe_ns),
             Term("left probes", looked * among, looked, looked * self.units.match_ns),
             Term("negative tuples", sent, sent, sent * self.units.touch_ns),
             *self._buffered((left, right), state, edges, values),
         ]
-        return PlanCost(flow, tuple(found), state, (left, right), foretold)
+        return PlanCost(flow, tuple(found), state, (left, right), exits_known)
 
     # --- terms ------------------------------------------------------------------------------------
 
-    def _touch(self, flow: Flow, foretold: bool, name: str = "rows") -> Term:
-        moved = _moved(flow, foretold)
+    def _touch(self, flow: Flow, exits_known: bool, name: str = "rows") -> Term:
+        moved = _moved(flow, exits_known)
         return Term(name, moved, moved, moved * self.units.touch_ns)
 
 
-def _moved(flow: Flow, foretold: bool) -> float:
+def _moved(flow: Flow, exits_known: bool) -> float:
     """Rows a second that an operator above an edge gets: where exits are told each row twice."""
-    return flow.rate + flow.leaving * (flow.premature if foretold else 1.0)
+    return flow.rate + flow.leaving * (flow.premature if exits_known else 1.0)

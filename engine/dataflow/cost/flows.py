@@ -34,8 +34,8 @@ class Flow:
     """What passes an edge.
 
     rate: rows a second that enter. rows: that are there. edge: its update pattern. columns: where each column
-    is from, None: it is computed. span_ms: at most so long from a row's entry to its foretold exit; inf: no
-    exit is foretold. premature: the share of rows that leave before their foretold exit. steps_per_s: how
+    is from, None: it is computed. span_ms: at most so long from a row's entry to its known exit; inf: no
+    exit is known. premature: the share of rows that leave before their known exit. steps_per_s: how
     often something is looked at.
     """
 
@@ -154,7 +154,7 @@ def _edges(query: Query, tables: Container[SourceName], known: Statistics) -> It
 
 
 def pushed_out(edge: PatternEdge) -> float:
-    """Returns the share of rows that leave before a foretold exit, because other rows push them out."""
+    """Returns the share of rows that leave before a known exit, because other rows push them out."""
     return 1.0 if edge.pattern is Pattern.STR else 0.0
 
 

@@ -72,7 +72,7 @@ class KeptState:
 
 
 def kept(of: str, flow: Flow, edge: KeptEdge | None, settings: StateSettings, *, eager: bool) -> KeptState:
-    """State over an edge. edge: where its exits are foretold; eager: somebody sees each at its instant."""
+    """State over an edge. edge: where its exits are known; eager: somebody sees each at its instant."""
     if edge is None:
         return KeptState(of, "hashed", flow.rows)
     rows = flow.rows if eager else flow.rows * (1 + settings.expiry_lazy_fraction / 2)

@@ -1,4 +1,4 @@
-"""DISTINCT over rows whose exits are foretold: of each value the row that is given, and how long the last of
+"""DISTINCT over rows whose exits are known: of each value the row that is given, and how long the last of
 its duplicates stays (Golab and Oezsu, section 5.3.1: delta*). The input is not kept.
 
 Which duplicate is kept: on WKS input the youngest leaves last; on WK input the youngest may leave first, so
@@ -30,15 +30,15 @@ class DistinctNode(ByCell):
     """Keeps of each value the row that is given, and the duplicate that leaves last."""
 
     def __init__(
-        self, below: Node, keys: Sequence[Expression], edge: KeptEdge, *, foretold: bool = True
+        self, below: Node, keys: Sequence[Expression], edge: KeptEdge, *, exits_known: bool = True
     ) -> None:
-        """edge: what is given, which this node keeps. foretold: the row that stands for a value is given with
-        its exit, and another from then on; else a value is given as long as it is there.
+        """edge: what is given, which this node keeps. exits_known: the row that stands for a value is given
+        with its exit, and another from then on; else a value is given as long as it is there.
         """
         super().__init__(below, keys)
-        assert below.foretold
-        self.foretold = foretold
-        if not foretold:
+        assert below.exits_known
+        self.exits_known = exits_known
+        if not exits_known:
             self.telling = frozenset(range(len(keys)))
         self._edge = edge
         self.forget()
@@ -69,7 +69,7 @@ class DistinctNode(ByCell):
     def standing(self, context: EvaluationContext, columns: Int32Array) -> Iterator[Delta]:
         cells = self._runs_of_columns(columns)
         cells = cells[self._state[cells, TOLD] != UNLISTED]
-        valid_to = self._state[cells, GIVEN] if self.foretold else np.full(len(cells), FOREVER)
+        valid_to = self._state[cells, GIVEN] if self.exits_known else np.full(len(cells), FOREVER)
         yield self._of(EmittedRows(cells, np.full(len(cells), NEVER), valid_to))
 
     def _changed(self, turn: Turn) -> Delta:
@@ -81,7 +81,7 @@ class DistinctNode(ByCell):
         given = _room(3 * len(cells) + len(due))
         count, new = self._arrive(delta, cells, given)
         due = np.concatenate([due, new])
-        stay, count = kernels.expire(due, turn.clock, self._state, self.foretold, given, count)
+        stay, count = kernels.expire(due, turn.clock, self._state, self.exits_known, given, count)
         self._insert(due[:stay])
         self._left.append(due[stay:])
         return self._of(EmittedRows(given.cells[:count], given.valid_from[:count], given.valid_to[:count]))
@@ -96,7 +96,7 @@ class DistinctNode(ByCell):
             temporal.valid_from,
             temporal.valid_to,
             self._state,
-            self.foretold,
+            self.exits_known,
             new,
             given,
         )

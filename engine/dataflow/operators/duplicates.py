@@ -1,5 +1,5 @@
 """DISTINCT with the whole input at hand (Golab and Oezsu, section 5.3.1: the classic form): the strategies
-``nt``, where exits are told and entries are found by the ids of rows, and ``direct``, where they are foretold
+``nt``, where exits are told and entries are found by the ids of rows, and ``direct``, where they are known
 and the input is scanned for those that leave.
 
 Cost: O(1) a row for a told exit; of ``direct`` all entries a turn.
@@ -34,15 +34,16 @@ class DuplicatesNode(ByCell):
     """The id of a row is its cell: a value, and a column that has it. An entry is a row of a cell."""
 
     def __init__(
-        self, below: Node, keys: Sequence[Expression], edge: KeptEdge | None, *, foretold: bool = False
+        self, below: Node, keys: Sequence[Expression], edge: KeptEdge | None, *, exits_known: bool = False
     ) -> None:
-        """edge: how foretold input is kept; None: exits are told. foretold: the row that stands for a value
-        is given with its exit, and another from then on; else a value is given as long as it is there.
+        """edge: how input with known exits is kept; None: exits are told. exits_known: the row that stands
+        for a value is given with its exit, and another from then on; else a value is given as long as it is
+        there.
         """
         super().__init__(below, keys)
-        self.foretold = foretold
-        assert below.foretold == (edge is not None)
-        if not self.foretold:
+        self.exits_known = exits_known
+        assert below.exits_known == (edge is not None)
+        if not self.exits_known:
             self.telling = frozenset(range(len(keys)))
         self._edge = edge
         self.work = Work()
@@ -83,7 +84,7 @@ class DuplicatesNode(ByCell):
         cells = self._runs_of_columns(columns)
         cells = cells[self._rows.given[cells] != NOBODY]
         until = np.full(len(cells), FOREVER)
-        if self.foretold:
+        if self.exits_known:
             until = self._rows.valid_to[self._rows.given[cells]]
         yield self._of(EmittedRows(cells, np.full(len(cells), NEVER), until))
 
@@ -115,7 +116,7 @@ class DuplicatesNode(ByCell):
     def _take(self, entries: Int32Array, at: Int64Array, enters: np.ndarray) -> EmittedRows:
         n = len(entries)
         given = EmittedRows(np.empty(n, np.int32), np.empty(n, np.int64), np.empty(n, np.int64))
-        count, visited = kernels.take(entries, at, enters, self.foretold, self._rows, given)
+        count, visited = kernels.take(entries, at, enters, self.exits_known, self._rows, given)
         self.work.visited += visited
         return EmittedRows(given.cells[:count], given.valid_from[:count], given.valid_to[:count])
 

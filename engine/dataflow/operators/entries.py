@@ -27,7 +27,7 @@ class EntriesNode(ScanNode):
 
     def __init__(self, kind: Scan, settings: StateSettings | None = None) -> None:
         """kind: a scan without a predicate; its window does not matter."""
-        super().__init__(_over(kind, 0), foretold=True, settings=settings)
+        super().__init__(_over(kind, 0), exits_known=True, settings=settings)
         self._held = Counter[int]()
 
     def hold(self, span_ms: int) -> None:

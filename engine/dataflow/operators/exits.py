@@ -1,4 +1,4 @@
-"""From exits that are foretold to exits that are told when they happen, for readers that need these.
+"""From exits that are known to exits that are told when they happen, for readers that need these.
 
 The rows stand in a buffer (:mod:`engine.dataflow.buffers`) by exit; their values are read from below when
 they leave. Cost: that of the buffer.
@@ -34,7 +34,7 @@ class ExitsNode(KeepsColumns, UnaryNode):
 
     def __init__(self, below: Node, edge: KeptEdge) -> None:
         super().__init__(below)
-        assert below.foretold
+        assert below.exits_known
         self.id_words, self.ordered, self.telling = below.id_words, below.ordered, below.telling
         self._edge = edge
         self.forget()
@@ -96,7 +96,7 @@ class ExitsNode(KeepsColumns, UnaryNode):
 
 
 def exit_rows(edge: KeptEdge, id_words: int, settings: StateSettings | None = None) -> ExitRows:
-    """Where rows of a foretold edge stand until they leave."""
+    """Where rows of an edge with known exits stand until they leave."""
     if edge.is_early:
         return EarlyRows(id_words, edge, settings)
     if edge.policy.strategy == "direct":

@@ -21,9 +21,9 @@ import numpy as np
 from engine.algebra.join.stage import JoinKind, Latest
 from engine.changes.context import EvaluationContext
 from engine.changes.temporal_relation import TemporalRelation
-from engine.dataflow.arrangements.foretold_rows import ForetoldRows
 from engine.dataflow.arrangements.keyed_rows import KeyedRows
 from engine.dataflow.arrangements.keys import Keys
+from engine.dataflow.arrangements.known_exit_rows import KnownExitRows
 from engine.dataflow.arrangements.owned_rows import KeyValues, OwnedRows
 from engine.dataflow.buffers.buffer import Work
 from engine.dataflow.delta import Delta
@@ -93,8 +93,8 @@ class MatchedSlots:
 
 
 Kept = tuple[KeptEdge | None, KeptEdge | None]
-"""How the rows of a foretold input are kept, of the left one and the right one; None of one that is not."""
-NOT_FORETOLD: Kept = (None, None)
+"""How the rows of inputs with known exits are kept, left and right; None of an input without."""
+NO_KNOWN_EXITS: Kept = (None, None)
 
 RIGHT = 1 << 20
 """Columns of the right row may be numbered from here on too."""
@@ -302,12 +302,12 @@ class Moved:
 
 class InnerJoinNode(JoinNode[OwnedRows]):
     """Matched. The id of one is the left row's id and the right row's. Where the exits of an input are
-    foretold, so are those of the pairs: the earlier of both.
+    known, so are those of the pairs: the earlier of both.
     """
 
-    def __init__(self, left: Node, right: Node, matching: Matching, kept: Kept = NOT_FORETOLD) -> None:
-        """kept: how foretold inputs are kept, left and right."""
-        self.foretold = left.foretold or right.foretold
+    def __init__(self, left: Node, right: Node, matching: Matching, kept: Kept = NO_KNOWN_EXITS) -> None:
+        """kept: how inputs with known exits are kept, left and right."""
+        self.exits_known = left.exits_known or right.exits_known
         self._kept = {left: kept[0], right: kept[1]} if left is not right else {left: kept[0]}
         super().__init__(left, right, matching)
         self.id_words = left.id_words + right.id_words
@@ -316,7 +316,7 @@ class InnerJoinNode(JoinNode[OwnedRows]):
         kept = self._kept[node]
         if kept is None:
             return KeyedRows(self._keys, node.id_words, keeps_all=False, capacities=self.settings.capacities)
-        return ForetoldRows(self._keys, node.id_words, kept, partial(self._read_row, node), self.settings)
+        return KnownExitRows(self._keys, node.id_words, kept, partial(self._read_row, node), self.settings)
 
     def _read_row(self, node: Node, ids: Int64Array) -> Relation:
         assert self._context is not None
@@ -340,9 +340,9 @@ class InnerJoinNode(JoinNode[OwnedRows]):
         of_left = self._pairs(turn, left.arranged(), of_left=True)
         of_right = self._pairs(turn, right.arranged(), of_left=False, staying=True)
         pairs = one_after_another([of_left, of_right])
-        return self._of(self._not_foretold(turn, pairs) if self.foretold else pairs)
+        return self._of(self._without_known_exits(turn, pairs) if self.exits_known else pairs)
 
-    def _not_foretold(self, turn: Turn, pairs: MatchedSlots) -> MatchedSlots:
+    def _without_known_exits(self, turn: Turn, pairs: MatchedSlots) -> MatchedSlots:
         """Without the pairs whose row that moves leaves early, but not before the exit that the pair was told
         with: that of the partner.
         """
@@ -350,10 +350,10 @@ class InnerJoinNode(JoinNode[OwnedRows]):
         stood = pairs.valid_from <= turn.interval.since
         if not stood.any():
             return pairs
-        foretold = (~left.moving[pairs.left] & (left.rows.valid_to[pairs.left] <= pairs.valid_to)) | (
+        exits_known = (~left.moving[pairs.left] & (left.rows.valid_to[pairs.left] <= pairs.valid_to)) | (
             ~right.moving[pairs.right] & (right.rows.valid_to[pairs.right] <= pairs.valid_to)
         )
-        return pairs.take(np.flatnonzero(~(stood & foretold)))
+        return pairs.take(np.flatnonzero(~(stood & exits_known)))
 
     def standing(self, context: EvaluationContext, columns: Int32Array) -> Iterator[Delta]:
         turn = Turn.beginning(context)

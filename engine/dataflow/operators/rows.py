@@ -41,7 +41,7 @@ class ProjectNode(UnaryNode):
 
     def __init__(self, below: Node, outputs: Sequence[Output]) -> None:
         super().__init__(below)
-        self.id_words, self.ordered, self.foretold = below.id_words, below.ordered, below.foretold
+        self.id_words, self.ordered, self.exits_known = below.id_words, below.ordered, below.exits_known
         self._outputs = outputs
         places = {
             each.expression.index: place
@@ -77,7 +77,7 @@ class FilterNode(UnaryNode):
         super().__init__(below)
         self._predicate = predicate
         self.telling, self.id_words, self.ordered = below.telling, below.id_words, below.ordered
-        self.foretold = below.foretold
+        self.exits_known = below.exits_known
 
     def read(self, context: EvaluationContext, ids: Int64Array) -> Relation:
         return self.below.read(context, ids)
@@ -102,7 +102,7 @@ class ConditionNode(Node):
         super().__init__(below)
         self.below = below
         self.telling, self.id_words, self.ordered = below.telling, below.id_words, below.ordered
-        self.foretold = below.foretold
+        self.exits_known = below.exits_known
         self._predicate = predicate
         self._constants = ConstantTable(types)
         self._keys: KeyNumbers[tuple[int, Constants]] = KeyNumbers()

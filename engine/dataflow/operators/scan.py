@@ -48,12 +48,14 @@ Predicate = int | Expression | None
 class ScanNode(Node):
     """A scan of a source by a window; predicates are columns."""
 
-    def __init__(self, kind: Scan, *, foretold: bool = False, settings: StateSettings | None = None) -> None:
-        """kind: without a predicate. foretold: of a window of time."""
+    def __init__(
+        self, kind: Scan, *, exits_known: bool = False, settings: StateSettings | None = None
+    ) -> None:
+        """kind: without a predicate. exits_known: of a window of time."""
         super().__init__(settings=settings)
         self.kind = kind
         self.sources = (kind.source,)
-        self.foretold = foretold
+        self.exits_known = exits_known
         self.id_words = 1 if kind.assignment is None else 3
         self.ordered = True
         self._predicates: KeyNumbers[Predicate] = KeyNumbers()
@@ -103,7 +105,7 @@ class ScanNode(Node):
 
     def _changed(self, turn: Turn) -> Delta:
         temporal = self.moved(turn.context)
-        if self.foretold:
+        if self.exits_known:
             temporal = temporal.where(turn.interval.among(temporal.valid_from))
         else:
             temporal = temporal.changing(turn.interval)
@@ -114,7 +116,7 @@ class ScanNode(Node):
     def standing(self, context: EvaluationContext, columns: Int32Array) -> Iterator[Delta]:
         temporal = context.scan_history(self.kind).alive()
         temporal = temporal.where(temporal.valid_from <= context.interval.since)
-        if self.foretold and not context.transition.by_source[self.kind.source].moves:
+        if self.exits_known and not context.transition.by_source[self.kind.source].moves:
             temporal = self._with_exits(context, temporal)
         self.visited += len(temporal)
         rows = context.transition.by_source[self.kind.source].at.rows

@@ -68,7 +68,7 @@ class Compared:
 
 class UnionNode(TwoInputs):
     """Rows of both. It keeps nothing. The id of a row is its side and its id there, with zeros behind it
-    where those of the other side are longer. Exits are foretold where those of both inputs are.
+    where those of the other side are longer. Exits are known where those of both inputs are.
     """
 
     def __init__(self, left: Node, right: Node) -> None:
@@ -76,8 +76,8 @@ class UnionNode(TwoInputs):
         if left.id_words and right.id_words:
             self.id_words = 1 + max(left.id_words, right.id_words)
             self.ordered = left.ordered and right.ordered
-        assert left.foretold == right.foretold
-        self.foretold = left.foretold
+        assert left.exits_known == right.exits_known
+        self.exits_known = left.exits_known
 
     def standing(self, context: EvaluationContext, columns: Int32Array) -> Iterator[Delta]:
         left, right = self._over_of(columns)

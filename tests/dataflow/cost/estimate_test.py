@@ -128,7 +128,7 @@ def test_costs_are_pure() -> None:
         assert cost(text, UPA) == cost(text, UPA)
 
 
-def test_a_plan_knows_whether_exits_can_all_be_foretold() -> None:
+def test_a_plan_knows_whether_all_exits_can_be_known() -> None:
     assert cost(NEGATION).is_strict
     assert cost("SELECT k FROM h").is_strict
     assert not cost(JOIN).is_strict

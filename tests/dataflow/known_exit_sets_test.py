@@ -1,4 +1,4 @@
-"""Set operations over rows whose exits are foretold: at every instant what counting plain rows gives."""
+"""Set operations over rows whose exits are known: at every instant what counting plain rows gives."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.dataflow.operators.foretold_sets import ForetoldExceptNode, ForetoldIntersectNode
+from engine.dataflow.operators.known_exit_sets import KnownExitExceptNode, KnownExitIntersectNode
 from engine.dataflow.operators.set_operations import UnionNode
 from engine.dataflow.operators.set_rows import LeftRows
 from engine.dataflow.policy import KeptEdge, Policy
 from engine.kernels import set_copies as kernels
 from engine.model.maintenance import Structure
 from tests.changes.given import Given
-from tests.dataflow.given_node import ForetoldGivenNode
-from tests.dataflow.set_twin import WHOLE, Twin, check, compared_of, foretold_of, node_of, plain, sides
+from tests.dataflow.given_node import KnownExitGivenNode
+from tests.dataflow.set_twin import WHOLE, Twin, check, compared_of, known_exits_of, node_of, plain, sides
 
 SPAN = 12
 STRUCTURES: tuple[Structure, ...] = ("partitioned", "indexed")
 
 
-def edge_of(data: Any, node: ForetoldGivenNode) -> KeptEdge:
+def edge_of(data: Any, node: KnownExitGivenNode) -> KeptEdge:
     """An edge as it is, or one that promises less."""
     begins, exits = node.whole.temporal.valid_from, node.exits
     order = np.argsort(np.maximum(begins, 0), kind="stable")
@@ -45,10 +45,10 @@ def expected_of(twin: Twin, form: int, on: tuple[tuple[int, int], ...]) -> Any:
 
 @given(sides(), st.data())
 def test_union_passes_exits_on(given_sides: tuple[Given, Given], data: Any) -> None:
-    left, right = (foretold_of(data, side) for side in given_sides)
+    left, right = (known_exits_of(data, side) for side in given_sides)
     twin = Twin(left, right)
     node = UnionNode(left, right)
-    assert node.foretold
+    assert node.exits_known
     check(node, left, right, given_sides[0], data, twin.union)
 
 
@@ -58,12 +58,12 @@ def test_union_passes_exits_on(given_sides: tuple[Given, Given], data: Any) -> N
 def test_left_rows_that_no_right_row_holds_back(
     on: tuple[tuple[int, int], ...], tells: bool, given_sides: tuple[Given, Given], data: Any
 ) -> None:
-    left = foretold_of(data, given_sides[0])
-    right = data.draw(st.sampled_from((foretold_of, node_of)))(data, given_sides[1])
+    left = known_exits_of(data, given_sides[0])
+    right = data.draw(st.sampled_from((known_exits_of, node_of)))(data, given_sides[1])
     left.ordered = True
-    kept = edge_of(data, left), edge_of(data, right) if isinstance(right, ForetoldGivenNode) else None
+    kept = edge_of(data, left), edge_of(data, right) if isinstance(right, KnownExitGivenNode) else None
     shape = LeftRows(compared_of(kernels.EXCEPT_ALL, on), on == WHOLE, None)
-    node = ForetoldExceptNode(left, right, shape, kept, tells=tells)
+    node = KnownExitExceptNode(left, right, shape, kept, tells=tells)
     node.ordered = on != WHOLE
     with pytest.MonkeyPatch.context() as patched:
         if data.draw(st.booleans()):
@@ -74,9 +74,9 @@ def test_left_rows_that_no_right_row_holds_back(
 
 @given(sides(), st.data())
 def test_pairs_of_equal_rows(given_sides: tuple[Given, Given], data: Any) -> None:
-    left, right = (foretold_of(data, side) for side in given_sides)
+    left, right = (known_exits_of(data, side) for side in given_sides)
     compared = compared_of(kernels.INTERSECT_ALL, WHOLE)
-    node = ForetoldIntersectNode(left, right, compared, (edge_of(data, left), edge_of(data, right)))
+    node = KnownExitIntersectNode(left, right, compared, (edge_of(data, left), edge_of(data, right)))
     with pytest.MonkeyPatch.context() as patched:
         if data.draw(st.booleans()):
             patched.setattr("engine.dataflow.kept_columns.DEAD_MIN", -2)

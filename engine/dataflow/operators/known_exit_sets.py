@@ -1,4 +1,4 @@
-"""INTERSECT ALL and EXCEPT ALL over rows whose exits are foretold, which foretell their own as far as can be.
+"""INTERSECT ALL and EXCEPT ALL over rows whose exits are known, which have known exits as far as can be.
 
 Rows are kept as their ids, exits and cells, without values. A pair of INTERSECT ALL is there until the
 earlier exit of both rows, unless one of them leaves before its time. A row of EXCEPT ALL leaves with its own
@@ -36,16 +36,18 @@ from engine.operators.distinct import with_plain_zeros
 from engine.operators.relation import Relation
 
 
-class ForetoldNode(ComparedNode):
-    """What both have in common. Its left input is foretold. The values of a row are those of its left row."""
+class KnownExitNode(ComparedNode):
+    """What both have in common. Its left input has known exits. The values of a row are those of its left
+    row.
+    """
 
-    foretold = True
+    exits_known = True
 
     def __init__(self, left: Node, right: Node, compared: Compared, kept: Kept, *, whole: bool) -> None:
-        """kept: how the rows of both are kept; None of a right input that is not foretold."""
+        """kept: how the rows of both are kept; None of a right input without known exits."""
         super().__init__(left, right, compared)
-        assert left.foretold
-        assert right.foretold == (kept[1] is not None)
+        assert left.exits_known
+        assert right.exits_known == (kept[1] is not None)
         self._kept = kept
         self._whole = whole
         self._width = 0
@@ -130,7 +132,7 @@ class ForetoldNode(ComparedNode):
             self._right_rows._check()
 
 
-class ForetoldExceptNode(ForetoldNode):
+class KnownExitExceptNode(KnownExitNode):
     """EXCEPT ALL [ON]. The id of a row is that of the left row, and its column.
 
     Where all columns are compared nobody sees which rows of a value are in the answer: it is those that leave
@@ -141,7 +143,7 @@ class ForetoldExceptNode(ForetoldNode):
     def __init__(self, left: Node, right: Node, shape: LeftRows, kept: Kept, *, tells: bool = False) -> None:
         """tells: all exits are told when they happen."""
         super().__init__(left, right, shape.compared, kept, whole=shape.whole)
-        self.foretold = not tells
+        self.exits_known = not tells
         self.id_words = left.id_words + 1
         self.ordered = left.ordered
         self.forget()
@@ -223,7 +225,7 @@ class ForetoldExceptNode(ForetoldNode):
         rows = self._left_rows
         return self._held._replace(
             words=rows.exits.reshape(-1, 1) if self._whole else rows.ids,
-            exits=rows.exits if self.foretold else rows.exits[:0],
+            exits=rows.exits if self.exits_known else rows.exits[:0],
             slots=rows.held.slots,
             cells=rows.held.cells,
             left=self._left,
@@ -257,9 +259,9 @@ class ForetoldExceptNode(ForetoldNode):
         assert len(set(found)) == len(found) == self._left_rows.entry_count
 
 
-class ForetoldIntersectNode(ForetoldNode):
+class KnownExitIntersectNode(KnownExitNode):
     """INTERSECT ALL: pairs of equal rows. The id of one is that of the left row, of the right one, and its
-    column. Both inputs are foretold.
+    column. Both inputs have known exits.
     """
 
     def __init__(self, left: Node, right: Node, compared: Compared, kept: Kept) -> None:

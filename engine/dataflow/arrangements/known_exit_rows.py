@@ -32,7 +32,7 @@ Read = Callable[[Int64Array], Relation]
 """The values of rows by their ids, int64[n, w]."""
 
 
-class ForetoldRows(OwnedRows):
+class KnownExitRows(OwnedRows):
     """One writer. Rows that left may stand for a while: :attr:`engine.dataflow.policy.KeptEdge.lazy`."""
 
     def __init__(
