@@ -60,7 +60,7 @@ class Lifecycle:
                 self._parts.defects.note([registration.query_id], defect)
         self._give_all([one.query_id for one in asked.changed], position, told)
         for standing, one in self._come(asked.coming):
-            if one.meaning.emits:
+            if one.template.emits:
                 self._following.came(standing, one.query)
                 if self._parts.tells and not standing.paused:
                     told.began.append(standing)
@@ -161,7 +161,7 @@ class Lifecycle:
         """Put queries in their sets."""
         return self._put(
             coming,
-            lambda one: set_key(one.meaning.sources),
+            lambda one: set_key(one.template.sources),
             lambda key, queries: self._sets.joined(key).register(queries),
         )
 

@@ -191,8 +191,8 @@ def _registered(parts: Parts, stood: Sequence[QueryState]) -> list[AdmittedQuery
         except Exception as defect:  # noqa: BLE001  (it is removed as soon as steps are made)
             parts.defects.note([query_id], defect)
             continue
-        by_set.setdefault(set_key(coming.meaning.sources), []).append(coming)
-        if coming.meaning.emits:
+        by_set.setdefault(set_key(coming.template.sources), []).append(coming)
+        if coming.template.emits:
             emitting.append(coming)
         if any(stored.predicate_errors):
             parts.stored.errors[query_id] = stored.predicate_errors

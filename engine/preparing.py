@@ -167,8 +167,8 @@ class Preparation(InSlices):
         coming, standing, parts = self._coming, self._standing, self._parts
         if standing is not None and parts.queries.get(self.query_id) is not None:
             yield parts.following.nurse_standing(standing, parts.sets.of(standing))
-        if coming is not None and coming.meaning.emits and self.is_current:
-            new = StandingQuery(coming.registration, coming.meaning, coming.born, "lazy", slots=self._places)
+        if coming is not None and coming.template.emits and self.is_current:
+            new = StandingQuery(coming.registration, coming.template, coming.born, "lazy", slots=self._places)
             yield parts.following.graphs.nurse(new, coming.query, parts.sets.seen(new.set_key))
 
     def dismiss(self) -> None:
@@ -206,7 +206,7 @@ class Preparing:
             except Exception:  # noqa: BLE001  (the step will tell)
                 continue
             if coming is not None and not (
-                (coming.meaning.emits and self._takes_long(coming.query))
+                (coming.template.emits and self._takes_long(coming.query))
                 or not allowance.takes(coming.query, sources)
             ):
                 coming = None

@@ -171,7 +171,7 @@ class StepBodies:
                     summaries.alter(name, settings)
                     catalogue.changed()
                 case DropSummary(_, forced):
-                    users = sum(name in one.meaning.summaries for one in parts.queries.values())
+                    users = sum(name in one.template.summaries for one in parts.queries.values())
                     summaries.drop(name, users, forced=forced)
                     catalogue.changed()
                     parts.sets.prefer_anew(name)
@@ -181,7 +181,7 @@ class StepBodies:
 
     def forget_summaries(self) -> None:
         """Dropped summaries that no query uses any more are forgotten."""
-        used = {name for one in self._without_summary() for name in one.meaning.summaries}
+        used = {name for one in self._without_summary() for name in one.template.summaries}
         if self._parts.catalogue.summaries.forget_absent(used):
             self._parts.catalogue.changed()
 
@@ -191,5 +191,7 @@ class StepBodies:
         if not absent:
             return []
         return [
-            one for one in self._parts.queries.values() if not absent.keys().isdisjoint(one.meaning.summaries)
+            one
+            for one in self._parts.queries.values()
+            if not absent.keys().isdisjoint(one.template.summaries)
         ]

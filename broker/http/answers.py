@@ -276,14 +276,14 @@ class Snapshots:
         if known is not None:
             return known
         one = view.standing.get(name)
-        template = None if one is None else one.meaning
+        template = None if one is None else one.template
         return self._cost_s.get(template, AT_ONCE_S) if isinstance(template, Template) else AT_ONCE_S
 
     def _learn(self, view: View, name: str, cost_s: float) -> None:
         if len(self._cost_s) >= KNOWN_MAX:
             self._cost_s.clear()
         self._cost_s[name] = cost_s
-        template = view.standing[name].meaning
+        template = view.standing[name].template
         if isinstance(template, Template):
             self._cost_s[template] = cost_s
 

@@ -293,7 +293,7 @@ class Writes:
             bound = self._node.directory.admitted(request.options, wording.sql, wording.parameters)
         except UnknownSource as missing:
             return missing.name
-        if bound.read.meaning is None:
+        if bound.read.template is None:
             raise no_select()
         return None
 

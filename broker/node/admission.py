@@ -17,7 +17,7 @@ from broker.shard.shard_command import Bound
 from broker.shard.stalls import Stall
 from engine.changes.output import output_of
 from engine.language.query import Query
-from engine.language.templates import Meaning
+from engine.language.templates import BoundTemplate
 from engine.model.defects import refusal_of
 from engine.model.source import SourceName, Stream
 from engine.operators.gather import schema_of
@@ -38,11 +38,11 @@ class Admitted:
     output: dict[str, Any] | None = None
 
     @property
-    def meaning(self) -> Meaning:
+    def template(self) -> BoundTemplate:
         """What its text means."""
-        meaning = self.bound.read.meaning
-        assert meaning is not None
-        return meaning
+        template = self.bound.read.template
+        assert template is not None
+        return template
 
 
 class Admission:
@@ -88,7 +88,7 @@ class Admission:
         ready: Readiness,
     ) -> Admitted | TureenError | None:
         """Raises the refusal of its output."""
-        if not isinstance(found, Admitted) or not found.meaning.emits:
+        if not isinstance(found, Admitted) or not found.template.emits:
             return found
         query = found.bound.read.query
         to = destination(self._names, output_of(query, streams))
@@ -126,7 +126,7 @@ class Admission:
             raise
         except Exception as defect:  # noqa: BLE001  (it is of this text alone)
             return _refusal(command, defect)
-        if bound.read.meaning is not None:
+        if bound.read.template is not None:
             return Admitted(bound)
         return no_select()
 

@@ -38,7 +38,7 @@ def adopt_shard(shard: Shard, directory: Directory, hosting: Hosting) -> None:
         if shard.number == directory.home_of([summary.definition.stream]):
             directory.summaries[name] = SummaryEntry(summary.definition, summary.sql, shard.number)
         else:
-            users = (one.query_id for one in standing if name in one.meaning.summaries)
+            users = (one.query_id for one in standing if name in one.template.summaries)
             hosting.found(shard.number, SUMMARY_KEY + name, users)
     for one in standing:
         said = one.registration
@@ -49,9 +49,9 @@ def adopt_shard(shard: Shard, directory: Directory, hosting: Hosting) -> None:
             shard.number,
             one.sources,
             said.options,
-            one.meaning.uses,
+            one.template.uses,
             parameters=list(held) if isinstance(held := said.parameters, tuple) else held,
-            summaries=one.meaning.summaries,
+            summaries=one.template.summaries,
         )
 
 

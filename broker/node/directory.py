@@ -151,7 +151,7 @@ class Directory:
         """As :meth:`bound`, with options that the query can have. Raises OptionRefused too. Any thread."""
         query_options.check(options)
         bound = self.bound(sql, parameters)
-        if bound.read.meaning is not None:
+        if bound.read.template is not None:
             require_possible(query_options.as_text(options), lambda: bound.read.query, bound.catalogue)
         return bound
 

@@ -281,7 +281,7 @@ class Registrations:
         return None if old.said == said(command["sql"], command.get("parameters")) else old
 
     def _coming(self, command: Command, admitted: Admitted, moves: _Moves) -> _Change:
-        name, query = command["name"], admitted.meaning
+        name, query = command["name"], admitted.template
         old = self._directory.queries.get(name)
         if old is None or old.shard is None:
             moves.standing += 1

@@ -38,8 +38,8 @@ def query_attributes(
     changeable: its options that can be.
     """
     options = query_options.as_text(entry.options)
-    meaning = None if standing is None else standing.meaning
-    weight, tolerance = (None, EXACT) if meaning is None else (meaning.weight, meaning.tolerance)
+    template = None if standing is None else standing.template
+    weight, tolerance = (None, EXACT) if template is None else (template.weight, template.tolerance)
     with contextlib.suppress(OptionRefused):  # a refused registration may have any
         asked = query_options.weight_of(entry.options)
         weight = weight if asked is None else asked
@@ -50,7 +50,7 @@ def query_attributes(
         *_of_tolerance(tolerance),
         *_of_processing(options),
     )
-    if standing is not None and standing.meaning.summaries:
+    if standing is not None and standing.template.summaries:
         found += _of_preference(standing.query, options)
     known = {attribute.name for attribute in found}
     if standing is not None:

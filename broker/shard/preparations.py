@@ -331,7 +331,7 @@ class Preparations:
 def may_be_dear(command: ShardCommand) -> bool:
     """Whether more may have to be done for a registration than to look up constants. O(1)."""
     read = None if command.bound is None else command.bound.read
-    if read is None or read.meaning is None:
+    if read is None or read.template is None:
         return True
-    plain = isinstance(read.meaning, Template) and read.meaning.selection is not None
-    return read.meaning.emits or not plain
+    plain = isinstance(read.template, Template) and read.template.selection is not None
+    return read.template.emits or not plain

@@ -92,9 +92,9 @@ class ShardCommand:
     @property
     def reads(self) -> tuple[str, ...]:
         """The sources whose clock it needs: of a query that is registered, those that it reads."""
-        if self.bound is None or self.bound.read.meaning is None:
+        if self.bound is None or self.bound.read.template is None:
             return self.awake
-        return self.bound.read.meaning.sources
+        return self.bound.read.template.sources
 
     @property
     def size(self) -> int:

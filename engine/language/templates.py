@@ -67,7 +67,7 @@ Key = TypeVar("Key", bound=Hashable)
 Held = TypeVar("Held")
 
 
-class Meaning(Protocol):
+class BoundTemplate(Protocol):
     """What a standing text means, without holding the tree: ``query`` makes it, or finds it, on demand."""
 
     @property
@@ -217,22 +217,22 @@ def _instance(template: Template, text: str) -> Query:
 class Read:
     """A text that was bound. Immutable but for its tree, which is built when it is first asked for.
 
-    text: as it was bound. meaning: what to keep of a query; None of another statement. values: of a text by
+    text: as it was bound. template: what to keep of a query; None of another statement. values: of a text by
     template, what it is built from.
     """
 
-    __slots__ = ("_statement", "meaning", "text", "values")
+    __slots__ = ("_statement", "template", "text", "values")
 
     def __init__(
         self,
         text: str,
-        meaning: Meaning | None,
+        template: BoundTemplate | None,
         statement: Statement | None,
         values: Sequence[Literal] | None = None,
     ) -> None:
-        """statement: None where ``meaning`` is a template, and ``values`` are given."""
+        """statement: None where ``template`` is a template, and ``values`` are given."""
         self.text = text
-        self.meaning = meaning
+        self.template = template
         self.values = values
         self._statement = statement
 
@@ -245,9 +245,9 @@ class Read:
     def statement(self) -> Statement:
         """The tree. O(1) but for the first time, O(tree)."""
         if self._statement is None:
-            assert isinstance(self.meaning, Template)
+            assert isinstance(self.template, Template)
             assert self.values is not None
-            self._statement = self.meaning.built(self.values, self.text)
+            self._statement = self.template.built(self.values, self.text)
         return self._statement
 
     @property

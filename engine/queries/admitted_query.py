@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from engine.language.query import Query
-from engine.language.templates import FixedQuery, Meaning, Read, Template
+from engine.language.templates import BoundTemplate, FixedQuery, Read, Template
 from engine.model.expressions import Expression
 from engine.model.maintenance import QueryOptions
 from engine.model.source import SourceName
@@ -16,24 +16,24 @@ from engine.stems.factors import Factors, compared
 
 @dataclass(frozen=True, slots=True)
 class AdmittedQuery:
-    """registration: as it came. read: its text, bound; of a query. meaning: what to keep of that. born: after
-    which step it stands. allotted: where it is given less than its text asks for; read and meaning are then
-    those of what stands for it.
+    """registration: as it came. read: its text, bound; of a query. template: what to keep of that. born:
+    after which step it stands. allotted: where it is given less than its text asks for; read and template are
+    then those of what stands for it.
     """
 
     registration: Registration
     read: Read
-    meaning: Meaning
+    template: BoundTemplate
     born: Position
     allotted: Allotted | None = None
 
     @classmethod
     def of(cls, registration: Registration, read: Read, born: Position) -> AdmittedQuery:
-        meaning = read.meaning
-        assert meaning is not None
-        if meaning.emits or meaning.summaries:  # whoever tells its changes, or finds its rows, holds it
-            meaning = FixedQuery(read.query)
-        return cls(registration, read, meaning, born)
+        template = read.template
+        assert template is not None
+        if template.emits or template.summaries:  # whoever tells its changes, or finds its rows, holds it
+            template = FixedQuery(read.query)
+        return cls(registration, read, template, born)
 
     @classmethod
     def again(cls, standing: StandingQuery, registration: Registration | None = None) -> AdmittedQuery:
@@ -41,7 +41,7 @@ class AdmittedQuery:
         return cls(
             registration or standing.registration,
             Read.of(standing.query),
-            standing.meaning,
+            standing.template,
             standing.born,
             standing.allotted,
         )
@@ -53,7 +53,7 @@ class AdmittedQuery:
     @property
     def prefers(self) -> bool:
         """Whether it has a preference. O(1)."""
-        return bool(self.meaning.summaries)
+        return bool(self.template.summaries)
 
     @property
     def query(self) -> Query:
@@ -63,9 +63,9 @@ class AdmittedQuery:
     @property
     def like(self) -> Query:
         """A query like it in everything but constants; where one is known, no tree is built."""
-        meaning = self.meaning
-        if isinstance(meaning, Template) and meaning.selection is not None:
-            return meaning.selection.like
+        template = self.template
+        if isinstance(template, Template) and template.selection is not None:
+            return template.selection.like
         return self.query
 
     def predicates(self) -> tuple[tuple[SourceName, Expression | Factors], ...]:
@@ -74,13 +74,13 @@ class AdmittedQuery:
         """
         if self.prefers:
             return ()
-        meaning, values = self.meaning, self.read.values
-        if isinstance(meaning, Template) and meaning.selection is not None and values is not None:
-            if not meaning.selection.comparisons:
+        template, values = self.template, self.read.values
+        if isinstance(template, Template) and template.selection is not None and values is not None:
+            if not template.selection.comparisons:
                 return ()
-            taken = compared(meaning.selection.comparisons, values)
+            taken = compared(template.selection.comparisons, values)
             if taken is not None:
-                return ((meaning.sources[0], taken),)
+                return ((template.sources[0], taken),)
         return self.query.predicates()
 
 
@@ -88,4 +88,4 @@ def needs_matches(coming: AdmittedQuery) -> bool:
     """Whether a query that comes needs all its matches at once, however dear they are."""
     if coming.prefers:
         return False
-    return coming.meaning.emits or QueryOptions.of(coming.registration.options).maintenance == "eager"
+    return coming.template.emits or QueryOptions.of(coming.registration.options).maintenance == "eager"

@@ -65,7 +65,7 @@ def engine_problem(
         if one.is_tolerant and (given is None or not given.allotment.by_hand):
             tolerant.append(one)
         elif one.holds_rows:
-            exact.setdefault(id(one.meaning), one)
+            exact.setdefault(id(one.template), one)
     if not tolerant:
         return None
     streams = {source.stream.name: source.stream for source in sources.values()}
@@ -114,9 +114,9 @@ def _reaches(
     found: dict[SourceName, int] = {}
     seen: set[int] = set()
     for one in queries:
-        if id(one.meaning) in seen:
+        if id(one.template) in seen:
             continue
-        seen.add(id(one.meaning))
+        seen.add(id(one.template))
         for scan in tree(one).scans():
             if isinstance(scan.window, TimeWindow) and scan.window.reach_ms:
                 found[scan.source] = max(found.get(scan.source, 0), scan.window.reach_ms)

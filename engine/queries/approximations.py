@@ -34,7 +34,7 @@ def declared_samples(standing: StandingQuery) -> Iterator[Approximation]:
 
     Queries that cannot have any cost a look at their text: no tree is built for them.
     """
-    if _WORD not in standing.registration.sql.upper() and not standing.meaning.uses:
+    if _WORD not in standing.registration.sql.upper() and not standing.template.uses:
         return
     query = standing.asked
     for scan in query.scans():
@@ -77,7 +77,7 @@ def sketches(standing: StandingQuery) -> Iterator[Approximation]:
     """A tag for each aggregate that a sketch answers, with the bound of that sketch. As cheap as
     :func:`declared_samples` where there is none.
     """
-    if _SKETCHED not in standing.registration.sql.upper() and not standing.meaning.uses:
+    if _SKETCHED not in standing.registration.sql.upper() and not standing.template.uses:
         return
     for call in _calls(standing.asked):
         found = _SKETCHES.get(call.function)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from engine.algebra.project.stage import Output
 from engine.joins.shape import shape_of
 from engine.language.query import Query
-from engine.language.templates import Meaning
+from engine.language.templates import BoundTemplate
 from engine.model.expressions import Column, Expression
 from engine.model.source import SourceName, Stream
 from engine.model.types import Kind
@@ -74,14 +74,14 @@ class ConstraintCandidates:
         self._coming: dict[SourceName, dict[tuple[str, ...], None]] = {}
         self._pairs: dict[Pair, None] = {}
         self._waits: dict[Pair, Waits] = {}
-        self._seen: dict[int, Meaning] = {}
+        self._seen: dict[int, BoundTemplate] = {}
         """By identity: texts that differ in constants mean the same here."""
 
     def look_at(self, standing: StandingQuery) -> None:
         """A live query. O(its size), O(1) for another with its meaning."""
-        if id(standing.meaning) in self._seen:
+        if id(standing.template) in self._seen:
             return
-        self._seen[id(standing.meaning)] = standing.meaning
+        self._seen[id(standing.template)] = standing.template
         streams: dict[str, Stream] = {name: self._sources[name].stream for name in standing.sources}
         for source, columns in candidates_of(standing.query, streams):
             schema = streams[source].schema

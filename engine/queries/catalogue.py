@@ -75,12 +75,12 @@ class Catalogue:
         of: Mapping[str, Stream | Derived] | None = None
         same: dict[str, bool] = {}
         for read, against, summaries in texts:
-            assert read.meaning is not None
-            if any(summarised.get(name) != summaries.get(name) for name in read.meaning.summaries):
+            assert read.template is not None
+            if any(summarised.get(name) != summaries.get(name) for name in read.template.summaries):
                 continue
             if against is not of:
                 of, same = against, {}
-            for name in (*read.meaning.sources, *read.meaning.uses):
+            for name in (*read.template.sources, *read.template.uses):
                 if name not in same:
                     same[name] = known.get(name) == against.get(name)
                 if not same[name]:
@@ -94,7 +94,9 @@ class Catalogue:
         """
         standing = {name: one.definition for name, one in self.summaries.standing.items()}
         others = set(beside(definition, standing))
-        texts = [text_of(one.registration) for one in queries if not others.isdisjoint(one.meaning.summaries)]
+        texts = [
+            text_of(one.registration) for one in queries if not others.isdisjoint(one.template.summaries)
+        ]
         if texts:
             summaries = self.summaries.definitions_with(definition)
             templates = Templates(self.definitions, self._limits, self.functions, summaries)
@@ -151,7 +153,7 @@ class Catalogue:
         return Definitions(
             self.definitions,
             {name: one.definition for name, one in self.summaries.standing.items()},
-            readers=lambda name: sum(name in (*one.sources, *one.meaning.uses) for one in queries),
+            readers=lambda name: sum(name in (*one.sources, *one.template.uses) for one in queries),
             views=self.views_of,
         )
 

@@ -168,7 +168,7 @@ class Report:
         if query.paused:
             engine = self._share("engine")
             return Paid(engine.cpu_ns, engine.nbytes + own)
-        of = set_key(query.meaning.sources), self.group_of.get(query_id), self.sink_of.get(query_id)
+        of = set_key(query.template.sources), self.group_of.get(query_id), self.sink_of.get(query_id)
         shared = self._classes.get(of)
         if shared is None:
             shared = self._classes[of] = self._shared(*of)

@@ -93,9 +93,9 @@ def admitted(registration: Registration, catalogue: Catalogue) -> Read:
     """
     QueryOptions.of(registration.options)
     read = bound(registration, catalogue)
-    assert read.meaning is not None
-    catalogue.summaries.require(read.meaning.summaries)
-    if read.meaning.summaries:
+    assert read.template is not None
+    catalogue.summaries.require(read.template.summaries)
+    if read.template.summaries:
         require_group(read.query, catalogue.definitions)
     require_possible(registration.options, lambda: read.query, catalogue.definitions)
     return read
@@ -110,12 +110,12 @@ def bound(registration: Registration, catalogue: Catalogue) -> Read:
         read = catalogue.read(text_of(registration))
     except TureenError as refusal:
         raise refused_at(refusal, registration.sql, registration.parameters) from None
-    if read.meaning is None:
+    if read.template is None:
         raise NotSupported(
             "only SELECT can be registered", hint="send CREATE and DROP as sources", line=1, column=1
         )
-    tolerance = read.meaning.tolerance.under(QueryOptions.of(registration.options).tolerance)
-    if not tolerance and not read.meaning.has_down_to:
+    tolerance = read.template.tolerance.under(QueryOptions.of(registration.options).tolerance)
+    if not tolerance and not read.template.has_down_to:
         return read
     query = read.query
     streams = {name: catalogue.sources[name].stream for name in query.sources}

@@ -100,7 +100,7 @@ class ShedReaders:
     def came(self, standing: StandingQuery) -> None:
         """A query stands, maybe in place of another one of its id. O(scans)."""
         self.gone(standing.query_id)
-        if not isinstance(standing.meaning, FixedQuery):  # no condition is put into a template
+        if not isinstance(standing.template, FixedQuery):  # no condition is put into a template
             return
         classes, seeing = [], set()
         for scan in standing.query.scans():

@@ -106,7 +106,9 @@ class SourceSet:
         ]
         places = self.matches.keep(needed, apply=apply)
         standing = [
-            StandingQuery(one.registration, one.meaning, one.born, mode, paused, slots, allotted=one.allotted)
+            StandingQuery(
+                one.registration, one.template, one.born, mode, paused, slots, allotted=one.allotted
+            )
             for one, (mode, paused), slots in zip(coming, modes, places, strict=True)
         ]
         for one, kept in zip(coming, standing, strict=True):
@@ -126,7 +128,7 @@ class SourceSet:
 
     def _put(self, standing: Sequence[StandingQuery], coming: Sequence[AdmittedQuery]) -> list[StandingQuery]:
         self._view = None
-        self.matches.catch_up(one for one in standing if one.keeps_answer or one.meaning.emits)
+        self.matches.catch_up(one for one in standing if one.keeps_answer or one.template.emits)
         put = self.eager.put(standing, coming)
         self.standing.update((query.query_id, query) for query in put)
         return put

@@ -17,7 +17,7 @@ def relying(standing: Iterable[StandingQuery], source: SourceName) -> Iterator[S
     """
     known: dict[int, bool] = {}
     for one in standing:
-        relies = known.get(id(one.meaning))
+        relies = known.get(id(one.template))
         if relies is None:
             query = one.query
             scans = [scan for scan in query.scans() if scan.source == source]
@@ -25,7 +25,7 @@ def relying(standing: Iterable[StandingQuery], source: SourceName) -> Iterator[S
                 stage.groups and (stage.aggregate is None or stage.aggregate.keys) for stage in query.stages
             )
             is_whole = any(scan.window == UNBOUNDED and scan.assignment is None for scan in scans)
-            relies = known[id(one.meaning)] = is_more and is_whole
+            relies = known[id(one.template)] = is_more and is_whole
         if relies:
             yield one
 
@@ -45,9 +45,9 @@ def touched_by(
         if not one.slots:
             yield one.query_id
             continue
-        takes = takes_all.get(id(one.meaning))
+        takes = takes_all.get(id(one.template))
         if takes is None:
             scans = [scan for scan in one.query.scans() if scan.source == source]
-            takes = takes_all[id(one.meaning)] = any(scan.predicate is None for scan in scans)
+            takes = takes_all[id(one.template)] = any(scan.predicate is None for scan in scans)
         if takes:
             yield one.query_id

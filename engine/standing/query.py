@@ -8,7 +8,7 @@ from functools import partial
 
 from engine.language.parameters import text_of
 from engine.language.query import Query
-from engine.language.templates import Meaning
+from engine.language.templates import BoundTemplate
 from engine.model.allotment import Allotment
 from engine.model.expressions import Expression
 from engine.model.maintenance import Maintenance, PutOff, QueryOptions
@@ -57,7 +57,7 @@ class Allotted:
 class StandingQuery:
     """Immutable: a change makes another.
 
-    meaning: what it answers: what the registered text means, or what stands for that where it is given less,
+    template: what it answers: what the registered text means, or what stands for that where it is given less,
     as ``allotted`` then says. Mostly a template that it shares with texts that differ in
     constants; the tree of the query is built when it is asked for, and the last ones are kept.
     slots: of each of ``query.predicates()`` the place in its source's Query SteM; empty where no matches are
@@ -66,7 +66,7 @@ class StandingQuery:
     """
 
     registration: Registration
-    meaning: Meaning
+    template: BoundTemplate
     born: Position
     maintenance: Maintenance
     paused: bool = False
@@ -82,7 +82,7 @@ class StandingQuery:
     @property
     def query(self) -> Query:
         """The bound query. O(1) where it was asked for lately, else O(its size), tens of microseconds."""
-        return self.meaning.query(text_of(self.registration))
+        return self.template.query(text_of(self.registration))
 
     @property
     def asked(self) -> Query:
@@ -92,12 +92,12 @@ class StandingQuery:
     @property
     def sources(self) -> tuple[SourceName, ...]:
         """``query.sources``, without the query."""
-        return self.meaning.sources
+        return self.template.sources
 
     @property
     def set_key(self) -> SetKey:
         """The set of sources that it stands over."""
-        return set_key(self.meaning.sources)
+        return set_key(self.template.sources)
 
     @property
     def weight(self) -> float:
@@ -109,18 +109,18 @@ class StandingQuery:
         """The weight of the query while it runs: as its options say, else its text."""
         asked = self.registration.weight
         if asked is None:
-            asked = self.meaning.weight
+            asked = self.template.weight
         return WEIGHT_DEFAULT if asked is None else asked
 
     @property
     def tolerance(self) -> Tolerance:
         """What it allows: each part as its options say, else its text."""
-        return self.meaning.tolerance.under(QueryOptions.of(self.registration.options).tolerance)
+        return self.template.tolerance.under(QueryOptions.of(self.registration.options).tolerance)
 
     @property
     def is_tolerant(self) -> bool:
         """Whether its answer may be less than exact: by its tolerance, or by DOWN TO in its text. O(1)."""
-        return bool(self.tolerance) or self.meaning.has_down_to
+        return bool(self.tolerance) or self.template.has_down_to
 
     @property
     def holds_rows(self) -> bool:
@@ -132,7 +132,7 @@ class StandingQuery:
         """Whether it has a preference: its answer is made of what its group found (:mod:`engine.promising`).
         O(1).
         """
-        return bool(self.meaning.summaries)
+        return bool(self.template.summaries)
 
     @property
     def keeps_matches(self) -> bool:

@@ -82,9 +82,9 @@ class _Queries:
         self.stream: Stream = catalogue.sources[name].stream
         standing = {}
         for registration, _ in plan.queries:
-            meaning = bound(registration, catalogue).meaning
-            assert meaning is not None
-            standing[registration.query_id] = StandingQuery(registration, meaning, BEGINNING, "lazy")
+            template = bound(registration, catalogue).template
+            assert template is not None
+            standing[registration.query_id] = StandingQuery(registration, template, BEGINNING, "lazy")
         self._matcher = RecordMatcher(name, QueryStem(self.stream.stored_schema))
         self._matcher.follow(standing)
         places = {registration.query_id: place for place, (registration, _) in enumerate(plan.queries)}

@@ -238,14 +238,14 @@ def test_mutated_texts(forms: list[str], data: st.DataObject) -> None:
 )
 def test_the_third_text_of_a_shape_is_not_parsed(form: str, rounds: list[tuple[str, ...]]) -> None:
     templates = Templates(CATALOGUE, Limits(), summaries=fixtures.SUMMARIES)
-    meanings = [templates.read(form.format(*literals)).meaning for literals in rounds]
-    assert [type(meaning) for meaning in meanings] == [FixedQuery, Template, Template]
+    meanings = [templates.read(form.format(*literals)).template for literals in rounds]
+    assert [type(template) for template in meanings] == [FixedQuery, Template, Template]
     assert meanings[1] is meanings[2]
-    for literals, meaning in zip(rounds, meanings, strict=True):
-        assert meaning is not None
+    for literals, template in zip(rounds, meanings, strict=True):
+        assert template is not None
         text = form.format(*literals)
-        assert repr(meaning.query(text)) == repr(whole(text))
-        assert meaning.sources == ("flights",)
+        assert repr(template.query(text)) == repr(whole(text))
+        assert template.sources == ("flights",)
 
 
 def test_joins_that_differ_in_constants_share_a_template() -> None:
@@ -256,14 +256,14 @@ def test_joins_that_differ_in_constants_share_a_template() -> None:
     )
     templates = Templates(CATALOGUE, Limits(), summaries=fixtures.SUMMARIES)
     rounds = [("2", "1.5", "'A'", "3", "4"), ("3", "2.5", "'B'", "5", "6"), ("4", "7.5", "'C'", "8", "9")]
-    meanings = [templates.read(form.format(*literals)).meaning for literals in rounds]
-    assert [type(meaning) for meaning in meanings] == [FixedQuery, Template, Template]
+    meanings = [templates.read(form.format(*literals)).template for literals in rounds]
+    assert [type(template) for template in meanings] == [FixedQuery, Template, Template]
     assert meanings[1] is meanings[2]
-    for literals, meaning in zip(rounds, meanings, strict=True):
-        assert meaning is not None
-        assert meaning.sources == ("flights", "weather", "planes")
+    for literals, template in zip(rounds, meanings, strict=True):
+        assert template is not None
+        assert template.sources == ("flights", "weather", "planes")
         text = form.format(*literals)
-        assert repr(meaning.query(text)) == repr(whole(text))
+        assert repr(template.query(text)) == repr(whole(text))
 
 
 @pytest.mark.parametrize(
@@ -323,7 +323,7 @@ def test_where_changes_go_is_part_of_the_shape() -> None:
             text = f"SELECT carrier FROM flights WHERE flight = {flight}{tail}"
             assert outcome(templates.statement, text) == outcome(whole, text)
             if flight > 1 and "'x'" not in tail:
-                assert isinstance(templates.read(text).meaning, Template)
+                assert isinstance(templates.read(text).template, Template)
 
 
 def test_what_a_text_allows_is_part_of_the_shape() -> None:
@@ -338,14 +338,14 @@ def test_what_a_text_allows_is_part_of_the_shape() -> None:
             text = (
                 f"SELECT carrier FROM flights [RANGE 1 HOUR{window}]{sample} WHERE flight = {flight}{allowed}"
             )
-            meaning, query = templates.read(text).meaning, whole(text)
-            assert meaning is not None
+            template, query = templates.read(text).template, whole(text)
+            assert template is not None
             assert isinstance(query, Query)
-            assert repr(meaning.query(text)) == repr(query)
-            assert meaning.has_down_to == query.has_down_to == ("DOWN" in text)
-            assert (meaning.tolerance, meaning.weight) == (query.tolerance, query.weight)
+            assert repr(template.query(text)) == repr(query)
+            assert template.has_down_to == query.has_down_to == ("DOWN" in text)
+            assert (template.tolerance, template.weight) == (query.tolerance, query.weight)
             if flight > 1:
-                assert isinstance(meaning, Template)
+                assert isinstance(template, Template)
 
 
 def test_a_text_that_is_too_long_is_refused_though_its_template_is_known() -> None:
@@ -390,5 +390,5 @@ def test_only_queries_have_meanings() -> None:
     templates = Templates({}, Limits())
     for _ in range(3):
         read = templates.read("CREATE STREAM s (a INTEGER) RETAIN 7 DAYS")
-        assert read.meaning is None
+        assert read.template is None
         assert not isinstance(read.statement, Query)

@@ -55,8 +55,8 @@ def test_a_conjunction_of_comparisons_needs_no_tree() -> None:
     form = "SELECT flight FROM flights WHERE carrier = '{}' AND delay > {}"
     reads = [templates.read(form.format(f"u{number}", number)) for number in range(5)]
     for read in reads[2:]:
-        assert isinstance(read.meaning, Template)
+        assert isinstance(read.template, Template)
         coming = AdmittedQuery.of(Registration("q", read.text), read, BEGINNING)
         assert all(isinstance(one, Factors) for _, one in coming.predicates())
-        assert coming.like is coming.meaning.selection.like  # type: ignore[attr-defined]
+        assert coming.like is coming.template.selection.like  # type: ignore[attr-defined]
         assert read._statement is None

@@ -137,8 +137,8 @@ def test_standing_queries_share_templates_and_hold_no_tree() -> None:
     for first in range(0, count, 256):
         texts = (f"SELECT v FROM s WHERE v > {n} AND v <= {n + 1}" for n in range(first, first + 256))
         apply(engine, *(Registration(f"q{first + n}", sql) for n, sql in enumerate(texts)))
-    meanings = {id(query.meaning): query.meaning for query in engine._queries.values()}
-    assert sum(isinstance(meaning, Template) for meaning in meanings.values()) == 1
+    meanings = {id(query.template): query.template for query in engine._queries.values()}
+    assert sum(isinstance(template, Template) for template in meanings.values()) == 1
     assert len(meanings) < 10
     for name in range(0, count, 100):
         query = engine._queries[f"q{name}"].query
