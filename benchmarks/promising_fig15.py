@@ -53,7 +53,7 @@ def run(options: argparse.Namespace) -> Report:
     measures = {key: Measure(lambda *_: 0.0, "% of the exact output", axis) for key, axis in AXES.items()}
     runs.table({"gap": points["gap"]})
     runs.table({"q": points["q"]}, "queries")
-    runs.judge(
+    runs.print_verdicts(
         [Claim("PT finds 1.5 times SIMPLE's at 200 queries", "q", "pt", "simple", 1.5, (200, 200))], points
     )
     ahead = [queries for queries, of in by_number.items() if of["pt"] > of["simple"]]

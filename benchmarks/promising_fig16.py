@@ -66,7 +66,7 @@ def run(options: argparse.Namespace) -> Report:
             points[key].setdefault(line, {})[gap] = median(values)
         print(f"gap {gap}: " + ", ".join(f"{k} {n} {median(v):.4g}" for (k, n), v in found.items()))
     runs.table(points)
-    runs.judge(CLAIMS, points)
+    runs.print_verdicts(CLAIMS, points)
     runs.shape(points, MEASURES)
     return runs.report(points, MEASURES)
 

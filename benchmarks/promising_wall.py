@@ -94,7 +94,7 @@ def run(options: argparse.Namespace) -> Report:
         figures[f"ratio_to_skip.x{times}"] = outputs["desc"].pairs / max(1, outputs["skip"].pairs)
         figures[f"delay_ms.p99.x{times}"] = 1_000 * float(np.quantile(np.concatenate(late), 0.99))
         delays.append(float(figures[f"delay_ms.p99.x{times}"]))
-        judge(figures, times, insertion_us)
+        print_verdicts(figures, times, insertion_us)
     times_of = list(options.times)
     lines = ("desc", "asc", "weighted", "skip")
     plots = [
@@ -118,7 +118,7 @@ def run(options: argparse.Namespace) -> Report:
     return Report(figures, plots)
 
 
-def judge(figures: dict[str, Figure], times: int, insertion_us: float) -> None:
+def print_verdicts(figures: dict[str, Figure], times: int, insertion_us: float) -> None:
     """Print whether what must hold does."""
     at = f"x{times}"
     delay, ratio = float(figures[f"delay_ms.p99.{at}"]), float(figures[f"ratio_to_skip.{at}"])

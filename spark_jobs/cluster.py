@@ -100,7 +100,7 @@ def check_executors(session: SparkSession, waited_s: float = EXECUTORS_S) -> Non
     except (Py4JError, PySparkException) as error:
         raise ExecutorsUnsuitable(root_text(error), hint=INSTALL) from error
     for text in found:
-        _judge(json.loads(text))
+        _require_suitable(json.loads(text))
 
 
 def _wait(session: SparkSession, answers: Future[list[str]], waited_s: float) -> None:
@@ -130,7 +130,7 @@ def _executors(session: SparkSession) -> int:
     return int(jsc.sc().getExecutorMemoryStatus().size()) - 1
 
 
-def _judge(found: dict[str, Any]) -> None:
+def _require_suitable(found: dict[str, Any]) -> None:
     """Raises ExecutorsUnsuitable."""
     python = f"{found['python']} ({found['version']}) on {found['host']}"
     if found["missing"]:

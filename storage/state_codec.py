@@ -96,7 +96,7 @@ def encode_source(state: SourceState) -> bytes:
             ],
         }
         | ({"origin": state.origin} if state.origin else {})
-        | ({} if state.whole_from_ms is None else {"whole_from_ms": state.whole_from_ms})
+        | ({} if state.complete_from_ms is None else {"whole_from_ms": state.complete_from_ms})
         | ({"unreadable": state.unreadable} if state.unreadable else {})
         | ({} if state.counted_from_ms is None else {"counted_from_ms": state.counted_from_ms})
         | ({} if state.promises is None else {"promises": _promises_as_dict(state.promises)})
@@ -130,6 +130,7 @@ def decode_source(value: bytes, key: str) -> SourceState:
         return SourceState(
             stream=stream,
             partitions=partitions,
+            complete_from_ms=facts.pop("whole_from_ms", None),
             promises=None if promises is None else _promises_of(promises),
             sheds=sheds,
             **facts,
@@ -148,7 +149,7 @@ def _promises_as_dict(state: PromiseState) -> dict[str, Any]:
         beside["forgotten"] = forgotten
     return {
         "rows": state.rows,
-        "constraints": [[one.broken, one.bound, one.open, one.judged] for one in state.constraints],
+        "constraints": [[one.broken, one.bound, one.open, one.unchecked_from] for one in state.constraints],
         "since": None if state.since is None else str(state.since),
         "withheld_ms": state.withheld_ms,
         "touched": state.touched,
@@ -163,11 +164,11 @@ def _promises_of(facts: Mapping[str, Any]) -> PromiseState:
             broken,
             bound,
             tuple((last, first, own) for last, first, own in values),
-            judged,
+            unchecked_from,
             base64.b64decode(hashes),
             gone,
         )
-        for (broken, bound, values, judged), hashes, gone in zip(
+        for (broken, bound, values, unchecked_from), hashes, gone in zip(
             facts["constraints"], past, forgotten, strict=True
         )
     )

@@ -160,15 +160,15 @@ def test_aggregates_are_those_of_the_last_minute() -> None:
     assert np.array_equal(later.count[:, 10:], sums.count[:, 10:])
 
 
-def test_what_must_hold_is_judged_at_its_gaps() -> None:
+def test_what_must_hold_is_measured_at_its_gaps() -> None:
     points = {"pct": {"pt": {10: 1.0, 50: 4.0, 100: 9.0}, "shj": {10: 2.0, 50: 2.0, 100: 6.0}}}
-    assert Claim("twice", "pct", "pt", "shj", 2, (50, 50)).judged(points).startswith("holds: twice")
-    assert Claim("twice", "pct", "pt", "shj", 2, (50, 100)).judged(points).startswith("holds in part")
+    assert Claim("twice", "pct", "pt", "shj", 2, (50, 50)).verdict(points).startswith("holds: twice")
+    assert Claim("twice", "pct", "pt", "shj", 2, (50, 100)).verdict(points).startswith("holds in part")
     assert (
-        Claim("half", "pct", "pt", "shj", 0.5, (10, 10), most=True).judged(points).startswith("holds: half")
+        Claim("half", "pct", "pt", "shj", 0.5, (10, 10), most=True).verdict(points).startswith("holds: half")
     )
-    assert "0.50 at 10" in Claim("twice", "pct", "pt", "shj", 2, (0, 10)).judged(points)
-    assert Claim("twice", "pct", "pt", "skip", 2).judged(points) == "not measured: twice"
+    assert "0.50 at 10" in Claim("twice", "pct", "pt", "shj", 2, (0, 10)).verdict(points)
+    assert Claim("twice", "pct", "pt", "skip", 2).verdict(points) == "not measured: twice"
 
 
 def test_flights_that_are_not_installed_are_left_out_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -93,7 +93,7 @@ class RecordsNamed:
     next_offsets: Mapping[int, int]
     lagging: frozenset[int]
     rows: int
-    whole_from_ms: int | None = None
+    complete_from_ms: int | None = None
     exact: bool = False
     heartbeats: int = 0
     shed: Shed | None = None
@@ -199,7 +199,7 @@ class StepRecord:
                 batch,
                 named.next_offsets,
                 named.lagging,
-                whole_from_ms=named.whole_from_ms,
+                complete_from_ms=named.complete_from_ms,
                 unreadable=sum(one.count for one in named.ranges) - named.rows - named.heartbeats,
                 shed=named.shed,
                 grant=named.grant,
@@ -331,7 +331,7 @@ def _records(body: Records, read: Sequence[Range]) -> dict[str, Any]:
         "next_offsets": sorted(body.next_offsets.items()),
         "lagging": sorted(body.lagging),
         "rows": len(body.batch),
-        **({} if body.whole_from_ms is None else {"whole_from_ms": body.whole_from_ms}),
+        **({} if body.complete_from_ms is None else {"whole_from_ms": body.complete_from_ms}),
         **({"heartbeats": heartbeats} if heartbeats else {}),
         **({} if body.shed is None else {"shed": _shed(body.shed)}),
         **({"grant": body.grant} if body.grant else {}),

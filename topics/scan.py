@@ -97,7 +97,7 @@ def scan(
     fold_ends: npt.NDArray[np.int64],
     beyond_ascii: bool,
 ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.bool_]]:
-    """Judge each record.
+    """Say of each record what it is.
 
     data: uint8, the records one after another with one byte between them.
     ends: int64[n], where each record ends; the next begins one byte later.

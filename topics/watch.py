@@ -43,7 +43,7 @@ class TopicWatch:
         gone: list[TopicMissing] = []
         if self._pending:
             if all(future.done() for future in self._pending.values()):
-                gone = [missing for name in self._pending if (missing := self._judge(name)) is not None]
+                gone = [missing for name in self._pending if (missing := self._missing(name)) is not None]
                 self._pending = {}
         elif now >= self._due or ((self.hurry or self._misses) and now >= self._asked_at + HURRY_INTERVAL_S):
             self._due, self._asked_at, self.hurry = now + INTERVAL_S, now, False
@@ -60,7 +60,7 @@ class TopicWatch:
         self._ids.pop(topic, None)
         self._misses.pop(topic, None)
 
-    def _judge(self, topic: str) -> TopicMissing | None:
+    def _missing(self, topic: str) -> TopicMissing | None:
         try:
             found = str(self._pending[topic].result().topic_id)
         except KafkaException as error:

@@ -132,7 +132,7 @@ def compare(
     """Each line at each gap, with a table, what must hold, and the paper's axes beside."""
     points = sweep(options, lines, measures, window_ms)
     table(points)
-    judge(claims, points)
+    print_verdicts(claims, points)
     shape(points, measures)
     return report(points, measures)
 
@@ -153,7 +153,7 @@ class Claim:
     at: tuple[float, float] = (0, 1e9)
     most: bool = False
 
-    def judged(self, points: Points) -> str:
+    def verdict(self, points: Points) -> str:
         """A sentence with the ratios."""
         mine, theirs = points[self.measure].get(self.line, {}), points[self.measure].get(self.other, {})
         low, high = self.at
@@ -170,10 +170,10 @@ class Claim:
         return f"{verdict}: {self.said}; {self.line} to {self.other}: {listed}"
 
 
-def judge(claims: Iterable[Claim], points: Points) -> None:
+def print_verdicts(claims: Iterable[Claim], points: Points) -> None:
     """Print each."""
     for claim in claims:
-        print(claim.judged(points))
+        print(claim.verdict(points))
 
 
 def shape(points: Points, measures: Mapping[str, Measure]) -> None:

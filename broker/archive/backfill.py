@@ -166,7 +166,7 @@ class Backfills:
             if piece is not None and wanted is not None:
                 view = engine.view()
                 held = view.stored(stream.name)
-                whole_ms = held.whole_from_ms
+                whole_ms = held.complete_from_ms
                 kept = held.base == one.base and (whole_ms is None or whole_ms <= piece.until_ms)
                 if piece.until_ms == wanted.until_ms or (piece.until_ms < wanted.until_ms and kept):
                     yield self._step(one, piece, wanted.until_ms, view)

@@ -46,7 +46,7 @@ class Admitted:
 
 
 class Admission:
-    """Judges registrations."""
+    """Binds registrations, and says which may stand."""
 
     def __init__(
         self,
@@ -63,22 +63,22 @@ class Admission:
         self._outputs = outputs
         self._broken = broken
 
-    def judge(self, commands: Sequence[Command]) -> list[Admitted | TureenError | None]:
+    def bind_all(self, commands: Sequence[Command]) -> list[Admitted | TureenError | None]:
         """For each command of distinct queries: that it may stand, or why it may not; None of a removal, and
         of what is refused by its own ``error``. What it emits until now is released.
         """
         meant = [self._meant(command) for command in commands]
         streams = self._directory.streams()
         ready = Readiness(self._outputs)
-        judged: list[Admitted | TureenError | None] = []
+        bound: list[Admitted | TureenError | None] = []
         for command, found in zip(commands, meant, strict=True):
             self._outputs.release(command["name"])
             try:
-                judged.append(self._admitted(command, found, streams, ready))
+                bound.append(self._admitted(command, found, streams, ready))
             except Exception as error:  # noqa: BLE001  (it is of this command alone)
                 self._outputs.release(command["name"])
-                judged.append(_refusal(command, error))
-        return judged
+                bound.append(_refusal(command, error))
+        return bound
 
     def _admitted(
         self,

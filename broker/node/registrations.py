@@ -133,11 +133,11 @@ class Registrations:
 
     async def _begin(self, commands: Sequence[Command], standing: int) -> _Begun:
         """Find what commands mean and hand them over. standing: how many queries stand, or are to."""
-        judged = await asyncio.to_thread(self._admission.judge, commands)
+        bound = await asyncio.to_thread(self._admission.bind_all, commands)
         self._directory.unheard.difference_update(command["name"] for command in commands)
         moves = _Moves(standing)
         changes = [
-            self._decided(command, found, moves) for command, found in zip(commands, judged, strict=True)
+            self._decided(command, found, moves) for command, found in zip(commands, bound, strict=True)
         ]
         left = await asyncio.gather(
             *(self._shards.hand_over(number, leaving) for number, leaving in moves.leaving.items())
@@ -232,7 +232,7 @@ class Registrations:
         else:
             self._directory.paused_by_broker.add(name)
 
-    def _decided(self, command: Command, judged: Admitted | TureenError | None, moves: _Moves) -> _Change:
+    def _decided(self, command: Command, bound: Admitted | TureenError | None, moves: _Moves) -> _Change:
         """What a command makes of its query, and what shards are to do for that."""
         names, known = self._directory.queries.names, self._directory.queries.get(command["name"])
         if command["kind"] == "unregister":
@@ -244,18 +244,18 @@ class Registrations:
         try:
             names.require(wanted, command["name"])
         except NameInUse as taken:
-            judged = taken
+            bound = taken
             self._outputs.release(command["name"])
             if known is not None and known.shard is not None:
                 refused: Outcome = {"state": "ERROR", "error": taken.as_dict(), "position": None}
                 return _Change(command["name"], known, known, refused)
         names.take(wanted, command["name"])
-        if isinstance(judged, Admitted):
-            return self._coming(command, judged, moves)
-        waits = isinstance(judged, UnknownSource) or is_awaited(judged)
-        error = command.get("error") or (judged.as_dict() if judged else None)
+        if isinstance(bound, Admitted):
+            return self._coming(command, bound, moves)
+        waits = isinstance(bound, UnknownSource) or is_awaited(bound)
+        error = command.get("error") or (bound.as_dict() if bound else None)
         entry = _not_standing(command, "PENDING" if waits else "ERROR", error)
-        if isinstance(judged, UnknownSummary) and (kept := self._kept(command)) is not None:
+        if isinstance(bound, UnknownSummary) and (kept := self._kept(command)) is not None:
             return _Change(command["name"], replace(kept, state="PENDING", error=error))
         before = self._altered(command)
         if before is not None and not waits and command["kind"] == "register":

@@ -228,13 +228,13 @@ class Intake:
             rows = np.delete(rows, [*(place for place, _ in bad), *decoded.heartbeats])
         for partition in decoded.batch.partitions():
             self._awaited.pop(partition, None)
-        whole_from_ms = self._lost_prefixes.whole_from_ms(polled, decoded.batch)
+        complete_from_ms = self._lost_prefixes.complete_from_ms(polled, decoded.batch)
         body = Records(
             self.stream.name,
             decoded.batch,
             polled.next_offsets,
             self.lagging,
-            whole_from_ms=whole_from_ms,
+            complete_from_ms=complete_from_ms,
             unreadable=len(bad),
             shed=shed,
         )

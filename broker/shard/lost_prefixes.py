@@ -39,7 +39,7 @@ class LostPrefixes:
         if not self._stream.is_table:
             self._first |= begins
 
-    def whole_from_ms(self, polled: Polled, rows: Batch) -> int | None:
+    def complete_from_ms(self, polled: Polled, rows: Batch) -> int | None:
         """From which instant on the partitions are whole that this poll is the first of; None: they all are.
 
         rows: what of the records gave rows. O(first rows of such partitions).
@@ -52,7 +52,7 @@ class LostPrefixes:
             if not begin and (not first or not self._has_lost(number)):
                 continue
             of = rows.partition == number
-            told = first_whole_ms(self._stream, rows.timestamp[of], time.time_ns() // 1_000_000)
+            told = first_complete_ms(self._stream, rows.timestamp[of], time.time_ns() // 1_000_000)
             found = told if found is None else max(found, told)
         return found
 
@@ -66,7 +66,7 @@ class LostPrefixes:
             return True
 
 
-def first_whole_ms(stream: Stream, timestamps: Int64Array, clock_ms: int) -> int:
+def first_complete_ms(stream: Stream, timestamps: Int64Array, clock_ms: int) -> int:
     """int64[n], of the first rows of a partition that lost records before -> from when on it lacks none."""
     if stream.event_time:
         timestamps = timestamps[timestamps <= clock_ms + stream.future_max_ms]

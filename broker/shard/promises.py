@@ -42,7 +42,7 @@ def cut_at_promises(taken: TakenRows, polled: Polled, promised: Mapping[int, int
             batch=taken.body.batch.take(np.arange(low, high)),
             next_offsets=reached,
             lagging=taken.body.lagging.union(behind),
-            whole_from_ms=None if start else taken.body.whole_from_ms,
+            complete_from_ms=None if start else taken.body.complete_from_ms,
             unreadable=len(bad),
             shed=_shed(taken.body.shed, shed_from, reached),
         )

@@ -46,16 +46,16 @@ class ConstraintState:
 
     broken: rows that broke it. bound: of ORDERED, of all but the last k rows the largest value, as a number
     that orders as the values do; None: there is none. open: of CLUSTERED, of each value that is not over the
-    numbers of its last and its first row, and how many rows it has. judged: of REFERENCES, the number of the
-    first row of which it is not known whether it is kept; None: the other stream is elsewhere. past: of
-    CLUSTERED and UNIQUE, hashes of values that no retained row has, int64 in the order of this machine.
+    numbers of its last and its first row, and how many rows it has. unchecked_from: of REFERENCES, the number
+    of the first row of which it is not known whether it is kept; None: the other stream is elsewhere. past:
+    of CLUSTERED and UNIQUE, hashes of values that no retained row has, int64 in the order of this machine.
     forgotten: how many values are in neither.
     """
 
     broken: int = 0
     bound: int | None = None
     open: tuple[tuple[int, int, int], ...] = ()
-    judged: int | None = None
+    unchecked_from: int | None = None
     past: bytes = b""
     forgotten: int = 0
 
@@ -79,7 +79,7 @@ class SourceState:
     """Everything about a source but its rows.
 
     base, end: the retained visible rows are the ordinals base <= o < end. origin: rows below it never were.
-    whole_from_ms: rows of earlier instants may be missing among those; None: none are. late, rejected,
+    complete_from_ms: rows of earlier instants may be missing among those; None: none are. late, rejected,
     unreadable: records that gave no row, by why, since the clock was counted_from_ms; None: since a time that
     is not known. promises: None of a stream without constraints. sheds: which of its rows were shed, oldest
     first.
@@ -96,7 +96,7 @@ class SourceState:
     rejected: int
     partitions: Mapping[int, PartitionClock] = field(default_factory=dict)
     origin: int = 0
-    whole_from_ms: int | None = None
+    complete_from_ms: int | None = None
     unreadable: int = 0
     counted_from_ms: int | None = None
     promises: PromiseState | None = None

@@ -129,7 +129,7 @@ class Records:
     have more records waiting in the log after this step (they hold NOW back even if they are quiet).
     ``next_offsets``: where reading goes on, per partition read by this step, past records that gave no
     row as well (dead letters, transaction markers).
-    ``whole_from_ms``: rows of earlier instants may be missing, since a partition lacked its first records
+    ``complete_from_ms``: rows of earlier instants may be missing, since a partition lacked its first records
     when it was read for the first time; None: nothing is known to. It counts from this step on.
     ``unreadable``: so many records were read besides that gave no row.
     ``decided``: NOW goes there; the rows have the instants they entered with where that was decided, and
@@ -146,7 +146,7 @@ class Records:
     next_offsets: Mapping[int, int]
     lagging: frozenset[int] = frozenset()
     decided: Decided | None = None
-    whole_from_ms: int | None = None
+    complete_from_ms: int | None = None
     unreadable: int = 0
     shed: Shed | None = None
     grant: int = 0

@@ -103,10 +103,10 @@ def hops_whole(hop: Hop, bracket: Bracket, gone_before_ms: int | None) -> bool:
 
 def reaches_whole_sessions(session: Session, bracket: Bracket, gone_before_ms: int | None) -> bool:
     """Whether all sessions that ended before what is retained, or just after it, are outside a bracket."""
-    whole_from_ms = _sessions_whole_from(session, gone_before_ms)
-    if whole_from_ms is None:
+    complete_from_ms = _sessions_complete_from(session, gone_before_ms)
+    if complete_from_ms is None:
         return True
-    return bracket.begin_ms is not None and bracket.begin_ms >= whole_from_ms
+    return bracket.begin_ms is not None and bracket.begin_ms >= complete_from_ms
 
 
 def assign(
@@ -125,14 +125,14 @@ def assign(
     """
     if isinstance(assignment, Hop):
         assigned = _hops(assignment, bracket, stream, timestamps, gone_before_ms)
-        whole_from_ms = gone_before_ms
+        complete_from_ms = gone_before_ms
     else:
         assigned = _sessions(assignment, bracket, stream, timestamps, gone_before_ms)
-        whole_from_ms = _sessions_whole_from(assignment, gone_before_ms)
+        complete_from_ms = _sessions_complete_from(assignment, gone_before_ms)
     if bracket.rows is None:
         return assigned
     pairs, found = last_of_relation(bracket.rows, assigned.relation())
-    whole = whole_from_ms is None or (found and bool((assigned.starts[pairs] >= whole_from_ms).all()))
+    whole = complete_from_ms is None or (found and bool((assigned.starts[pairs] >= complete_from_ms).all()))
     return assigned.take(pairs, whole=whole)
 
 
@@ -159,7 +159,7 @@ def _hops(
     return Assigned(stream, rows, ends - hop.size_ms, ends, whole)
 
 
-def _sessions_whole_from(session: Session, gone_before_ms: int | None) -> int | None:
+def _sessions_complete_from(session: Session, gone_before_ms: int | None) -> int | None:
     return None if gone_before_ms is None else gone_before_ms + session.gap_ms - 1
 
 
@@ -175,9 +175,9 @@ def _sessions(
     held = ends - 1 <= bracket.last_ms
     if bracket.begin_ms is not None:
         held &= ends - 1 >= bracket.begin_ms
-    whole_from_ms = _sessions_whole_from(session, gone_before_ms)
+    complete_from_ms = _sessions_complete_from(session, gone_before_ms)
     whole = reaches_whole_sessions(session, bracket, gone_before_ms) and (
-        whole_from_ms is None or bool((starts[held] >= whole_from_ms).all())
+        complete_from_ms is None or bool((starts[held] >= complete_from_ms).all())
     )
     inside = np.flatnonzero(held[of_row])
     rows = inside[_by_window(of_row[inside], starts, ends)]

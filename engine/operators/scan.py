@@ -138,7 +138,7 @@ class ScanAt:
         if self.now_ms is None:
             return Chosen([])
         places, found = last_rows(scan.window, self.rows.schema, self.first_retained, self.end, self.matching)
-        whole_ms = self.rows.whole_from_ms
+        whole_ms = self.rows.complete_from_ms
         if found and whole_ms is not None:
             found = int(timestamps_at(places[:1])[0]) >= whole_ms
         kept = places if scan.predicate is None else self.satisfying(scan.predicate, places)

@@ -23,7 +23,7 @@ def locate(window: Window, rows: Rows, now_ms: int, retained_from_ms: int | None
     if isinstance(window, RowWindow):
         wanted = max(rows.origin, end - window.rows)
         start = max(wanted, rows.base)
-        whole_ms = rows.whole_from_ms
+        whole_ms = rows.complete_from_ms
         if wanted < rows.base:
             oldest = rows.timestamp_of(rows.base) if rows.base < rows.end else now_ms + 1
             oldest = oldest if whole_ms is None else max(oldest, whole_ms)

@@ -186,10 +186,12 @@ class Reference:
                     self._unregister(query_id)
                 self._recount_errors()
             case Records(name, batch, next_offsets, lagging):
-                source, whole_from = self.sources[name], step.body.whole_from_ms
-                if whole_from is not None:
-                    known_from = source.whole_from
-                    source.whole_from = whole_from if known_from is None else max(whole_from, known_from)
+                source, complete_from = self.sources[name], step.body.complete_from_ms
+                if complete_from is not None:
+                    known_from = source.complete_from
+                    source.complete_from = (
+                        complete_from if known_from is None else max(complete_from, known_from)
+                    )
                 shed = step.body.shed
                 if shed is not None:
                     source.shed += [(p, *bounds, shed.level) for p, bounds in shed.ranges.items()]
@@ -349,7 +351,7 @@ class Reference:
         ]
         latest = max([*stamps, *([] if source.now is None else [source.now])], default=self.clock)
         lateness = source.stream.lateness_ms if source.stream.event_time else 0
-        source.whole_from = max(latest + lateness + 1, source.whole_from or 0)
+        source.complete_from = max(latest + lateness + 1, source.complete_from or 0)
 
     # --- time ---------------------------------------------------------------------------------------
 

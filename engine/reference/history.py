@@ -37,7 +37,9 @@ def prepend(source: Source, step: Backfill) -> list[Row]:
     there = source.rows[source.base :]
     before = [row for row in there if row.timestamp < step.complete_from_ms]
     after = [row for row in there if row.timestamp >= boundary]
-    something_gone = source.lacks or source.whole_from is not None or source.first_at_or_after(boundary) > 0
+    something_gone = (
+        source.lacks or source.complete_from is not None or source.first_at_or_after(boundary) > 0
+    )
     source.first += len(source.rows) - len(after) - len(before) - len(rows)
     if source.first < 0:
         source.first += RAISED
@@ -45,8 +47,8 @@ def prepend(source: Source, step: Backfill) -> list[Row]:
     source.base = 0
     source.lacks = step.complete_from_ms > TIMESTAMP_MS_MIN and (something_gone or bool(rows))
     source.retained_from = step.complete_from_ms
-    if source.whole_from is not None and source.whole_from <= boundary:
-        source.whole_from = None
+    if source.complete_from is not None and source.complete_from <= boundary:
+        source.complete_from = None
     return rows
 
 
@@ -57,6 +59,6 @@ def boundary_of(source: Source) -> int | None:
     there = source.rows[source.base :]
     first = there[0].timestamp if there else source.now + 1
     boundary = first if source.retained_from is None else source.retained_from
-    if source.whole_from is not None and source.whole_from <= source.now + 1:
-        boundary = max(boundary, source.whole_from)
+    if source.complete_from is not None and source.complete_from <= source.now + 1:
+        boundary = max(boundary, source.complete_from)
     return boundary

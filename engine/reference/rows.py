@@ -50,7 +50,7 @@ class Source:
     every answer.
 
     first: the ordinal of the first of them. lacks: more may have been before.
-    whole_from: rows of earlier instants may be missing among those that are there. shed: (partition, first
+    complete_from: rows of earlier instants may be missing among those that are there. shed: (partition, first
     offset, offset behind the last, level) of rows that were shed.
     """
 
@@ -63,7 +63,7 @@ class Source:
     base: int = 0
     first: int = 0
     lacks: bool = False
-    whole_from: int | None = None
+    complete_from: int | None = None
     idle: frozenset[int] = frozenset()
     shed: list[tuple[int, int, int, int]] = field(default_factory=list)
 

@@ -148,7 +148,7 @@ def _known_from(below: Query, at: At, now: int) -> int | None:
     """
     low = min([now, *(row.timestamp for seen in at.values() for row in seen.source.rows)]) - 1
     for seen in at.values():
-        known = (seen.source.retained_from, seen.source.whole_from)
+        known = (seen.source.retained_from, seen.source.complete_from)
         low = min([low, *(instant - 1 for instant in known if instant is not None)])
     if complete(below, earlier(at, low)):
         return None

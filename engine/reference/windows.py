@@ -124,7 +124,7 @@ def _since(source: Source) -> int:
 
 def gone_before(source: Source) -> int | None:
     """The instant before which rows are gone, or never came; None: all are there."""
-    known = [] if source.whole_from is None else [source.whole_from]
+    known = [] if source.complete_from is None else [source.complete_from]
     if source.first_at_or_after(_since(source)) > 0 or source.lacks:
         known.append(_since(source))
     return max(known, default=None)
@@ -147,14 +147,14 @@ def _rows(window: RowWindow, source: Source, instant: int) -> Held:
     visible = _visible(source, instant)
     wanted = len(visible) - window.rows
     rows = visible[max(wanted, source.base, 0) :]
-    whole_from = source.whole_from
+    complete_from = source.complete_from
     if (source.base == 0 and not source.lacks) or wanted >= source.base:
-        if whole_from is None or (wanted >= source.base and rows[0][1].timestamp >= whole_from):
+        if complete_from is None or (wanted >= source.base and rows[0][1].timestamp >= complete_from):
             return Held(_placed(rows))
-        return Held(_placed(rows), whole_from)
+        return Held(_placed(rows), complete_from)
     kept = source.rows[source.base :]
     oldest = kept[0].timestamp if kept else instant + 1
-    return Held(_placed(rows), oldest if whole_from is None else max(oldest, whole_from))
+    return Held(_placed(rows), oldest if complete_from is None else max(oldest, complete_from))
 
 
 def _keyed(window: RowWindow, source: Source, instant: int) -> Held:
@@ -170,8 +170,8 @@ def _keyed(window: RowWindow, source: Source, instant: int) -> Held:
         groups.setdefault(_key(window.keys, row.values), []).append((ordinal, row))
     rows = sorted(pair for members in groups.values() for pair in members[-window.rows :])
     full = not window.keys and len(rows) == window.rows
-    if full and source.whole_from is not None:
-        full = rows[0][1].timestamp >= source.whole_from
+    if full and source.complete_from is not None:
+        full = rows[0][1].timestamp >= source.complete_from
     return Held(_placed(rows), None if full else gone_before(source))
 
 
@@ -257,13 +257,13 @@ def _held(scan: Scan, source: Source, instant: int) -> tuple[list[Assigned], boo
     closed = [row for row in assigned if row.instant <= instant]
     closed.sort(key=lambda row: (row.end, row.start, row.ordinal))
     if isinstance(scan.window, RowWindow):
-        return _last_of(scan.window, closed, _whole_from(scan.assignment, gone))
+        return _last_of(scan.window, closed, _complete_from(scan.assignment, gone))
     begin, end = scan.window.bounds_ms(instant)
     held = [row for row in closed if (begin is None or begin <= row.instant) and row.instant <= end]
     return held, begin is not None and _all_there(scan.assignment, held, begin, end, gone)
 
 
-def _last_of(window: RowWindow, rows: list[Assigned], whole_from: int) -> tuple[list[Assigned], bool]:
+def _last_of(window: RowWindow, rows: list[Assigned], complete_from: int) -> tuple[list[Assigned], bool]:
     """The last rows of each key, or those where a filter is TRUE, and whether no other row can be missing."""
     groups: dict[Identity, list[int]] = {}
     for place, row in enumerate(rows):
@@ -272,10 +272,10 @@ def _last_of(window: RowWindow, rows: list[Assigned], whole_from: int) -> tuple[
             groups.setdefault(_key(window.keys, values), []).append(place)
     held = [rows[place] for place in sorted(p for places in groups.values() for p in places[-window.rows :])]
     full = not window.keys and len(held) == window.rows
-    return held, full and all(row.start >= whole_from for row in held)
+    return held, full and all(row.start >= complete_from for row in held)
 
 
-def _whole_from(assignment: Hop | Session, gone: int) -> int:
+def _complete_from(assignment: Hop | Session, gone: int) -> int:
     """Which windows have all of their rows: those that begin here or later.
 
     A session might go on from a row that is gone, if it begins less than the gap after it.
@@ -285,12 +285,14 @@ def _whole_from(assignment: Hop | Session, gone: int) -> int:
 
 def _all_there(assignment: Hop | Session, held: list[Assigned], begin: int, end: int, gone: int) -> bool:
     """Whether no row is missing of the windows whose last instant lies from begin to end."""
-    whole_from = _whole_from(assignment, gone)
+    complete_from = _complete_from(assignment, gone)
     if isinstance(assignment, Session):
-        return begin >= whole_from and all(row.start >= whole_from for row in held)
+        return begin >= complete_from and all(row.start >= complete_from for row in held)
     starts = range(begin + 1 - assignment.size_ms, end + 2 - assignment.size_ms)
     return all(
-        start >= whole_from for start in starts if (start - assignment.offset_ms) % assignment.slide_ms == 0
+        start >= complete_from
+        for start in starts
+        if (start - assignment.offset_ms) % assignment.slide_ms == 0
     )
 
 

@@ -47,9 +47,9 @@ def wanted(boundary_ms: int | None, rows: Rows, holds: Iterable[Hold]) -> Wanted
     known = [hold for hold in holds if hold.now_ms is not None]
     begins_ms = [hold.now_ms - hold.reach_ms for hold in known if hold.now_ms is not None and hold.reach_ms]
     begin_ms = min(begins_ms, default=boundary_ms)
-    there = rows.count if rows.whole_from_ms is None else rows.end - rows.first_at_or_after(boundary_ms)
+    there = rows.count if rows.complete_from_ms is None else rows.end - rows.first_at_or_after(boundary_ms)
     lacking = max((hold.rows for hold in known), default=0) - there
-    gone = rows.lacks_before(boundary_ms) or rows.whole_from_ms is not None
+    gone = rows.lacks_before(boundary_ms) or rows.complete_from_ms is not None
     return Wanted(boundary_ms, begin_ms if begin_ms < boundary_ms else None, max(0, lacking), gone)
 
 
@@ -99,7 +99,7 @@ def origin_of(rows: Rows, until_ms: int, came: int, base: int, from_ms: int) -> 
     What comes back shows that the stream did not know all there was; unless it goes back to the beginning of
     time, nobody knows whether there is more.
     """
-    lacked = rows.lacks_before(until_ms) or rows.whole_from_ms is not None or came > 0
+    lacked = rows.lacks_before(until_ms) or rows.complete_from_ms is not None or came > 0
     return base - 1 if lacked and from_ms > TIMESTAMP_MS_MIN else base
 
 
@@ -127,6 +127,6 @@ def bring_back(step: Backfill, stem: DataStem, queries: QueryStem) -> int:
         stem.prepend(kept)
         queries.errors[:] = errors
     stem.origin = origin_of(rows, step.until_ms, len(step.batch), stem.base, step.complete_from_ms)
-    if rows.whole_from_ms is not None and rows.whole_from_ms <= step.until_ms:
-        stem.whole_from_ms = None
+    if rows.complete_from_ms is not None and rows.complete_from_ms <= step.until_ms:
+        stem.complete_from_ms = None
     return changed

@@ -1,6 +1,6 @@
 """What the constraints of a stream ask of its rows.
 
-Rows are judged in the order in which they enter (:mod:`engine.kernels.constraints`), so that batches do not
+Rows are checked in the order in which they enter (:mod:`engine.kernels.constraints`), so that batches do not
 matter. Those that break a promise are withheld. What is kept is small: of ORDERED k values and a bound, of
 CLUSTERED and UNIQUE the values that were there within RETAIN. After a restart all but bounds and open values
 is worked out from the retained rows, of which the last k + 1 stay for that.
@@ -30,12 +30,12 @@ from engine.windows.retention import Hold
 
 IDS_MIN = 1_024
 
-Judged = Ordered | Clustered | Unique
+RowConstraint = Ordered | Clustered | Unique
 """What a row keeps or breaks as it enters."""
 
 
 class Enforcement:
-    """Judges the rows of one stream with constraints. One owner. past_max: so many values of a constraint are
+    """Checks the rows of one stream with constraints. One owner. past_max: so many values of a constraint are
     known beyond RETAIN.
     """
 
@@ -58,29 +58,29 @@ class Enforcement:
         self.waited: list[int | None] = [None] * len(stream.constraints)
         """By constraint, for REFERENCES, the most rows or ms that a row waited for its match since the start.
         """
-        self.judged: dict[int, int] = {}
-        """By constraint REFERENCES that is judged here: the number of the first row of which it is not known
+        self.unchecked_from: dict[int, int] = {}
+        """By constraint REFERENCES that is checked here: the number of the first row of which it is not known
         whether it keeps the constraint.
         """
         self.referrers: list[Callable[[], int | None]] = []
         """One function for each stream that refers to this one: the instant from which on its rows ask for
         matches.
         """
-        self._judged: list[tuple[int, Judged]] = [
+        self._checked: list[tuple[int, RowConstraint]] = [
             (number, one)
             for number, one in enumerate(stream.constraints)
             if isinstance(one, Ordered | Clustered | Unique)
         ]
-        self._places = [_places(stream.schema, columns_of(one)) for _, one in self._judged]
+        self._places = [_places(stream.schema, columns_of(one)) for _, one in self._checked]
         self._types = [[stream.schema.fields[place].type for place in places] for places in self._places]
         self._codes = [KeyCodes(kind_of(types), capacities) for types in self._types]
-        self._rules, rings, dues = _rules([one for _, one in self._judged], stream.retain_ms)
+        self._rules, rings, dues = _rules([one for _, one in self._checked], stream.retain_ms)
         self._ids = NumberPairs(self._capacities)
-        self._past = [PastValues(past_max) for _ in self._judged]
+        self._past = [PastValues(past_max) for _ in self._checked]
         self._hashes: Int64Array = np.zeros(self._ids_min, np.int64)
         """By id, of values that are there."""
         self._state = _state(
-            np.full(len(self._judged), NOTHING), np.full(rings, NOTHING), np.full(dues, NO_ID), self._ids_min
+            np.full(len(self._checked), NOTHING), np.full(rings, NOTHING), np.full(dues, NO_ID), self._ids_min
         )
         self._compact_at = self._ids_min
 
@@ -91,7 +91,7 @@ class Enforcement:
         or do where a value came again after RETAIN. O(rows * constraints).
         """
         n = len(rows)
-        if not n or not self._judged:
+        if not n or not self._checked:
             self.rows += n
             return rows, ()
         values = self._values(rows)
@@ -105,7 +105,7 @@ class Enforcement:
             return rows, again
         wrong = np.flatnonzero(broken != kernels.KEPT)
         self.withheld_ms = int(rows.timestamp[wrong[-1]])
-        numbers = [self._judged[one][0] for one in broken[wrong].tolist()]
+        numbers = [self._checked[one][0] for one in broken[wrong].tolist()]
         reasons = self.break_(numbers, position)
         kept = rows.take(np.flatnonzero(broken == kernels.KEPT))
         return kept, (Violations(self.stream.name, rows.take(wrong), reasons), *again)
@@ -120,10 +120,10 @@ class Enforcement:
             fresh = np.flatnonzero(came[c] == kernels.FRESH)
             hashes = self._hash(c, rows.take(fresh), values[c, fresh])
             came[c, fresh[self._past[c].has(hashes)]] = kernels.AGAIN
-        which, judged = np.nonzero((came == kernels.AGAIN).T)
+        which, broken = np.nonzero((came == kernels.AGAIN).T)
         if not len(which):
             return ()
-        reasons = self.break_([self._judged[c][0] for c in judged.tolist()], position)
+        reasons = self.break_([self._checked[c][0] for c in broken.tolist()], position)
         told = tuple(f"{reason}, after RETAIN; it has entered" for reason in reasons)
         return (Violations(self.stream.name, rows.take(which), told, withheld=False, again=True),)
 
@@ -146,7 +146,7 @@ class Enforcement:
     def forgotten(self) -> tuple[int, ...]:
         """By constraint, how many values are not known any more: that one comes again is not told."""
         found = [0] * len(self.stream.constraints)
-        for (number, _), past in zip(self._judged, self._past, strict=True):
+        for (number, _), past in zip(self._checked, self._past, strict=True):
             found[number] = past.forgotten
         return tuple(found)
 
@@ -169,7 +169,7 @@ class Enforcement:
         """What the answer of a query over some sources lacks: rows of this one that were withheld, and pairs
         of rows of two of them.
         """
-        withheld = sum(self.told[number] for number, _ in self._judged)
+        withheld = sum(self.told[number] for number, _ in self._checked)
         if withheld and query_id in self.touched:
             yield Approximation("constraint", self.stream.name, "dynamic", withheld, "rows", since=self.since)
         for told, one in zip(self.told, self.stream.constraints, strict=True):
@@ -179,10 +179,10 @@ class Enforcement:
 
     def learn(self, rows: Batch) -> None:
         """History came back: its values were there. It breaks nothing."""
-        if not len(rows) or not self._judged:
+        if not len(rows) or not self._checked:
             return
         values, state = self._values(rows), self._state
-        for c, (_, one) in enumerate(self._judged):
+        for c, (_, one) in enumerate(self._checked):
             if isinstance(one, Ordered):
                 continue
             ids = values[c][values[c] != NO_ID]
@@ -194,8 +194,8 @@ class Enforcement:
 
     def _values(self, rows: Batch) -> Int64Array:
         """int64[c, n], as the kernel takes them."""
-        values = np.empty((len(self._judged), len(rows)), np.int64)
-        for c, ((_, one), places) in enumerate(zip(self._judged, self._places, strict=True)):
+        values = np.empty((len(self._checked), len(rows)), np.int64)
+        for c, ((_, one), places) in enumerate(zip(self._checked, self._places, strict=True)):
             columns = [rows.columns[place] for place in places]
             if isinstance(one, Ordered):
                 values[c] = orderable(columns[0])
@@ -261,7 +261,7 @@ class Enforcement:
         number -1 where none had them within RETAIN. values: one column for each of the constraint's, without
         NULL where it counts.
         """
-        c = next(c for c, (_, one) in enumerate(self._judged) if one == unique)
+        c = next(c for c, (_, one) in enumerate(self._checked) if one == unique)
         ids = self._numbered(c, values)
         numbers = np.where(self._state.own[ids] > 0, self._state.last[ids], -1)
         return numbers, self._state.last_ms[ids]
@@ -278,11 +278,11 @@ class Enforcement:
 
     def holds(self, now_ms: int) -> list[Hold]:
         """The rows that a restart needs: those whose values decide whether the next ones break a promise, and
-        what those that are not judged may find.
+        what those that are not checked may find.
         """
         rows = int(self._rules.rows.max(initial=-1)) + 1
-        unjudged = self.rows - min(self.judged.values(), default=self.rows)
-        return [Hold(now_ms, 0, max(rows, unjudged)), *(Hold(one, 0, 0) for one in self._asked_ms())]
+        unchecked = self.rows - min(self.unchecked_from.values(), default=self.rows)
+        return [Hold(now_ms, 0, max(rows, unchecked)), *(Hold(one, 0, 0) for one in self._asked_ms())]
 
     def _asked_ms(self) -> list[int]:
         """The instants from which on streams that refer to this one ask for matches."""
@@ -292,7 +292,7 @@ class Enforcement:
         """The state to be saved. held: how many rows are retained, from which the rest is known."""
         first = self.rows - held
         found = [ConstraintState(broken) for broken in self.broken]
-        for c, (number, one) in enumerate(self._judged):
+        for c, (number, one) in enumerate(self._checked):
             bound = int(self._state.bound[c])
             opened: list[tuple[int, int, int]] = []
             if isinstance(one, Clustered):
@@ -308,8 +308,8 @@ class Enforcement:
                 past=self._past_before(c, first).tobytes(),
                 forgotten=self._past[c].forgotten,
             )
-        for number, judged in self.judged.items():
-            found[number] = ConstraintState(self.broken[number], judged=judged)
+        for number, row in self.unchecked_from.items():
+            found[number] = ConstraintState(self.broken[number], unchecked_from=row)
         touched = tuple(sorted(self.touched))
         return PromiseState(self.rows, tuple(found), self.since, self.withheld_ms, touched)
 
@@ -328,25 +328,25 @@ class Enforcement:
         self.touched = set(saved.touched)
         self.broken = [one.broken for one in saved.constraints]
         self.is_to_tell()
-        self.judged = {
-            number: one.judged
+        self.unchecked_from = {
+            number: one.unchecked_from
             for number, one in enumerate(saved.constraints)
-            if isinstance(self.stream.constraints[number], References) and one.judged is not None
+            if isinstance(self.stream.constraints[number], References) and one.unchecked_from is not None
         }
         opened = [
             {last: (born, own) for last, born, own in saved.constraints[number].open}
-            for number, _ in self._judged
+            for number, _ in self._checked
         ]
-        for c, (number, _) in enumerate(self._judged):
+        for c, (number, _) in enumerate(self._checked):
             self._past[c].add(np.frombuffer(saved.constraints[number].past, np.int64))
             self._past[c].forgotten = saved.constraints[number].forgotten
             bound = saved.constraints[number].bound
             self._state.bound[c] = NOTHING if bound is None else bound
-        found: list[list[tuple[int, int, int]]] = [[] for _ in self._judged]
+        found: list[list[tuple[int, int, int]]] = [[] for _ in self._checked]
         for ordinal, batch in rows:
             first = ordinal + self.rows - end
             for c, ids in enumerate(self._values(batch)):
-                if isinstance(self._judged[c][1], Ordered):
+                if isinstance(self._checked[c][1], Ordered):
                     self._fill_ring(c, first, ids)
                 else:
                     self._there(c, batch, ids, first)
@@ -411,7 +411,7 @@ def _places(schema: Schema, columns: Sequence[str]) -> list[int]:
     return [place for place in found if place is not None]
 
 
-def _rules(constraints: Sequence[Judged], retain_ms: int) -> tuple[kernels.Promised, int, int]:
+def _rules(constraints: Sequence[RowConstraint], retain_ms: int) -> tuple[kernels.Promised, int, int]:
     """(rules, length of the rings, length of the calendars)."""
     kinds, rows, firsts = list[int](), list[int](), list[int]()
     rings = dues = 0

@@ -1,11 +1,11 @@
 """Whether rows of one stream find the row of another that they refer to, in time.
 
-A row is judged by instants and by the order of the other stream's rows, not by what was read first: its match
-is at an instant that is not after the row's, or among the next k rows of the other stream, or not more than
-so much later. A match that is older than the other stream's RETAIN is not known any more. So a row waits
+A row is checked by instants and by the order of the other stream's rows, not by what was read first: its
+match is at an instant that is not after the row's, or among the next k rows of the other stream, or not more
+than so much later. A match that is older than the other stream's RETAIN is not known any more. So a row waits
 until the other stream has come so far; one whose match is there on arrival does not.
 
-Rows that lack theirs are in the stream already, and stay there. After a restart those that were not judged
+Rows that lack theirs are in the stream already, and stay there. After a restart those that were not checked
 are looked at again: both streams keep their rows for that.
 """
 
@@ -24,13 +24,13 @@ from engine.sources.enforcement import Enforcement
 from engine.sources.source import Source
 
 WAITING_MAX = 1 << 20
-"""The most rows that wait; of more the oldest are not judged."""
+"""The most rows that wait; of more the oldest are not checked."""
 UNKNOWN = -1
 
 
 class ReferenceCheck:
-    """Judges one REFERENCES constraint. ``waiting``: int64, ascending, the numbers of rows that are not
-    judged.
+    """Checks one REFERENCES constraint. ``waiting``: int64, ascending, the numbers of rows that are not
+    checked.
     """
 
     def __init__(self, source: Source, number: int, constraint: References, target: Source) -> None:
@@ -47,7 +47,7 @@ class ReferenceCheck:
         self._unique = unique
         places = [source.stream.schema.index(pairs[column]) for column in unique.columns]
         self._places = [place for place in places if place is not None]
-        self._seen = self._promises.judged.setdefault(number, self._promises.rows)
+        self._seen = self._promises.unchecked_from.setdefault(number, self._promises.rows)
         self.waiting: Int64Array = np.empty(0, np.int64)
         self._stamps: Int64Array = np.empty(0, np.int64)
         self._limit: Int64Array = np.empty(0, np.int64)
@@ -60,15 +60,15 @@ class ReferenceCheck:
     def leave(self) -> None:
         """One of the two streams is gone."""
         self._others.referrers.remove(self.waits_from_ms)
-        self._promises.judged.pop(self._number, None)
+        self._promises.unchecked_from.pop(self._number, None)
 
     def waits_from_ms(self) -> int | None:
         """Matches of rows from this instant on are still asked for; None: nobody can tell."""
         return int(self._stamps[0]) if len(self._stamps) else self.source.clock.now_ms
 
     def advance(self, position: Position) -> Iterator[Violations]:
-        """One of the streams took a step. O(rows that came or are to be judged), and O(log segments) for each
-        instant of those.
+        """One of the streams took a step. O(rows that came or are to be checked), and O(log segments) for
+        each instant of those.
         """
         self._take()
         target_ms = self.target.clock.now_ms
@@ -88,7 +88,7 @@ class ReferenceCheck:
             yield Violations(self.source.stream.name, wrong, reasons, withheld=False)
 
     def _is_due(self, target_ms: int) -> BoolArray:
-        """Which rows that wait can be judged at NOW of the target."""
+        """Which rows that wait can be checked at NOW of the target."""
         if self._constraint.within_ms is not None:
             passed: BoolArray = self._stamps + self._constraint.within_ms <= target_ms
             return passed
@@ -119,7 +119,9 @@ class ReferenceCheck:
         self._note()
 
     def _note(self) -> None:
-        self._promises.judged[self._number] = int(self.waiting[0]) if len(self.waiting) else self._seen
+        self._promises.unchecked_from[self._number] = (
+            int(self.waiting[0]) if len(self.waiting) else self._seen
+        )
 
     def _rows(self, numbers: Int64Array) -> Batch:
         """The rows with these numbers, ascending, as far as they are retained."""
@@ -200,7 +202,7 @@ class ReferenceChecks:
                 if target is not None and _is_unique(target, one.target_columns):
                     self._checks[SourceName(name), number] = ReferenceCheck(source, number, one, target)
                 elif source.promises is not None:
-                    source.promises.judged.pop(number, None)
+                    source.promises.unchecked_from.pop(number, None)
         self._of = {}
         for check in self._checks.values():
             for name in (check.source.stream.name, check.target.stream.name):

@@ -93,8 +93,8 @@ class Source:
         before_ms = self.clock.now_ms
         if step.unreadable:
             self.lost = self.lost.plus(unreadable=step.unreadable)
-        if step.whole_from_ms is not None:
-            self.rows.lack(step.whole_from_ms)
+        if step.complete_from_ms is not None:
+            self.rows.lack(step.complete_from_ms)
         if step.decided is not None:
             self.clock.follow(batch, step.decided.now_ms, clock_ms)
             self.clock.read_to(step.next_offsets)
@@ -178,8 +178,8 @@ class Source:
         if now_ms is None or self.stream.is_table:
             return None
         rows = self.rows.rows()
-        if rows.whole_from_ms is not None and rows.whole_from_ms > now_ms + 1:
-            rows = replace(rows, whole_from_ms=None)  # history up to NOW would not make it whole
+        if rows.complete_from_ms is not None and rows.complete_from_ms > now_ms + 1:
+            rows = replace(rows, complete_from_ms=None)  # history up to NOW would not make it whole
         return rows.boundary_ms(now_ms, self.retained_from_ms)
 
     def backfill(self, step: Backfill, position: Position) -> StepResult:
@@ -368,7 +368,7 @@ class Source:
             self.lost.rejected,
             self.clock.partitions(),
             self.rows.origin,
-            self.rows.whole_from_ms,
+            self.rows.complete_from_ms,
             self.lost.unreadable,
             self.lost.since_ms,
             None if self.promises is None else self.promises.state(self.rows.end - self.rows.base),
@@ -381,7 +381,7 @@ class Source:
         self.retained_from_ms = state.retained_from_ms
         self.lost = Lost(state.late, state.rejected, state.unreadable, state.counted_from_ms)
         self.sheds.runs = state.sheds
-        self.rows.origin, self.rows.whole_from_ms = state.origin, state.whole_from_ms
+        self.rows.origin, self.rows.complete_from_ms = state.origin, state.complete_from_ms
         self.stored.has(state.base, state.end)
 
     def restore(

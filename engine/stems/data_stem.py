@@ -49,7 +49,7 @@ class DataStem:
         self._capacities = capacities
         self.schema = schema
         self.origin = 0
-        self.whole_from_ms: int | None = None
+        self.complete_from_ms: int | None = None
         self.usage = Usage()
         self._queries = queries
         self._chunks = chunks
@@ -131,8 +131,8 @@ class DataStem:
 
     def lack(self, before_ms: int) -> None:
         """Rows of instants before this one may be missing, too."""
-        known = self.whole_from_ms
-        self.whole_from_ms = before_ms if known is None else max(known, before_ms)
+        known = self.complete_from_ms
+        self.complete_from_ms = before_ms if known is None else max(known, before_ms)
         self._segments.seen = None
 
     def cut(self, ordinal: int) -> int:
@@ -226,7 +226,7 @@ class DataStem:
                 self.base,
                 self.end,
                 origin=self.origin,
-                whole_from_ms=self.whole_from_ms,
+                complete_from_ms=self.complete_from_ms,
             )
         return segments.seen
 

@@ -383,7 +383,7 @@ class QueryStem:
     def revise(self, oldest_epoch: int) -> None:
         """Change the cohort of some slots between two segments, as the rows that came suggest.
 
-        Slots that came before there was a sample to judge them by are looked at first, then all in turn,
+        Slots that came before there was a sample to measure them by are looked at first, then all in turn,
         seldom. oldest_epoch: of the segments that are kept. O(REVISED_SLOTS * log sample).
         """
         self._seals += 1

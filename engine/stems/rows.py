@@ -19,7 +19,7 @@ class Rows:
     """The visible rows as a reader sees them: immutable, with their matches.
 
     origin: rows below this ordinal never were; below base, where rows have gone or may have.
-    whole_from_ms: of instants before this one rows may be missing, whatever is retained; None: of none.
+    complete_from_ms: of instants before this one rows may be missing, whatever is retained; None: of none.
     """
 
     schema: Schema
@@ -27,7 +27,7 @@ class Rows:
     base: int
     end: int
     origin: int = field(default=0, kw_only=True)
-    whole_from_ms: int | None = field(default=None, kw_only=True)
+    complete_from_ms: int | None = field(default=None, kw_only=True)
 
     @property
     def count(self) -> int:
@@ -61,7 +61,7 @@ class Rows:
 
     def gone_before_ms(self, retained_from_ms: int | None) -> int | None:
         """The instant before which rows are gone, or were never there; None: all rows are there."""
-        whole_ms = self.whole_from_ms
+        whole_ms = self.complete_from_ms
         if retained_from_ms is None or not self.lacks_before(retained_from_ms):
             return whole_ms
         return retained_from_ms if whole_ms is None else max(retained_from_ms, whole_ms)
@@ -71,7 +71,7 @@ class Rows:
         first_ms = retained_from_ms
         if first_ms is None:
             first_ms = self.timestamp_of(self.base) if self.base < self.end else now_ms + 1
-        whole_ms = first_ms if self.whole_from_ms is None else min(self.whole_from_ms, now_ms + 1)
+        whole_ms = first_ms if self.complete_from_ms is None else min(self.complete_from_ms, now_ms + 1)
         return max(first_ms, whole_ms)
 
     def rows_before(self, instant_ms: int) -> Batch:

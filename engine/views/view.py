@@ -364,7 +364,7 @@ class View:
         """Whether all rows are there that changes after an instant are made of."""
         told = {
             name: replace(
-                source, rows=replace(source.rows, whole_from_ms=None)
+                source, rows=replace(source.rows, complete_from_ms=None)
             )  # what never came was not told
             for name, source in over.sources.items()
         }

@@ -40,7 +40,7 @@ class Fates:
     timestamp: Int64Array
 
 
-def judged(stream: Stream, step: SourceStep, summaries: Sequence[Summary], clock_ms: int) -> SourceStep:
+def with_time(stream: Stream, step: SourceStep, summaries: Sequence[Summary], clock_ms: int) -> SourceStep:
     """The step with the summaries of its rows, and its time after them; of a lost source it stands still."""
     if step.lost:
         return replace(step, summaries=(), after=step.before)

@@ -30,7 +30,7 @@ from engine.language.query import Query
 from engine.model.source import SourceName, Stream
 from engine.model.step import CreateSource, DropSource
 from spark_jobs.kafka import reading_options
-from spark_jobs.scale_out.clock import judged
+from spark_jobs.scale_out.clock import with_time
 from spark_jobs.scale_out.decoding import PIECES, Decoding, decoded, records_of
 from spark_jobs.scale_out.journal import Journal, LastDone, Pending
 from spark_jobs.scale_out.lanes import LaneJob
@@ -251,7 +251,7 @@ class Driver:
         pieces.persist(StorageLevel.MEMORY_AND_DISK)
         try:
             try:
-                judged, lanes = self._judge(batch, streams, pieces, report)
+                timed, lanes = self._with_times(batch, streams, pieces, report)
             except (PySparkException, Py4JJavaError):
                 left = self._without_lost(batch, streams, decided)
                 if left is batch:
@@ -260,7 +260,7 @@ class Driver:
                 left = self._without_lost(batch, streams, decided)
             if left is not batch:
                 return self._do(left, plan, changes)
-            batch = judged
+            batch = timed
             report.phases_ms["decode"] = round(1_000 * (time.monotonic() - began_s))
             self.journal.write("batches", batch)
             self._stop_at("shards")
@@ -318,7 +318,7 @@ class Driver:
         )
         return decoded(records_of(kafka), decoding)
 
-    def _judge(
+    def _with_times(
         self,
         batch: MicroBatch,
         streams: Mapping[SourceName, Stream],
@@ -334,7 +334,8 @@ class Driver:
             if row.rows:
                 summaries[row.source].append(Summary(row.partition, row.first, row.rows, row.max_ms))
         steps = tuple(
-            judged(streams[step.source], step, summaries[step.source], batch.clock_ms) for step in batch.steps
+            with_time(streams[step.source], step, summaries[step.source], batch.clock_ms)
+            for step in batch.steps
         )
         return replace(batch, steps=steps), lanes
 

@@ -1,7 +1,7 @@
 """Which of a plan's queries want each record: the engine's Query SteM as a function of DataFrames.
 
 For a job of one's own that goes on with the matches in Spark. Nothing is written and nothing waits for NOW:
-each record that decodes is judged by itself, by the predicates of the queries over one stream (windows and
+each record that decodes is matched by itself, by the predicates of the queries over one stream (windows and
 what stands above them do not count). Queries are compiled once a worker process.
 
 Cost: decoding and matching as in the engine, and 4 bytes for each match on its way back to Spark.

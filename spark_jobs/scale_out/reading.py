@@ -19,7 +19,7 @@ from dataclasses import replace
 
 from engine.model.source import SourceName, Stream
 from spark_jobs.errors import RecordsLost
-from spark_jobs.scale_out.clock import judged
+from spark_jobs.scale_out.clock import with_time
 from spark_jobs.scale_out.micro_batch import ClockState, RecordRange, SourceStep
 from topics.admin import Admin
 from tureen.errors import KafkaUnavailable, TopicMissing, TopicRecreated, TureenError
@@ -96,7 +96,7 @@ class Reading:
         streams: all. timed: whose queries do.
         """
         return any(
-            judged(streams[one.source], one, (), ms).now_ms != one.now_before_ms
+            with_time(streams[one.source], one, (), ms).now_ms != one.now_before_ms
             for one in steps
             if one.source in timed or self._waits(one)
         )

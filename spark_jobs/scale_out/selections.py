@@ -271,7 +271,7 @@ class _Lane:
         self._directory = Directory(task.job.checkpoint)
 
     def run(self, found: Sequence[tuple[int, bytes | None, bytes | None]], queries: Compiled) -> LaneReport:
-        arrived, letters = judge(self._stream, self._step, self._job, self._partition, found)
+        arrived, letters = assign_lateness(self._stream, self._step, self._job, self._partition, found)
         report, job = self._report, self._job
         report.rows = len(arrived)
         late = job.names.late
@@ -322,7 +322,7 @@ class _Lane:
         return entering
 
 
-def judge(
+def assign_lateness(
     stream: Stream,
     step: SourceStep,
     job: LaneJob,

@@ -1,4 +1,4 @@
-"""Files to raw rows: what was found, not yet judged.
+"""Files to raw rows: what was found, not yet checked.
 
 A raw row has
 

@@ -16,4 +16,4 @@ def long_retained(step: Step) -> Step:
 
 def whole(step: Step) -> Step:
     body = step.body
-    return replace(step, body=replace(body, whole_from_ms=None)) if isinstance(body, Records) else step
+    return replace(step, body=replace(body, complete_from_ms=None)) if isinstance(body, Records) else step

@@ -152,7 +152,7 @@ def test_as_if_the_rows_had_been_there_from_the_beginning(
     for query_id in all_rows.standing():
         mine, theirs = engine.answer(query_id), all_rows.answer(query_id)
         assert mine.now_ms == theirs.now_ms
-        assert mine.complete or reference.sources["s"].whole_from is not None  # beyond NOW
+        assert mine.complete or reference.sources["s"].complete_from is not None  # beyond NOW
         assert theirs.complete
         assert exact_rows(mine.rows) == exact_rows(theirs.rows), query_id
         assert mine.errors == theirs.errors

@@ -106,8 +106,8 @@ def begun_late(steps: list[Step], draw: st.DrawFn | Callable[..., object]) -> li
             late_ms = draw(st.sampled_from([None, None, -5, 0, 1, 40, 10**6]))
             if late_ms is not None:
                 assert isinstance(late_ms, int)
-                whole_from_ms = int(body.batch.timestamp[0]) + late_ms
-                step = replace(step, body=replace(body, whole_from_ms=whole_from_ms))
+                complete_from_ms = int(body.batch.timestamp[0]) + late_ms
+                step = replace(step, body=replace(body, complete_from_ms=complete_from_ms))
         found.append(step)
     return found
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from engine.model.batch import Batch
 from engine.model.source import Schema, SourceName, Stream
 from engine.windows.source_clock import LATE, SourceClock
-from spark_jobs.scale_out.clock import judged, never_late_above, passage
+from spark_jobs.scale_out.clock import never_late_above, passage, with_time
 from spark_jobs.scale_out.micro_batch import ClockState, RecordRange, SourceStep, Summary
 
 PARTITIONS = 3
@@ -69,7 +69,7 @@ def test_pieces_alone_are_told_what_the_broker_says_of_all_rows(drawn: object) -
             for place, piece in enumerate(pieces):
                 taken = [ts for ts in piece if ts <= limit_ms or not stream.event_time]
                 summaries.append(Summary(partition, place, len(piece), max(taken, default=None)))
-        step = judged(stream, step, summaries, clock_ms)
+        step = with_time(stream, step, summaries, clock_ms)
         assert step.now_ms == whole.now_ms
         state = step.after
         assert SourceStep.from_dict(step.as_dict()) == step
@@ -101,7 +101,7 @@ def test_pieces_alone_are_told_what_the_broker_says_of_all_rows(drawn: object) -
 def test_a_state_goes_through_json() -> None:
     stream = Stream(SourceName("s"), EMPTY, "s", "ts")
     step = SourceStep(stream.name, "s", (RecordRange(0, 0, 2),), frozenset(), ClockState())
-    step = judged(stream, step, [Summary(0, 0, 2, 17)], 100)
+    step = with_time(stream, step, [Summary(0, 0, 2, 17)], 100)
     assert step.now_ms == 16
     assert SourceStep.from_dict(step.as_dict()) == replace(step)
     assert step.after.partitions[0].next_offset == 2
@@ -110,7 +110,7 @@ def test_a_state_goes_through_json() -> None:
 def test_time_of_a_lost_stream_stands_still() -> None:
     stream = Stream(SourceName("s"), EMPTY, "s", "ts", idle_timeout_ms=10, idle_advances=True)
     step = SourceStep(stream.name, "s", (RecordRange(0, 0, 1),), frozenset(), ClockState())
-    before = judged(stream, step, [Summary(0, 0, 1, 5)], 100).after
+    before = with_time(stream, step, [Summary(0, 0, 1, 5)], 100).after
     quiet = SourceStep(stream.name, "s", (), frozenset(), before)
-    assert judged(stream, quiet, (), 1_000).now_ms != before.now_ms
-    assert judged(stream, replace(quiet, lost=True), (), 1_000).after == before
+    assert with_time(stream, quiet, (), 1_000).now_ms != before.now_ms
+    assert with_time(stream, replace(quiet, lost=True), (), 1_000).after == before

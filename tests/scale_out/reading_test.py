@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from engine.model.source import Schema, SourceName, Stream
-from spark_jobs.scale_out.clock import judged
+from spark_jobs.scale_out.clock import with_time
 from spark_jobs.scale_out.micro_batch import RecordRange, SourceStep, Summary
 from spark_jobs.scale_out.reading import Reading
 from topics.admin import Admin, TopicPolicy
@@ -52,7 +52,7 @@ class World:
 
     def told(self, step: SourceStep) -> SourceStep:
         rows = [Summary(p, first, until - first, until) for p, first, until in step.ranges if first < until]
-        return judged(self.streams[step.source], step, rows, CLOCK_MS)
+        return with_time(self.streams[step.source], step, rows, CLOCK_MS)
 
     def code(self) -> str:
         return self.reading.lost[self.lost.name].code

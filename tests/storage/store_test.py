@@ -233,7 +233,7 @@ def test_rows_that_begin_below_an_ordinal_are_cut_whatever_they_reach(store: Sto
 
 
 def test_a_source_remembers_where_its_rows_began(store: Store) -> None:
-    state = source_state(base=7, end=9, origin=6, whole_from_ms=-5)
+    state = source_state(base=7, end=9, origin=6, complete_from_ms=-5)
     store.put_source(state)
     store.commit(Position(1, 1))
     assert list(store.sources()) == [state]

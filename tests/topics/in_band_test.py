@@ -119,7 +119,7 @@ def test_cut_behind_heartbeats_everything_is_in_one_part_and_in_order(kinds: lis
         decoded.batch,
         next_offsets,
         frozenset({9}),
-        whole_from_ms=3,
+        complete_from_ms=3,
         unreadable=len(bad),
         shed=Shed(7, spans),
     )
@@ -132,7 +132,7 @@ def test_cut_behind_heartbeats_everything_is_in_one_part_and_in_order(kinds: lis
     assert batch.to_arrow().equals(decoded.batch.to_arrow())
     assert sum(part.size for part in parts) == whole.size
     assert sum(part.body.unreadable for part in parts) == len(bad)
-    assert [part.body.whole_from_ms for part in parts] == [3, *[None] * (len(parts) - 1)]
+    assert [part.body.complete_from_ms for part in parts] == [3, *[None] * (len(parts) - 1)]
     assert parts[-1].body.next_offsets == next_offsets
     for number in spans:
         shed = [part.body.shed.ranges.get(number) for part in parts if part.body.shed is not None]

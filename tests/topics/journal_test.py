@@ -147,7 +147,7 @@ def test_what_is_written_later_comes_back(deferral: Deferral) -> None:
 
 def test_records_are_named_not_carried() -> None:
     nothing = Batch.empty(STREAM.schema)
-    empty = Records(SOURCE, nothing, {0: 12}, frozenset({0}), whole_from_ms=3, unreadable=2)
+    empty = Records(SOURCE, nothing, {0: 12}, frozenset({0}), complete_from_ms=3, unreadable=2)
     step = Step(Position(1, 1), 5, empty)
     record = decode_step(encode_step(step, StepResult(step.position, 4), [Range(0, 10, 11, 2)])[1])
     assert record.body == RecordsNamed(SOURCE, (Range(0, 10, 11, 2),), {0: 12}, frozenset({0}), 0, 3)

@@ -39,7 +39,7 @@ def test_a_wider_directory_is_refused_with_the_command_that_narrows_it(tmp_path:
     private_directory(wide)
 
 
-def test_a_link_is_judged_by_what_it_leads_to(tmp_path: Path) -> None:
+def test_a_link_is_checked_by_what_it_leads_to(tmp_path: Path) -> None:
     (tmp_path / "disk").mkdir(mode=0o755)
     (tmp_path / "disk").chmod(0o755)
     (tmp_path / "link").symlink_to(tmp_path / "disk")

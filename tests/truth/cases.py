@@ -76,7 +76,7 @@ ROWS_OF = [
         ("w", "w", "w"),
     ),
 ]
-"""Answers of rows, by whose misses they are judged."""
+"""Answers of rows, by whose misses they are measured."""
 
 AGGREGATES = [
     Case("count", f"SELECT COUNT(*) AS n FROM s{{}} {W}", ("wr",), 0, ("n",)),
@@ -128,6 +128,6 @@ AGGREGATES = [
         ("n",),
     ),
 ]
-"""Answers of aggregates, by whose error they are judged."""
+"""Answers of aggregates, by whose error they are measured."""
 
 CASES = {case.name: case for case in (*ROWS_OF, *AGGREGATES)}

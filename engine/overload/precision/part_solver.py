@@ -360,7 +360,7 @@ def _solved(
         )
     if not np.all(np.isfinite(result.x)):
         return None, False
-    # 0: solved. 8: no descent at a kink, which tables have; what was found is judged against the starts.
+    # 0: solved. 8: no descent at a kink, which tables have; what was found is compared with the starts.
     x = np.clip(full(np.asarray(result.x, np.float64)), part.low, part.high)
     return x, int(result.status) in (0, 8)
 

@@ -1,6 +1,7 @@
 """Phase 2 of queries with state, on executors: rows to their shards, each shard a task of its own.
 
-    pieces   --judge, cut-->   rows by shard   --repartition-->   advance   -->   records, written once
+    pieces   --assign lateness, cut-->   rows by shard   --repartition-->   advance   -->   records, written
+    once
 
 Every shard has a turn in every micro-batch, rows or not, since NOW goes on: a mark for each goes along. What
 a shard writes goes in one transaction of a producer that is the shard's own; if it was written before, by a
@@ -25,7 +26,7 @@ from spark_jobs.scale_out.journal import Journal
 from spark_jobs.scale_out.lanes import LaneJob, send_all, write_once
 from spark_jobs.scale_out.outputs import Encoder
 from spark_jobs.scale_out.pieces import read_piece, to_piece
-from spark_jobs.scale_out.selections import judge
+from spark_jobs.scale_out.selections import assign_lateness
 from spark_jobs.scale_out.shards.cutting import cut, place_values, put_together
 from spark_jobs.scale_out.shards.shard import ShardJob, Told, advance
 from spark_jobs.scale_out.shards.state import open_shards
@@ -37,7 +38,7 @@ CUT = "place int, shard int, source string, piece binary"
 _CUT = pa.schema(
     [("place", pa.int32()), ("shard", pa.int32()), ("source", pa.string()), ("piece", pa.binary())]
 )
-_JUDGED = ("source", "partition", "first", "piece", "letters")
+_PIECE_COLUMNS = ("source", "partition", "first", "piece", "letters")
 TOLD = "told string"
 _TOLD = pa.schema([("told", pa.string())])
 
@@ -68,14 +69,14 @@ def cut_pieces(pieces: DataFrame, job: LaneJob, streams: Mapping[SourceName, Str
 
     def each(batches: ArrowBatches) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            columns = (batch.column(name).to_pylist() for name in _JUDGED)
+            columns = (batch.column(name).to_pylist() for name in _PIECE_COLUMNS)
             for source, partition, first, piece, letters in zip(*columns, strict=True):
                 if piece is None:
                     continue
                 stream = streams[source]
                 (step,) = (one for one in job.batch.steps if one.source == source)
                 # Late and refused rows are told of by the lanes of selections.
-                rows, _ = judge(stream, step, job, partition, [(first, piece, letters)])
+                rows, _ = assign_lateness(stream, step, job, partition, [(first, piece, letters)])
                 for shard, mine in cut(stream, rows, job.layout):
                     yield _row(_CUT, places[shard], shard, source, to_piece(mine))
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from broker.archive.answers import ArchiveAnswers
-from broker.shard.lost_prefixes import LostPrefixes, first_whole_ms
+from broker.shard.lost_prefixes import LostPrefixes, first_complete_ms
 from engine.model.step import Heartbeat
 from storage.archive.coverage import AFTER_A_GAP, STEPS_BACK_MS
 from tests.archived import Archived
@@ -39,8 +39,8 @@ def begun_late(kept: Kept, archive: Archived | None) -> Log:
     log = Log(event_time=True)
     rows = [log.put(0, BASE_MS + 10 * i) for i in range(ROWS)]
     body = log.step(kept.stream, rows[LOST:])
-    whole_from_ms = first_whole_ms(kept.stream, body.batch.timestamp[:1], rows[-1][2])
-    kept.apply(replace(body, whole_from_ms=whole_from_ms), rows[-1][2])
+    complete_from_ms = first_complete_ms(kept.stream, body.batch.timestamp[:1], rows[-1][2])
+    kept.apply(replace(body, complete_from_ms=complete_from_ms), rows[-1][2])
     if archive is not None:
         archive.append(rows)
     return log
@@ -129,8 +129,8 @@ def test_a_partition_without_a_row_left_weakens_the_claim_to_the_clock() -> None
         rows = [log.put(0, BASE_MS + 10 * i) for i in range(ROWS)]
         none = np.empty(0, np.int64)
         clock_ms = BASE_MS + 10_000
-        assert first_whole_ms(kept.stream, none, clock_ms) == clock_ms
-        kept.apply(replace(log.step(kept.stream, rows), whole_from_ms=clock_ms), rows[-1][2])
+        assert first_complete_ms(kept.stream, none, clock_ms) == clock_ms
+        kept.apply(replace(log.step(kept.stream, rows), complete_from_ms=clock_ms), rows[-1][2])
         archive.append(rows)
         kept.apply(registered("q", WIDE))
         kept.bring_back()
@@ -173,14 +173,14 @@ def test_when_a_partition_has_lost_records(begins: Any, first: int, lost: bool) 
         times = [5, 0, 400 * 86_400_000_000, *range(2, 2 * AFTER_A_GAP)]  # a late one, one too far ahead
         rows = log.step(kept.stream, [log.put(0, BASE_MS + ms) for ms in times]).batch
         polled = Polled("s", [], rows.partition, rows.offset, rows.timestamp, [], log.next, frozenset())
-        found = lost_prefixes.whole_from_ms(polled, rows)
+        found = lost_prefixes.complete_from_ms(polled, rows)
         assert found == (BASE_MS + AFTER_A_GAP - 1 + LATENESS_MS + 1 if lost else None)
-        assert lost_prefixes.whole_from_ms(polled, rows) is None  # told once
+        assert lost_prefixes.complete_from_ms(polled, rows) is None  # told once
 
 
 def test_in_arrival_time_a_log_may_step_back_at_its_beginning() -> None:
     with archived(sql("1 HOUR", "")) as (kept, _):
-        assert first_whole_ms(kept.stream, np.array([BASE_MS]), 0) == BASE_MS + STEPS_BACK_MS + 1
+        assert first_complete_ms(kept.stream, np.array([BASE_MS]), 0) == BASE_MS + STEPS_BACK_MS + 1
 
 
 # --- the history boundary ---------------------------------------------------------------------------------

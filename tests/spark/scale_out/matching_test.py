@@ -1,4 +1,4 @@
-"""Matches for a job of one's own: which records are judged."""
+"""Matches for a job of one's own: which records are matched."""
 
 from __future__ import annotations
 
