@@ -76,7 +76,6 @@ LARGER: dict[str, dict[str, int]] = {
         "engine.dataflow.buffers.calendar.Calendar": 15,
         "engine.dataflow.operators.window_extreme.WindowExtremeNode": 14,
         "engine.engine.Engine": 14,
-        "engine.joins.group.JoinGroup": 28,
         "engine.joins.key_index.KeyIndex": 14,
         "engine.kernels.ranked.Runs": 13,
         "engine.kernels.set_rows.Chains": 13,

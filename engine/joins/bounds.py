@@ -9,7 +9,8 @@ with keys or a condition, and what is not windowed at all.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -87,6 +88,35 @@ class Reach:
             np.minimum(out, rows.first_at_or_after(self.begin_ms), out=out)
         if self.behind_ms is not None:
             _bisect(rows, instants, -self.behind_ms, out)
+
+
+class NeededReaches:
+    """What all queries of a shape need of its inputs. timeless: inputs of which all that is retained is
+    needed, whatever the windows.
+    """
+
+    def __init__(self, timeless: Sequence[bool]) -> None:
+        self.timeless = timeless
+        self._held: list[Counter[Reach]] = [Counter() for _ in timeless]
+        self._widest: tuple[Reach, ...] | None = None
+
+    def count(self, windows: Sequence[Window], by: int) -> None:
+        """A query comes (1) or goes (-1). windows: of each input."""
+        for held, window in zip(self._held, windows, strict=True):
+            reach = Reach.of(window)
+            held[reach] += by
+            if not held[reach]:
+                del held[reach]
+        self._widest = None
+
+    def widest(self) -> tuple[Reach, ...]:
+        """What is needed of each input now."""
+        if self._widest is None:
+            self._widest = tuple(
+                Reach(everything=True) if timeless else Reach.widest(held)
+                for held, timeless in zip(self._held, self.timeless, strict=True)
+            )
+        return self._widest
 
 
 def timestamps(rows: Rows, start: int, stop: int) -> Int64Array:

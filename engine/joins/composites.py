@@ -20,6 +20,7 @@ from engine.joins.array_pool import ROWS, ArrayPool
 from engine.kernels import composites
 from engine.model.batch import Int64Array
 from engine.model.capacities import USUAL, Capacities
+from engine.model.limits import Limits
 
 Int32Array = npt.NDArray[np.int32]
 
@@ -50,9 +51,16 @@ Snapshot = tuple[tuple[Int32Array, int, Int64Array], ...]
 
 
 class Composites:
-    """The kept composites of a shape of ``inputs`` inputs."""
+    """The kept composites of a shape of ``inputs`` inputs, at most ``most``. ``wanted``: whether they are to
+    be kept; ``refused``: whether they were too many. ``found``: how many were written.
+    """
 
-    def __init__(self, inputs: int, capacities: Capacities = USUAL) -> None:
+    def __init__(
+        self, inputs: int, most: int = Limits().composites_max, capacities: Capacities = USUAL
+    ) -> None:
+        self.wanted, self.refused = True, False
+        self.most = most
+        self.found = 0
         self._chunk = capacities.first(CHUNK)
         self._inputs = inputs
         self._pool = ArrayPool(POOLED_MAX)
@@ -64,6 +72,20 @@ class Composites:
     def __len__(self) -> int:
         """How many are held, dead ones with them."""
         return self._count
+
+    def want(self, *, keeps: bool) -> None:
+        """Keep them, or do not, from the next step on."""
+        self.wanted, self.refused = keeps, False
+
+    def keep_at_most(self, count: int) -> None:
+        """How many are kept at most from the next step on; where they were too many, they are found anew
+        then.
+        """
+        self.most, self.refused = count, False
+
+    def are_too_many(self, floor: Int64Array) -> bool:
+        """Whether those without a part below floor are more than are to be kept. O(1), or O(composites)."""
+        return self._count > self.most and self.sweep(floor) > self.most
 
     def chunk(self, floor: Int64Array, highest: int) -> CompositeChunk:
         """Where the next are written; :meth:`wrote` tells that they were.
@@ -92,6 +114,7 @@ class Composites:
 
     def wrote(self, chunk: CompositeChunk, count: int, end: Int64Array) -> None:
         """Note that the chunk has ``count`` composites now. end: every part is below it."""
+        self.found += count - chunk.count
         self._count += count - chunk.count
         chunk.count = count
         chunk.end = end

@@ -19,23 +19,21 @@ One writer; readers take :meth:`JoinGroup.view`. Cost: O(rows + combinations).
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from engine.eddy.choices import ABOUT, POLICIES
-from engine.eddy.policies import RoutingPolicy, Visit
 from engine.eddy.statistics import ModuleStatistics
-from engine.joins.bounds import Reach, timestamps
+from engine.joins.bounds import NeededReaches, Reach, timestamps
 from engine.joins.composites import Composites
+from engine.joins.edge_indexes import EdgeIndexes
 from engine.joins.estimated_order import JoinSizes, estimated_order
 from engine.joins.key_index import KeyIndex, KeyIndexes
-from engine.joins.shape import Shape, edges_to
-from engine.joins.steps import LISTS_MAX, Ends, JoinStep, NewRowBounds, PartnerLists, Route
+from engine.joins.probe_orders import ProbeOrders
+from engine.joins.shape import Shape
+from engine.joins.steps import JoinStep, NewRowBounds, ProbeScratch, Route
 from engine.joins.view import ROOM_MIN, JoinView, KeptComposites
-from engine.kernels import joins
 from engine.model import attributes
 from engine.model.attributes import Attribute, AttributeValue
 from engine.model.batch import Int64Array
@@ -48,15 +46,6 @@ from engine.windows.clauses import Window
 
 COMPOSITES_MAX = 1_000_000_000
 """The greatest value that ``composites_max`` can be set to."""
-
-
-@dataclass(frozen=True, slots=True)
-class Probe:
-    """A module of the eddy: the probe of one input's index."""
-
-    place: int
-    name: str
-    queries: int
 
 
 class JoinGroup:
@@ -76,67 +65,43 @@ class JoinGroup:
         """timeless: sources whose instants say nothing about those of the others: their rows are partners as
         long as they are retained.
         """
-        self.shape = shape
-        self.composites_max = composites_max
-        self.queries = 0
-        self.refused = False
-        self._keeps = True
         n = len(shape.inputs)
-        self._n = n
-        self._registry = indexes
-        self._indexes = tuple(
-            (
-                indexes.take(shape.inputs[edge.left], edge.left_keys),
-                indexes.take(shape.inputs[edge.right], edge.right_keys),
-            )
-            for edge in shape.edges
-        )
-        self._timeless = [source in timeless for source in shape.inputs]
-        self._held: list[Counter[Reach]] = [Counter() for _ in shape.inputs]
-        self._reaches: tuple[Reach, ...] | None = None
+        self.shape = shape
+        self.usage = Usage()
+        self._indexes = EdgeIndexes(shape, indexes)
+        self._needed = NeededReaches([source in timeless for source in shape.inputs])
+        self._orders = ProbeOrders(shape, policy)
+        self._composites = Composites(n, composites_max, capacities)
         self._kept: tuple[Reach, ...] | None = None
+        """What the composites that are kept were found for; None: none are."""
         self._floor = np.zeros(n, np.int64)
         self._end = np.zeros(n, np.int64)
-        self._composites = Composites(n, capacities)
+        self._scratch = ProbeScratch(n)
         self._room = capacities.first(ROOM_MIN)
-        self._counted = np.zeros(3, np.int64)
-        self._visits = np.zeros(n, np.int64)
-        self._work = np.zeros((n, 2), np.int64)
-        self._scratch = np.empty((n, 0), np.int64)
-        self._lists = PartnerLists.for_rows(LISTS_MAX)
-        self.usage = Usage()
-        self._found = 0
-        self._saved = 0
         self._view: JoinView | None = None
-        self.set_policy(policy)
 
     def close(self) -> None:
         """Give back the indexes; it is not used any more."""
-        for pair in self._indexes:
-            for index in pair:
-                self._registry.give_back(index)
+        self._indexes.close()
+
+    @property
+    def queries(self) -> int:
+        """How many share it."""
+        return self._orders.queries
 
     @property
     def keeps(self) -> bool:
         """Whether composites are kept, as long as they are not too many."""
-        return self._keeps
+        return self._composites.wanted
 
     @keeps.setter
     def keeps(self, keeps: bool) -> None:
-        self._keeps = keeps
-        self.refused = False
+        self._composites.want(keeps=keeps)
 
-    def set_composites_max(self, count: int) -> None:
-        """How many composites are kept at most from the next step on; where they were too many, they are
-        found anew then.
-        """
-        self.composites_max = count
-        self.refused = False
-
-    def set_policy(self, name: str) -> None:
-        """How the order of probes is chosen from now on. Raises KeyError for a name not in POLICIES."""
-        self.policy = name
-        self._policies: list[RoutingPolicy] = [POLICIES[name]() for _ in self.shape.inputs]
+    @property
+    def refused(self) -> bool:
+        """Whether composites were too many to keep."""
+        return self._composites.refused
 
     # --- windows ----------------------------------------------------------------------------------
 
@@ -149,23 +114,9 @@ class JoinGroup:
         self._change(windows, -1)
 
     def _change(self, windows: Sequence[Window], by: int) -> None:
-        self.queries += by
-        for held, window in zip(self._held, windows, strict=True):
-            reach = Reach.of(window)
-            held[reach] += by
-            if not held[reach]:
-                del held[reach]
-        self._reaches = None
-
-    def _widest(self) -> tuple[Reach, ...]:
-        """What is needed of each input now."""
-        if self._reaches is None:
-            self._reaches = tuple(
-                Reach(everything=True) if timeless else Reach.widest(held)
-                for held, timeless in zip(self._held, self._timeless, strict=True)
-            )
-            self.refused = False
-        return self._reaches
+        self._orders.queries += by
+        self._needed.count(windows, by)
+        self._composites.refused = False
 
     # --- rows -------------------------------------------------------------------------------------
 
@@ -174,22 +125,19 @@ class JoinGroup:
     ) -> None:
         """Rows with ordinals below ``ends`` are visible at NOW. To be called after each step."""
         self._view = None
-        for pair in self._indexes:  # build
-            for index in pair:
-                index.append(rows[index.source], ends[index.source])
+        self._indexes.append(rows, ends)  # build
         inputs = [rows[source] for source in self.shape.inputs]
         bases = np.array([each.base for each in inputs], np.int64)
         seen = np.maximum(self._end, bases)  # what went unseen never comes
         self._end = np.array([ends[source] for source in self.shape.inputs], np.int64)
-        if not (self._keeps and self.queries):
+        composites = self._composites
+        if not (composites.wanted and self.queries):
             self._let_go()
             return
-        needed = self._widest()
-        composites = self._composites
-        if len(composites) > self.composites_max and composites.sweep(self._floor) > self.composites_max:
-            self.refused = True
-            self._let_go()
-        if self.refused:
+        needed = self._needed.widest()
+        if composites.are_too_many(self._floor):
+            self._refuse()
+        if composites.refused:
             return
         if now_ms is None:  # nothing is visible, so nothing is missing
             self._let_go()
@@ -202,16 +150,15 @@ class JoinGroup:
         else:
             fits = self._probe(inputs, needed, before, seen)
         if not fits:
-            self.refused = True
-            self._let_go()
+            self._refuse()
             return
         self._kept = needed
-        self._composites.drop_below(self._floor)
+        composites.drop_below(self._floor)
 
     def drop_below(self, source: SourceName, base: int) -> None:
         """Rows of a source are gone."""
         self._view = None
-        self._registry.drop_below(source, base)
+        self._indexes.registry.drop_below(source, base)
         for place, name in enumerate(self.shape.inputs):
             if name == source:
                 self._floor[place] = max(self._floor[place], base)
@@ -219,6 +166,11 @@ class JoinGroup:
     def forget(self) -> None:
         """The rows of an input begin elsewhere: combinations are found anew at the next step."""
         self._view = None
+        self._let_go()
+
+    def _refuse(self) -> None:
+        """They are too many to keep."""
+        self._composites.refused = True
         self._let_go()
 
     def _let_go(self) -> None:
@@ -241,10 +193,9 @@ class JoinGroup:
         self._composites.clear()
         driver = int(np.argmin(self._end - self._floor))
         start = int(self._floor[driver])
-        unlike = [(left.unlike, right.unlike) for left, right in self._indexes]
-        sizes = JoinSizes((self._end - self._floor).tolist(), self.shape.edges, unlike)
+        sizes = JoinSizes((self._end - self._floor).tolist(), self.shape.edges, self._indexes.unlike)
         order = estimated_order(sizes, driver)
-        return self._drive(NewRowBounds.none(self._n), driver, order, start, self._floor, self._end)
+        return self._drive(NewRowBounds.none(len(self._end)), driver, order, start, self._floor, self._end)
 
     def _probe(
         self, inputs: Sequence[Rows], needed: Sequence[Reach], floor: Int64Array, seen: Int64Array
@@ -256,11 +207,11 @@ class JoinGroup:
         if not new.any():
             return True
         low = self._low(inputs, needed, floor, seen)
-        bounds = NewRowBounds(seen, np.cumsum(new) - new, low, np.zeros((self._n - 1, 3), np.int64))
+        bounds = NewRowBounds(seen, np.cumsum(new) - new, low, np.zeros((len(new) - 1, 3), np.int64))
         for driver in np.flatnonzero(new).tolist():
-            upper = np.where(np.arange(self._n) < driver, self._end, seen)
+            upper = np.where(np.arange(len(new)) < driver, self._end, seen)
             upper[driver] = self._end[driver]
-            if not self._drive(bounds, driver, self._order(driver), int(seen[driver]), floor, upper):
+            if not self._drive(bounds, driver, self._orders.choose(driver), int(seen[driver]), floor, upper):
                 return False
         return True
 
@@ -268,15 +219,13 @@ class JoinGroup:
         self, inputs: Sequence[Rows], needed: Sequence[Reach], floor: Int64Array, seen: Int64Array
     ) -> Int64Array:
         """int64[inputs, new rows]: the first row of each input that may meet the new one."""
-        new = int((self._end - seen).sum())
-        if self._scratch.shape[1] < new:
-            self._scratch = np.empty((self._n, 2 * new), np.int64)
-        low, at = self._scratch[:, :new], 0
+        low, at = self._scratch.low(int((self._end - seen).sum())), 0
+        timeless = self._needed.timeless
         for place, rows in enumerate(inputs):
             instants = timestamps(rows, int(seen[place]), int(self._end[place]))
             for other, reach in enumerate(needed):
                 out = low[other, at : at + len(instants)]
-                if self._timeless[place] or self._timeless[other]:
+                if timeless[place] or timeless[other]:
                     out[:] = floor[other]
                 else:
                     reach.floors(inputs[other], instants, out)
@@ -293,53 +242,21 @@ class JoinGroup:
         upper: Int64Array,
     ) -> bool:
         """The combinations of one input's rows from ``start`` on with the others'."""
-        route = Route(self.shape, driver, order, self._end_of, bounds, floor, upper, self._lists)
+        route = Route(
+            self.shape, driver, order, self._indexes.end_of, bounds, floor, upper, self._scratch.lists
+        )
         stop, composites = int(upper[driver]), self._composites
         bounds.counted[:] = 0
         while start < stop:
             chunk = composites.chunk(floor, int(self._end.max()))
             start, count = route.run(start, stop, chunk.origin, chunk.parts, chunk.count)
-            self._found += count - chunk.count
             composites.wrote(chunk, count, self._end)
-            if len(composites) > self.composites_max and composites.sweep(self._floor) > self.composites_max:
+            if composites.are_too_many(self._floor):
                 return False
             if start < stop:
                 composites.enlarge(floor)
-        counted = bounds.counted
-        self._counted += counted.sum(axis=0)
-        self._saved += int(counted[:, joins.GIVEN].sum()) * max(0, self.queries - 1)
-        for step, (given, passed, _) in zip(order, counted.tolist(), strict=True):
-            self._visits[step.place] += 1
-            self._work[step.place] += given, passed
-            visit = Visit(given, passed, max(0, given - passed) * self.queries, float(given + passed))
-            self._policies[driver].observe(self._module(step.place), visit)
+        self._orders.observe(driver, order, bounds.counted)
         return True
-
-    def _module(self, place: int) -> Probe:
-        return Probe(place, f"{self.shape.inputs[place]}#{place}", self.queries)
-
-    def _order(self, driver: int) -> list[JoinStep]:
-        """The other inputs, each with an edge to one before it, as the policy chooses."""
-        policy, bound, order = self._policies[driver], {driver}, list[JoinStep]()
-        policy.begin()
-        while len(order) < self._n - 1:
-            ready = {
-                place: edges
-                for place in range(self._n)
-                if place not in bound and (edges := edges_to(place, bound, self.shape.edges))
-            }
-            modules = [self._module(place) for place in ready]
-            place = (modules[0] if len(modules) == 1 else policy.choose(modules)).place
-            order.append(JoinStep(place, ready[place]))
-            bound.add(place)
-        return order
-
-    def _end_of(self, number: int, place: int) -> Ends:
-        index = self._index(number, place)
-        return Ends(index.keys, index.back, index.table, index.first)
-
-    def _index(self, number: int, place: int) -> KeyIndex:
-        return self._indexes[number][place == self.shape.edges[number].right]
 
     # --- readers ----------------------------------------------------------------------------------
 
@@ -350,15 +267,13 @@ class JoinGroup:
             if self._kept is not None:
                 composites = self._composites
                 kept = KeptComposites(composites.view(), len(composites), self._floor.copy(), self._kept)
-            keys = tuple((left.view(), right.view()) for left, right in self._indexes)
-            plain = self._n == 2 and self._indexes[0][0].codes.is_plain
-            self._view = JoinView(self.shape, keys, self._end, kept, plain, self._room)
+            indexes = self._indexes
+            self._view = JoinView(self.shape, indexes.view(), self._end, kept, indexes.is_plain, self._room)
         return self._view
 
     def indexes(self) -> Iterator[KeyIndex]:
         """The indexes that it probes, each once for each edge that uses it."""
-        for pair in self._indexes:
-            yield from pair
+        return iter(self._indexes)
 
     @property
     def nbytes(self) -> int:
@@ -367,67 +282,50 @@ class JoinGroup:
 
     def attributes(self) -> tuple[Attribute, ...]:
         """What can be read of it, and what can be set."""
-        given, passed, cut = self._counted.tolist()
+        orders, composites = self._orders, self._composites
+        given, passed, cut = orders.counted.tolist()
         keeps = "on" if self.keeps else "off"
         return (
             Attribute("composites", keeps, "whether combinations are kept as they are found", ("on", "off")),
             Attribute(
-                "policy", self.policy, f"the order in which inputs are probed: {ABOUT}", tuple(POLICIES)
+                "policy", orders.policy, f"the order in which inputs are probed: {ABOUT}", tuple(POLICIES)
             ),
             Attribute(
                 "composites_max",
-                self.composites_max,
+                composites.most,
                 "so many combinations are kept at most; beyond, all are let go of and answers are probed for",
                 bounds=attributes.NumberRange(0, COMPOSITES_MAX),
                 unit="combinations",
             ),
             Attribute("queries", self.queries, "standing queries that share the join"),
-            Attribute("composites_kept", len(self._composites), "combinations that are kept"),
+            Attribute("composites_kept", len(composites), "combinations that are kept"),
             Attribute("composites_bytes", self.nbytes, "bytes that they take"),
-            Attribute("composites_found", self._found, "combinations that were found"),
+            Attribute("composites_found", composites.found, "combinations that were found"),
             Attribute("composites_refused", self.refused, "too many to keep: answers are probed for"),
             Attribute("probes", given, "look-ups of a key in an index"),
             Attribute("partners", passed, "rows that they found"),
             Attribute("cut_by_window", cut, "probes that ended at the lower bound of a window"),
-            Attribute("probes_saved", self._saved, "look-ups that queries would make apart from each other"),
+            Attribute("probes_saved", orders.saved, "look-ups that queries would make apart from each other"),
         )
 
     def statistics(self) -> tuple[ModuleStatistics, ...]:
-        """Statistics of the probes of each input, whichever input drives. Their cost is the rows given and
-        the partners found.
-        """
-        told = []
-        for place in range(self._n):
-            module, (given, passed) = self._module(place), self._work[place].tolist()
-            tickets = [p.tickets(module) for driver, p in enumerate(self._policies) if driver != place]
-            told.append(
-                ModuleStatistics(
-                    module.name,
-                    self.queries,
-                    None if self._n == 2 else sum(tickets) / len(tickets),
-                    int(self._visits[place]),
-                    given,
-                    given - passed,
-                    float(given + passed),
-                )
-            )
-        return tuple(told)
+        """As :meth:`engine.joins.probe_orders.ProbeOrders.statistics`."""
+        return self._orders.statistics()
 
     def set_attribute(self, name: str, value: AttributeValue) -> None:
         """Set one to a value that it accepts."""
         match name:
             case "policy":
-                self.set_policy(str(value))
+                self._orders.set_policy(str(value))
             case "composites":
-                self.keeps = value == "on"
+                self._composites.want(keeps=value == "on")
             case "composites_max" if isinstance(value, int):
-                self.set_composites_max(value)
+                self._composites.keep_at_most(value)
             case _:
                 raise KeyError(name)
 
     def _check(self) -> None:
-        for pair in self._indexes:
-            for index in pair:
-                index._check()
+        for index in self._indexes:
+            index._check()
         for parts, count, origin in self._composites.view():
             assert ((parts[:count] + origin) < self._end).all()

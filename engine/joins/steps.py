@@ -98,6 +98,20 @@ class PartnerLists:
         return cls(np.empty(heads, np.int64), np.empty((heads, 4), np.int64), np.empty(room, np.int32))
 
 
+class ProbeScratch:
+    """Room that probes of one shape use again. lists: of the kernel for two inputs."""
+
+    def __init__(self, inputs: int) -> None:
+        self.lists = PartnerLists.for_rows(LISTS_MAX)
+        self._low = np.empty((inputs, 0), np.int64)
+
+    def low(self, rows: int) -> Int64Array:
+        """int64[inputs, rows], not written yet; the same memory each time."""
+        if self._low.shape[1] < rows:
+            self._low = np.empty((len(self._low), 2 * rows), np.int64)
+        return self._low[:, :rows]
+
+
 class Route:
     """From the rows of a driving input, in an order of the others.
 

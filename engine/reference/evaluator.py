@@ -186,12 +186,10 @@ class Reference:
                     self._unregister(query_id)
                 self._recount_errors()
             case Records(name, batch, next_offsets, lagging):
-                source, complete_from = self.sources[name], step.body.complete_from_ms
-                if complete_from is not None:
-                    known_from = source.complete_from
-                    source.complete_from = (
-                        complete_from if known_from is None else max(complete_from, known_from)
-                    )
+                source, since = self.sources[name], step.body.complete_from_ms
+                if since is not None:
+                    known = source.complete_from
+                    source.complete_from = since if known is None else max(since, known)
                 shed = step.body.shed
                 if shed is not None:
                     source.shed += [(p, *bounds, shed.level) for p, bounds in shed.ranges.items()]

@@ -184,7 +184,7 @@ def test_every_order_of_probes_gives_the_same(star):
     answers = set()
     for order in permutations(range(4)):
         sources, group = Sources(NAMES), JoinGroup(shape, KeyIndexes())
-        group._policies = [InThisOrder(order) for _ in range(4)]
+        group._orders._policies = [InThisOrder(order) for _ in range(4)]
         held = [range_window(12), RowWindow(9), UNBOUNDED, range_window(15)]
         group.hold(held)
         for number, step in enumerate(script):
