@@ -179,6 +179,13 @@ def _place(run: int, slot: int, held: Runs) -> int:
     return low
 
 
+@borrowing
+def places(runs: Int32Array, slots: Int32Array, held: Runs, found: Int64Array) -> None:
+    """found[i] = how many rows of the piece of runs[i] are before slots[i]; written."""
+    for i in range(runs.shape[0]):
+        found[i] = _place(runs[i], slots[i], held)
+
+
 @step
 def _is_behind(
     run: int, slot: int, words: Int64Array, starts: Int64Array, counts: Int32Array, firsts: Int32Array

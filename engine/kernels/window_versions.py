@@ -1,8 +1,9 @@
 """Which rows of a partition have to be looked at again where some come and go.
 
-Rows of *runs* stand run by run in order: those that are there at the end of a turn and those that left in it,
-each with its life, begins <= t < ends. A *segment* is a stretch of a run at an instant at which rows of it
-come or go: all rows whose values may change (inner), and those around them that their values are made of.
+Rows of *runs*, or of stretches of runs, stand run by run in order: those that are there at the end of a turn
+and those that left in it, each with its life, begins <= t < ends. A *segment* is a part of it at an instant
+at which rows come or go: all rows whose values may change (inner), and those around them that their values
+are made of.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.kernels.compiled import borrowing, step
-from engine.kernels.word_order import comes_before
 
 Int32Array = npt.NDArray[np.int32]
 Int64Array = npt.NDArray[np.int64]
@@ -53,55 +53,6 @@ class Lives(NamedTuple):
     stops: Int64Array
 
 
-class RunLists(NamedTuple):
-    """Slots of rows by run: run r has slots[starts[r]:starts[r + 1]], in order. int32, int64[runs + 1]."""
-
-    slots: Int32Array
-    starts: Int64Array
-
-
-class SlotLives(NamedTuple):
-    """By slot: int64, the life of a row."""
-
-    begins: Int64Array
-    ends: Int64Array
-
-
-@borrowing
-def merge(
-    staying: RunLists,
-    left: RunLists,
-    words: Int64Array,
-    told: SlotLives,
-    slots: Int32Array,
-    of_run: Int32Array,
-    lives: Lives,
-) -> None:
-    """Put the rows of each run that stay and those that left into one order, that of their words.
-
-    slots, of_run, lives: by place, written.
-    """
-    n = np.int64(0)
-    for run in range(staying.starts.shape[0] - 1):
-        i, i_stop = staying.starts[run], staying.starts[run + 1]
-        j, j_stop = left.starts[run], left.starts[run + 1]
-        start, stop = n, n + i_stop - i + j_stop - j
-        while n < stop:
-            from_left = i >= i_stop
-            if not from_left and j < j_stop:
-                from_left = comes_before(left.slots[j], staying.slots[i], words)
-            if from_left:
-                slot = left.slots[j]
-                j += 1
-            else:
-                slot = staying.slots[i]
-                i += 1
-            slots[n], of_run[n] = slot, run
-            lives.begins[n], lives.ends[n] = told.begins[slot], told.ends[slot]
-            lives.starts[n], lives.stops[n] = start, stop
-            n += 1
-
-
 @step
 def _are_peers(one: int, other: int, words: Int64Array, width: int) -> bool:
     same = True
@@ -112,36 +63,35 @@ def _are_peers(one: int, other: int, words: Int64Array, width: int) -> bool:
 
 @borrowing
 def appended(
-    slots: Int32Array, of_run: Int32Array, lives: Lives, words: Int64Array, peers: int, firsts: Int64Array
+    slots: Int32Array, of_stretch: Int32Array, lives: Lives, words: Int64Array, peers: int, firsts: Int64Array
 ) -> None:
-    """firsts[r] = the first place of run r that has a row that came, where all that moves is rows that come
-    behind all others, one not before another behind which it stands; -1: it is not so.
+    """firsts[i] = the first place of stretch i that has a row that came, where all that moves is rows that
+    come behind all others, one not before another behind which it stands; -1: it is not so.
 
     peers: how many words are equal of rows that may not come at different instants; -1: all rows may.
-    firsts: int64[runs], written.
+    firsts: int64[stretches], written.
     """
-    for run in range(firsts.shape[0]):
-        firsts[run] = -1
+    firsts[:] = -1
     broken = -2
-    for place in range(of_run.shape[0]):
-        run = of_run[place]
-        first, begins = firsts[run], lives.begins[place]
+    for place in range(of_stretch.shape[0]):
+        stretch = of_stretch[place]
+        first, begins = firsts[stretch], lives.begins[place]
         if first == broken:
             continue
         if lives.ends[place] != FOREVER or (begins == NEVER and first >= 0):
-            firsts[run] = broken
+            firsts[stretch] = broken
             continue
         if begins == NEVER:
             continue
         if first < 0:
-            firsts[run] = place
+            firsts[stretch] = place
         if place > lives.starts[place]:
             before = lives.begins[place - 1]
             tied = before < begins and peers >= 0 and _are_peers(slots[place - 1], slots[place], words, peers)
             if before > begins or tied:
-                firsts[run] = broken
-    for run in range(firsts.shape[0]):
-        firsts[run] = max(firsts[run], -1)
+                firsts[stretch] = broken
+    for stretch in range(firsts.shape[0]):
+        firsts[stretch] = max(firsts[stretch], -1)
 
 
 @step

@@ -100,6 +100,20 @@ class OrderedRuns:
         begins, ends = np.full(len(slots), kernels.NEVER), np.full(len(slots), kernels.FOREVER)
         return RankVersions(slots, np.repeat(runs, counts), begins, ends, numbers)
 
+    def places(self, runs: Int32Array, slots: Int32Array) -> Int64Array:
+        """int64[n]: how many rows of runs[i] are before slots[i], which need not be there."""
+        found = np.empty(len(runs), np.int64)
+        kernels.places(runs, slots, self._held(), found)
+        return found
+
+    def stretch(self, runs: Int32Array, lows: Int64Array, counts: Int64Array) -> Int32Array:
+        """The slots of so many rows of some runs, from a place of each on, one run after another."""
+        return self._firsts[places_of(self._starts[runs] + lows, counts)]
+
+    def counts(self, runs: Int32Array) -> Int64Array:
+        """int64[n]: how many rows of runs are kept in order."""
+        return self._counts[runs].astype(np.int64)
+
     def is_empty(self, runs: Int32Array) -> BoolArray:
         """bool[n]: which runs have no row."""
         found: BoolArray = self._counts[runs] == 0

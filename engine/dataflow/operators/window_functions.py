@@ -6,9 +6,9 @@ all calls look a number of rows around them (LAG, LEAD, frames of ROWS), of so m
 moves; else of the whole run. Where rows come behind all others of a run, and all calls look back alone (LAG,
 RANK, frames that end with the row), these are looked at once. Told are rows with other values, and no others.
 
-Cost: O(log n) and a move of the slots behind it for each row that comes or goes; at each instant of a run the
-evaluation of twice as many rows as may change, and of those around them; a merge of the rows of the runs that
-are touched. State: the columns of rows that somebody reads. Values are not kept.
+Cost: O(log n) and a move of the slots behind it for each row that comes or goes; at each instant the
+evaluation of twice as many rows as may change, and of those around them. State: the columns of rows that
+somebody reads. Values are not kept.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from engine.dataflow.operators.in_order import InOrder, KeptOrder
 from engine.dataflow.turn import Turn
 from engine.kernels import window_versions as kernels
 from engine.kernels.ranked import RankVersions
-from engine.kernels.window_versions import Lives, Reach, RunLists, Segments, SlotLives
+from engine.kernels.window_versions import Lives, Reach, Segments
 from engine.language.window_functions import WINDOW_FUNCTIONS
 from engine.model.batch import BoolArray, Column, Int32Array, Int64Array, concatenate_columns
 from engine.model.expressions import Expression, Literal
@@ -70,7 +70,6 @@ class WindowFunctionsNode(InOrder):
     def __init__(self, below: Node, stage: WindowFunctionsSpec) -> None:
         self._calls = stage.calls
         self._reach, self._back = reach_of(stage.calls), looking_back(stage.calls)
-        self._lives = SlotLives(np.empty(0, np.int64), np.empty(0, np.int64))
         bounds = bounds_of(0, None, numbered=False)
         super().__init__(below, stage.keys, stage.order, bounds, stage.read)
         self.id_words = below.id_words + 1
@@ -87,15 +86,15 @@ class WindowFunctionsNode(InOrder):
         self.visited += n
         values = self._values(kept, there.slots, there.runs.astype(np.int64))
         places, lives = np.arange(n), Lives(*[np.empty(0, np.int64)] * len(Lives._fields))
-        runs, of_run = np.unique(there.runs, return_inverse=True)
-        rows = _Rows(runs, there.slots, of_run.astype(np.int32), lives)
+        runs, of_stretch = np.unique(there.runs, return_inverse=True)
+        rows = _Rows(runs, there.slots, of_stretch.astype(np.int32), lives)
         versions = _Versions(places, there.valid_from, there.valid_to, values, places)
         yield self._given(kept, rows, [versions])
 
     # --- rows that move ---------------------------------------------------------------------------
 
     def _told(self, told: RankVersions, kept: KeptOrder, turn: Turn) -> Delta:
-        rows = self._merged(told, kept)
+        rows = self._around(told, kept)
         n = len(rows.slots)
         appended, back = np.zeros(n, np.bool_), self._back
         if back is not None:
@@ -113,7 +112,7 @@ class WindowFunctionsNode(InOrder):
         far = np.flatnonzero(appended)
         places = far[rows.ahead(came)[far] <= back.rows]
         self.visited += len(places)
-        values = self._values(kept, rows.slots[places], rows.of_run[places].astype(np.int64))
+        values = self._values(kept, rows.slots[places], rows.of_stretch[places].astype(np.int64))
         given = np.flatnonzero(came[places])
         place = places[given]
         return _Versions(place, rows.lives.begins[place], np.full(len(place), FOREVER), values, given)
@@ -142,7 +141,7 @@ class WindowFunctionsNode(InOrder):
     def _given(self, kept: KeptOrder, rows: _Rows, found: Sequence[_Versions]) -> Delta:
         """Versions as a delta."""
         place = np.concatenate([each.places for each in found])
-        slots, runs = rows.slots[place], rows.runs[rows.of_run[place]]
+        slots, runs = rows.slots[place], rows.runs[rows.of_stretch[place]]
         column, width = kept.rows.columns(slots), kept.width
 
         def make(place: int) -> Column:
@@ -158,35 +157,34 @@ class WindowFunctionsNode(InOrder):
         ids = self._ids_of(kept, slots, owners)
         return Delta.of_one_each(TemporalRelation(relation, valid_from, valid_to), owners, lambda: ids)
 
-    def _merged(self, told: RankVersions, kept: KeptOrder) -> _Rows:
-        """All rows of the runs that are touched."""
-        runs = np.unique(told.runs)
-        went = np.flatnonzero(told.valid_to != FOREVER)
-        words = kept.rows.words
-        by_word = [words[told.slots[went], word] for word in reversed(range(words.shape[1]))]
-        went = went[np.lexsort([*by_word, told.runs[went]])]
-        until = np.append(runs, runs[-1:] + 1)
-        left = RunLists(told.slots[went], np.searchsorted(told.runs[went], until))
-        there = kept.runs.first(runs)
-        staying = RunLists(there.slots, np.searchsorted(there.runs, until))
-        n = len(there.slots) + len(went)
-        rows = _Rows(
-            runs,
-            np.empty(n, np.int32),
-            np.empty(n, np.int32),
-            Lives(*(np.empty(n, np.int64) for _ in Lives._fields)),
-        )
-        lives = self._slot_lives(len(kept.rows.gone))
-        lives.begins[told.slots], lives.ends[told.slots] = told.valid_from, told.valid_to
-        kernels.merge(staying, left, words, lives, rows.slots, rows.of_run, rows.lives)
-        lives.begins[told.slots], lives.ends[told.slots] = NEVER, FOREVER
-        return rows
+    def _around(self, told: RankVersions, kept: KeptOrder) -> _Rows:
+        """The rows that came or went, and those around them whose values may change or that these are made
+        of: stretches of runs, which do not overlap.
+        """
+        went = told.valid_to != FOREVER
+        place, words = kept.runs.places(told.runs, told.slots), kept.rows.words
+        by_word = [words[told.slots, word] for word in reversed(range(words.shape[1]))] if went.any() else []
+        order = np.lexsort([*by_word, place, told.runs])
+        slots, runs, place, went = told.slots[order], told.runs[order], place[order], went[order]
 
-    def _slot_lives(self, room: int) -> SlotLives:
-        """Lives by slot, all of rows that neither come nor go; kept, so that they are not made each time."""
-        if len(self._lives.begins) < room:
-            self._lives = SlotLives(np.full(room, NEVER), np.full(room, FOREVER))
-        return self._lives
+        reach = self._reach
+        low = np.maximum(place - reach.low - reach.before, 0)
+        high = np.minimum(place + reach.high + reach.behind + 1, kept.runs.counts(runs))
+        begins = np.ones(len(order), np.bool_)
+        begins[1:] = (runs[1:] != runs[:-1]) | (low[1:] > high[:-1])
+        first, last, of = np.flatnonzero(begins), np.flatnonzero(np.roll(begins, -1)), np.cumsum(begins) - 1
+        runs, low, staying = runs[first], low[first], high[last] - low[first]
+
+        # Rows that left stand before those that are there, at the places that they would have.
+        counts = staying + np.bincount(of[went], minlength=len(first))
+        starts, left = np.cumsum(counts) - counts, np.cumsum(went) - went
+        at = (starts - low - left[first])[of] + place + left
+        rows = _Rows.of_stretches(runs, counts)
+        is_left = np.zeros(len(rows.slots), np.bool_)
+        is_left[at[went]] = True
+        rows.slots[is_left], rows.slots[~is_left] = slots[went], kept.runs.stretch(runs, low, staying)
+        rows.lives.begins[at], rows.lives.ends[at] = told.valid_from[order], told.valid_to[order]
+        return rows
 
 
 # --- how far a change reaches -------------------------------------------------------------------------
@@ -258,31 +256,45 @@ def _looking_back(call: WindowFunctionCall) -> LooksBack | None:
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """Rows by place. runs: those that are touched. slots, of_run: int32, the slot of each, and which of the
-    runs it is in.
+    """Rows by place. runs: of each stretch, the run that it is a part of. slots, of_stretch: int32, the slot
+    of each row, and which stretch it is in.
     """
 
     runs: Int32Array
     slots: Int32Array
-    of_run: Int32Array
+    of_stretch: Int32Array
     lives: Lives
 
+    @classmethod
+    def of_stretches(cls, runs: Int32Array, counts: Int64Array) -> _Rows:
+        """So many rows of each run, that neither come nor go; their slots are to be written."""
+        n, stops = int(counts.sum()), np.cumsum(counts)
+        lives = Lives(
+            np.full(n, NEVER),
+            np.full(n, FOREVER),
+            np.repeat(stops - counts, counts),
+            np.repeat(stops, counts),
+        )
+        return cls(
+            runs, np.empty(n, np.int32), np.repeat(np.arange(len(runs), dtype=np.int32), counts), lives
+        )
+
     def appended(self, words: Int64Array, peers: int) -> BoolArray:
-        """bool by place: whether its run is one that rows come behind, and nothing else moves in it. words:
-        by slot; peers: of :func:`engine.kernels.window_versions.appended`.
+        """bool by place: whether rows come at the end of its stretch, and nothing else moves in it. words: by
+        slot; peers: of :func:`engine.kernels.window_versions.appended`.
         """
         firsts = np.empty(len(self.runs), np.int64)
-        kernels.appended(self.slots, self.of_run, self.lives, words, peers, firsts)
-        found: BoolArray = (firsts >= 0)[self.of_run]
+        kernels.appended(self.slots, self.of_stretch, self.lives, words, peers, firsts)
+        found: BoolArray = (firsts >= 0)[self.of_stretch]
         return found
 
     def ahead(self, came: BoolArray) -> Int64Array:
-        """int64 by place: how far behind it the first row of its run stands that came."""
+        """int64 by place: how far behind it the first row of its stretch stands that came."""
         places = np.flatnonzero(came)
-        runs, at = np.unique(self.of_run[places], return_index=True)
+        stretches, at = np.unique(self.of_stretch[places], return_index=True)
         firsts = np.zeros(len(self.runs), np.int64)
-        firsts[runs] = places[at]
-        found: Int64Array = firsts[self.of_run] - np.arange(len(self.of_run))
+        firsts[stretches] = places[at]
+        found: Int64Array = firsts[self.of_stretch] - np.arange(len(self.of_stretch))
         return found
 
 
