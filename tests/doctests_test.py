@@ -1,4 +1,4 @@
-"""Examples in docstrings run as written, and pages that source files name exist."""
+"""Examples in docstrings run as written, pages that source files name exist, and files that pages name."""
 
 from __future__ import annotations
 
@@ -52,3 +52,9 @@ def test_pages_that_source_files_name_exist() -> None:
         if not (ROOT / page).exists()
     }
     assert not missing
+
+
+def test_files_that_the_page_of_the_papers_names_exist() -> None:
+    named = re.findall(r"`((?:\w+/)+\w+(?:\.py)?)`", (ROOT / "docs" / "papers.md").read_text())
+    assert len(named) > 60
+    assert not [name for name in named if not (ROOT / name).exists()]
