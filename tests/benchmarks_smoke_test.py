@@ -90,6 +90,10 @@ RUNS = {
         "--rows 100000 --more 3 --queries 50",
         ["ms.group", "ms.more", "ms.more64", "rows_visited.more", "restart_s", "changes.restart"],
     ),
+    "formats": (
+        "--batches 2",
+        ["records_per_s.json", "records_per_s.csv", "records_per_s.avro", "nested_ratio"],
+    ),
     "deltas": (
         "--ops group min_max join --batches 2",
         ["rows_per_s.group", "rows_per_s.min_max", "deltas_per_s.join.b64"],

@@ -21,3 +21,9 @@ def borrowing(function: Kernel) -> Kernel:
     """
     uncounted: Any = numba.njit
     return cast("Kernel", uncounted(cache=True, nogil=True, _nrt=False)(function))
+
+
+def inlined(function: Kernel) -> Kernel:
+    """As :func:`borrowing`, a part of whoever calls it: arrays cost some ns each to hand over."""
+    uncounted: Any = numba.njit
+    return cast("Kernel", uncounted(cache=True, nogil=True, _nrt=False, forceinline=True)(function))

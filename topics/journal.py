@@ -85,7 +85,7 @@ class RecordsNamed:
 
     exact: it was written when members were columns by their exact names only, and timestamps in seconds were
     rows. heartbeats: so many of the records promised something and are no rows. shed: as of the step; what
-    was not read is in none of the ranges.
+    was not read is in none of the ranges. unknown_schemas: as of the step.
     """
 
     source: SourceName
@@ -98,6 +98,7 @@ class RecordsNamed:
     heartbeats: int = 0
     shed: Shed | None = None
     grant: int = 0
+    unknown_schemas: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +204,7 @@ class StepRecord:
                 unreadable=sum(one.count for one in named.ranges) - named.rows - named.heartbeats,
                 shed=named.shed,
                 grant=named.grant,
+                unknown_schemas=named.unknown_schemas,
             )
         elif isinstance(self.body, HistoryNamed):
             raise JournalUnreadable(f"step {self.position} takes rows of the archive")
@@ -335,6 +337,7 @@ def _records(body: Records, read: Sequence[Range]) -> dict[str, Any]:
         **({"heartbeats": heartbeats} if heartbeats else {}),
         **({} if body.shed is None else {"shed": _shed(body.shed)}),
         **({"grant": body.grant} if body.grant else {}),
+        **({"unknown_schemas": sorted(body.unknown_schemas)} if body.unknown_schemas else {}),
     }
 
 
@@ -369,21 +372,26 @@ def _deferral_of(facts: dict[str, Any]) -> Deferral:
     )
 
 
+def _records_named(facts: dict[str, Any]) -> RecordsNamed:
+    return RecordsNamed(
+        SourceName(facts["source"]),
+        tuple(Range(*numbers) for numbers in facts["ranges"]),
+        dict(facts["next_offsets"]),
+        frozenset(facts["lagging"]),
+        facts["rows"],
+        facts.get("whole_from_ms"),
+        facts["v"] < 5,
+        facts.get("heartbeats", 0),
+        _shed_of(facts["shed"]) if "shed" in facts else None,
+        facts.get("grant", 0),
+        frozenset(facts.get("unknown_schemas", ())),
+    )
+
+
 def _body_of(facts: dict[str, Any]) -> Any:
     match facts["kind"]:
         case "records":
-            return RecordsNamed(
-                SourceName(facts["source"]),
-                tuple(Range(*numbers) for numbers in facts["ranges"]),
-                dict(facts["next_offsets"]),
-                frozenset(facts["lagging"]),
-                facts["rows"],
-                facts.get("whole_from_ms"),
-                facts["v"] < 5,
-                facts.get("heartbeats", 0),
-                _shed_of(facts["shed"]) if "shed" in facts else None,
-                facts.get("grant", 0),
-            )
+            return _records_named(facts)
         case "backfill":
             return HistoryNamed(
                 SourceName(facts["source"]),

@@ -6,7 +6,7 @@ Sequence numbers ascend with offsets, so that a place in a long journal is found
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from engine.model.batch import Batch
@@ -14,7 +14,8 @@ from engine.model.source import Stream
 from engine.model.step import Position
 from topics.admin import Admin
 from topics.consumer import BatchConsumer, OffsetLost, Range
-from topics.journal import JournalUnreadable, StepRecord, decode_step
+from topics.formats.wire import ids_of
+from topics.journal import JournalUnreadable, RecordsNamed, StepRecord, decode_step
 from topics.keyed import decode_messages
 from topics.settings import KafkaSettings
 from tureen.errors import KafkaUnavailable
@@ -141,19 +142,21 @@ class RangeReader:
         self._timeout_s = timeout_s
         self._readers: dict[tuple[str, int], _PartitionReader] = {}
 
-    def read(self, stream: Stream, ranges: Sequence[Range], *, exact: bool = False) -> Batch:
-        """The batch of a step, row for row as it was; of a table what is left of it. exact: as in
-        :class:`topics.journal.RecordsNamed`.
+    def read(self, stream: Stream, named: RecordsNamed) -> Batch:
+        """The batch of a step, row for row as it was; of a table what is left of it.
 
-        Raises OffsetLost when records of a stream are gone.
+        Raises OffsetLost when records of a stream are gone, RegistryUnavailable.
         """
         found: list[Any] = []
-        for one in ranges:
+        for one in named.ranges:
             place = (stream.topic, one.partition)
             reader = self._readers.get(place)
             if reader is None:
                 reader = self._readers[place] = _PartitionReader(self._settings, *place, self._timeout_s)
             found += reader.read(one, compacted=stream.is_table)
+        if named.unknown_schemas:  # what these records hold was not known, whatever it is now
+            ids = ids_of([m.value() for m in found]).tolist()
+            found = [m for m, one in zip(found, ids, strict=True) if one not in named.unknown_schemas]
         return decode_messages(
             stream,
             found,
@@ -161,7 +164,7 @@ class RangeReader:
             [m.partition() for m in found],
             [m.offset() for m in found],
             [m.timestamp()[1] for m in found],
-            exact=exact,
+            exact=named.exact,
         ).batch
 
     def close(self) -> None:

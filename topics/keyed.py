@@ -54,7 +54,7 @@ def decode_messages(
     """Records of a stream or a table as they were read; messages: for their headers, and for their keys,
     which only tables have. Heartbeats among them give no rows.
 
-    exact: as in :func:`topics.codec.decode`.
+    exact: as in :func:`topics.codec.decode`. Raises RegistryUnavailable where they name schemas.
     """
     told = heartbeats(message.headers() for message in messages)
     keys = [message.key() for message in messages] if stream.is_table else None
@@ -95,7 +95,8 @@ def decode_records(
     )
     bad = [Bad(int(rows[one.place]), one.reason) for one in decoded.bad]
     bad += [Bad(place, reason) for place, reason in left_out.items()]
-    return Decoded(decoded.batch, tuple(sorted(bad, key=lambda one: one.place)), found)
+    reasons = tuple(sorted(bad, key=lambda one: one.place))
+    return Decoded(decoded.batch, reasons, found, texts.unknown)
 
 
 def _decoded(

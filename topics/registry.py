@@ -11,21 +11,39 @@ id again.
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 TIMEOUT_S = 2.0
-SchemaKind = Literal["AVRO", "JSON"]
+HEAD_BYTES = 5
+"""What a record in the wire format begins with."""
+SchemaKind = Literal["AVRO", "JSON", "PROTOBUF"]
 
 
 @dataclass(frozen=True, slots=True)
 class RegistrySettings:
-    """url: an address, or several divided by commas. user: ``name:password``. ca: a PEM file."""
+    """Where a registry is, and who asks it.
+
+    url: an address, or several divided by commas. user: ``name:password``. ca: a PEM file. options: a JSON
+    object of other settings of the client library, as ``{"bearer.auth.token": "..."}``.
+    """
 
     url: str
     user: str | None = None
     ca: str | None = None
     timeout_s: float = TIMEOUT_S
+    options: str = field(default="{}", repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """A schema as it stands in a registry. references: the schemas that it names types of, those that these
+    name first.
+    """
+
+    kind: SchemaKind
+    text: str
+    references: tuple[str, ...] = ()
 
 
 def wire_prefix(schema_id: int) -> bytes:

@@ -6,16 +6,21 @@ most brokers have no registry.
 
 from __future__ import annotations
 
-from typing import Any
+from functools import lru_cache
+from typing import Any, cast, get_args
 
 import httpx2
 from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 from confluent_kafka.schema_registry.error import SchemaRegistryError
 
-from topics.registry import RegistrySettings, SchemaKind
+from topics.json_object import json_object
+from topics.registry import Registered, RegistrySettings, SchemaKind
 from tureen.errors import RegistryUnavailable, SchemaRefused, SettingsError
 
 ID_MAX = 2**31 - 1
+
+REFERENCES_DEEP, REFERENCES_MAX = 16, 200
+"""What a schema may refer to: levels, and schemas."""
 
 _NOT_FOUND = 404
 _TOO_MANY = 429
@@ -33,9 +38,13 @@ class Registry:
             given["basic.auth.user.info"] = settings.user
         if settings.ca is not None:
             given["ssl.ca.location"] = settings.ca
+        options = json_object(settings.options.encode(), "schema_registry_options", SettingsError)
+        if "bearer.auth.token" in options:
+            given |= {"bearer.auth.credentials.source": "STATIC_TOKEN", "bearer.auth.logical.cluster": ""}
+        given |= options
         try:
             self._client = SchemaRegistryClient.new_client(given)
-        except (ValueError, OSError) as refused:
+        except (ValueError, TypeError, OSError) as refused:
             raise SettingsError(f"schema_registry_url: {refused}") from refused
         self._given = given
         self._ids: dict[tuple[str, str], int] = {}
@@ -70,13 +79,30 @@ class Registry:
         self._ids[subject, schema] = found
         return found
 
+    @staticmethod
+    @lru_cache(maxsize=8)
+    def of(settings: RegistrySettings) -> Registry:
+        """The one of this process. Raises SettingsError."""
+        return Registry(settings)
+
     def schema_of(self, schema_id: int) -> str | None:
+        """The text of :meth:`registered`."""
+        found = self.registered(schema_id)
+        return None if found is None else found.text
+
+    def registered(self, schema_id: int) -> Registered | None:
         """The schema that stands under an id; None where there is none. The client keeps what it was told.
 
         Raises RegistryUnavailable.
         """
         try:
-            return str(self._client.get_schema(schema_id).schema_str)
+            found = self._client.get_schema(schema_id)
+            references: dict[str, str] = {}
+            self._follow(found, references, 0)
+            kind, text = found.schema_type or "AVRO", found.schema_str
+            if kind not in get_args(SchemaKind) or not isinstance(text, str):
+                raise ValueError(f"a schema of kind {kind}")
+            return Registered(cast("SchemaKind", kind), text, tuple(references.values()))
         except httpx2.HTTPError as away:
             raise _unavailable(repr(away)) from away
         except SchemaRegistryError as error:
@@ -85,6 +111,20 @@ class Registry:
             raise _unavailable(str(error)) from error
         except (ValueError, TypeError, KeyError, AttributeError) as strange:
             raise _unavailable(f"its answer has no schema ({strange!r})") from strange
+
+    def _follow(self, schema: Schema, found: dict[str, str], depth: int) -> None:
+        """Add what a schema refers to, by name, the innermost first."""
+        for one in schema.references or ():
+            name, subject, version = one.name, one.subject, one.version
+            if name is None or subject is None or version is None:
+                raise ValueError("a reference without name, subject or version")
+            if name in found:
+                continue
+            if depth >= REFERENCES_DEEP or len(found) >= REFERENCES_MAX:
+                raise ValueError("a schema with very many references")
+            inner = self._client.get_version(subject, version).schema
+            self._follow(inner, found, depth + 1)
+            found[name] = str(inner.schema_str)
 
 
 def _unavailable(reason: str) -> RegistryUnavailable:

@@ -350,6 +350,10 @@ class Settings(BaseSettings):
         None, description="name:password, if the registry requires it."
     )
     schema_registry_ca: Path | None = Field(None, description="PEM file of authorities for its https.")
+    schema_registry_options: SecretStr | None = Field(
+        None,
+        description="JSON object of other settings of the registry's client: a bearer token, TLS, retries.",
+    )
 
     archive: str = Field(
         "", description="Root of the archive: a directory or a URI; without it there is none."

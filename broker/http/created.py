@@ -14,9 +14,10 @@ from typing import Any
 from engine.language.query import CreateStream
 from engine.model.source import Stream
 from topics.admin import Admin
+from topics.formats.table import refusal_of
 from topics.newest import TopicExtent, facts_of, newest
 from topics.sampling import Sample, sample
-from tureen.errors import TopicMissing, TureenError
+from tureen.errors import NotSupported, TopicMissing, TureenError
 
 SAMPLE_RECORDS = 100
 SAMPLE_WAIT_S = 2.0
@@ -31,6 +32,13 @@ class TopicBefore:
 
     facts: TopicExtent | None
     similar: tuple[str, ...]
+
+
+def refuse_unreadable(stream: Stream) -> None:
+    """Raise NotSupported where no record could ever be read as the statement says."""
+    reason = refusal_of(stream)
+    if reason is not None:
+        raise NotSupported(reason, hint="write the schema as its format has it")
 
 
 def look_before(admin: Admin, statement: CreateStream) -> TopicBefore:
@@ -75,9 +83,9 @@ def topic_answer(kafka: dict[str, str], statement: CreateStream, before: TopicBe
 def _sampled(kafka: dict[str, str], stream: Stream, facts: TopicExtent) -> Sample | None:
     try:
         messages = newest(kafka, stream.topic, facts, SAMPLE_RECORDS, timeout_s=SAMPLE_WAIT_S)
+        return sample(stream, messages) if messages else None
     except TureenError:  # the stream is there; this is only said besides
         return None
-    return sample(stream, messages) if messages else None
 
 
 def _warning(code: str, message: str, hint: str) -> dict[str, Any]:

@@ -14,7 +14,7 @@ import orjson
 
 from broker.base.internal import Outcome
 from broker.base.settings import Settings
-from broker.http.created import look_before, topic_answer
+from broker.http.created import look_before, refuse_unreadable, topic_answer
 from broker.http.endings import Endings, readers
 from broker.http.errors import status_of
 from broker.http.requests import RegisterRequest, body_object, sql_of
@@ -106,6 +106,7 @@ class Creations:
         before = None
         if isinstance(statement, CreateStream):
             refuse_own(self._settings.names, statement.stream.topic)
+            refuse_unreadable(statement.stream)
             before = await asyncio.to_thread(look_before, self._node.prober, statement)
         value = orjson.dumps({"sql": statement.sql})
         outcome = await self._writes.written(self._settings.names.sources, made.name, value)

@@ -9,16 +9,23 @@ from topics.outputs import OutputSettings
 from topics.registry import RegistrySettings
 
 
+def registry_settings(settings: Settings) -> RegistrySettings | None:
+    """The schema registry, where one is named. Raises nothing: whoever asks it reads the options."""
+    if not settings.schema_registry_url:
+        return None
+    user, authorities = settings.schema_registry_user, settings.schema_registry_ca
+    options = settings.schema_registry_options
+    return RegistrySettings(
+        settings.schema_registry_url,
+        user.get_secret_value() if user is not None else None,
+        str(authorities) if authorities else None,
+        options="{}" if options is None else options.get_secret_value(),
+    )
+
+
 def output_settings(settings: Settings) -> OutputSettings:
     """With the schema registry, where one is named."""
-    user, authorities = settings.schema_registry_user, settings.schema_registry_ca
-    registry = None
-    if settings.schema_registry_url:
-        registry = RegistrySettings(
-            settings.schema_registry_url,
-            user.get_secret_value() if user is not None else None,
-            str(authorities) if authorities else None,
-        )
+    registry = registry_settings(settings)
     return OutputSettings(
         settings.results_partitions,
         settings.results_retention_ms,

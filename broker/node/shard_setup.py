@@ -7,12 +7,13 @@ from collections.abc import Callable
 from broker.archive.catalogue import ArchiveCatalogue
 from broker.base.settings import Settings
 from broker.memory.levels import Memory
-from broker.node.output_settings import output_settings
+from broker.node.output_settings import output_settings, registry_settings
 from broker.runtime.engines import Engines
 from broker.shard.listener import Listener
 from broker.shard.setup import ShardSetup
 from broker.shard.shared_reading import SharedReading
 from topics.admin import Admin
+from topics.formats.schemas import use_registry
 from topics.outputs import Outputs
 
 PROBE_TIMEOUT_S = 2.0
@@ -28,6 +29,7 @@ def shard_setup(
     on_fenced: Callable[[int], None],
 ) -> ShardSetup:
     """With the node's own archive, topics of results, and reading of streams."""
+    use_registry(registry_settings(settings))
     prober = Admin(kafka, timeout_s=PROBE_TIMEOUT_S)
     return ShardSetup(
         settings,

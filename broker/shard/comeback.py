@@ -26,7 +26,7 @@ from broker.shard.trials import Trials
 from engine.engine import Engine
 from engine.model.step import BEGINNING, Position
 from storage.store import Store
-from tureen.errors import KafkaUnavailable, MemoryBudgetExceeded, ShardHeld, StoreFull
+from tureen.errors import KafkaUnavailable, MemoryBudgetExceeded, RegistryUnavailable, ShardHeld, StoreFull
 
 HELD_S = 1.0
 """A shard that is held tries to come back when nothing more was removed for so long."""
@@ -93,7 +93,7 @@ class Comeback:
             try:
                 life = life_of(self._setup.admin.topic_id(self._setup.settings.names.steps))
                 back = recover(self._number, store, claimed, self._setup, self._check, self.removals)
-            except KafkaUnavailable as away:
+            except (KafkaUnavailable, RegistryUnavailable) as away:
                 self._stalls.wait("journal", away)
             except MemoryBudgetExceeded as short:
                 self.held = ShardHeld(self._number, "memory", short.message)
@@ -179,7 +179,7 @@ class Comeback:
                     self._setup.engines,
                     self.removals,
                 )
-            except KafkaUnavailable as away:
+            except (KafkaUnavailable, RegistryUnavailable) as away:
                 self._stalls.wait("journal", away)
             else:
                 self._stalls.tell("journal", None)

@@ -126,6 +126,8 @@ class Ingestion:
                 self._stalls.tell("read", away.as_dict())
         else:
             self._stalls.tell("read", None)
+        registry_away = self._streams.registry_away()
+        self._stalls.tell("schemas", None if registry_away is None else registry_away.as_dict())
         ready = self._streams.ready()
         if ready or self.shedder.shares:
             self.shedder.look(self._steps.engine, backlogs(ready), time.monotonic())

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from broker.shard.awaiting_reader import AwaitingReader
 from broker.shard.lost_prefixes import LostPrefixes
 from broker.shard.promises import cut_at_promises
 from broker.shard.shared_reading import SharedReading
@@ -124,8 +125,8 @@ class Intake:
         self._lost_prefixes = LostPrefixes(stream, self._admin, opening.begins)
         self._partitions = len(begin)
         self._channel = shared.channel(wake)
-        self._consumer = BatchConsumer({}, channel=self._channel)
-        self._consumer.add(stream.topic, begin)
+        self._reader = AwaitingReader(stream, BatchConsumer({}, channel=self._channel), wake)
+        self._reader.consumer.add(stream.topic, begin)
         self._left: deque[TakenRows] = deque()
         """Parts of the last poll, behind a heartbeat in it."""
         self._awaited: dict[int, float] = {}
@@ -133,12 +134,19 @@ class Intake:
 
     @property
     def unavailable(self) -> bool:
-        return self._consumer.unavailable
+        return self._reader.consumer.unavailable
 
     @property
     def is_ready(self) -> bool:
         """Whether something came that was not taken."""
-        return bool(self._left) or self._consumer.has_failed or not self._channel.is_empty
+        if self._reader.held is not None:
+            return self._reader.is_ready
+        return bool(self._left) or self._reader.consumer.has_failed or not self._channel.is_empty
+
+    @property
+    def awaits_schemas(self) -> bool:
+        """Whether records that were read wait for the schemas that they name."""
+        return self._reader.held is not None
 
     @property
     def waiting(self) -> tuple[int, int]:
@@ -154,9 +162,11 @@ class Intake:
     @property
     def lagging(self) -> frozenset[int]:
         """Partitions with unread records, and new ones that have not been waited for long enough."""
-        lagging = self._consumer.lagging(self.stream.topic)
+        lagging = self._reader.consumer.lagging(self.stream.topic)
         if self._left:
             lagging = lagging.union(*(one.body.next_offsets for one in self._left))
+        if (held := self._reader.held) is not None:
+            lagging = lagging.union(held.next_offsets)
         if not self._awaited:
             return lagging
         now_s = time.monotonic()
@@ -177,22 +187,23 @@ class Intake:
         if facts.partitions > self._partitions:
             added = range(self._partitions, facts.partitions)
             self._lost_prefixes.add(self._admin.begins({self.stream.topic: added})[self.stream.topic])
-            self._consumer.add(self.stream.topic, dict.fromkeys(added, -1))
+            self._reader.consumer.add(self.stream.topic, dict.fromkeys(added, -1))
             self._await(added)
             self._partitions = facts.partitions
 
     @property
     def backlog(self) -> int:
         """How many records are in the log, or came, that were not taken, as far as it is known."""
-        return max(self._consumer.backlog(self.stream.topic), self._channel.records)
+        return max(self._reader.consumer.backlog(self.stream.topic), self._channel.records)
 
     def poll(self, records_max: int, shedding: Shedding | None = None) -> TakenRows | None:
         """What came, at most so many records; None where nothing moved. shedding: how they are shed; None:
-        they are not. Behind a heartbeat it ends: what is left comes with the next call. Raises OffsetLost.
+        they are not. Behind a heartbeat it ends: what is left comes with the next call. Records that name
+        schemas nobody asked for wait, and so do those behind them. Raises OffsetLost.
         """
         if self._left:
             return self._left.popleft()
-        for polled in self._consumer.poll(records_max, 0):
+        for polled in self._reader.poll(records_max):
             moved = any(self._next.get(number, 0) != at for number, at in polled.next_offsets.items())
             if moved:
                 begun = dict(self._next)
@@ -237,6 +248,7 @@ class Intake:
             complete_from_ms=complete_from_ms,
             unreadable=len(bad),
             shed=shed,
+            unknown_schemas=decoded.unknown_schemas,
         )
         taken = TakenRows(body, polled.messages, rows, bad, _bytes(polled), polled.ranges)
         if not decoded.heartbeats:
@@ -246,7 +258,7 @@ class Intake:
         return first
 
     def close(self) -> None:
-        self._consumer.close()
+        self._reader.close()
 
 
 def _bytes(polled: Polled) -> int:

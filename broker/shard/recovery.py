@@ -244,7 +244,7 @@ def _replayed(
             if isinstance(record.body, RecordsNamed):
                 stream = engine.catalogue[record.body.source]
                 assert isinstance(stream, Stream)
-                batch = reader.read(stream, record.body.ranges, exact=record.body.exact)
+                batch = reader.read(stream, record.body)
                 compacted = stream.is_table
                 if len(batch) < record.body.rows:
                     output.differs(record.body.source)

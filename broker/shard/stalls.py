@@ -1,7 +1,8 @@
 """What keeps a shard from going on, and how it waits for that to pass.
 
 Waiting is part of life: whoever meets a stall in the shard's thread tells it under a name (``store``,
-``journal``, ``read``, ``output``), waits, tries again, and tells when it goes on. A stop ends every wait.
+``journal``, ``read``, ``schemas``, ``output``), waits, tries again, and tells when it goes on. A stop ends
+every wait.
 """
 
 from __future__ import annotations

@@ -26,6 +26,7 @@ from broker.shard.taken import TakenRows
 from engine.model.source import SourceName, Stream
 from topics.admin import TopicFacts
 from topics.consumer import OffsetLost
+from topics.formats.schemas import schemas
 from tureen.errors import KafkaUnavailable, TopicMissing, TopicRecreated, TureenError
 
 log = logs.get()
@@ -162,6 +163,14 @@ class Streams:
         if self._unopened or self._cut_off:
             return True
         return self._shared.is_away and any(one.intake is not None for one in self.by_name.values())
+
+    def registry_away(self) -> TureenError | None:
+        """Why the schemas do not come that streams wait for; None: no stream waits, or they come."""
+        away = schemas().away
+        if away is None:
+            return None
+        intakes = [one.intake for one in self.by_name.values() if one.intake is not None]
+        return away if any(one.awaits_schemas for one in intakes) else None
 
     def poll(self, stream: ReadStream, rows_max: int, shedding: Shedding | None = None) -> TakenRows | None:
         """What came of one stream, so many records at most; a stream that is lost by it gives None.

@@ -59,6 +59,10 @@ STREAM: Mapping[str, KnownOption] = {
     "create_topic": _flag("a topic that does not exist is made; false: it is refused", "false"),
     "format": _choice("how records are written", get_args(FormatName)),
     "delimiter": KnownOption("text", "between the fields of CSV; a comma by default", "';'"),
+    "schema": KnownOption(
+        "text", "of Avro: what records are written with, or, where they name schemas, read by", "'\"string\"'"
+    ),
+    "framed": _flag("values begin with the id of a schema in the registry", "true"),
     **DURATIONS,
 }
 """The options of CREATE STREAM and CREATE TABLE."""

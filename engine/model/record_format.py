@@ -6,17 +6,31 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-FormatName = Literal["json", "csv", "raw"]
+FormatName = Literal["json", "avro", "csv", "raw"]
 
+FRAMED: tuple[FormatName, ...] = ("avro",)
+"""Formats whose values may name a schema."""
 DELIMITER = ","
 
 
 @dataclass(frozen=True, slots=True)
 class RecordFormat:
-    """value: the format of values. delimiter: between the fields of CSV, one character of ASCII."""
+    """What a statement says.
+
+    value: the format of values. delimiter: between the fields of CSV, one character of ASCII. schema: of
+    values that name none, the one they are written with; of those that do, the one they are read by. framed:
+    values of a format with schemas begin with byte 0 and the id of theirs.
+    """
 
     value: FormatName = "json"
     delimiter: str = DELIMITER
+    schema: str | None = None
+    framed: bool = True
+
+    @property
+    def is_framed(self) -> bool:
+        """Whether values name schemas of a registry."""
+        return self.framed and self.value in FRAMED
 
     def as_dict(self) -> dict[str, Any]:
         """What is not as usual, as JSON values."""

@@ -132,6 +132,7 @@ class Records:
     ``complete_from_ms``: rows of earlier instants may be missing, since a partition lacked its first records
     when it was read for the first time; None: nothing is known to. It counts from this step on.
     ``unreadable``: so many records were read besides that gave no row.
+    ``unknown_schemas``: ids of schemas that some of these named and the registry did not know.
     ``decided``: NOW goes there; the rows have the instants they entered with where that was decided, and
     none of them is late or rejected. ``lagging`` then means nothing. One source has all its steps so, or
     none.
@@ -150,6 +151,7 @@ class Records:
     unreadable: int = 0
     shed: Shed | None = None
     grant: int = 0
+    unknown_schemas: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,6 +54,9 @@ def test_words_of_the_reference_are_keywords_functions_or_types() -> None:
             assert word in known or word.removesuffix("S") in known, (word, sql)
 
 
+AVRO = """format = 'avro', schema = '"int"', """
+
+
 def test_an_example_of_each_option_is_served() -> None:
     stream = {**stream_of("ts TIMESTAMP NOT NULL, column TIMESTAMP", "timestamp = 'ts'"), **STREAMS}
     forms = {
@@ -67,7 +70,9 @@ def test_an_example_of_each_option_is_served() -> None:
         assert one["about"]
         for value in [one["example"], *(f"'{choice}'" for choice in one["choices"])]:
             more = "" if one["name"] == "timestamp" else "timestamp = 'column', "
-            more += {"delimiter": "format = 'csv', "}.get(one["name"], "")
+            more += {"delimiter": "format = 'csv', ", "schema": "format = 'avro', ", "framed": AVRO}.get(
+                one["name"], ""
+            )
             form = (
                 "CREATE STREAM fresh (value BYTES) WITH ({option})"
                 if value == "'raw'"

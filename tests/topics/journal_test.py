@@ -318,7 +318,7 @@ def test_a_batch_is_read_again_as_it_was(kafka: str, service_id: str) -> None:
     assert [record.position for record in records] == [step.position for step in made]
     for record, batch, step in zip(records, batches, made, strict=True):
         assert isinstance(record.body, RecordsNamed)
-        again = reader.read(stream, record.body.ranges)
+        again = reader.read(stream, record.body)
         assert again.to_arrow().equals(batch.to_arrow())
         assert again.partition.tolist() == batch.partition.tolist()
         assert again.offset.tolist() == batch.offset.tolist()
@@ -334,10 +334,11 @@ def test_a_batch_is_read_again_as_it_was(kafka: str, service_id: str) -> None:
 
     # Back to an earlier range, and to one that says more than there is.
     assert isinstance(records[0].body, RecordsNamed)
-    first = records[0].body.ranges
+    first = records[0].body
     assert reader.read(stream, first).offset.tolist() == batches[0].offset.tolist()
+    one_more = replace(first.ranges[0], count=first.ranges[0].count + 1)
     with pytest.raises(OffsetLost) as caught:
-        reader.read(stream, [replace(first[0], count=first[0].count + 1)])
+        reader.read(stream, replace(first, ranges=(one_more,)))
     assert "1 records" in str(caught.value.hint)
     reader.close()
     consumer.close()

@@ -18,7 +18,7 @@ import orjson
 
 from engine.model.source import Field
 from engine.model.types import Kind
-from topics.compiled import borrowing
+from topics.compiled import borrowing, inlined
 from topics.formats.output import (
     AT,
     LIMIT,
@@ -58,7 +58,7 @@ class Layout(NamedTuple):
     work: ByteArray
 
 
-@borrowing
+@inlined
 def _number(data: ByteArray, begin: int, end: int, out: Output) -> bool:
     """Write a number as JSON has it; False: it is none, and nothing is written."""
     while begin < end and data[begin] == 32:
@@ -103,7 +103,7 @@ def _number(data: ByteArray, begin: int, end: int, out: Output) -> bool:
     return True
 
 
-@borrowing
+@inlined
 def _flag(data: ByteArray, begin: int, end: int, out: Output) -> bool:
     first, stop = (0, 4) if end - begin == 4 else (4, 9)
     if end - begin != stop - first:
@@ -115,7 +115,7 @@ def _flag(data: ByteArray, begin: int, end: int, out: Output) -> bool:
     return True
 
 
-@borrowing
+@inlined
 def _value(kind: int, data: ByteArray, begin: int, end: int, out: Output) -> None:
     if kind == NESTED:
         put_bytes(out, data, begin, end)
@@ -125,7 +125,7 @@ def _value(kind: int, data: ByteArray, begin: int, end: int, out: Output) -> Non
         put_text(out, data, begin, end)
 
 
-@borrowing
+@inlined
 def _read_line(data: ByteArray, at: int, end: int, layout: Layout, out: Output) -> int:
     """Write one record, data[at:end], as an object."""
     if end > at and data[end - 1] == 10:

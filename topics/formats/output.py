@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from topics.codec import RECORD_BYTES_MAX
-from topics.compiled import borrowing
+from topics.compiled import borrowing, inlined
 
 ByteArray = npt.NDArray[np.uint8]
 Int64Array = npt.NDArray[np.int64]
@@ -49,7 +49,7 @@ class Output(NamedTuple):
     ends: Int64Array
 
 
-@borrowing
+@inlined
 def begin_text(out: Output) -> bool:
     """Begin a record's text; False: whether it would fit is not sure."""
     at = out.state[AT]
@@ -57,7 +57,7 @@ def begin_text(out: Output) -> bool:
     return bool(at + TEXT_BYTES_MAX + SLACK_BYTES <= len(out.data))
 
 
-@borrowing
+@inlined
 def end_text(out: Output, record: int, is_good: bool) -> None:
     """End a record's text; one that is not good leaves nothing."""
     if not is_good:
@@ -67,7 +67,7 @@ def end_text(out: Output, record: int, is_good: bool) -> None:
     out.ends[record, 1] = out.state[NUMBERS]
 
 
-@borrowing
+@inlined
 def put_bytes(out: Output, source: ByteArray, begin: int, end: int) -> None:
     """Bytes as they are; nothing where they are too long, which LIMIT tells."""
     at = out.state[AT]
@@ -80,14 +80,14 @@ def put_bytes(out: Output, source: ByteArray, begin: int, end: int) -> None:
     out.state[AT] = at
 
 
-@borrowing
+@inlined
 def put_byte(out: Output, byte: int) -> None:
     """One byte, for which there is room."""
     out.data[out.state[AT]] = byte
     out.state[AT] += 1
 
 
-@borrowing
+@inlined
 def put_text(out: Output, source: ByteArray, begin: int, end: int) -> None:
     """A string of the bytes in UTF-8."""
     at, limit = out.state[AT], out.state[LIMIT]
@@ -111,7 +111,7 @@ def put_text(out: Output, source: ByteArray, begin: int, end: int) -> None:
     out.state[AT] = at + 1
 
 
-@borrowing
+@inlined
 def put_base64(out: Output, source: ByteArray, begin: int, end: int) -> None:
     """A string of the bytes in base64."""
     at, place = out.state[AT], begin
@@ -137,7 +137,7 @@ def put_base64(out: Output, source: ByteArray, begin: int, end: int) -> None:
     out.state[AT] = at + 1
 
 
-@borrowing
+@inlined
 def put_digits(out: Output, value: np.uint64, width: int) -> None:
     """Decimal digits, with zeros before them up to a width."""
     digits, left = 1, value // np.uint64(10)
@@ -152,7 +152,7 @@ def put_digits(out: Output, value: np.uint64, width: int) -> None:
     out.state[AT] = end
 
 
-@borrowing
+@inlined
 def put_integer(out: Output, value: int) -> None:
     """A number of 64 bits with a sign."""
     if value < 0:
@@ -162,7 +162,7 @@ def put_integer(out: Output, value: int) -> None:
         put_digits(out, np.uint64(value), 1)
 
 
-@borrowing
+@inlined
 def put_double(out: Output, bits: int, is_single: bool) -> None:
     """A number of 64 bits, or of 32; of NaN, Infinity, -Infinity the name in quotes."""
     count = out.state[NUMBERS]
@@ -172,7 +172,7 @@ def put_double(out: Output, bits: int, is_single: bool) -> None:
     out.state[NUMBERS] = count + 1
 
 
-@borrowing
+@inlined
 def put_date(out: Output, days: int) -> bool:
     """A day since 1970 as YYYY-MM-DD; False: not in the years 1 to 9999. The calendar's civil date of a day:
     400 years have 146,097 days, years begin in March.
@@ -195,7 +195,7 @@ def put_date(out: Output, days: int) -> bool:
     return True
 
 
-@borrowing
+@inlined
 def put_decimal(out: Output, source: ByteArray, begin: int, end: int, scale: int) -> None:
     """A string of the decimal whose unscaled value the bytes are, big-endian in two's complement; of at most
     48 bytes, the first of which may be any number of sign bytes.
@@ -256,7 +256,7 @@ def _put_long_digits(out: Output, source: ByteArray, begin: int, end: int, width
     out.state[AT] += digits
 
 
-@borrowing
+@inlined
 def put_uuid(out: Output, source: ByteArray, begin: int) -> None:
     """A string of 16 bytes as a UUID is written."""
     put_byte(out, 34)

@@ -5,13 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 
+import numpy as np
+
 from engine.model.record_format import FormatName, RecordFormat
 from engine.model.source import Field, Stream
 from engine.model.types import Logical
 from topics.codec import RECORD_BYTES_MAX
+from topics.formats.avro import AvroReader
+from topics.formats.avro_program import Wanted
 from topics.formats.csv import Csv
 from topics.formats.raw import Raw
-from topics.formats.texts import Format, Texts
+from topics.formats.schemas import schemas
+from topics.formats.texts import Format, Refusing, Texts
+from topics.formats.unreadable import UnreadableSchema
+from topics.formats.wire import WireFormat, ids_of
+from topics.members import folded
+from topics.registry import HEAD_BYTES, Registered
 
 Fields = tuple[Field, ...]
 """The columns that values hold: all but those of the key."""
@@ -22,9 +31,34 @@ def _raw(_: RecordFormat, fields: Fields) -> Format:
     return Raw(column.name, is_text=column.type.logical is not Logical.BYTES)
 
 
+def _avro(written: RecordFormat, fields: Fields) -> Format:
+    wanted = _wanted(fields)
+    if not written.is_framed:
+        assert written.schema is not None
+        try:
+            return AvroReader(written.schema, wanted=wanted)
+        except UnreadableSchema as refused:
+            return Refusing(f"the schema of the statement cannot be read: {refused}")
+    return WireFormat({"AVRO": lambda one: _of_avro(one, written.schema, wanted)})
+
+
+def _of_avro(registered: Registered, reader: str | None, wanted: Wanted) -> Format:
+    return AvroReader(registered.text, registered.references, reader, wanted, HEAD_BYTES)
+
+
+def _wanted(fields: Fields) -> Wanted:
+    """Which members of a record are read, of all that it has."""
+    if any(field.path == () for field in fields):
+        return lambda _: True
+    heads = {str(field.path[0]) if field.path else field.name for field in fields}
+    folds = {folded(name) for name in heads}
+    return lambda name: folded(name) in folds
+
+
 _FORMATS: Mapping[FormatName, Callable[[RecordFormat, Fields], Format]] = {
     "csv": lambda written, fields: Csv(fields, written.delimiter),
     "raw": _raw,
+    "avro": _avro,
 }
 """What makes each format. JSON needs none: its records are texts."""
 
@@ -35,11 +69,29 @@ def _format_of(written: RecordFormat, fields: Fields) -> Format:
 
 
 def texts_of(stream: Stream, values: Sequence[bytes | None]) -> Texts:
-    """The values of records as JSON. None stays None."""
+    """The values of records as JSON. None stays None. Raises RegistryUnavailable."""
     if stream.format.value == "json":
         return Texts(list(values))
-    fields = tuple(field for field in stream.schema if field.name not in stream.key)
-    return _some(_format_of(stream.format, fields), values)
+    return _some(_format_of(stream.format, _fields(stream)), values)
+
+
+def refusal_of(stream: Stream) -> str | None:
+    """Why no record of a stream can be read, by what its statement says; None: some may be."""
+    if stream.format.value == "json":
+        return None
+    format_ = _format_of(stream.format, _fields(stream))
+    return format_.reason if isinstance(format_, Refusing) else None
+
+
+def missing_schemas(stream: Stream, values: Sequence[bytes | None]) -> set[int]:
+    """Ids of schemas that have to be asked for before these records can be read."""
+    if not stream.format.is_framed:
+        return set()
+    return schemas().missing({one for one in np.unique(ids_of(values)).tolist() if one >= 0})
+
+
+def _fields(stream: Stream) -> Fields:
+    return tuple(field for field in stream.schema if field.name not in stream.key)
 
 
 def _some(format_: Format, values: Sequence[bytes | None]) -> Texts:
@@ -58,4 +110,4 @@ def _some(format_: Format, values: Sequence[bytes | None]) -> Texts:
     for (place, _), text in zip(given, made.values, strict=True):
         found[place] = text
     bad |= {given[place][0]: reason for place, reason in made.bad.items()}
-    return Texts(found, bad)
+    return Texts(found, bad, made.unknown)

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import get_args
 
 from engine.language.bind.options import WithOptions
 from engine.language.places import Place, shown
-from engine.model.record_format import DELIMITER, FormatName, RecordFormat
+from engine.model.record_format import DELIMITER, FRAMED, FormatName, RecordFormat
 from engine.model.source import Field
 from engine.model.types import Kind, Logical
 from tureen.errors import NotSupported, SyntaxRefused
 
-_OF_FORMAT = {"delimiter": ("csv",)}
+_OF_FORMAT: Mapping[str, tuple[FormatName, ...]] = {
+    "delimiter": ("csv",),
+    "schema": ("avro",),
+    "framed": FRAMED,
+}
 """Options -> the formats that have them."""
 
 
@@ -34,7 +38,22 @@ def bind_format(
     others = [field for field in fields if field.name not in key]
     if value in ("csv", "raw"):
         _check_flat(value, others, name)
-    return RecordFormat(value, _delimiter(options))
+    schema = _schema(options) if "schema" in options else None
+    framed = options.flag("framed", default=schema is None)
+    if schema is None and not framed:
+        raise options.place("framed").refuse(
+            SyntaxRefused,
+            "records that name no schema are read by one that is given",
+            hint="write schema = '...', or leave framed = false out",
+        )
+    return RecordFormat(value, _delimiter(options), schema, framed)
+
+
+def _schema(options: WithOptions) -> str:
+    given = options.string("schema")
+    if not given:
+        raise options.wrong("schema", """write schema = '{"type": "record", ...}'""")
+    return given
 
 
 def _check_flat(value: FormatName, fields: Sequence[Field], name: Place) -> None:

@@ -1,0 +1,131 @@
+"""Records in other formats than JSON, over Kafka and a registry: the same answers, killed in between."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.broker.conftest import stream_sql
+from tests.broker.running import FIRST_S, Broker, broker
+from tests.kafka import wait_until
+from tests.registry import TestRegistry, registry
+from tests.topics.formats.avro import encoded
+from topics.registry import wire_prefix
+
+BASE_MS = 1_700_000_000_000
+SCHEMA = {
+    "type": "record",
+    "name": "Reading",
+    "fields": [
+        {"name": "id", "type": "long"},
+        {"name": "v", "type": ["null", "double"]},
+        {"name": "tags", "type": {"type": "array", "items": "string"}},
+        {"name": "ts", "type": {"type": "long", "logicalType": "timestamp-millis"}},
+    ],
+}
+COLUMNS = "id BIGINT, v DOUBLE, tags ARRAY<STRING>, first STRING PATH '$.tags[0]', ts TIMESTAMP"
+
+
+@pytest.fixture(scope="module")
+def reading(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Broker, TestRegistry]]:
+    """A broker and its registry, which may be stopped."""
+    directory: Path = tmp_path_factory.mktemp("formats")
+    with (
+        registry() as known,
+        broker(
+            kafka, directory / "data", f"f{directory.stat().st_ino}", SCHEMA_REGISTRY_URL=known.url
+        ) as one,
+    ):
+        yield one, known
+
+
+def rows(start: int, count: int) -> list[dict[str, Any]]:
+    return [
+        {"id": i, "v": None if i % 3 == 0 else i / 7, "tags": [f"t{i % 2}"] * (i % 3), "ts": BASE_MS + i}
+        for i in range(start, start + count)
+    ]
+
+
+def in_avro(schema_id: int, some: list[dict[str, Any]]) -> list[bytes]:
+    return [wire_prefix(schema_id) + encoded(SCHEMA, row) for row in some]
+
+
+def letters_of(one: Broker, topic: str) -> list[str]:
+    """The reasons of a topic's dead letters, in order."""
+    found = []
+    for letter in one.records(one.names.dead_letters):
+        headers = dict(letter.headers())
+        if headers["tureen-topic"] == topic.encode():
+            found.append(headers["tureen-reason"].decode())
+    return found
+
+
+def test_avro_gives_the_answers_of_json_through_all_that_stops(
+    reading: tuple[Broker, TestRegistry], name: str
+) -> None:
+    one, known = reading
+    plain, avro = f"{name}_json", f"{name}_avro"
+    first = known.put(f"{avro}-value", json.dumps(SCHEMA))
+    for stream, more in ((plain, ""), (avro, ", format = 'avro'")):
+        one.create(stream_sql(stream, columns=COLUMNS, options=more))
+    asked = "SELECT id, v, tags, first, ts FROM {} WHERE v > 1 OR v IS NULL"
+    handles = [one.register(asked.format(stream)) for stream in (plain, avro)]
+
+    one.send(plain, rows(0, 50))
+    one.send(avro, in_avro(first, rows(0, 50)))
+    nobodys = first + 2
+    one.send(avro, [b"{}", *in_avro(nobodys, rows(5, 1)), in_avro(first, rows(5, 1))[0][:-3]])
+    answers = [one.await_rows(handle, 40) for handle in handles]
+    assert answers[0] == answers[1]
+    wait_until(lambda: len(letters_of(one, avro)) == 3, what="three dead letters")
+    framed, unknown, cut = letters_of(one, avro)
+    assert framed.startswith("does not begin with byte 0 and a schema id")
+    assert unknown == f"schema {nobodys}: the schema registry does not know it"
+    assert cut.startswith(f"schema {first}: ")
+
+    # A schema of which nothing was heard yet, while the registry is away: that stream waits, others do not.
+    wider = {**SCHEMA, "fields": [{"name": "more", "type": "string", "default": ""}, *SCHEMA["fields"]]}
+    second = known.put(f"{avro}-value", json.dumps(wider))
+    known.stop()
+    later = [{"more": "x", **row} for row in rows(50, 50)]
+    one.send(plain, later)
+    one.send(avro, [wire_prefix(second) + encoded(wider, row) for row in later])
+    wait_until(
+        lambda: "registry_unavailable" in json.dumps(one.readiness()[1]),
+        FIRST_S,
+        "it is told what is waited for",
+    )
+    one.await_read(plain)
+    assert one.source(avro)["next_offsets"] == {"0": 53}
+    one.kill()
+    one.launch()
+    known.start()
+    one.await_ready()
+    answers = [one.await_rows(handle, 80) for handle in handles]
+    assert answers[0] == answers[1]
+    wait_until(
+        lambda: "registry_unavailable" not in json.dumps(one.readiness()[1]), what="nothing is waited for"
+    )
+
+    # What nobody knew when it was read stays a dead letter, although somebody does when steps are replayed.
+    assert known.put(f"{name}-other", json.dumps({**SCHEMA, "name": "Other"})) == nobodys
+    one.kill()
+    one.start()
+    assert [one.await_rows(handle, 80) for handle in handles] == answers
+    assert len(letters_of(one, avro)) == 3
+
+
+def test_a_schema_that_nobody_can_read_is_refused_at_once(
+    reading: tuple[Broker, TestRegistry], name: str
+) -> None:
+    one, _ = reading
+    status, told = one.run(stream_sql(name, options=", format = 'avro', schema = '{', framed = false"))
+    assert (status, told["code"]) == (400, "not_supported"), told
+    assert "it is no JSON" in told["message"]
+    assert one.run(f"CREATE STREAM {name} (v STRING) WITH (format = 'raw')")[0] == 201
+    status, told = one.run(f"INSERT INTO {name} VALUES ('x')")
+    assert (status, "raw" in told["message"]) == (400, True)

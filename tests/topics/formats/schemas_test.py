@@ -1,0 +1,186 @@
+"""Records that name schemas of a registry: known, unknown, of another kind, and a registry that is away."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from engine.model.record_format import RecordFormat
+from engine.model.step import Position, Records, Step, StepResult
+from engine.model.types import BIGINT, STRING
+from tests.kafka import wait_until
+from tests.registry import TestRegistry, registry
+from tests.topics.formats.avro import encoded
+from tests.topics.formats.rows import read, reasons, seen, stream
+from topics.consumer import Range
+from topics.formats import schemas as module
+from topics.formats.schemas import schemas, use_registry
+from topics.formats.table import missing_schemas, refusal_of
+from topics.journal import RecordsNamed, decode_step, encode_step
+from topics.registry import RegistrySettings, wire_prefix
+from tureen.errors import RegistryUnavailable
+
+AVRO = RecordFormat("avro")
+SOURCE = stream(AVRO, {"a": BIGINT, "s": STRING})
+SCHEMA = {
+    "type": "record",
+    "name": "R",
+    "fields": [{"name": "a", "type": "int"}, {"name": "s", "type": ["null", "string"]}],
+}
+
+
+@pytest.fixture
+def here(monkeypatch: pytest.MonkeyPatch) -> Iterator[TestRegistry]:
+    monkeypatch.setattr(module, "RETRY_S", 0.05)
+    with registry() as one:
+        use_registry(RegistrySettings(one.url, timeout_s=1.0))
+        yield one
+    use_registry(None)
+
+
+def record(schema_id: int, a: int, s: str | None = None) -> bytes:
+    return wire_prefix(schema_id) + encoded(SCHEMA, {"a": a, "s": s})
+
+
+def test_records_of_several_schemas_in_any_order(here: TestRegistry) -> None:
+    first = here.put("t-value", json.dumps(SCHEMA))
+    wider = {**SCHEMA, "fields": [{"name": "A", "type": "long"}, {"name": "more", "type": "double"}]}
+    second = here.put("t-value", json.dumps(wider))
+    other = wire_prefix(second) + encoded(wider, {"A": 2**40, "more": 0.5})
+    decoded = read(SOURCE, [record(first, 1, "x"), other, record(first, 3), None, other[:-1]])
+    assert seen(decoded) == [{"a": 1, "s": "x"}, {"a": 2**40, "s": None}, {"a": 3, "s": None}]
+    assert reasons(decoded) == {
+        3: "the value is null",
+        4: f"schema {second}: the record ends within a value",
+    }
+    assert here.asked == [first, second]
+
+
+def test_what_is_no_schema_of_the_format_is_told_with_its_id(here: TestRegistry) -> None:
+    text = here.put("a", '{"type": "object"}', "JSON")
+    strange = here.put("b", '{"type": "record", "name": "R", "fields": [{"name": "a", "type": "X"}]}')
+    values = [record(text, 1), record(strange, 1), record(999, 1), b'{"a": 1}', b"\0\0\0", b""]
+    decoded = read(SOURCE, values)
+    assert seen(decoded) == []
+    head = "does not begin with byte 0 and a schema id"
+    assert [reason[: len(head)] for place, reason in reasons(decoded).items() if place > 2] == [head] * 3
+    assert [reasons(decoded)[place] for place in range(3)] == [
+        f"schema {text}: it is of kind json, and avro is read",
+        f"schema {strange}: there is no type 'X'",
+        "schema 999: the schema registry does not know it",
+    ]
+    assert decoded.unknown_schemas == {999}
+
+
+def test_a_schema_may_name_types_of_others(here: TestRegistry) -> None:
+    inner = {"type": "record", "name": "n.Inner", "fields": [{"name": "x", "type": "int"}]}
+    here.put("n.Inner", json.dumps(inner))
+    middle = {"type": "record", "name": "n.Middle", "fields": [{"name": "i", "type": "n.Inner"}]}
+    here.put("n.Middle", json.dumps(middle), references=["n.Inner"])
+    outer = {
+        "type": "record",
+        "name": "R",
+        "fields": [{"name": "a", "type": "long"}, {"name": "m", "type": "n.Middle"}],
+    }
+    number = here.put("t-value", json.dumps(outer), references=["n.Middle"])
+    assert seen(read(SOURCE, [wire_prefix(number) + b"\x08\x02"])) == [{"a": 4, "s": None}]
+
+
+def test_a_reader_schema_gives_defaults(here: TestRegistry) -> None:
+    number = here.put("t-value", json.dumps({**SCHEMA, "fields": SCHEMA["fields"][:1]}))
+    given = {**SCHEMA, "fields": [SCHEMA["fields"][0], {"name": "s", "type": "string", "default": "none"}]}
+    source = stream(RecordFormat("avro", schema=json.dumps(given)), {"a": BIGINT, "s": STRING})
+    assert seen(read(source, [wire_prefix(number) + b"\x08"])) == [{"a": 4, "s": "none"}]
+    incompatible = stream(RecordFormat("avro", schema='"string"'), {"a": BIGINT})
+    assert reasons(read(incompatible, [wire_prefix(number) + b"\x08"])) == {
+        0: f"schema {number}: record R is not read as string"
+    }
+
+
+def test_an_id_that_was_not_known_stays_so_for_a_replay(
+    here: TestRegistry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    decoded = read(SOURCE, [record(1, 5), record(2, 6)])
+    assert decoded.unknown_schemas == {1, 2}
+    body = Records(SOURCE.name, decoded.batch, {0: 2}, unreadable=2, unknown_schemas=decoded.unknown_schemas)
+    step = Step(Position(1, 1), 0, body)
+    _, written = encode_step(step, StepResult(step.position, 0), [Range(0, 0, 1, 2)])
+    named = decode_step(written).body
+    assert isinstance(named, RecordsNamed)
+    assert named.unknown_schemas == {1, 2}
+    assert here.put("t-value", json.dumps(SCHEMA)) == 1
+    assert missing_schemas(SOURCE, [record(1, 5)]) == set()  # for some time it is not asked for again
+    monkeypatch.setattr(module, "UNKNOWN_S", 0.0)
+    use_registry(RegistrySettings(here.url))
+    again = read(SOURCE, [record(1, 5), record(2, 6)])
+    assert (seen(again), again.unknown_schemas) == ([{"a": 5, "s": None}], {2})
+
+
+def test_a_registry_that_is_away_is_waited_for(here: TestRegistry) -> None:
+    number = here.put("t-value", json.dumps(SCHEMA))
+    here.stop()
+    with pytest.raises(RegistryUnavailable):
+        read(SOURCE, [record(number, 1)])
+    assert missing_schemas(SOURCE, [record(number, 1), None, b"", b"{}"]) == {number}
+    woken = threading.Event()
+    schemas().want({number}, woken.set)
+    wait_until(lambda: schemas().away is not None, what="it is told that the registry is away")
+    assert not woken.is_set()
+    here.start()
+    assert woken.wait(30)
+    wait_until(lambda: schemas().away is None, what="it is told that the registry answers")
+    here.stop()
+    assert missing_schemas(SOURCE, [record(number, 1)]) == set()
+    assert seen(read(SOURCE, [record(number, 1)])) == [{"a": 1, "s": None}]
+
+
+def test_nobody_is_woken_who_waits_no_more(here: TestRegistry) -> None:
+    number = here.put("t-value", json.dumps(SCHEMA))
+    here.stop()
+    first, second = threading.Event(), threading.Event()
+    schemas().want({number}, first.set)
+    schemas().want({number}, second.set)
+    schemas().forget(first.set)
+    here.start()
+    assert second.wait(30)
+    assert not first.is_set()
+
+
+def test_without_a_registry_records_wait() -> None:
+    use_registry(None)
+    with pytest.raises(RegistryUnavailable, match="none is set"):
+        read(SOURCE, [record(1, 1)])
+
+
+def test_a_registry_that_tells_rubbish_is_away(here: TestRegistry) -> None:
+    here.put("t-value", json.dumps(SCHEMA))
+    for rubbish in (b"<html>", b"[1]", b"null", b'{"schema": 5}', b'{"schema": "{}", "schemaType": "X"}'):
+        here.rubbish = rubbish
+        with pytest.raises(RegistryUnavailable):
+            read(SOURCE, [record(1, 1)])
+
+
+@pytest.mark.parametrize(
+    ("given", "header"),
+    [
+        ({"user": "me:secret"}, "Basic bWU6c2VjcmV0"),
+        ({"options": '{"bearer.auth.token": "abc"}'}, "Bearer abc"),
+    ],
+)
+def test_it_says_who_asks(here: TestRegistry, given: dict[str, str], header: str) -> None:
+    number = here.put("t-value", json.dumps(SCHEMA))
+    here.authorization = header
+    with pytest.raises(RegistryUnavailable):
+        read(SOURCE, [record(number, 1)])
+    use_registry(RegistrySettings(here.url, **given))
+    assert seen(read(SOURCE, [record(number, 1)])) == [{"a": 1, "s": None}]
+
+
+def test_a_statement_with_a_schema_that_is_none_is_refused() -> None:
+    assert refusal_of(SOURCE) is None
+    bad = stream(RecordFormat("avro", schema="{", framed=False), {"a": BIGINT})
+    assert refusal_of(bad) == "the schema of the statement cannot be read: it is no JSON"
+    assert reasons(read(bad, [b"x"])) == {0: refusal_of(bad)}
