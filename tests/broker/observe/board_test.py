@@ -56,7 +56,9 @@ def asked() -> list[str]:
     ]
     assert len(panels) >= 16
     assert len(rules) >= 8
-    return [target["expr"] for panel in panels for target in panel["targets"]] + [rule["expr"] for rule in rules]
+    return [target["expr"] for panel in panels for target in panel["targets"]] + [
+        rule["expr"] for rule in rules
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -94,9 +96,7 @@ def test_panels_do_not_overlap() -> None:
     taken = set[tuple[int, int]]()
     for panel in board()["panels"]:
         at = panel["gridPos"]
-        cells = {
-            (x, y) for x in range(at["x"], at["x"] + at["w"]) for y in range(at["y"], at["y"] + at["h"])
-        }
+        cells = {(x, y) for x in range(at["x"], at["x"] + at["w"]) for y in range(at["y"], at["y"] + at["h"])}
         assert at["x"] + at["w"] <= 24
         assert not cells & taken, panel["title"]
         taken |= cells
