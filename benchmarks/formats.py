@@ -170,6 +170,21 @@ def _in_avro(rows: Sequence[Row]) -> list[bytes]:
     return found
 
 
+def _in_debezium(rows: Sequence[Row]) -> list[bytes]:
+    source = {"version": "3.0.0.Final", "connector": "postgresql", "name": "shop", "ts_ms": BASE_MS,
+              "snapshot": "false", "db": "shop", "schema": "public", "table": "readings",
+              "lsn": 24023128}  # fmt: skip
+    event = {
+        "before": None,
+        "after": None,
+        "source": source,
+        "op": "c",
+        "ts_ms": BASE_MS,
+        "transaction": None,
+    }
+    return [orjson.dumps(event | {"after": row}) for row in rows]
+
+
 Format = tuple[RecordFormat, Callable[[Sequence[Row]], list[bytes]], Mapping[str, str]]
 
 FORMATS: Mapping[str, Format] = {
@@ -177,5 +192,6 @@ FORMATS: Mapping[str, Format] = {
     "json_nested": (USUAL, _in_nested_json, PATHS),
     "csv": (RecordFormat("csv"), _in_csv, {}),
     "avro": (RecordFormat("avro", schema=json.dumps(AVRO), framed=False), _in_avro, {}),
+    "debezium": (RecordFormat("debezium", changelog=True), _in_debezium, {}),
 }
 """By name: what is declared, what writes the records, and the paths of columns."""

@@ -92,7 +92,13 @@ RUNS = {
     ),
     "formats": (
         "--batches 2",
-        ["records_per_s.json", "records_per_s.csv", "records_per_s.avro", "nested_ratio"],
+        [
+            "records_per_s.json",
+            "records_per_s.csv",
+            "records_per_s.avro",
+            "records_per_s.debezium",
+            "nested_ratio",
+        ],
     ),
     "deltas": (
         "--ops group min_max join --batches 2",

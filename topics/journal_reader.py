@@ -14,7 +14,7 @@ from engine.model.source import Stream
 from engine.model.step import Position
 from topics.admin import Admin
 from topics.consumer import BatchConsumer, OffsetLost, Range
-from topics.formats.wire import ids_of
+from topics.formats.table import named_schemas
 from topics.journal import JournalUnreadable, RecordsNamed, StepRecord, decode_step
 from topics.keyed import decode_messages
 from topics.settings import KafkaSettings
@@ -155,8 +155,8 @@ class RangeReader:
                 reader = self._readers[place] = _PartitionReader(self._settings, *place, self._timeout_s)
             found += reader.read(one, compacted=stream.is_table)
         if named.unknown_schemas:  # what these records hold was not known, whatever it is now
-            ids = ids_of([m.value() for m in found]).tolist()
-            found = [m for m, one in zip(found, ids, strict=True) if one not in named.unknown_schemas]
+            unknown = named.unknown_schemas
+            found = [m for m in found if not named_schemas(stream, [m.value()], [m]) & unknown]
         return decode_messages(
             stream,
             found,

@@ -32,7 +32,7 @@ from engine.model.source import Schema, Stream
 from engine.model.types import Kind, Type
 from topics.codec import Bad, Decoded, Piece, decode, read
 from topics.event_times import implausible
-from topics.formats.table import texts_of
+from topics.formats.table import keys_of, texts_of
 from topics.in_band import Heartbeats, heartbeats
 
 _SCALAR = rb'"(?:[^"\\]|\\.)*"|[-+.0-9eE]+|true|false|null'
@@ -80,8 +80,12 @@ def decode_records(
     if found or refused:
         given = [None if place in found or place in refused else one for place, one in enumerate(values)]
     texts = texts_of(stream, given)
-    left_out = {**texts.bad, **refused}
-    if not found and not left_out:
+    left_out, unknown = {**texts.bad, **refused}, texts.unknown
+    if keys is not None:
+        told_keys = keys_of(stream, keys)
+        keys, unknown = told_keys.values, unknown | told_keys.unknown
+        left_out = {place: f"key: {reason}" for place, reason in told_keys.bad.items()} | left_out
+    if not found and not left_out and not unknown:
         return _decoded(stream, keys, texts.values, partition, offset, append_ms, exact)
     rows = np.delete(np.arange(len(values)), [*found, *left_out])
     decoded = _decoded(
@@ -96,7 +100,7 @@ def decode_records(
     bad = [Bad(int(rows[one.place]), one.reason) for one in decoded.bad]
     bad += [Bad(place, reason) for place, reason in left_out.items()]
     reasons = tuple(sorted(bad, key=lambda one: one.place))
-    return Decoded(decoded.batch, reasons, found, texts.unknown)
+    return Decoded(decoded.batch, reasons, found, unknown)
 
 
 def _decoded(

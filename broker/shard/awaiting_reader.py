@@ -23,7 +23,9 @@ class AwaitingReader:
     @property
     def is_ready(self) -> bool:
         """Whether records waited whose schemas are known by now."""
-        return self.held is not None and not missing_schemas(self._stream, self.held.values)
+        return self.held is not None and not missing_schemas(
+            self._stream, self.held.values, self.held.messages
+        )
 
     def poll(self, records_max: int) -> Iterator[Polled]:
         """What may be decoded. Raises OffsetLost."""
@@ -33,7 +35,7 @@ class AwaitingReader:
                 yield held
             return
         for polled in self.consumer.poll(records_max, 0):
-            missing = missing_schemas(self._stream, polled.values)
+            missing = missing_schemas(self._stream, polled.values, polled.messages)
             if not missing:
                 yield polled
                 continue

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from engine.language.query import ResultEncoding, ResultFormat
-from engine.model.record_format import FormatName
+from engine.model.record_format import FormatName, KeyFormat
 from engine.model.summary import BucketFunction, SummaryKind
 from engine.model.tolerance import AMOUNTS
 
@@ -63,6 +63,8 @@ STREAM: Mapping[str, KnownOption] = {
         "text", "of Avro: what records are written with, or, where they name schemas, read by", "'\"string\"'"
     ),
     "framed": _flag("values begin with the id of a schema in the registry", "true"),
+    "key_format": _choice("how keys of a table's records are written", get_args(KeyFormat)),
+    "changelog": _flag("of Debezium: each change of a row is a row of the stream", "false"),
     **DURATIONS,
 }
 """The options of CREATE STREAM and CREATE TABLE."""

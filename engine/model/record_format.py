@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-FormatName = Literal["json", "avro", "csv", "raw"]
+FormatName = Literal["json", "avro", "json-schema", "debezium", "csv", "raw"]
+KeyFormat = Literal["json", "avro", "json-schema"]
 
-FRAMED: tuple[FormatName, ...] = ("avro",)
+FRAMED: tuple[FormatName, ...] = ("avro", "json-schema", "debezium")
 """Formats whose values may name a schema."""
 DELIMITER = ","
 
@@ -19,18 +20,26 @@ class RecordFormat:
 
     value: the format of values. delimiter: between the fields of CSV, one character of ASCII. schema: of
     values that name none, the one they are written with; of those that do, the one they are read by. framed:
-    values of a format with schemas begin with byte 0 and the id of theirs.
+    values of a format with schemas begin with byte 0 and the id of theirs. changelog: of Debezium, each event
+    is a row. key: the format of keys; None: JSON, or what the values' format has.
     """
 
     value: FormatName = "json"
     delimiter: str = DELIMITER
     schema: str | None = None
     framed: bool = True
+    changelog: bool = False
+    key: KeyFormat | None = None
 
     @property
     def is_framed(self) -> bool:
-        """Whether values name schemas of a registry."""
+        """Whether values may name schemas of a registry."""
         return self.framed and self.value in FRAMED
+
+    @property
+    def has_framed_keys(self) -> bool:
+        """Whether keys may name schemas of a registry."""
+        return self.key in FRAMED if self.key is not None else self.value == "debezium"
 
     def as_dict(self) -> dict[str, Any]:
         """What is not as usual, as JSON values."""

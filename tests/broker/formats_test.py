@@ -129,3 +129,43 @@ def test_a_schema_that_nobody_can_read_is_refused_at_once(
     assert one.run(f"CREATE STREAM {name} (v STRING) WITH (format = 'raw')")[0] == 201
     status, told = one.run(f"INSERT INTO {name} VALUES ('x')")
     assert (status, "raw" in told["message"]) == (400, True)
+
+
+def test_a_table_and_a_stream_are_what_change_events_say(
+    reading: tuple[Broker, TestRegistry], name: str
+) -> None:
+    one, _ = reading
+    source = {"ts_ms": BASE_MS, "snapshot": "false"}
+
+    def event(op: str, at: int, before: Any, after: Any) -> bytes:
+        payload = {"before": before, "after": after, "op": op, "ts_ms": at, "source": {**source, "ts_ms": at}}
+        return json.dumps({"schema": None, "payload": payload}).encode()
+
+    one.create(f"CREATE TABLE {name} (id BIGINT PRIMARY KEY, name STRING) WITH (format = 'debezium')")
+    changes = "id BIGINT, name STRING, _op STRING, _before JSON, _source_ts TIMESTAMP"
+    one.create(
+        f"CREATE STREAM {name}_changes ({changes}) WITH (topic = '{name}', format = 'debezium', "
+        "changelog = true, timestamp = '_source_ts', idle_timeout = '1 hour')"
+    )
+    rows_of = one.register(f"SELECT id, name FROM {name}")
+    changes_of = one.register(f"SELECT id, name, _op, _before ->> 'name' AS was FROM {name}_changes")
+    ann, bob, cid = ({"id": i, "name": text} for i, text in ((1, "Ann"), (2, "Bob"), (1, "Cid")))
+    told = [
+        (1, event("r", BASE_MS, None, ann)),
+        (2, event("c", BASE_MS + 1, None, bob)),
+        (1, event("u", BASE_MS + 2, ann, cid)),
+        (2, event("d", BASE_MS + 3, bob, None)),
+        (3, event("c", BASE_MS + 4, None, {"id": 3, "name": "Dee"})),
+    ]
+    for key, value in told:
+        one.producer.send(name, value, json.dumps({"schema": None, "payload": {"id": key}}).encode())
+    one.producer.flush()
+    wait_until(
+        lambda: one.rows(rows_of) == [[1, "Cid"], [3, "Dee"]], FIRST_S, "the table is what events leave"
+    )
+    assert one.await_rows(changes_of, 4)[:4] == [
+        [1, "Ann", "r", None],
+        [2, "Bob", "c", None],
+        [1, "Cid", "u", "Ann"],
+        [2, "Bob", "d", "Bob"],
+    ]

@@ -54,7 +54,20 @@ def test_words_of_the_reference_are_keywords_functions_or_types() -> None:
             assert word in known or word.removesuffix("S") in known, (word, sql)
 
 
+TABLE = "CREATE TABLE fresh (k STRING PRIMARY KEY, v STRING) WITH ({more}{option})"
 AVRO = """format = 'avro', schema = '"int"', """
+FORMS = {
+    "format = 'raw'": ("CREATE STREAM fresh (value BYTES) WITH ({more}{option})", ""),
+    "format = 'debezium'": (TABLE, ""),
+    "changelog = false": (TABLE, "format = 'debezium', "),
+    "changelog = true": ("CREATE STREAM fresh (v STRING) WITH ({more}{option})", "format = 'debezium', "),
+    "key_format": (TABLE, ""),
+    "delimiter": ("", "format = 'csv', "),
+    "schema": ("", "format = 'avro', "),
+    "framed": ("", AVRO),
+    "timestamp": ("", ""),
+}
+"""Options, or some with a value, that need other ones beside them or another statement: that, and those."""
 
 
 def test_an_example_of_each_option_is_served() -> None:
@@ -69,16 +82,12 @@ def test_an_example_of_each_option_is_served() -> None:
     for one in LISTED["options"]:
         assert one["about"]
         for value in [one["example"], *(f"'{choice}'" for choice in one["choices"])]:
-            more = "" if one["name"] == "timestamp" else "timestamp = 'column', "
-            more += {"delimiter": "format = 'csv', ", "schema": "format = 'avro', ", "framed": AVRO}.get(
-                one["name"], ""
-            )
-            form = (
-                "CREATE STREAM fresh (value BYTES) WITH ({option})"
-                if value == "'raw'"
-                else forms[one["place"]]
-            )
-            sql = form.format(option=f"{one['name']} = {value}", more=more)
+            option = f"{one['name']} = {value}"
+            form, more = "", "timestamp = 'column', "
+            if one["place"] == "stream":
+                plain = option.replace("'true'", "true").replace("'false'", "false")
+                form, more = FORMS.get(plain) or FORMS.get(one["name"]) or (form, more)
+            sql = (form or forms[one["place"]]).format(option=option, more=more)
             parse(sql, stream, Limits(), summaries=SUMMARIES)
 
 

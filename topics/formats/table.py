@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -14,11 +15,12 @@ from topics.codec import RECORD_BYTES_MAX
 from topics.formats.avro import AvroReader
 from topics.formats.avro_program import Wanted
 from topics.formats.csv import Csv
+from topics.formats.debezium import Debezium
 from topics.formats.raw import Raw
 from topics.formats.schemas import schemas
 from topics.formats.texts import Format, Refusing, Texts
 from topics.formats.unreadable import UnreadableSchema
-from topics.formats.wire import WireFormat, ids_of
+from topics.formats.wire import Headless, WireFormat, ids_of
 from topics.members import folded
 from topics.registry import HEAD_BYTES, Registered
 
@@ -42,6 +44,19 @@ def _avro(written: RecordFormat, fields: Fields) -> Format:
     return WireFormat({"AVRO": lambda one: _of_avro(one, written.schema, wanted)})
 
 
+def _json_schema(written: RecordFormat, fields: Fields) -> Format:
+    return WireFormat({"JSON": lambda _: Headless()})
+
+
+def _debezium(written: RecordFormat, fields: Fields) -> Format:
+    return Debezium(_events(), fields, written.changelog)
+
+
+def _events() -> Format:
+    """What reads framed records of which all members are wanted."""
+    return WireFormat({"AVRO": lambda one: _of_avro(one, None, lambda _: True), "JSON": lambda _: Headless()})
+
+
 def _of_avro(registered: Registered, reader: str | None, wanted: Wanted) -> Format:
     return AvroReader(registered.text, registered.references, reader, wanted, HEAD_BYTES)
 
@@ -59,6 +74,8 @@ _FORMATS: Mapping[FormatName, Callable[[RecordFormat, Fields], Format]] = {
     "csv": lambda written, fields: Csv(fields, written.delimiter),
     "raw": _raw,
     "avro": _avro,
+    "json-schema": _json_schema,
+    "debezium": _debezium,
 }
 """What makes each format. JSON needs none: its records are texts."""
 
@@ -75,6 +92,24 @@ def texts_of(stream: Stream, values: Sequence[bytes | None]) -> Texts:
     return _some(_format_of(stream.format, _fields(stream)), values)
 
 
+@lru_cache(maxsize=256)
+def _key_format_of(written: RecordFormat, fields: Fields) -> Format | None:
+    if written.key == "avro":
+        return WireFormat({"AVRO": lambda one: _of_avro(one, None, lambda _: True)})
+    if written.key == "json-schema":
+        return WireFormat({"JSON": lambda _: Headless()})
+    if written.key is None and written.value == "debezium":
+        return Debezium(_events(), fields, changelog=False, is_key=True)
+    return None
+
+
+def keys_of(stream: Stream, keys: Sequence[bytes | None]) -> Texts:
+    """The keys of records as JSON. None stays None. Raises RegistryUnavailable."""
+    fields = tuple(field for field in stream.schema if field.name in stream.key)
+    format_ = _key_format_of(stream.format, fields)
+    return Texts(list(keys)) if format_ is None else _some(format_, keys)
+
+
 def refusal_of(stream: Stream) -> str | None:
     """Why no record of a stream can be read, by what its statement says; None: some may be."""
     if stream.format.value == "json":
@@ -83,11 +118,17 @@ def refusal_of(stream: Stream) -> str | None:
     return format_.reason if isinstance(format_, Refusing) else None
 
 
-def missing_schemas(stream: Stream, values: Sequence[bytes | None]) -> set[int]:
-    """Ids of schemas that have to be asked for before these records can be read."""
-    if not stream.format.is_framed:
-        return set()
-    return schemas().missing({one for one in np.unique(ids_of(values)).tolist() if one >= 0})
+def missing_schemas(stream: Stream, values: Sequence[bytes | None], messages: Sequence[Any] = ()) -> set[int]:
+    """Ids of schemas that have to be asked for before these records can be read. messages: for their keys."""
+    return schemas().missing(named_schemas(stream, values, messages))
+
+
+def named_schemas(stream: Stream, values: Sequence[bytes | None], messages: Sequence[Any]) -> set[int]:
+    """Ids of schemas that these records name. messages: for their keys."""
+    found = np.unique(ids_of(values)).tolist() if stream.format.is_framed else []
+    if stream.is_table and stream.format.has_framed_keys:
+        found += np.unique(ids_of([one.key() for one in messages])).tolist()
+    return {one for one in found if one >= 0}
 
 
 def _fields(stream: Stream) -> Fields:

@@ -100,3 +100,10 @@ def _read(schema_id: int, reader: Format | str, values: Sequence[bytes]) -> Text
 
 def _unknown(schema_id: int) -> str:
     return f"schema {schema_id}: the schema registry does not know it"
+
+
+class Headless:
+    """JSON behind the head of a schema that is not looked at."""
+
+    def texts(self, values: Sequence[bytes]) -> Texts:
+        return Texts([value[HEAD_BYTES:] for value in values])

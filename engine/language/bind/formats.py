@@ -7,7 +7,7 @@ from typing import get_args
 
 from engine.language.bind.options import WithOptions
 from engine.language.places import Place, shown
-from engine.model.record_format import DELIMITER, FRAMED, FormatName, RecordFormat
+from engine.model.record_format import DELIMITER, FormatName, KeyFormat, RecordFormat
 from engine.model.source import Field
 from engine.model.types import Kind, Logical
 from tureen.errors import NotSupported, SyntaxRefused
@@ -15,7 +15,8 @@ from tureen.errors import NotSupported, SyntaxRefused
 _OF_FORMAT: Mapping[str, tuple[FormatName, ...]] = {
     "delimiter": ("csv",),
     "schema": ("avro",),
-    "framed": FRAMED,
+    "framed": ("avro",),
+    "changelog": ("debezium",),
 }
 """Options -> the formats that have them."""
 
@@ -46,7 +47,26 @@ def bind_format(
             "records that name no schema are read by one that is given",
             hint="write schema = '...', or leave framed = false out",
         )
-    return RecordFormat(value, _delimiter(options), schema, framed)
+    changelog = options.flag("changelog", default=False)
+    if value == "debezium" and changelog == bool(key):
+        raise options.place("changelog" if changelog else "format").refuse(
+            SyntaxRefused,
+            "change events are the rows of a table, or of a stream of changes",
+            hint="write CREATE TABLE without changelog, or CREATE STREAM with changelog = true",
+        )
+    return RecordFormat(value, _delimiter(options), schema, framed, changelog, _key_format(options, key))
+
+
+def _key_format(options: WithOptions, key: Sequence[str]) -> KeyFormat | None:
+    if "key_format" not in options:
+        return None
+    if not key:
+        raise options.place("key_format").refuse(
+            SyntaxRefused,
+            "keys of a stream's records are not read",
+            hint="leave it out, or write CREATE TABLE",
+        )
+    return options.choice("key_format", get_args(KeyFormat), "json")  # type: ignore[return-value]
 
 
 def _schema(options: WithOptions) -> str:

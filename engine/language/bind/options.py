@@ -22,7 +22,6 @@ _ELSEWHERE = {
     "connector": "",
     "value_format": "format",
     "value_delimiter": "delimiter",
-    "key_format": "",
     "wrap_single_value": "",
     "timestamp_format": "",
     "rowtime": "timestamp",

@@ -184,3 +184,36 @@ def test_a_statement_with_a_schema_that_is_none_is_refused() -> None:
     bad = stream(RecordFormat("avro", schema="{", framed=False), {"a": BIGINT})
     assert refusal_of(bad) == "the schema of the statement cannot be read: it is no JSON"
     assert reasons(read(bad, [b"x"])) == {0: refusal_of(bad)}
+
+
+def test_json_behind_the_id_of_a_schema(here: TestRegistry) -> None:
+    text, avro = here.put("a", '{"type": "object"}', "JSON"), here.put("b", json.dumps(SCHEMA))
+    source = stream(RecordFormat("json-schema"), {"a": BIGINT, "s": STRING})
+    decoded = read(source, [wire_prefix(text) + b'{"a": 1, "S": "x"}', record(avro, 1), b'{"a": 1}'])
+    assert seen(decoded) == [{"a": 1, "s": "x"}]
+    assert reasons(decoded)[1] == f"schema {avro}: it is of kind avro, and json is read"
+
+
+def test_keys_have_a_format_of_their_own(here: TestRegistry) -> None:
+    key = {"type": "record", "name": "K", "fields": [{"name": "a", "type": "long"}]}
+    whole, alone = here.put("k", json.dumps(key)), here.put("n", '"long"')
+    text = here.put("j", "{}", "JSON")
+    keys: list[bytes | None] = [
+        wire_prefix(whole) + b"\x02",
+        wire_prefix(alone) + b"\x04",
+        b"7",
+        wire_prefix(77),
+    ]
+    source = stream(RecordFormat(key="avro"), {"a": BIGINT, "s": STRING}, ("a",))
+    decoded = read(source, [b'{"s": "x"}', None, b"{}", b"{}"], keys)
+    assert [(row["a"], row["s"], row["deleted"]) for row in seen(decoded)] == [
+        (1, "x", False),
+        (2, None, True),
+    ]
+    assert [reason[:30] for reason in reasons(decoded).values()] == [
+        "key: does not begin with byte ",
+        "key: schema 77: the schema reg",
+    ]
+    assert decoded.unknown_schemas == {77}
+    source = stream(RecordFormat(key="json-schema"), {"a": BIGINT}, ("a",))
+    assert seen(read(source, [None], [wire_prefix(text) + b"5"])) == [{"a": 5, "deleted": True}]
