@@ -19,7 +19,7 @@ MOST = {"module lines": 500, "function lines": 60, "parameters": 8, "attributes"
 
 LARGER: dict[str, dict[str, int]] = {
     "module lines": {
-        "broker.base.settings": 566,
+        "broker.base.settings": 573,
         "engine.changes.streams": 522,
         "engine.language.templates": 504,
         "engine.overload.precision.allocation": 565,
@@ -59,7 +59,7 @@ LARGER: dict[str, dict[str, int]] = {
     "attributes": {
         "benchmarks.open_loop._Run": 13,
         "broker.base.counts.Counts": 18,
-        "broker.base.settings.Settings": 104,
+        "broker.base.settings.Settings": 105,
         "broker.control.app.Control": 17,
         "broker.demo.audience.Progress": 13,
         "broker.demo.replay.Replay": 16,

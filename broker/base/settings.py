@@ -66,6 +66,13 @@ class Settings(BaseSettings):
 
     http_host: str = Field("127.0.0.1", description="A non-loopback address needs TLS and a token.")
     http_port: int = Field(8080, ge=0, le=65_535, description="0: a free one, printed at the start.")
+    postgres_port: int | None = Field(
+        None,
+        ge=0,
+        le=65_535,
+        description="Clients of PostgreSQL's protocol connect here, on http_host; none: nobody does. Their "
+        "password is a token; with a certificate they may ask for TLS, and must from other machines.",
+    )
     http_hosts: str = Field(
         "",
         description="Names by which clients reach it besides localhost, its own and http_host, divided by "

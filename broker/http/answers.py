@@ -28,7 +28,7 @@ from broker.base.settings import Settings
 from broker.http import row_texts
 from broker.http.asking import asked, shard_of
 from broker.http.errors import answer
-from broker.http.formats import CONTENT_TYPES, Reached, encode
+from broker.http.formats import CONTENT_TYPES, AnswerForm, Reached, encode
 from broker.http.guard import Guard
 from broker.http.handle_header import HEADER
 from broker.http.named import opened
@@ -71,7 +71,9 @@ _QUERY = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class TakenAnswer:
-    """An answer and its bytes. change_position: where its changes go on; None for an earlier instant, and of
+    """An answer and its bytes, none in the form ``rows``.
+
+    change_position: where its changes go on; None for an earlier instant, and of
     one with rows of the archive. archive: what was read there; None: nothing was.
     """
 
@@ -107,7 +109,7 @@ class Snapshots:
     async def take(
         self,
         name: str,
-        form: SnapshotFormat,
+        form: AnswerForm,
         at_ms: int | None,
         archive: bool | None = None,
         first: int | None = None,
@@ -175,7 +177,7 @@ class Snapshots:
         return self._node.shards[shard].view()
 
     async def _timed(
-        self, view: View, shard: int, name: str, form: SnapshotFormat, at_ms: int | None, first: int | None
+        self, view: View, shard: int, name: str, form: AnswerForm, at_ms: int | None, first: int | None
     ) -> TakenAnswer:
         taken = self._little(view, shard, name, form) if at_ms is None and first is None else None
         if taken is not None:
@@ -188,7 +190,7 @@ class Snapshots:
         self._metrics.snapshot(form, time.perf_counter() - began_s, len(found.data))
         return found
 
-    def at_once(self, name: str, form: SnapshotFormat) -> TakenAnswer | None:
+    def at_once(self, name: str, form: AnswerForm) -> TakenAnswer | None:
         """The answer of now; None where it is waited for or takes long, which :meth:`take` may do.
 
         Raises what :meth:`take` raises, and UnknownQuery of one that is being replaced.
@@ -209,7 +211,7 @@ class Snapshots:
         if short is not None:
             raise short
 
-    def _little(self, view: View, shard: int, name: str, form: SnapshotFormat) -> TakenAnswer | None:
+    def _little(self, view: View, shard: int, name: str, form: AnswerForm) -> TakenAnswer | None:
         """An answer of which little is expected; None where it has many rows, or takes long."""
         if self._expected_s(view, name) >= AT_ONCE_S:
             return None
@@ -228,7 +230,7 @@ class Snapshots:
         view: View,
         shard: int,
         name: str,
-        form: SnapshotFormat,
+        form: AnswerForm,
         at_ms: int | None,
         rows_max: int,
         first: int | None = None,
@@ -247,7 +249,7 @@ class Snapshots:
         return TakenAnswer(found, data, position), cost_s
 
     async def _completed(
-        self, view: View, name: str, form: SnapshotFormat, at_ms: int | None, first: int | None
+        self, view: View, name: str, form: AnswerForm, at_ms: int | None, first: int | None
     ) -> TakenAnswer:
         """Take an answer that is completed with rows of the archive; threads of the archive's own work it
         out.

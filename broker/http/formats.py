@@ -27,7 +27,7 @@ from base64 import b64encode
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import orjson
 import pyarrow as pa
@@ -51,6 +51,8 @@ CONTENT_TYPES: dict[SnapshotFormat, str] = {
     "csv": "text/csv; charset=utf-8",
     "arrow": "application/vnd.apache.arrow.stream",
 }
+AnswerForm = SnapshotFormat | Literal["rows"]
+"""A format, or the rows as they are: who asked for those writes them."""
 FEW_ROWS = 1_000
 
 
@@ -66,7 +68,7 @@ class Reached:
 
 def encode(
     answer: Answer,
-    form: SnapshotFormat,
+    form: AnswerForm,
     bytes_max: int,
     change_position: str | None = None,
     archive: Reached | None = None,
@@ -80,8 +82,10 @@ def encode(
     # of few rows that is less work than adding up the size.
     if answer.rows.n > FEW_ROWS:
         size = answer.rows.nbytes
-        if size > 4 * bytes_max or (form == "arrow" and size > bytes_max):
+        if size > 4 * bytes_max or (form in ("arrow", "rows") and size > bytes_max):
             raise LimitExceeded("snapshot_bytes_max", bytes_max, size, hint=_HINT)
+    if form == "rows":
+        return b""
     data = _json(answer, change_position, archive) if form == "json" else _ENCODERS[form](answer)
     if len(data) > bytes_max:
         raise LimitExceeded("snapshot_bytes_max", bytes_max, len(data), hint=_HINT)

@@ -13,10 +13,9 @@ import tureen
 from broker.base.settings import Settings
 from broker.http.answer_routes import add_answer_routes
 from broker.http.answers import Snapshots
-from broker.http.creations import Creations
+from broker.http.carried import Carried
 from broker.http.definition_routes import add_definition_routes
 from broker.http.differences import Differences
-from broker.http.endings import Endings
 from broker.http.entities import EntityRequests
 from broker.http.entity_routes import add_entity_routes
 from broker.http.errors import install
@@ -27,7 +26,6 @@ from broker.http.matching import Matching
 from broker.http.memory import MemoryRequests
 from broker.http.memory_routes import add_memory_routes
 from broker.http.named import is_operator
-from broker.http.options import QueryChanges
 from broker.http.page_files import serve_page
 from broker.http.pages import serve_pages
 from broker.http.plan_files import PlanFiles
@@ -40,35 +38,27 @@ from broker.http.rights import Tokens, require_rights
 from broker.http.service_routes import add_service_routes
 from broker.http.source_routes import add_source_routes
 from broker.http.statement_routes import add_statement_routes
-from broker.http.statements import Statements
-from broker.http.summaries import SummaryRequests
 from broker.http.trace_route import add_trace_route
 from broker.http.tracing import Traces
 from broker.http.watch_routes import add_watch_routes
-from broker.http.writes import Writes
 from broker.node.node import Node
 from broker.observe.metrics import Metrics
 from broker.observe.observer import Observer
 from broker.observe.query_list.listing import QueryList
-from broker.runtime.publisher import Publisher
 
 
 def public_api(
     settings: Settings,
     node: Node,
-    publisher: Publisher,
+    carried: Carried,
     snapshots: Snapshots,
     metrics: Metrics,
     observer: Observer,
 ) -> FastAPI:
     """The application that uvicorn serves."""
     app = _application(settings)
-    writes = Writes(settings, node, publisher)
-    endings = Endings(settings, node, writes, publisher)
-    changes = QueryChanges(node, writes)
+    changes, summaries = carried.changes, carried.summaries
     matching = Matching(node)
-    summaries = SummaryRequests(settings, node, writes)
-    creations = Creations(settings, node, writes, endings, summaries)
     events = EventHub(
         node.stopping, settings.event_listeners_max, settings.feed_write_timeout_ms / 1_000, metrics.events
     )
@@ -82,16 +72,14 @@ def public_api(
         settings.snapshot_bytes_max,
     )
     plan_files = PlanFiles(node, changes, entities, settings.sql_bytes_max)
-    statements = Statements(settings, node, endings, creations, changes, summaries, writes)
-
     tokens = Tokens(settings)
 
     def operates(request: Request) -> bool:
         return is_operator(request.scope, settings)
 
     add_source_routes(app, settings, node, operates)
-    add_register_route(app, settings, writes, plan_files)
-    add_query_routes(app, settings, node, operates, endings, changes, entities.dry_runs)
+    add_register_route(app, settings, carried.writes, plan_files)
+    add_query_routes(app, settings, node, operates, carried.endings, changes, entities.dry_runs)
     add_query_list_routes(app, node, QueryLists(node, QueryList(node, entities.read)))
     add_answer_routes(app, node, snapshots, Differences(settings, node, snapshots), matching)
     add_plan_routes(app, node, operates, plan_files)
@@ -99,8 +87,8 @@ def public_api(
     add_entity_routes(app, operates, entities)
     add_trace_route(app, operates, Traces(settings, node, matching, entities))
     add_watch_routes(app, node, metrics, observer, events)
-    add_definition_routes(app, operates, creations, summaries, Heartbeats(settings, node))
-    add_statement_routes(app, settings, node, operates, tokens, statements)
+    add_definition_routes(app, operates, carried.creations, summaries, Heartbeats(settings, node))
+    add_statement_routes(app, settings, node, operates, tokens, carried.statements)
     add_service_routes(app, settings, node, operates, tokens, metrics)
     require_rights(app)
     return app

@@ -63,6 +63,7 @@ from engine.language.query import (
     Query,
     RenameQuery,
     Show,
+    Statement,
 )
 from engine.language.scalar_functions.function import ScalarFunction
 from engine.model.query_name import NAME_OPTION
@@ -114,7 +115,10 @@ class Statements:
         a refused text, ReadToken, and what carrying it out raises.
         """
         sql = sql_of(body_object(body), self._settings.sql_bytes_max)
-        statement = await self._node.understand(sql)
+        return await self.carry_out(await self._node.understand(sql), operator, only_reads)
+
+    async def carry_out(self, statement: Statement, operator: bool, only_reads: bool = False) -> Answer:
+        """As :meth:`run`, of a text that was understood."""
         if only_reads and not isinstance(statement, READING):
             raise ReadToken
         match statement:

@@ -16,7 +16,7 @@ import signal
 import sys
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import uvicorn
 import uvloop
@@ -29,6 +29,7 @@ from broker.feeds.follows import Follows
 from broker.feeds.hub import Hub
 from broker.http.answers import AtOnce, ShortWay, Snapshots
 from broker.http.callers import Callers
+from broker.http.carried import Carried
 from broker.http.connection import Called, Connection, CutOff
 from broker.http.feeds import Feeds
 from broker.http.guard import Guard
@@ -56,6 +57,9 @@ from broker.runtime.liveness import Liveness
 from broker.runtime.publisher import Publisher
 from broker.supervisor import FATAL
 from tureen.errors import KafkaUnavailable, TureenError
+
+if TYPE_CHECKING:
+    from broker.postgres.server import PostgresServer
 
 BEATS = 8
 """Signs of life of the event loop in the time that they may be missing; once a second at least."""
@@ -132,7 +136,9 @@ class Worker:
         )
         snapshots = Snapshots(self.settings, self.node, self.metrics)
         observer = Observer(self.node, self.metrics, Entities(self.node, CHANGEABLE))
-        api = public_api(self.settings, self.node, publisher, snapshots, self.metrics, observer)
+        carried = Carried.made(self.settings, self.node, publisher)
+        api = public_api(self.settings, self.node, carried, snapshots, self.metrics, observer)
+        postgres = self._postgres(snapshots, carried)
         feeds = Feeds(api, self.settings, self.node, self.hub, self.follows, snapshots, self.metrics.feeds)
         id_of = self.node.directory.queries.names.id_of
         servers = [
@@ -147,6 +153,7 @@ class Worker:
         mirror = PlanMirror(self.settings, self.node, publisher)
         self.metrics.pauses = lambda: relief.pauses
         works = (
+            *(() if postgres is None else (postgres.serve(),)),
             relief.run(),
             mirror.run(),
             self._start(),
@@ -166,6 +173,8 @@ class Worker:
         log.info("worker_stops")
         self.node.stopping.set()
         feeds.stop()
+        if postgres is not None:
+            postgres.stop()
         await self._stop(servers, tasks)
         snapshots.close()
         publisher.close()
@@ -257,6 +266,14 @@ class Worker:
                 backlog=512,
             )
         )
+
+    def _postgres(self, snapshots: Snapshots, carried: Carried) -> PostgresServer | None:
+        """What serves PostgreSQL's clients, where a port is set."""
+        if self.settings.postgres_port is None:
+            return None
+        from broker.postgres.server import PostgresServer
+
+        return PostgresServer(self.settings, self.node, snapshots, carried, self.in_flight)
 
     def _private_server(self, snapshots: Snapshots) -> Server:
         return Server(

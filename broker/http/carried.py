@@ -1,0 +1,38 @@
+"""What is carried out for callers, whichever door they come by: made once, shared by HTTP and PostgreSQL."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from broker.base.settings import Settings
+from broker.http.creations import Creations
+from broker.http.endings import Endings
+from broker.http.options import QueryChanges
+from broker.http.statements import Statements
+from broker.http.summaries import SummaryRequests
+from broker.http.writes import Writes
+from broker.node.node import Node
+from broker.runtime.publisher import Publisher
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """Each carries out requests of its kind."""
+
+    writes: Writes
+    endings: Endings
+    changes: QueryChanges
+    summaries: SummaryRequests
+    creations: Creations
+    statements: Statements
+
+    @classmethod
+    def made(cls, settings: Settings, node: Node, publisher: Publisher) -> Carried:
+        """For one node."""
+        writes = Writes(settings, node, publisher)
+        endings = Endings(settings, node, writes, publisher)
+        changes = QueryChanges(node, writes)
+        summaries = SummaryRequests(settings, node, writes)
+        creations = Creations(settings, node, writes, endings, summaries)
+        statements = Statements(settings, node, endings, creations, changes, summaries, writes)
+        return cls(writes, endings, changes, summaries, creations, statements)

@@ -1,0 +1,336 @@
+"""How plans are answered, by what answers HTTP: one authority for both doors.
+
+| what                             | who may (:mod:`broker.http.rights`) |
+|----------------------------------|-------------------------------------|
+| the catalogue, SHOW, EXPLAIN     | everybody who is let in             |
+| a query's answer by its handle   | everybody who is let in             |
+| a query's answer by its name     | the operator                        |
+| SELECT over streams, CREATE, ... | who does not only read              |
+
+Nothing here runs on a shard that HTTP would not run there: answers come of views, a SELECT over streams is a
+query that is registered, asked and ended, as ``tureen sql`` does it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from broker.base.settings import Settings
+from broker.http.answers import Snapshots, TakenAnswer
+from broker.http.carried import Carried as Requests
+from broker.http.requests import RegisterRequest
+from broker.http.rights import ReadToken
+from broker.http.statements import READING
+from broker.node.node import Node
+from broker.postgres import rewriting, types
+from broker.postgres.errors import ReadOnlyTransaction, refused
+from broker.postgres.evaluation import Evaluation, Select
+from broker.postgres.messages import Field
+from broker.postgres.parameters import Value, constant
+from broker.postgres.plans import Carried, Copied, Evaluated, Once, Plan, Whole
+from broker.postgres.relations import Columns, Relations
+from broker.postgres.results import Done, Result, Rows, listed
+from engine.language.query import Query
+from topics.wording import Wording
+from tureen.errors import BeingPrepared, BeingRegistered, LimitExceeded, TureenError, UnknownQuery
+from tureen.protocol import Handle, new_handle, query_id
+
+ONCE = {"maintenance": "none"}
+"""What a query has that is asked once: nothing of its answer is kept ready."""
+LOOK_S = 0.02
+FOR_NOW_S = 2.0
+"""How long rows are waited for that were read and that NOW alone keeps back."""
+PARAMETERS_MAX = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """What all connections share."""
+
+    settings: Settings
+    node: Node
+    snapshots: Snapshots
+    requests: Requests
+    relations: Relations
+    evaluation: Evaluation
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who asks. operator: may name queries. reads: the token only reads. user: the name that was given."""
+
+    operator: bool
+    reads: bool
+    user: str
+
+
+class Answering:
+    """Answers plans for one caller. Used on the event loop."""
+
+    def __init__(self, services: Services, who: Identity) -> None:
+        self._services = services
+        self._who = who
+        self._ending: set[asyncio.Task[None]] = set()
+
+    # --- rows -------------------------------------------------------------------------------------
+
+    def at_once(self, plan: Plan) -> Rows | None:
+        """The rows of a plan that takes little; None: they are waited for. Raises what refuses it."""
+        if not isinstance(plan, Whole) or plan.first is not None:
+            return None
+        identifier = self._opened(plan)
+        taken = self._services.snapshots.at_once(identifier, "rows")
+        return None if taken is None else self._whole(identifier, taken)
+
+    async def result(self, plan: Plan, values: Sequence[Value], reads_only: bool) -> Result:
+        """What a plan gives. reads_only: nothing may be changed. Raises what refuses it."""
+        match plan:
+            case Whole():
+                return await self._answer(plan)
+            case Evaluated():
+                return await self._evaluated(plan, values)
+            case Once():
+                return await self._once(plan, values)
+            case Carried():
+                return await self._carried(plan, values, reads_only)
+            case Copied():
+                return await self.result(plan.plan, values, reads_only)
+        raise AssertionError(plan)
+
+    def _opened(self, plan: Whole) -> str:
+        """The id of the query, for who may have its answer. Raises UnknownQuery, HandleNeeded."""
+        identifier = self._services.relations.query(plan.name, plan.schema)
+        if identifier is None:
+            raise UnknownQuery(hint="SELECT table_name FROM information_schema.tables lists what there is")
+        return self._services.relations.open(plan.name, self._who.operator)
+
+    async def _answer(self, plan: Whole) -> Rows:
+        identifier = self._opened(plan)
+        taken = await self._services.snapshots.take(identifier, "rows", None, None, plan.first)
+        return self._whole(identifier, taken)
+
+    def _whole(self, identifier: str, taken: TakenAnswer) -> Rows:
+        return _rows(taken, self._services.relations.query_columns(identifier))
+
+    async def _evaluated(self, plan: Evaluated, values: Sequence[Value], *, empty: bool = False) -> Rows:
+        """empty: its columns alone, over answers without rows."""
+        answers = {}
+        for schema, name in plan.queries:
+            whole = Whole(name, schema, 0 if empty else None)
+            answers[schema, name] = (await self._answer(whole)).table
+        plain = [constant_or_instant(value) for value in values]
+        select = Select(plan.tree, answers, plain, self._who.user)
+        table = await self._services.evaluation.evaluate(select, 0 if empty else None)
+        return Rows(tuple(types.field(one.name, one.type) for one in table.schema), table)
+
+    async def _once(self, plan: Once, values: Sequence[Value]) -> Rows:
+        if self._who.reads:
+            raise ReadToken
+        wording = _wording(plan.sql, values)
+        statement = await self._services.node.understand(wording.sql, wording.parameters)
+        columns = tuple(statement.columns) if isinstance(statement, Query) else ()
+        handle = Handle(new_handle())
+        name = query_id(handle)
+        try:
+            request = RegisterRequest(wording, handle, dict(ONCE), is_handle_ours=True)
+            status, told = await self._services.requests.writes.register(request)
+            if status >= 400:
+                raise refused(told)
+            await self._stands(name)
+            await self._caught_up(name)
+            taken = await self._services.snapshots.take(name, "rows", None)
+            return _rows(taken, columns, told.get("warnings") or ())
+        finally:
+            ending = asyncio.ensure_future(self._end(name))
+            self._ending.add(ending)
+            ending.add_done_callback(self._ending.discard)
+
+    async def _end(self, name: str) -> None:
+        with contextlib.suppress(TureenError):
+            await self._services.requests.writes.unregister(name)
+
+    async def _stands(self, name: str) -> None:
+        """Return once a query that is on its way stands. Raises why it does not."""
+        deadline_s = time.monotonic() + self._services.settings.answer_ms_max / 1_000
+        while True:
+            entry = self._services.node.directory.found(name)
+            if entry is not None and entry.shard is not None:
+                return
+            error = {} if entry is None else entry.error or {}
+            if error and error.get("code") not in (BeingPrepared.code, BeingRegistered.code):
+                raise refused(error)
+            if time.monotonic() > deadline_s:
+                raise LimitExceeded("answer_ms_max", self._services.settings.answer_ms_max)
+            await asyncio.sleep(LOOK_S)
+
+    async def _caught_up(self, name: str) -> None:
+        """Return once its sources have what their topics held, or after a while: the answer tells of it."""
+        node = self._services.node
+        end_s = time.monotonic() + self._services.settings.outcome_wait_ms / 1_000
+        read_s = time.monotonic() + FOR_NOW_S
+        while time.monotonic() < end_s:
+            entry = node.directory.found(name)
+            if entry is None or entry.shard is None:
+                return
+            view = node.shards[entry.shard].view()
+            with contextlib.suppress(UnknownQuery):
+                behind = [one for one in view.catching_up(view.query(name).sources) if not one.lost]
+                if not behind:
+                    return
+                if not all(one.is_read for one in behind):
+                    read_s = time.monotonic() + FOR_NOW_S
+                elif time.monotonic() > read_s:
+                    return
+            await asyncio.sleep(LOOK_S)
+
+    # --- statements -------------------------------------------------------------------------------
+
+    async def _carried(self, plan: Carried, values: Sequence[Value], reads_only: bool) -> Result:
+        wording = _wording(plan.sql, values)
+        if plan.registers:
+            if self._who.reads:
+                raise ReadToken
+            if reads_only:
+                raise ReadOnlyTransaction
+            request = RegisterRequest(wording, Handle(new_handle()), {}, is_handle_ours=True)
+            status, told = await self._services.requests.writes.register(request)
+        else:
+            statement = await self._services.node.understand(wording.sql, wording.parameters)
+            if reads_only and not isinstance(statement, READING):
+                raise ReadOnlyTransaction
+            status, told = await self._services.requests.statements.carry_out(
+                statement, self._who.operator, self._who.reads
+            )
+        if status >= 400:
+            raise refused(told)
+        if "columns" in told:
+            return listed(told["columns"], told["rows"], plan.sql.split(None, 1)[0].upper())
+        return Done(_tag(plan, told), tuple(_notices(told)), changes=True)
+
+    # --- what is told before ----------------------------------------------------------------------
+
+    def parameter_types(self, plan: Plan, given: Sequence[int], count: int) -> tuple[int, ...]:
+        """The types of a statement's parameters: as the client said, else as they are used, else text."""
+        inner = plan.plan if isinstance(plan, Copied) else plan
+        tree = inner.tree if isinstance(inner, Evaluated) else None
+        if isinstance(inner, Once):
+            tree = rewriting.select_of(inner.sql)
+        found = {} if tree is None else rewriting.parameter_uses(tree)
+        columns = {} if tree is None else self._columns_of(tree)
+        oids = []
+        for place in range(max(count, max(found, default=0), len(given))):
+            oid = given[place] if place < len(given) else 0
+            if oid in (0, types.UNKNOWN):
+                use = found.get(place + 1)
+                oid = (
+                    columns.get(use[1].lower(), types.TEXT)
+                    if use and use[0] == "column"
+                    else (types.oid_of_name(use[1]) if use else types.TEXT)
+                )
+            oids.append(oid)
+        return tuple(oids)
+
+    def _columns_of(self, tree: Any) -> dict[str, int]:
+        """Types of the columns of the relations of a SELECT, by name."""
+        relations = self._services.relations
+        found: dict[str, int] = {}
+        for schema, name in rewriting.relations_of(tree):
+            with contextlib.suppress(TureenError):
+                identifier = relations.query(name, schema)
+                if schema != "queries" and relations.is_source(name):
+                    columns = relations.source_columns(name)
+                elif identifier is not None:
+                    columns = relations.query_columns(identifier)
+                else:
+                    continue
+                found |= {column.lower(): types.field_of(column, type_).oid for column, type_ in columns}
+        return found
+
+    async def fields(self, plan: Plan, oids: Sequence[int]) -> tuple[Field, ...] | None:
+        """The columns of a plan's rows; None: it has none, or they are known when it was carried out."""
+        match plan:
+            case Whole():
+                identifier = self._opened(plan)
+                return _fields(self._services.relations.query_columns(identifier))
+            case Evaluated():
+                return (await self._evaluated(plan, [None] * len(oids), empty=True)).fields
+            case Once():
+                if self._who.reads:
+                    raise ReadToken
+                wording = _wording(plan.sql, [_EXAMPLES.get(oid, "") for oid in oids])
+                statement = await self._services.node.understand(wording.sql, wording.parameters)
+                return _fields(tuple(statement.columns)) if isinstance(statement, Query) else None
+        return None
+
+
+_EXAMPLES: dict[int, Value] = {
+    types.BOOL: True,
+    types.INT2: 1,
+    types.INT4: 1,
+    types.INT8: 1,
+    types.FLOAT4: 1e300,
+    types.FLOAT8: 1e300,
+    types.NUMERIC: 1.5,
+    types.DATE: "2000-01-01",
+    types.TIMESTAMP: "2000-01-01 00:00:00",
+    types.TIMESTAMPTZ: "2000-01-01 00:00:00",
+    types.UUID: "00000000-0000-0000-0000-000000000000",
+}
+"""A value of each type, to know the columns of a SELECT before its values."""
+
+
+def constant_or_instant(value: Value) -> Value:
+    """A value as DuckDB takes it: instants without their zone, as columns have them."""
+    text = constant(value)
+    return text if value is not None and type(value).__name__ == "datetime" else value
+
+
+def _wording(sql: str, values: Sequence[Value]) -> Wording:
+    return Wording(sql, [constant(one) for one in values] if values else None)
+
+
+def _fields(columns: Columns) -> tuple[Field, ...]:
+    return tuple(types.field_of(name, type_) for name, type_ in columns)
+
+
+def _rows(taken: TakenAnswer, columns: Columns, notices: Sequence[dict[str, Any]] = ()) -> Rows:
+    answer = taken.answer
+    schema = answer.rows.schema
+    if [name for name, _ in columns] == schema.names:
+        fields = _fields(columns)
+    else:
+        fields = tuple(types.field(one.name, one.type) for one in schema)
+    warnings = [str(one.get("message")) for one in notices]
+    if answer.catching_up:
+        late = ", ".join(f"{one.source} (read {one.read:,} of {one.of})" for one in answer.catching_up)
+        warnings.append(f"the answer lacks what is not read yet: {late}")
+    if answer.approximation:
+        warnings.append("the answer is approximate: " + ", ".join(one.kind for one in answer.approximation))
+    return Rows(fields, answer.rows.table, tuple(warnings))
+
+
+def _tag(plan: Carried, told: dict[str, Any]) -> str:
+    if told.get("state") == "WRITTEN":
+        return f"INSERT 0 {told['written']}"
+    if plan.registers:
+        return "REGISTER"
+    return " ".join(plan.sql.upper().split()[:2])
+
+
+def _notices(told: dict[str, Any]) -> list[tuple[str, str | None]]:
+    """What a client is told besides the tag; the handle of a new query, which is told this once."""
+    found: list[tuple[str, str | None]] = []
+    if "handle" in told:
+        found.append((f"handle: {told['handle']}", "it opens the answer, and is not shown again"))
+    if told.get("skipped"):
+        found.append(("nothing was done: it exists already, or does not exist", None))
+    error = told.get("error")
+    if error:
+        found.append((f"{told.get('state')}: {error.get('message')}", error.get("hint")))
+    found += [(str(one.get("message")), one.get("hint")) for one in told.get("warnings") or ()]
+    return found

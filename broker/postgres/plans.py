@@ -1,0 +1,264 @@
+"""What a statement of a client is to be answered by: one table of kinds, decided by its text and by names.
+
+| plan      | statements                                       | answered by                             |
+|-----------|--------------------------------------------------|-----------------------------------------|
+| Nothing   | blanks and comments                              | an empty answer                         |
+| Command   | BEGIN, COMMIT, SET, SHOW name, FETCH, ...        | the connection itself                   |
+| Whole     | SELECT * FROM query [LIMIT n], TABLE query       | a registered query's answer, as it is   |
+| Evaluated | SELECT over the catalogue and registered queries | DuckDB                                  |
+| Once      | SELECT over streams, tables and views            | a query, registered, asked and ended    |
+| Carried   | CREATE, DROP, INSERT, SHOW QUERIES, EXPLAIN, ... | as POST /statements                     |
+| Copied    | COPY (SELECT ...) TO STDOUT                      | the rows of one of the above, as lines  |
+
+What names mean may change: plans are made anew for each text, from trees that are kept.
+Cost: microseconds for Whole and Command, else that of reading the text.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from sqlglot import exp
+
+from broker.postgres import rewriting
+from broker.postgres.commands import is_command
+from broker.postgres.relations import Relations
+from broker.postgres.rewriting import Name
+from tureen.errors import NotSupported, SyntaxRefused
+from tureen.statements import EXECUTED, SELECTS, is_select, keyword, registered_text
+
+READING_WORDS = ("SHOW", "LIST", "DESCRIBE", "DESC", "EXPLAIN")
+"""First words of statements that give a table and change nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Nothing:
+    """There is no statement."""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A statement of the connection itself."""
+
+    sql: str
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """The answer of a query, by its name or handle; first: so many of its rows."""
+
+    name: str
+    schema: str | None
+    first: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluated:
+    """A SELECT over the catalogue and over answers. queries: the names of those."""
+
+    sql: str
+    tree: exp.Query
+    queries: tuple[Name, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Once:
+    """A SELECT that is asked once."""
+
+    sql: str
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """A statement that is carried out. registers: REGISTER SELECT ..., whose query stays."""
+
+    sql: str
+    registers: bool = False
+
+    @property
+    def reads(self) -> bool:
+        """Whether it gives a table and changes nothing."""
+        return keyword(self.sql) in READING_WORDS
+
+
+@dataclass(frozen=True, slots=True)
+class CopyOptions:
+    """How COPY writes lines. null: the text of a NULL."""
+
+    form: Literal["text", "csv", "binary"] = "text"
+    header: bool = False
+    delimiter: str = "\t"
+    null: str = "\\N"
+
+
+@dataclass(frozen=True, slots=True)
+class Copied:
+    """COPY ... TO STDOUT."""
+
+    plan: Whole | Evaluated | Once
+    options: CopyOptions
+
+
+Asked = Whole | Evaluated | Once
+Plan = Nothing | Command | Asked | Carried | Copied
+
+_NAME = r'(?:"((?:[^"]|"")+)"|([A-Za-z_][\w$]*))'
+_WHOLE = re.compile(
+    rf'\s*(?:SELECT\s+\*\s+FROM|TABLE)\s+(?:"?(public|queries)"?\s*\.\s*)?{_NAME}(?:\s+LIMIT\s+(\d{{1,9}}))?\s*;?\s*',
+    re.IGNORECASE,
+)
+
+
+def plan_of(sql: str, relations: Relations) -> Plan:
+    """The plan of one statement. Raises SyntaxRefused, NotSupported."""
+    whole = _WHOLE.fullmatch(sql)
+    if whole is not None:
+        found = _whole(whole, relations)
+        if found is not None:
+            return found
+    word = keyword(sql)
+    if not word and not is_select(sql):
+        if sql.strip() and not _is_blank(sql):
+            raise SyntaxRefused("this is no statement", line=1, column=1)
+        return Nothing()
+    if is_command(sql):
+        return Command(sql)
+    if word == "COPY":
+        return _copied(sql, relations)
+    if word == "TABLE":
+        return asked_of(f"SELECT * FROM {sql.strip()[5:].strip().rstrip(';')}", relations)
+    if word == "REGISTER":
+        return Carried(registered_text(sql) or "", registers=True)
+    if word in SELECTS or word == "VALUES" or is_select(sql):
+        return asked_of(sql, relations)
+    if word in EXECUTED:
+        return Carried(sql.strip().rstrip(";"))
+    raise SyntaxRefused(
+        f"there is no statement that begins with {word}",
+        hint="SELECT, CREATE, DROP, INSERT, SHOW, DESCRIBE, EXPLAIN, ALTER, PAUSE, RESUME, TERMINATE, COPY",
+        line=1,
+        column=1,
+    )
+
+
+def asked_of(sql: str, relations: Relations) -> Asked:
+    """The plan of a SELECT. Raises NotSupported."""
+    whole = _WHOLE.fullmatch(sql)
+    if whole is not None and (found := _whole(whole, relations)) is not None:
+        return found
+    tree = rewriting.select_of(sql)
+    if tree is None:
+        return Once(_without_schema(sql))
+    queries: list[Name] = []
+    others = False
+    for name in rewriting.relations_of(tree):
+        schema, relation = name
+        if is_catalogue(name, relations):
+            continue
+        if (schema == "queries" or not relations.is_source(relation)) and relations.query(relation, schema):
+            queries.append(name)
+        else:
+            others = True
+    if not others:
+        return Evaluated(sql, tree, tuple(queries))
+    if queries:
+        raise NotSupported(
+            "a SELECT reads streams, tables and views, or the answers of registered queries, not both",
+            hint=f"CREATE VIEW with the text of {queries[0][1]}, and read that",
+        )
+    return Once(_without_schema(sql))
+
+
+def is_catalogue(name: Name, relations: Relations) -> bool:
+    """Whether a relation is one of PostgreSQL's catalogues."""
+    schema, relation = name
+    if schema is not None:
+        return schema in rewriting.CATALOGUES
+    return relation.startswith("pg_") and not relations.is_source(relation)
+
+
+def _whole(found: re.Match[str], relations: Relations) -> Whole | None:
+    schema = found[1] and found[1].lower()
+    name = found[2].replace('""', '"') if found[2] is not None else found[3]
+    folded = name if found[2] is not None else name.lower()
+    if schema != "queries" and relations.is_source(folded):
+        return None
+    for one in dict.fromkeys((folded, name)):  # a handle is as it is written
+        if relations.query(one, schema) is not None:
+            return Whole(one, schema, None if found[4] is None else int(found[4]))
+    return None
+
+
+_SCHEMA = re.compile(
+    r"""('(?:[^']|'')*'|--[^\n]*|"(?!public")(?:[^"]|"")*")|(?<![\w."])(?:"public"|public)\s*\.\s*(?=["A-Za-z_])""",
+    re.IGNORECASE,
+)
+
+
+def _without_schema(sql: str) -> str:
+    """A text without ``public.`` before names, which the language does not have; and without its end."""
+    text = sql.strip().rstrip(";").rstrip()
+    return _SCHEMA.sub(lambda found: found[1] or "", text) if "public" in text.lower() else text
+
+
+def _is_blank(sql: str) -> bool:
+    return not re.sub(r"--[^\n]*|/\*.*?\*/|[\s;]+", "", sql, flags=re.DOTALL)
+
+
+_COPY = re.compile(
+    rf"\s*COPY\s+(?:\((?P<select>.+)\)|(?P<name>(?:\"?\w+\"?\s*\.\s*)?{_NAME}))\s+TO\s+STDOUT(?:\s+(?:WITH\s*)?(?P<options>.+?))?\s*;?\s*",
+    re.IGNORECASE | re.DOTALL,
+)
+_OPTION = re.compile(
+    r"(?P<key>FORMAT|HEADER|DELIMITER|NULL|CSV|BINARY|TEXT|ENCODING|QUOTE|ESCAPE)\s*(?:AS\s+)?"
+    r"(?P<value>'(?:[^']|'')*'|(?!HEADER|DELIMITER|NULL|CSV|FORMAT)\w+)?\s*,?\s*",
+    re.IGNORECASE,
+)
+
+
+def _copied(sql: str, relations: Relations) -> Copied:
+    found = _COPY.fullmatch(sql)
+    if found is None:
+        raise NotSupported(
+            "this COPY is not understood",
+            hint="COPY (SELECT ...) TO STDOUT (FORMAT csv, HEADER); INSERT writes rows, or Kafka's own tools",
+        )
+    select = found["select"] or f"SELECT * FROM {found['name']}"
+    return Copied(asked_of(select, relations), _copy_options(found["options"] or ""))
+
+
+def _copy_options(text: str) -> CopyOptions:
+    text = text.strip()
+    if text.startswith("(") and text.endswith(")"):
+        text = text[1:-1]
+    given: dict[str, str] = {}
+    at = 0
+    while at < len(text):
+        one = _OPTION.match(text, at)
+        if one is None or one.end() == at:
+            raise NotSupported(
+                f"COPY has no option {text[at:].strip()[:40]}", hint="FORMAT, HEADER, DELIMITER, NULL"
+            )
+        key, value = one["key"].lower(), (one["value"] or "").strip("'")
+        if key in ("csv", "binary", "text"):
+            key, value = "format", key
+        if key in ("quote", "escape") or (key == "encoding" and value.upper() not in ("UTF8", "UTF-8")):
+            raise NotSupported(f"COPY has no option {key.upper()} here: it is a double quote, and UTF8")
+        given[key] = value
+        at = one.end()
+    form = given.get("format", "text").lower()
+    if form not in ("text", "csv", "binary"):
+        raise NotSupported(f"COPY has no format {form}", hint="text, csv or binary")
+    delimiter = given.get("delimiter", "," if form == "csv" else "\t").replace("\\t", "\t")
+    if len(delimiter.encode()) != 1 or delimiter in '\n\r"\\':
+        raise NotSupported("the delimiter of COPY is one character of one byte")
+    header = given.get("header", "false" if "header" not in given else "true").lower() in (
+        "",
+        "true",
+        "on",
+        "1",
+    )
+    null = given.get("null", "" if form == "csv" else "\\N")
+    return CopyOptions(form, "header" in given and header, delimiter, null)  # type: ignore[arg-type]
