@@ -1,4 +1,4 @@
-"""Who accepts which rows of a sealed segment: many slots at once, beside each slot by itself."""
+"""Who accepts which rows of a segment: many slots at once, beside each slot by itself."""
 
 from __future__ import annotations
 
@@ -8,18 +8,25 @@ import pytest
 from engine.store.matches.accepted import FEW_SLOTS, Slots, accepted, accepted_at_most, accepted_of
 from engine.store.matches.chunks import ChunkPool
 from engine.store.matches.cohorts import SELECTIVE, Cohorts
-from engine.store.matches.part_matches import PartMatches
+from engine.store.matches.part_matches import PairLog, PartMatches
 from engine.store.matches.segment_bits import SegmentBits
 from engine.store.matches.slot_lists import SlotLists, lists_of
 
 ROWS, SLOTS = 3_000, 200
 
 
-def drawn(rng: np.random.Generator, pairs: int, spoken_for: np.ndarray | None) -> SlotLists:
+def drawn(rng: np.random.Generator, pairs: int, spoken_for: np.ndarray | None, upto: int = ROWS) -> SlotLists:
     among = np.arange(SLOTS) if spoken_for is None else spoken_for
-    codes = np.unique(rng.integers(0, ROWS, pairs) * SLOTS + rng.choice(among, pairs))
+    codes = np.unique(rng.integers(0, upto, pairs) * SLOTS + rng.choice(among, pairs))
     slots = (codes % SLOTS).astype(np.int32)
-    return lists_of((codes // SLOTS).astype(np.uint16), slots, spoken_for, ROWS)
+    return lists_of((codes // SLOTS).astype(np.uint16), slots, spoken_for, upto)
+
+
+def logged(rng: np.random.Generator, pairs: int) -> PairLog:
+    """Pairs by row, of all slots. Those of a late slot below its lists are of whoever had it before."""
+    log, codes = PairLog(), np.unique(rng.integers(0, ROWS * SLOTS, pairs))
+    log.append((codes // SLOTS).astype(np.uint16), (codes % SLOTS).astype(np.int32), 0)
+    return log
 
 
 def together(matches: PartMatches, slots: Slots, first: int, last: int) -> list[tuple[int, int]]:
@@ -59,3 +66,26 @@ def test_pairs_are_those_of_each_slot(lots: int, count: int) -> None:
         # A query that comes: those who asked before see its matches as well.
         mine = np.array([int(rng.integers(SLOTS))], np.int32)
         matches = matches.made([], drawn(rng, 30, mine), np.ones(SLOTS, np.bool_))
+
+
+@pytest.mark.parametrize("lots", [1, 3])
+@pytest.mark.parametrize("count", [1, FEW_SLOTS, FEW_SLOTS + 1, 150])
+def test_pairs_of_an_open_segment(lots: int, count: int) -> None:
+    rng = np.random.default_rng(100 * count + lots)
+    slots = Slots(rng.choice(SLOTS + 20, count, replace=False).astype(np.int32))
+    cohorts, late = Cohorts(0, np.full(SLOTS, SELECTIVE, np.int32)), list[SlotLists]()
+    for upto in np.sort(rng.integers(1, ROWS, lots)).tolist():
+        mine = np.sort(rng.choice(SLOTS, 80, replace=False)).astype(np.int32)
+        late.append(drawn(rng, 2_000, mine, upto))
+        matches = PartMatches(cohorts, SegmentBits(ChunkPool(), ROWS), tuple(late), logged(rng, 4_000))
+        each = [
+            (row, slot) for slot in slots.slots.tolist() for row in matches.rows_of(slot, 0, ROWS).tolist()
+        ]
+        first, last = sorted(rng.integers(0, ROWS + 1, 2).tolist())
+        assert together(matches, slots, first, last) == sorted(
+            (row, slot) for row, slot in each if first <= row < last
+        )
+        rows = np.flatnonzero(rng.random(ROWS) < 0.01)
+        at, owners = accepted_of(matches, slots, rows)
+        wanted = sorted(pair for pair in each if pair[0] in set(rows.tolist()))
+        assert sorted(zip(rows[at].tolist(), owners.tolist(), strict=True)) == wanted

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from engine.model.batch import BoolArray, Int32Array, Int64Array
+from engine.model.batch import Int32Array, Int64Array
 from engine.model.runs import places_of
 from engine.store.matches.cohorts import SELECTIVE, Cohorts
 from engine.store.matches.part_matches import PartMatches, place_of
@@ -14,7 +15,9 @@ from engine.store.matches.segment_bits import NamedPlaces, near, those_of
 from engine.store.matches.slot_lists import RowNumbers, SlotLists
 
 FEW_SLOTS = 16
-"""So many lists are looked up one by one."""
+"""So many lists of a sealed segment are looked up one by one."""
+ROWS_MAX = 1 << 16
+"""Above all places of a segment."""
 
 Pairs = tuple[Int64Array, Int32Array]
 """Places in the segment, and slots or their names."""
@@ -22,21 +25,18 @@ Pairs = tuple[Int64Array, Int32Array]
 
 class Slots:
     """Slots that stand and are asked for together. ``slots``: each once, ascending; ``names``: what each is
-    called, itself if nothing else; ``among``: bool by slot.
+    called, itself if nothing else.
     """
 
-    __slots__ = ("_by_row", "_dense", "among", "names", "slots")
+    __slots__ = ("_dense", "_open", "_sealed", "names", "slots")
 
     def __init__(self, slots: Int32Array, names: Int32Array | None = None) -> None:
         """names: int32[n], of slots that are given once each."""
         self.slots, first = np.unique(slots, return_index=True)
         self.names = self.slots if names is None else names[first]
-        self.among: BoolArray = np.zeros(int(self.slots[-1]) + 1 if len(self.slots) else 0, np.bool_)
-        self.among[self.slots] = True
         self._dense: WeakKeyDictionary[Cohorts, tuple[NamedPlaces, Int32Array]] = WeakKeyDictionary()
-        self._by_row: WeakKeyDictionary[PartMatches, tuple[tuple[SlotLists, ...], RowNumbers, Int32Array]] = (
-            WeakKeyDictionary()
-        )
+        self._sealed: WeakKeyDictionary[PartMatches, Listed] = WeakKeyDictionary()
+        self._open: Listed | None = None
 
     def dense(self, cohorts: Cohorts) -> tuple[NamedPlaces, Int32Array]:
         """Those whose matches are bits, and those of which they are not. Made once."""
@@ -53,22 +53,40 @@ class Slots:
         """Returns the names of some of these slots, int32[n]."""
         return slots if self.names is self.slots else self.names[self.slots.searchsorted(slots)]
 
-    def by_row(self, matches: PartMatches, selective: Int32Array) -> tuple[RowNumbers, Int32Array]:
-        """(rows, slots) of a sealed segment, by row: those among ``selective``, ascending, which are all of
-        these slots whose matches are lists there. Made once: O(matches).
+    def listed(self, matches: PartMatches, selective: Int32Array) -> Listed:
+        """What lists tell of a segment. selective: ascending, all of these slots whose matches are lists
+        there. Made once for a sealed segment, for the open one when its lists change: O(matches).
         """
-        known = self._by_row.get(matches)
-        if known is None or known[0] is not matches.lists:
-            rows, owners = _pairs(matches.lists, selective)
-            order = np.argsort(rows, kind="stable")
-            known = self._by_row[matches] = matches.lists, rows[order], owners[order]
-        return known[1], known[2]
+        known = self._open if matches.log is not None else self._sealed.get(matches)
+        if known is None or known.lists is not matches.lists or known.cohorts is not matches.cohorts:
+            known = _listed(matches, selective)
+            if matches.log is None:
+                self._sealed[matches] = known
+            else:
+                self._open = known
+        return known
 
 
-def _pairs(lots: tuple[SlotLists, ...], slots: Int32Array) -> tuple[RowNumbers, Int32Array]:
-    """Rows and owners of these slots, which ascend; the newest lot that has a slot's list tells all of it."""
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """The lists of some slots, by row. log_from: int32 by slot, from which row on the matches of each are in
+    the log of an open segment; beyond all rows of slots that have none there.
+    """
+
+    cohorts: Cohorts
+    lists: tuple[SlotLists, ...]
+    rows: RowNumbers
+    owners: Int32Array
+    log_from: Int32Array
+
+
+def _listed(matches: PartMatches, selective: Int32Array) -> Listed:
+    """The newest lot that has a slot's list tells all of it."""
     rows, owners = [np.empty(0, np.uint16)], [np.empty(0, np.int32)]
-    for lot in reversed(lots):
+    log_from = np.full(int(selective[-1]) + 1 if len(selective) else 0, ROWS_MAX, np.int32)
+    log_from[selective] = 0
+    slots = selective
+    for lot in reversed(matches.lists):
         if not len(lot.slots):
             continue
         places = np.minimum(lot.slots.searchsorted(slots), len(lot.slots) - 1)
@@ -77,8 +95,11 @@ def _pairs(lots: tuple[SlotLists, ...], slots: Int32Array) -> tuple[RowNumbers, 
         counts = lot.starts[places[there] + 1] - starts
         rows.append(lot.rows[places_of(starts, counts)])
         owners.append(np.repeat(slots[there], counts))
+        log_from[slots[there]] = lot.upto
         slots = slots[~there]
-    return np.concatenate(rows), np.concatenate(owners)
+    all_rows = np.concatenate(rows)
+    order = np.argsort(all_rows, kind="stable")
+    return Listed(matches.cohorts, matches.lists, all_rows[order], np.concatenate(owners)[order], log_from)
 
 
 def accepted(matches: PartMatches, slots: Slots, first: int, last: int) -> Pairs:
@@ -132,34 +153,19 @@ def accepted_at_most(matches: PartMatches, slots: Slots, rows: int) -> int:
 def _of_lists(
     matches: PartMatches, slots: Slots, selective: Int32Array, first: int, last: int
 ) -> list[Pairs]:
-    """Returns the matches of slots that are kept as lists. A slot that has a list is looked up there; the
-    matches of the others are in the log.
-    """
-    if matches.log is None:
-        if len(selective) > FEW_SLOTS:
-            rows, owners = slots.by_row(matches, selective)
-            low, high = place_of(rows, first), place_of(rows, last)
-            return [(rows[low:high].astype(np.int64), owners[low:high])]
-        listed = selective
-    else:
-        spoken_for = [lists.slots for lists in matches.lists]
-        listed = np.intersect1d(selective, np.concatenate(spoken_for)) if spoken_for else selective[:0]
-    found = []
-    for slot in listed.tolist():
-        its = matches.rows_of(slot, first, last)
-        if len(its):
-            found.append((its, np.full(len(its), slot, np.int32)))
+    """Returns the matches of slots that are kept as lists; in an open segment those of the log too."""
+    if matches.log is None and len(selective) <= FEW_SLOTS:
+        each = [(slot, matches.rows_of(slot, first, last)) for slot in selective.tolist()]
+        return [(its, np.full(len(its), slot, np.int32)) for slot, its in each if len(its)]
+    listed = slots.listed(matches, selective)
+    low, high = place_of(listed.rows, first), place_of(listed.rows, last)
+    found = [(listed.rows[low:high].astype(np.int64), listed.owners[low:high])]
     if matches.log is not None:
-        logged, owners = matches.log
-        low, high = place_of(logged, first), place_of(logged, last)
-        logged, owners = logged[low:high], owners[low:high]
-        wanted = slots.among
-        inside = owners < len(wanted)
-        kept = np.zeros(len(owners), np.bool_)
-        kept[inside] = wanted[owners[inside]]
-        for others in (listed, np.setdiff1d(slots.slots, selective)):
-            if len(others) and kept.any():
-                kept &= ~np.isin(owners, others)
-        if kept.any():
-            found.append((logged[kept].astype(np.int64), owners[kept]))
+        rows, owners = matches.log
+        low, high = place_of(rows, first), place_of(rows, last)
+        rows, owners = rows[low:high], owners[low:high]
+        known = np.flatnonzero(owners < len(listed.log_from))
+        rows, owners = rows[known], owners[known]
+        kept = rows >= listed.log_from[owners]
+        found.append((rows[kept].astype(np.int64), owners[kept]))
     return found
