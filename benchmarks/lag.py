@@ -40,6 +40,7 @@ CASE_S = 60.0
 """A case is waited for so long, and then left alone."""
 EAGER_STEPS, EAGER_PAUSE_S = 30, 0.2
 """So many rows come, one after another, while answers are kept."""
+KEYS = 1_000
 MATCHED = 20
 """Records of one request that are compared with all conditions."""
 UNREAD = 300
@@ -96,6 +97,7 @@ def run(options: argparse.Namespace) -> Report:
             "followers": lambda: _followers(client),
             "bulk": lambda: _bulk(client, options.bulk),
             "match": lambda: _match(client, options.bulk),
+            "narrow": lambda: _narrow(client, kafka, options.rows // 2),
         }
         chosen = [name for name in options.only.split(",") if name] or list(cases)
         removed = str(new_handle())
@@ -303,23 +305,41 @@ def _followers(client: httpx.Client) -> None:
 
 def _bulk(client: httpx.Client, count: int) -> None:
     """Many conditions in one request, none of which an index can help with, over all rows."""
-    with _standing_at_once(client, count) as handles:
+    with _standing_at_once(client, _conditions(count)) as handles:
         _until_known(client, handles)
+
+
+def _narrow(client: httpx.Client, kafka: str, rows: int) -> None:
+    """Many followed queries, each of one key, and a flood of rows for all of them."""
+    before = _read(client, "dear")
+    texts = [f"SELECT id, text FROM dear WHERE k >= {k} AND k < {k + 1} EMIT CHANGES" for k in range(KEYS)]
+    with _standing_at_once(client, texts) as handles:
+        _until_known(client, handles)
+        ts = BEGIN_MS + before
+        _send(
+            kafka,
+            "dear",
+            [b'{"id":%d,"k":%d,"text":"","ts":%d}' % (i, i % KEYS, ts + i) for i in range(rows)],
+        )
+        _await(client, "dear", before + rows)
 
 
 def _match(client: httpx.Client, count: int) -> None:
     """Records that are compared with as many conditions, while these stand."""
     records = [{"id": i, "k": i, "text": f"{i:09}_x{i:09}", "ts": BEGIN_MS} for i in range(MATCHED)]
-    with _standing_at_once(client, count) as handles:
+    with _standing_at_once(client, _conditions(count)) as handles:
         _until_known(client, handles)
         client.post("/match", json={"source": "dear", "records": records}, timeout=CASE_S)
 
 
+def _conditions(count: int) -> list[str]:
+    return [f"SELECT id FROM dear WHERE k = {n} OR text LIKE '%{n:05}_x%{n % 7}'" for n in range(count)]
+
+
 @contextmanager
-def _standing_at_once(client: httpx.Client, count: int) -> Iterator[list[str]]:
-    """So many queries by one request, whose ids are given; removed by one."""
-    handles = [str(new_handle()) for _ in range(count)]
-    texts = (f"SELECT id FROM dear WHERE k = {n} OR text LIKE '%{n:05}_x%{n % 7}'" for n in range(count))
+def _standing_at_once(client: httpx.Client, texts: list[str]) -> Iterator[list[str]]:
+    """Queries by one request, whose ids are given; removed by one."""
+    handles = [str(new_handle()) for _ in texts]
     body = "\n".join(json.dumps({"sql": s, "handle": h}) for s, h in zip(texts, handles, strict=True))
     try:
         headers = {"Content-Type": "application/x-ndjson"}
@@ -338,7 +358,7 @@ def _load(client: httpx.Client, kafka: str, options: argparse.Namespace) -> None
     texts = rng.integers(0, 10**9, options.rows).tolist()
     dear = [
         b'{"id":%d,"k":%d,"text":"%09d_x%09d","ts":%d}'
-        % (i, i % 1_000, text, text * 7 % 10**9, BEGIN_MS + i // 10)
+        % (i, i % KEYS, text, text * 7 % 10**9, BEGIN_MS + i // 10)
         for i, text in enumerate(texts)
     ]
     _send(kafka, "dear", dear)
@@ -355,12 +375,17 @@ def _send(kafka: str, topic: str, records: list[bytes]) -> None:
     producer.close(DEADLINE_S)
 
 
+def _read(client: httpx.Client, name: str) -> int:
+    """How many records of a topic were read."""
+    sources = {one["name"]: one for one in client.get("/sources").json()["sources"]}
+    return sum(sources[name]["next_offsets"].values())
+
+
 def _await(client: httpx.Client, name: str, records: int) -> None:
     """Until so many records of a topic were read."""
     deadline_s = time.monotonic() + DEADLINE_S
     while time.monotonic() < deadline_s:
-        sources = {one["name"]: one for one in client.get("/sources").json()["sources"]}
-        if sum(sources[name]["next_offsets"].values()) >= records:
+        if _read(client, name) >= records:
             return
         time.sleep(0.05)
     raise RuntimeError(f"not all records of {name} were read in {DEADLINE_S:.0f} s")
