@@ -26,6 +26,7 @@ from engine.model.paths import parse_path
 from engine.model.record_format import USUAL, RecordFormat
 from engine.model.source import Field, Schema, SourceName, Stream
 from engine.model.types import BIGINT, BOOLEAN, DOUBLE, INTEGER, STRING, TIMESTAMP, Type
+from topics.formats.metadata import Written
 from topics.keyed import decode_records
 
 RECORDS = 8_192
@@ -105,7 +106,7 @@ def _measure(written: RecordFormat, values: Sequence[bytes], paths: Mapping[str,
     place = np.zeros(len(values), np.int32), np.arange(len(values)), np.full(len(values), BASE_MS)
 
     def call() -> None:
-        decoded = decode_records(stream, None, values, ({}, {}), *place)
+        decoded = decode_records(stream, Written(values, *place))
         assert len(decoded.batch) == len(values), decoded.bad[:1]
 
     return repeat(call, times=batches, warm_ups=3, clock=time.thread_time).per_s(len(values))

@@ -15,6 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from engine.model.source import Stream
 from topics.codec import Decoded
+from topics.formats.metadata import Written, metadata_of
 from topics.in_band import Heartbeats, heartbeats
 from topics.keyed import decode_records
 from tureen.protocol import HEADER_HEARTBEAT
@@ -24,10 +25,17 @@ def decoded_batch(stream: Stream, records: pa.RecordBatch, append_ms: str) -> De
     """Rows of records. records: columns key, value, headers, partition, offset; append_ms: the name of the
     one with the log's time.
     """
-    columns = (records.column(name) for name in ("partition", "offset", append_ms))
-    place = (column.to_numpy(zero_copy_only=False) for column in columns)
-    keys = records.column("key").to_pylist() if stream.is_table else None
-    return decode_records(stream, keys, records.column("value").to_pylist(), heartbeats_of(records), *place)
+    partition, offset, stamps = (
+        records.column(name).to_numpy(zero_copy_only=False) for name in ("partition", "offset", append_ms)
+    )
+    apart = {one.name for one in metadata_of(stream)}
+    keys = records.column("key").to_pylist() if stream.is_table or "_key" in apart else None
+    headers = None
+    if "_headers" in apart:
+        each: list[list[dict[str, Any]] | None] = records.column("headers").to_pylist()
+        headers = [[(one["key"], one["value"]) for one in some or ()] for some in each]
+    written = Written(records.column("value").to_pylist(), partition, offset, stamps, keys, headers)
+    return decode_records(stream, written, heartbeats_of(records))
 
 
 def heartbeats_of(records: pa.RecordBatch) -> Heartbeats:

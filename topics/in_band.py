@@ -18,6 +18,7 @@ Headers = Sequence[tuple[str, bytes | None]] | None
 Heartbeats = tuple[Mapping[int, int], Mapping[int, str]]
 """Heartbeats by place: place -> instant in ms since 1970; and place -> why the record is none."""
 
+NO_HEARTBEATS: Heartbeats = ({}, {})
 _INTEGER = re.compile(rb"-?[0-9]{1,18}")
 
 

@@ -32,8 +32,9 @@ from engine.model.source import Schema, Stream
 from engine.model.types import Kind, Type
 from topics.codec import Bad, Decoded, Piece, decode, read
 from topics.event_times import implausible
+from topics.formats.metadata import Written, metadata_of, with_metadata
 from topics.formats.table import keys_of, texts_of
-from topics.in_band import Heartbeats, heartbeats
+from topics.in_band import NO_HEARTBEATS, Heartbeats, heartbeats
 
 _SCALAR = rb'"(?:[^"\\]|\\.)*"|[-+.0-9eE]+|true|false|null'
 _ONE = re.compile(rb"\s*(?:" + _SCALAR + rb")\s*", re.DOTALL)
@@ -56,45 +57,44 @@ def decode_messages(
 
     exact: as in :func:`topics.codec.decode`. Raises RegistryUnavailable where they name schemas.
     """
-    told = heartbeats(message.headers() for message in messages)
-    keys = [message.key() for message in messages] if stream.is_table else None
-    return decode_records(stream, keys, values, told, partition, offset, append_ms, exact=exact)
+    headers = [message.headers() for message in messages]
+    keys = None
+    if stream.is_table or any(field.name == "_key" for field in metadata_of(stream)):
+        keys = [message.key() for message in messages]
+    written = Written(values, partition, offset, append_ms, keys, headers)
+    return decode_records(stream, written, heartbeats(headers), exact=exact)
 
 
 def decode_records(
-    stream: Stream,
-    keys: Sequence[bytes | None] | None,
-    values: Sequence[bytes | None],
-    told: Heartbeats,
-    partition: npt.ArrayLike,
-    offset: npt.ArrayLike,
-    append_ms: npt.ArrayLike,
-    *,
-    exact: bool = False,
+    stream: Stream, written: Written, told: Heartbeats = NO_HEARTBEATS, *, exact: bool = False
 ) -> Decoded:
-    """Records of a stream, whose keys are None, or of a table. told: which of them are heartbeats. exact: as
-    in :func:`topics.codec.decode`.
+    """Records of a stream or of a table, whose keys are known. told: which of them are heartbeats. exact: as
+    in :func:`topics.codec.decode`. Raises RegistryUnavailable where they name schemas.
     """
     found, refused = told
-    given: list[bytes | None] = list(values)
+    given: list[bytes | None] = list(written.values)
     if found or refused:
-        given = [None if place in found or place in refused else one for place, one in enumerate(values)]
-    texts = texts_of(stream, given)
+        given = [None if place in found or place in refused else one for place, one in enumerate(given)]
+    texts = with_metadata(stream, texts_of(stream, given), written)
     left_out, unknown = {**texts.bad, **refused}, texts.unknown
+    keys = written.keys if stream.is_table else None
     if keys is not None:
         told_keys = keys_of(stream, keys)
         keys, unknown = told_keys.values, unknown | told_keys.unknown
         left_out = {place: f"key: {reason}" for place, reason in told_keys.bad.items()} | left_out
+    partition, offset, append_ms = (
+        np.asarray(one) for one in (written.partition, written.offset, written.append_ms)
+    )
     if not found and not left_out and not unknown:
         return _decoded(stream, keys, texts.values, partition, offset, append_ms, exact)
-    rows = np.delete(np.arange(len(values)), [*found, *left_out])
+    rows = np.delete(np.arange(len(given)), [*found, *left_out])
     decoded = _decoded(
         stream,
         None if keys is None else [keys[place] for place in rows.tolist()],
         [texts.values[place] for place in rows.tolist()],
-        np.asarray(partition)[rows],
-        np.asarray(offset)[rows],
-        np.asarray(append_ms)[rows],
+        partition[rows],
+        offset[rows],
+        append_ms[rows],
         exact,
     )
     bad = [Bad(int(rows[one.place]), one.reason) for one in decoded.bad]

@@ -18,13 +18,12 @@ from broker.http.writes import Answer
 from broker.runtime.publisher import Publisher
 from engine.language.query import Insert, InsertedRow
 from topics.codec import Bad
-from topics.in_band import Heartbeats
+from topics.formats.metadata import Written
 from topics.keyed import decode_records
 from tureen.errors import KafkaUnavailable
 
 TOLD_MAX = 100
 """Rows that are refused, each with its reason."""
-_NO_HEARTBEATS: Heartbeats = ({}, {})
 
 
 async def insert(statement: Insert, publisher: Publisher) -> Answer:
@@ -76,15 +75,9 @@ def _refused(statement: Insert, records: list[tuple[bytes | None, bytes]]) -> li
     stream, count = statement.stream, len(records)
     now_ms = time.time_ns() // 1_000_000
     limit_ms = now_ms + stream.future_max_ms
-    decoded = decode_records(
-        stream,
-        [key for key, _ in records] if stream.is_table else None,
-        [value for _, value in records],
-        _NO_HEARTBEATS,
-        [0] * count,
-        list(range(count)),
-        [now_ms] * count,
-    )
+    keys = [key for key, _ in records] if stream.is_table else None
+    values = [value for _, value in records]
+    decoded = decode_records(stream, Written(values, [0] * count, list(range(count)), [now_ms] * count, keys))
     rows = statement.rows
     ahead = [
         Bad(int(place), f"the timestamp is beyond the clock plus future_max ({limit_ms} ms since 1970)")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,9 +13,11 @@ from engine.language.render import quoted, render_span
 from engine.language.statements import parse
 from engine.model.limits import Limits
 from engine.model.paths import path_text
+from engine.model.record_format import USUAL, RecordFormat
 from engine.model.source import Field, Stream
 from engine.windows.source_clock import SourceClock
 from topics.codec import SCHEMA_ID_BYTES, WIRE_FORMAT, Decoded
+from topics.formats.detection import detect
 from topics.in_band import heartbeats
 from topics.inference import Inferred, infer_stream, infer_table
 from topics.inferred_columns import Sampled
@@ -56,15 +58,22 @@ def propose(topic: Topic, messages: Sequence[Any], limits: Limits) -> dict[str, 
     """
     told, refused = heartbeats(one.headers() for one in messages)
     rows = [one for place, one in enumerate(messages) if place not in told and place not in refused]
-    records = [
+    written = [
         Sampled(one.key(), one.value(), one.partition(), one.offset(), one.timestamp()[1]) for one in rows
     ]
+    detected = detect(written)
+    records = detected.records
     inferred = None
-    if topic.compacted:
+    if detected.events and not detected.format.changelog:
+        inferred = infer_table(records, admits_name, limits.columns_max, event_time=False)
+    elif topic.compacted:
         inferred = infer_table(records, admits_name, limits.columns_max, event_time=not topic.stamps)
     if inferred is None:
         inferred = infer_stream(records, admits_name, limits.columns_max)
+    format_ = detected.format if inferred.key else replace(detected.format, key=None)
     facts = {
+        "format": format_.value,
+        "format_options": _format_options(format_),
         "topic": topic.topic,
         "name": topic.name,
         "name_sql": name_sql(topic.name),
@@ -90,7 +99,7 @@ def propose(topic: Topic, messages: Sequence[Any], limits: Limits) -> dict[str, 
         }
         warnings = [_no_columns(records)]
         return facts | {"sql": None, "sample": sample, "warnings": warnings}
-    sql = statement(topic, inferred)
+    sql = statement(topic, inferred, format_)
     parsed = parse(sql, {}, limits)
     assert isinstance(parsed, CreateStream)
     tried, reasons = _tried(parsed.stream, rows)
@@ -98,12 +107,13 @@ def propose(topic: Topic, messages: Sequence[Any], limits: Limits) -> dict[str, 
     return facts | {"sql": sql, "sample": sample, "warnings": _warnings(topic, inferred, records, sample)}
 
 
-def statement(topic: Topic, inferred: Inferred) -> str:
+def statement(topic: Topic, inferred: Inferred, format_: RecordFormat) -> str:
     """The text. Raises SyntaxRefused where a name is none."""
     lines = ["    " + column_sql(field) for field in inferred.fields()]
     if inferred.key:
         lines.append(f"    PRIMARY KEY ({', '.join(map(name_sql, inferred.key))})")
     options = [f"topic = {quoted(topic.topic)}"]
+    options += _format_options(format_)
     if inferred.event_time is not None:
         options.append(f"timestamp = {quoted(inferred.event_time.column)}")
         if inferred.event_time.lateness_ms:
@@ -111,6 +121,18 @@ def statement(topic: Topic, inferred: Inferred) -> str:
     kind = "TABLE" if inferred.key else "STREAM"
     body = ",\n".join(lines)
     return f"CREATE {kind} {name_sql(topic.name)} (\n{body}\n) WITH ({', '.join(options)})"
+
+
+def _format_options(format_: RecordFormat) -> list[str]:
+    """What WITH says of a format, as it is written."""
+    options = []
+    if format_.value != USUAL.value:
+        options.append(f"format = {quoted(format_.value)}")
+    if format_.key is not None:
+        options.append(f"key_format = {quoted(format_.key)}")
+    if format_.changelog:
+        options.append("changelog = true")
+    return options
 
 
 def column_sql(field: Field) -> str:

@@ -11,6 +11,8 @@ KeyFormat = Literal["json", "avro", "json-schema"]
 
 FRAMED: tuple[FormatName, ...] = ("avro", "json-schema", "debezium")
 """Formats whose values may name a schema."""
+METADATA = ("_key", "_partition", "_offset", "_timestamp", "_headers")
+"""Names of columns that tell of a record and are no part of its value."""
 DELIMITER = ","
 
 

@@ -43,6 +43,12 @@ def test_formats(options: str, format_: RecordFormat) -> None:
     assert stream_from_dict(stream_as_dict(stream)) == stream
 
 
+def test_columns_that_tell_of_the_record_are_no_fields_of_a_line() -> None:
+    columns = "v STRING, _offset BIGINT, _key BYTES, _headers MAP<STRING, STRING>, _timestamp TIMESTAMP"
+    assert len(bound("format = 'raw'", columns=columns).stream.schema) == 5
+    assert bound("topic = 's'", columns="_offset STRING PATH '$._offset'").stream.format == USUAL
+
+
 def test_formats_of_tables() -> None:
     assert bound("format = 'debezium'", table=True).stream.format == RecordFormat("debezium")
     made = bound("format = 'csv', key_format = 'avro'", table=True).stream
@@ -71,6 +77,8 @@ def test_formats_of_tables() -> None:
         ("changelog = true", False, COLUMNS, "changelog has no meaning in the format json"),
         ("key_format = 'json'", False, COLUMNS, "keys of a stream's records are not read"),
         ("key_format = 'csv'", True, COLUMNS, "not a value of key_format"),
+        ("topic = 's'", False, "_offset STRING", "_offset tells of the record, and is BIGINT, not STRING"),
+        ("topic = 's'", False, "_headers ARRAY<STRING>", "_headers tells of the record"),
     ],
 )
 def test_refusals(options: str, table: bool, columns: str, message: str) -> None:

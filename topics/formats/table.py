@@ -16,6 +16,7 @@ from topics.formats.avro import AvroReader
 from topics.formats.avro_program import Wanted
 from topics.formats.csv import Csv
 from topics.formats.debezium import Debezium
+from topics.formats.metadata import metadata_of
 from topics.formats.raw import Raw
 from topics.formats.schemas import schemas
 from topics.formats.texts import Format, Refusing, Texts
@@ -49,11 +50,11 @@ def _json_schema(written: RecordFormat, fields: Fields) -> Format:
 
 
 def _debezium(written: RecordFormat, fields: Fields) -> Format:
-    return Debezium(_events(), fields, written.changelog)
+    return Debezium(whole_reader(), fields, written.changelog)
 
 
-def _events() -> Format:
-    """What reads framed records of which all members are wanted."""
+def whole_reader() -> Format:
+    """What reads framed records, all that they have."""
     return WireFormat({"AVRO": lambda one: _of_avro(one, None, lambda _: True), "JSON": lambda _: Headless()})
 
 
@@ -89,25 +90,26 @@ def texts_of(stream: Stream, values: Sequence[bytes | None]) -> Texts:
     """The values of records as JSON. None stays None. Raises RegistryUnavailable."""
     if stream.format.value == "json":
         return Texts(list(values))
-    return _some(_format_of(stream.format, _fields(stream)), values)
+    return read_some(_format_of(stream.format, _fields(stream)), values)
 
 
 @lru_cache(maxsize=256)
-def _key_format_of(written: RecordFormat, fields: Fields) -> Format | None:
+def key_reader(written: RecordFormat, fields: Fields = ()) -> Format | None:
+    """What reads keys; None: they are JSON. fields: their columns, as far as they are known."""
     if written.key == "avro":
         return WireFormat({"AVRO": lambda one: _of_avro(one, None, lambda _: True)})
     if written.key == "json-schema":
         return WireFormat({"JSON": lambda _: Headless()})
     if written.key is None and written.value == "debezium":
-        return Debezium(_events(), fields, changelog=False, is_key=True)
+        return Debezium(whole_reader(), fields, changelog=False, is_key=True)
     return None
 
 
 def keys_of(stream: Stream, keys: Sequence[bytes | None]) -> Texts:
     """The keys of records as JSON. None stays None. Raises RegistryUnavailable."""
     fields = tuple(field for field in stream.schema if field.name in stream.key)
-    format_ = _key_format_of(stream.format, fields)
-    return Texts(list(keys)) if format_ is None else _some(format_, keys)
+    format_ = key_reader(stream.format, fields)
+    return Texts(list(keys)) if format_ is None else read_some(format_, keys)
 
 
 def refusal_of(stream: Stream) -> str | None:
@@ -132,10 +134,11 @@ def named_schemas(stream: Stream, values: Sequence[bytes | None], messages: Sequ
 
 
 def _fields(stream: Stream) -> Fields:
-    return tuple(field for field in stream.schema if field.name not in stream.key)
+    apart = {*stream.key, *(field.name for field in metadata_of(stream))}
+    return tuple(field for field in stream.schema if field.name not in apart)
 
 
-def _some(format_: Format, values: Sequence[bytes | None]) -> Texts:
+def read_some(format_: Format, values: Sequence[bytes | None]) -> Texts:
     """The texts of those values that are there and not too large."""
     found: list[bytes | None] = [None] * len(values)
     bad: dict[int, str] = {}

@@ -9,7 +9,7 @@ from engine.language.bind.options import WithOptions
 from engine.language.places import Place, shown
 from engine.model.record_format import DELIMITER, FormatName, KeyFormat, RecordFormat
 from engine.model.source import Field
-from engine.model.types import Kind, Logical
+from engine.model.types import BIGINT, BYTES, INTEGER, JSON, STRING, TIMESTAMP, Kind, Logical, Type
 from tureen.errors import NotSupported, SyntaxRefused
 
 _OF_FORMAT: Mapping[str, tuple[FormatName, ...]] = {
@@ -19,6 +19,14 @@ _OF_FORMAT: Mapping[str, tuple[FormatName, ...]] = {
     "changelog": ("debezium",),
 }
 """Options -> the formats that have them."""
+
+_METADATA_TYPES: Mapping[str, tuple[tuple[Type, ...], str]] = {
+    "_key": ((STRING, BYTES), "STRING or BYTES"),
+    "_partition": ((INTEGER, BIGINT), "INTEGER or BIGINT"),
+    "_offset": ((BIGINT,), "BIGINT"),
+    "_timestamp": ((TIMESTAMP, BIGINT), "TIMESTAMP or BIGINT"),
+    "_headers": ((JSON,), "MAP<STRING, STRING>, MAP<STRING, BYTES> or JSON"),
+}
 
 
 def bind_format(
@@ -36,7 +44,8 @@ def bind_format(
                 f"{option} has no meaning in the format {value}",
                 hint=f"leave it out, or write format = {' or '.join(map(repr, formats))}",
             )
-    others = [field for field in fields if field.name not in key]
+    apart = {*key, *(field.name for field in fields if _is_metadata(field, key, name))}
+    others = [field for field in fields if field.name not in apart]
     if value in ("csv", "raw"):
         _check_flat(value, others, name)
     schema = _schema(options) if "schema" in options else None
@@ -74,6 +83,20 @@ def _schema(options: WithOptions) -> str:
     if not given:
         raise options.wrong("schema", """write schema = '{"type": "record", ...}'""")
     return given
+
+
+def _is_metadata(field: Field, key: Sequence[str], place: Place) -> bool:
+    """Whether a column tells of the record. Raises NotSupported where its type does not."""
+    if field.name not in _METADATA_TYPES or field.path is not None or field.name in key:
+        return False
+    types, said = _METADATA_TYPES[field.name]
+    if field.type not in types and not (field.name == "_headers" and field.type.logical is Logical.MAP):
+        raise place.refuse(
+            NotSupported,
+            f"{field.name} tells of the record, and is {said}, not {field.type}",
+            hint=f"declare it so, or write PATH '$.{field.name}' to read a member of this name",
+        )
+    return True
 
 
 def _check_flat(value: FormatName, fields: Sequence[Field], name: Place) -> None:

@@ -38,6 +38,7 @@ from engine.model.types import (
     struct,
 )
 from topics.codec import Decoded
+from topics.formats.metadata import Written
 from topics.keyed import decode_records
 
 Row = dict[str, Any]
@@ -106,7 +107,7 @@ def read(
     source: Stream, values: Sequence[bytes | None], keys: Sequence[bytes | None] | None = None
 ) -> Decoded:
     n = len(values)
-    return decode_records(source, keys, values, ({}, {}), np.zeros(n), np.arange(n), np.full(n, 7_000))
+    return decode_records(source, Written(values, np.zeros(n, int), np.arange(n), np.full(n, 7_000), keys))
 
 
 def reasons(decoded: Decoded) -> dict[int, str]:

@@ -36,6 +36,7 @@ export const formOf = (found) => ({
   timestamp: found.timestamp?.column ?? "",
   lateness: span(found.timestamp?.lateness_ms ?? 0),
   retain: "",
+  formatOptions: found.format_options,
 });
 
 /** @param {ReturnType<typeof formOf>} form */
@@ -47,7 +48,7 @@ export const statementOf = (form) => {
     (one) => `    ${one.name_sql} ${one.type}${needed(one) ? " NOT NULL" : ""}${one.path_sql ? ` PATH ${one.path_sql}` : ""}`,
   );
   if (form.key.length) lines.push(`    PRIMARY KEY (${form.key.map((one) => written.get(one)).join(", ")})`);
-  const options = [`topic = ${quoted(form.topic)}`];
+  const options = [`topic = ${quoted(form.topic)}`, ...form.formatOptions];
   if (form.timestamp) options.push(`timestamp = ${quoted(form.timestamp)}`);
   if (form.timestamp && form.lateness.trim()) options.push(`lateness = ${quoted(form.lateness.trim())}`);
   if (form.retain.trim()) options.push(`retain = ${quoted(form.retain.trim())}`);
