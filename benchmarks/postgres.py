@@ -1,10 +1,11 @@
 """The PostgreSQL door: small answers by psycopg on one connection, COPY of many rows, idle connections.
 
-A registered query groups a stream into `--groups` rows. `answers_per_s` are its answers, one after another on
-one connection, prepared; `http_answers_per_s`, the baseline, are the same answers over HTTP by httpx in the
-same run. `ms.p50`, `ms.p99` and `ms.max` are how long they take while `--rate` records a second are written
-to the stream by another process, `loaded_answers_per_s` how many there were, `http_ms.p99` those of HTTP at
-that rate, and `records_per_s` what the broker read meanwhile.
+A registered query groups a stream into `--groups` rows, and its answer is kept ready (eager). `answers_per_s`
+are its answers, one after another on one connection, prepared; `http_answers_per_s`, the baseline, are the
+same answers over HTTP by httpx in the same run; `answer_cpu_us` and `http_answer_cpu_us` are what the worker
+takes of a core for each. `ms.p50`, `ms.p99` and `ms.max` are how long they take while `--rate` records a
+second are written to the stream by another process, `loaded_answers_per_s` how many there were, `http_ms.p99`
+those of HTTP at that rate, and `records_per_s` what the broker read meanwhile.
 
 `copy_rows_per_s` is COPY of `--rows` rows of four columns as text, to psql or where there is none to psycopg;
 `copy_csv_rows_per_s` as CSV. `copied_mb` are the bytes.
@@ -74,25 +75,24 @@ def run(options: argparse.Namespace) -> Report:
         ),
         psycopg.connect(dsn, autocommit=True, prepare_threshold=0) as connection,
     ):
-        handle = _prepare(connection, kafka, options)
+        handle = _prepare(client, connection, kafka, options)
         figures |= _idle(worker(client), dsn, options.connections)
         figures |= _answers(client, kafka, connection, handle, options)
         figures |= _copies(connection, dsn, options)
     return Report(figures)
 
 
-def _prepare(connection: psycopg.Connection, kafka: str, options: argparse.Namespace) -> str:
+def _prepare(
+    client: httpx.Client, connection: psycopg.Connection, kafka: str, options: argparse.Namespace
+) -> str:
     """Streams with their rows, and the handle of the query of small answers."""
-    handles: list[str] = []
-    connection.add_notice_handler(lambda told: handles.append(str(told.message_primary)))
     connection.execute(
         "CREATE STREAM readings (host STRING, v BIGINT, ts TIMESTAMP) WITH (timestamp = 'ts') RETAIN 1 MINUTE"
     )
     connection.execute("CREATE STREAM many (id BIGINT, host STRING, v DOUBLE, n BIGINT)")
-    connection.execute(
-        "CREATE QUERY small AS SELECT host, COUNT(*) AS n, SUM(v) AS total FROM readings [RANGE 30 SECONDS] "
-        "GROUP BY host"
-    )
+    sql = "SELECT host, COUNT(*) AS n, SUM(v) AS total FROM readings [RANGE 30 SECONDS] GROUP BY host"
+    asked = {"sql": sql, "name": "small", "options": {"maintenance": "eager"}}
+    handle = str(client.post("/queries", json=asked).raise_for_status().json()["handle"])
     connection.execute("CREATE QUERY large AS SELECT id, host, v, n FROM many")
     producer = BatchProducer({"bootstrap.servers": kafka, "batch.size": 1 << 20})
     now_ms = time.time_ns() // 1_000_000
@@ -114,7 +114,7 @@ def _prepare(connection: psycopg.Connection, kafka: str, options: argparse.Names
         return counted == (options.rows,) and len(_small(connection)) == options.groups
 
     _until(is_read)
-    return next(told for told in handles if told.startswith("handle: ")).removeprefix("handle: ")
+    return handle
 
 
 def _until(condition: Callable[[], bool]) -> None:
@@ -143,7 +143,12 @@ def _answers(
         return _small(connection)
 
     _timed(by_postgres, 2.0)
-    quiet, http = _timed(by_postgres, options.seconds), _timed(by_http, options.seconds)
+    process = worker(client)
+    spent = [_cpu_s(process)]
+    quiet = _timed(by_postgres, options.seconds)
+    spent.append(_cpu_s(process))
+    http = _timed(by_http, options.seconds)
+    spent.append(_cpu_s(process))
     with _written(kafka, options):
         before, began_s = _read(client), time.monotonic()
         loaded = _timed(by_postgres, options.seconds)
@@ -152,6 +157,8 @@ def _answers(
     return {
         "answers_per_s": len(quiet) / quiet.sum(),
         "http_answers_per_s": len(http) / http.sum(),
+        "answer_cpu_us": 1e6 * (spent[1] - spent[0]) / len(quiet),
+        "http_answer_cpu_us": 1e6 * (spent[2] - spent[1]) / len(http),
         "loaded_answers_per_s": len(loaded) / loaded.sum(),
         "ms.p50": 1e3 * float(np.quantile(loaded, 0.5)),
         "ms.p99": 1e3 * float(np.quantile(loaded, 0.99)),
@@ -159,6 +166,11 @@ def _answers(
         "http_ms.p99": 1e3 * float(np.quantile(loaded_http, 0.99)),
         "records_per_s": read,
     }
+
+
+def _cpu_s(process: psutil.Process) -> float:
+    times = process.cpu_times()
+    return float(times.user + times.system)
 
 
 def _timed(ask: Callable[[], object], seconds: float) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
