@@ -17,6 +17,7 @@ from engine.algebra.semi_join.stage import SemiJoin
 from engine.algebra.set_operation.stage import SetOperation
 from engine.algebra.sort.stage import Sort
 from engine.algebra.streamed.stage import Streamed
+from engine.algebra.unnest.stage import Unnest
 from engine.algebra.window_functions.stage import WindowFunctions
 from engine.algebra.with_ties.stage import WithTies
 
@@ -35,6 +36,7 @@ Stage = (
     | SetOperation
     | Streamed
     | ConstantRows
+    | Unnest
 )
 
 OPERATORS: tuple[type[Operator], ...] = get_args(Stage)

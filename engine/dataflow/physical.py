@@ -18,6 +18,7 @@ from engine.dataflow.operators.ranked import RankedSpec
 from engine.dataflow.operators.rows import FilterSpec, ProjectSpec
 from engine.dataflow.operators.set_operations import Compared, Union
 from engine.dataflow.operators.set_rows import LeftRows
+from engine.dataflow.operators.unnest import UnnestSpec
 from engine.dataflow.plan import (
     Combined,
     Exits,
@@ -92,7 +93,7 @@ class _Physical:
                 return replace(plan, exits_known=True), _KnownExits(span, in_order=True, kept=False)
             case OpaqueLeaf() | Exits():
                 return plan, None
-            case OperatorOver(ProjectSpec() | FilterSpec(), below=below):
+            case OperatorOver(ProjectSpec() | FilterSpec() | UnnestSpec(), below=below):
                 made, known = self._made(below)
                 return replace(plan, below=made), known
             case OperatorOver(GroupSpec(calls=(), in_order=False), below=below):
@@ -179,9 +180,9 @@ def _values_stay(plan: Plan) -> bool:
     match plan:
         case ScanLeaf() | OperatorOver(LatestSpec()):
             return True
-        case OperatorOver(ProjectSpec() | FilterSpec() | RankedSpec(numbered=False), below=below) | Exits(
-            below
-        ):
+        case OperatorOver(
+            ProjectSpec() | FilterSpec() | UnnestSpec() | RankedSpec(numbered=False), below=below
+        ) | Exits(below):
             return _values_stay(below)
         case Joined(Matching(kind="semi" | "anti"), left) | Combined(LeftRows(), left):
             return _values_stay(left)
@@ -195,7 +196,7 @@ def _telling(plan: Plan) -> Plan | None:
     no such DISTINCT.
     """
     match plan:
-        case OperatorOver(ProjectSpec() | FilterSpec(), below=below):
+        case OperatorOver(ProjectSpec() | FilterSpec() | UnnestSpec(), below=below):
             under = _telling(below)
             return None if under is None else replace(plan, below=under)
         case OperatorOver(keeping=Keeping() as keeping):

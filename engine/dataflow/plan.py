@@ -33,6 +33,7 @@ from engine.dataflow.operators.rows import ConditionNode, FilterNode, FilterSpec
 from engine.dataflow.operators.set_operations import Compared, CopiesNode, Union, UnionNode
 from engine.dataflow.operators.set_rows import LeftRows, LeftRowsNode
 from engine.dataflow.operators.two_inputs import TwoInputs
+from engine.dataflow.operators.unnest import UnnestNode, UnnestSpec
 from engine.dataflow.operators.window_extreme import WindowExtremeNode
 from engine.dataflow.operators.window_functions import WindowFunctionsNode, WindowFunctionsSpec
 from engine.dataflow.operators.window_join import Spans, WindowJoinNode
@@ -96,6 +97,7 @@ class OperatorOver:
         | LatestSpec
         | WindowFunctionsSpec
         | ConstantRowsSpec
+        | UnnestSpec
     )
     constants: Constants
     below: Plan
@@ -263,6 +265,8 @@ def node_of(step: OperatorOver, below: Node) -> Node:
             return WindowFunctionsNode(below, functions)
         case ConstantRowsSpec() as constants:
             return ConstantRowsNode(below, constants)
+        case UnnestSpec() as spec:
+            return UnnestNode(below, spec)
 
 
 def node_of_two(plan: Joined | Combined, left: Node, right: Node) -> TwoInputs:
@@ -351,7 +355,7 @@ def in_order(plan: Plan) -> Plan | None:
             return with_ids(plan)
         case OperatorOver(LatestSpec() | ConstantRowsSpec()):
             return plan
-        case OperatorOver(ProjectSpec() | FilterSpec() | WindowFunctionsSpec(), below=below):
+        case OperatorOver(ProjectSpec() | FilterSpec() | WindowFunctionsSpec() | UnnestSpec(), below=below):
             under = in_order(below)
             return None if under is None else replace(plan, below=under)
         case OperatorOver(GroupSpec() as groups, below=below) if groups.keys:
@@ -407,7 +411,7 @@ def with_ids(plan: Plan) -> Plan | None:
             return None
         case OpaqueLeaf(query):
             return ScanLeaf(query.scan, replace(query.scan, predicate=None))
-        case OperatorOver(ProjectSpec() | FilterSpec(), below=below):
+        case OperatorOver(ProjectSpec() | FilterSpec() | UnnestSpec(), below=below):
             under = with_ids(below)
             return None if under is None else replace(plan, below=under)
         case Combined(Union(), left, right):
@@ -421,7 +425,7 @@ def reason_of(plan: Plan) -> str | None:
     match plan:
         case OpaqueLeaf(_, reason):
             return reason
-        case OperatorOver(ProjectSpec() | FilterSpec(), below=below):
+        case OperatorOver(ProjectSpec() | FilterSpec() | UnnestSpec(), below=below):
             return reason_of(below)
         case Combined(Union(), left, right):
             return reason_of(left) or reason_of(right)

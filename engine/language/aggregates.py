@@ -248,8 +248,8 @@ _ALL = (
         signatures.listed,
         DistinctUse.REFUSED,
         Statistic.ALL,
-        "ARRAY_AGG(x)",
-        "all values in the order of rows, NULLs too, as an ARRAY, which can only be selected; "
+        "ARRAY_AGG(x [ORDER BY y])",
+        "all values in the order of rows, NULLs too, as an ARRAY; "
         f"more than {ARRAY_ELEMENTS_MAX:,} are an error",
         keeps_nulls=True,
     ),

@@ -44,6 +44,8 @@ class Tureen(Dialect):
             "==": TokenType.ADJACENT,
             "->": TokenType.ARROW,
             "->>": TokenType.DARROW,
+            "#>": TokenType.HASH_ARROW,
+            "#>>": TokenType.DHASH_ARROW,
         }
         HINT_START = "/*"
         COMMANDS: ClassVar[set[TokenType]] = set()

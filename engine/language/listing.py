@@ -12,6 +12,7 @@ from engine.language.aggregates import AGGREGATE_ALIASES, AGGREGATES
 from engine.language.bind.typenames import TYPE_NAMES
 from engine.language.functions import ALIASES, FUNCTIONS, FunctionCatalogue
 from engine.language.grammar.durations import UNITS_MS
+from engine.language.grammar.gathered import LISTS, OBJECTS
 from engine.language.grammar.table_functions import USAGE
 from engine.language.grammar.words import BY_PLACE, RESERVED
 from engine.language.known_options import PLACES
@@ -79,6 +80,28 @@ _OVER = {
         "ROW_NUMBER() OVER (PARTITION BY x ORDER BY y)",
         "the number of a row among those of its part, from 1",
     )
+}
+_ROWS = {
+    "UNNEST": (
+        "UNNEST(a) WITH ORDINALITY AS t (x, n)",
+        "a row for each element of an ARRAY, each entry of a MAP; in FROM, and in SELECT",
+    ),
+    "EXPLODE": ("EXPLODE(a)", "UNNEST in SELECT"),
+    "GENERATE_SERIES": (
+        "GENERATE_SERIES(start, stop, step) AS t (x)",
+        "in FROM, a row for each number or instant up to stop",
+    ),
+}
+_GATHERED = {
+    "JSON_AGG": (
+        ("JSON_AGG(x ORDER BY y)", "ARRAY_AGG as JSON"),
+        sorted(LISTS - {"JSON_AGG"}),
+    ),
+    "MAP_AGG": (("MAP_AGG(key, x ORDER BY y)", "a MAP of all keys, of equal ones the last value"), []),
+    "JSON_OBJECT_AGG": (
+        ("JSON_OBJECT_AGG(key, x ORDER BY y)", "the same as an object of JSON"),
+        sorted(OBJECTS - {"JSON_OBJECT_AGG"}),
+    ),
 }
 BRACKETS = (
     ("[RANGE 10 MINUTES]", "rows of the last 10 minutes, at any instant"),
@@ -151,6 +174,8 @@ def _functions(catalogue: FunctionCatalogue) -> list[dict[str, Any]]:
         for name, usage in USAGE.items()
     ]
     found += [_function(name, "window", usage, about) for name, (usage, about) in _OVER.items()]
+    found += [_function(name, "table", usage, about) for name, (usage, about) in _ROWS.items()]
+    found += [_function(name, "aggregate", *one, aliases) for name, (one, aliases) in _GATHERED.items()]
     found += [
         _function(one.name, "window", f"{one.usage} OVER (PARTITION BY x ORDER BY y)", one.doc)
         for one in WINDOW_FUNCTIONS.values()

@@ -9,7 +9,7 @@ from engine.language.grammar.words import NOT_NESTED
 from engine.language.promotion import common
 from engine.language.signatures import Signature, Types, Unfit, common_type, fits, literal_text
 from engine.model.expressions import Expression
-from engine.model.paths import NoPath, parse_path
+from engine.model.paths import NoPath, parse_names, parse_path
 from engine.model.types import (
     BIGINT,
     BOOLEAN,
@@ -68,6 +68,22 @@ def at_member(result: Type) -> Signature:
         if not (key.is_integer or key == STRING):
             raise Unfit(1, f"needs a name or a place, this is {key}", "write j -> 'name' or j -> 0")
         return [as_json(arguments), BIGINT if key.is_integer else STRING], result
+
+    return types
+
+
+def at_names(result: Type) -> Signature:
+    """(JSON, a path as PostgreSQL writes it, which has to be a literal) to ``result``."""
+
+    def types(arguments: Sequence[Expression]) -> Types:
+        hint = "write j #> '{a,0}', or JSON_EXTRACT(j, '$.a[0]')"
+        try:
+            parse_names(literal_text(arguments, 1))
+        except NoPath as error:
+            raise Unfit(1, f"this is no path: {error}", hint) from None
+        except Unfit as unfit:
+            raise Unfit(1, "needs a path as a string literal", hint) from unfit
+        return [as_json(arguments), STRING], result
 
     return types
 
@@ -264,6 +280,19 @@ def map_values(arguments: Sequence[Expression]) -> Types:
     type_ = a_map(arguments)
     assert type_.element is not None
     return [type_], array(type_.element)
+
+
+def map_entries(arguments: Sequence[Expression]) -> Types:
+    """An ARRAY of STRUCTs of a STRING and a value, to a MAP."""
+    type_ = an_array(arguments)
+    members = () if type_.element is None else type_.element.members
+    if len(members) != 2 or members[0][1] != STRING:
+        raise Unfit(
+            0,
+            f"needs an ARRAY of STRUCTs of a key, a STRING, and a value, this is {type_}",
+            "write MAP_FROM_ENTRIES(ARRAY_AGG(STRUCT(k AS key, x AS value)))",
+        )
+    return [type_], map_of(members[1][1])
 
 
 def has_key(arguments: Sequence[Expression]) -> Types:

@@ -266,7 +266,7 @@ def render_expression(expression: Expression) -> str:
             return f"{render_expression(operand)}[{render_expression(place)}]"
         case Function(".", (operand, Literal(value=member))):
             return f"{render_expression(operand)}.{render_name(str(member))}"
-        case Function("->" | "->>" as operator, (left, right)):
+        case Function("->" | "->>" | "#>" | "#>>" as operator, (left, right)):
             return f"({render_expression(left)} {operator} {render_expression(right)})"
         case Function(name, arguments):
             return f"{name}({', '.join(render_expression(argument) for argument in arguments)})"

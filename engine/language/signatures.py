@@ -209,6 +209,14 @@ def patterned(result: Type) -> Signature:
     return types
 
 
+def similar(arguments: Sequence[Expression]) -> Types:
+    """(STRING, a pattern of SIMILAR TO) to BOOLEAN."""
+    problem = regexes.problem(regexes.similar(literal_text(arguments, 1)))
+    if problem is not None:
+        raise Unfit(1, problem, "write %, _, |, *, +, ?, {2,3}, ( ), [a-z], and a backslash before them")
+    return [fits(arguments, 0, STRING), STRING], BOOLEAN
+
+
 def formatted(parts: Callable[[str], object], letters: Iterable[str]) -> Signature:
     """(TIMESTAMP, a pattern of ``letters``) to STRING."""
 

@@ -85,6 +85,49 @@ def value_at(path: Path, value: Any, nothing: Any = None) -> Any:
     return value
 
 
+_NAME = re.compile(r'\s*(?:"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<plain>[^",{}\\]*))\s*(?:,|$)')
+
+
+def parse_names(text: str) -> tuple[str, ...]:
+    r"""The steps of a path as PostgreSQL writes it, as text of an array. Raises NoPath.
+
+    >>> parse_names('{a,0,"b c"}'), parse_names("{}")
+    (('a', '0', 'b c'), ())
+    """
+    if not (text.startswith("{") and text.endswith("}")):
+        raise NoPath("such a path stands in braces", 0)
+    inner = text[1:-1]
+    if not inner.strip():
+        return ()
+    steps: list[str] = []
+    place, is_open = 0, True
+    while is_open:
+        step = _NAME.match(inner, place)
+        if step is None or (step["quoted"] is None and not step["plain"].strip()):
+            raise NoPath(f"{inner[place : place + 20]!r} is no step of a path", place + 1)
+        if len(steps) == STEPS_MAX:
+            raise NoPath(f"a path has at most {STEPS_MAX} steps", place + 1)
+        given = step["quoted"]
+        steps.append(step["plain"].strip() if given is None else _ESCAPED.sub(r"\1", given))
+        place, is_open = step.end(), step[0].endswith(",")
+    return tuple(steps)
+
+
+def value_named(names: tuple[str, ...], value: Any) -> Any:
+    """What stands at the steps of :func:`parse_names`: of an array, a whole number is an element's place,
+    below 0 from the end. None: nothing does, or null.
+
+    >>> value_named(("a", "-1"), {"a": [1, 2]}), value_named(("0",), {"0": 3})
+    (2, 3)
+    """
+    for name in names:
+        step: str | int = name
+        if isinstance(value, list) and re.fullmatch("-?[0-9]{1,7}", name):
+            step = int(name)
+        value = value_at((step,), value)
+    return value
+
+
 def path_text(path: Path) -> str:
     """A text that :func:`parse_path` reads as this path.
 

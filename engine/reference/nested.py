@@ -282,6 +282,14 @@ def at(part: Any, steps: tuple[str | int, ...]) -> Any:
     return part
 
 
+def _named(part: Any, names: str) -> Any:
+    """What stands there; names are plain, between commas in braces."""
+    for name in filter(None, names[1:-1].split(",")):
+        number = int(name) if isinstance(part, list) and name.lstrip("-").isdigit() else None
+        part = at(part, (name if number is None else number,))
+    return part
+
+
 def _shown(part: Any) -> Outcome:
     return part if part is None or isinstance(part, str) else bounded(part)
 
@@ -355,6 +363,8 @@ def _bytes_of(type_: Type, text: str, given: str) -> Outcome:
 STRICT: dict[str, Callable[..., Outcome]] = {
     "->": lambda type_, text, key: value_of(JSON, at(json.loads(text), (key,))),
     "->>": lambda type_, text, key: _shown(at(json.loads(text), (key,))),
+    "#>": lambda type_, text, names: value_of(JSON, _named(json.loads(text), names)),
+    "#>>": lambda type_, text, names: _shown(_named(json.loads(text), names)),
     "JSON_EXTRACT": _at_path(lambda part: value_of(JSON, part)),
     "JSON_EXTRACT_STRING": _at_path(_shown),
     "JSON_VALUE": _at_path(lambda part: None if isinstance(part, dict | list) else _shown(part)),
@@ -381,7 +391,7 @@ STRICT: dict[str, Callable[..., Outcome]] = {
 TYPED = frozenset(
     [
         "TO_JSON", "JSON_OBJECT", "JSON_ARRAY", "ARRAY", "STRUCT", "MAP", "[:]", "ARRAY_CONTAINS",
-        "ANY_EQUAL", "ARRAY_POSITION", "ARRAY_APPEND", "ARRAY_PREPEND", "ARRAY_TO_STRING",
+        "MAP_FROM_ENTRIES", "ANY_EQUAL", "ARRAY_POSITION", "ARRAY_APPEND", "ARRAY_PREPEND", "ARRAY_TO_STRING",
     ]
 )  # fmt: skip
 """Functions that look at the types of their arguments."""
@@ -413,6 +423,8 @@ def call_typed(name: str, values: list[Outcome], types: list[Type], type_: Type)
             return None if values[1] is None else bounded([parts[0], *parts[1]])
     if None in values:
         return None
+    if name == "MAP_FROM_ENTRIES":
+        return _of_entries(parts[0], types[0])
     if name == "TO_JSON":
         return bounded(as_json(parts[0]))
     if name == "ARRAY_TO_STRING":
@@ -421,7 +433,25 @@ def call_typed(name: str, values: list[Outcome], types: list[Type], type_: Type)
     return _search(name, parts)
 
 
-_STRICT_TYPED = ("TO_JSON", "ARRAY_CONTAINS", "ANY_EQUAL", "ARRAY_POSITION", "ARRAY_TO_STRING")
+def _of_entries(entries: list[Any], type_: Type) -> Outcome:
+    assert type_.element is not None
+    (key, _), (value, _) = type_.element.members
+    found = {}
+    for entry in entries:
+        if entry is None or entry[key] is None:
+            return ERROR
+        found[entry[key]] = entry[value]
+    return bounded(found)
+
+
+_STRICT_TYPED = (
+    "MAP_FROM_ENTRIES",
+    "TO_JSON",
+    "ARRAY_CONTAINS",
+    "ANY_EQUAL",
+    "ARRAY_POSITION",
+    "ARRAY_TO_STRING",
+)
 
 
 def _search(name: str, parts: list[Any]) -> Outcome:

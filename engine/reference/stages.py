@@ -19,6 +19,7 @@ from engine.algebra.semi_join.stage import SemiJoin
 from engine.algebra.set_operation.stage import SetOperation
 from engine.algebra.sort.stage import Sort
 from engine.algebra.streamed.stage import Streamed
+from engine.algebra.unnest.stage import Unnest
 from engine.algebra.window_functions.stage import WindowFunctions
 from engine.algebra.with_ties.stage import WithTies
 from engine.language.query import Query
@@ -31,6 +32,7 @@ from engine.reference.rows import Placed, Values
 from engine.reference.seen import At
 from engine.reference.set_operations import merged, set_operation
 from engine.reference.streams import streamed
+from engine.reference.unnest import unnest
 from engine.reference.values import ERROR, Identity, identity, one_zero
 from engine.reference.window_functions import window_functions
 from engine.reference.windows import gone_versions, scan, width_of
@@ -109,6 +111,8 @@ def _width_after(stage: Stage, width: int) -> int:
             return width + 1
         case WindowFunctions(calls=calls):
             return width + len(calls)
+        case Unnest():
+            return width + len(stage.own_columns)
         case Join(inner, kind) if kind not in ("semi", "anti"):
             return width + len(inner.columns)
         case _:
@@ -139,6 +143,8 @@ def _stage(stage: Stage, rows: list[Placed]) -> tuple[list[Placed], int]:
             return _row_number(stage, rows)
         case WindowFunctions():
             return window_functions(stage, rows)
+        case Unnest():
+            return unnest(stage, rows)
         case Limit(count, offset):
             return rows[offset : None if count is None else offset + count], 0
         case SemiJoin() | Join() | SetOperation() | Streamed():

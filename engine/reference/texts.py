@@ -60,6 +60,19 @@ def regexp_like(type_: Type, text: str, pattern: str) -> Outcome:
     return re.search(pattern, text, re.ASCII) is not None
 
 
+def similar_to(type_: Type, text: str, pattern: str) -> Outcome:
+    """Whether all of a text is like a pattern of SIMILAR TO."""
+    found = re.sub(
+        r"\\(.)|(\[[^\]]*\])|([%_.^$])",
+        lambda one: (
+            re.escape(one[1]) if one[1] else one[2] or {"%": ".*", "_": "."}.get(one[3], f"\\{one[3]}")
+        ),
+        pattern,
+        flags=re.DOTALL,
+    )
+    return re.fullmatch(found, text, re.ASCII | re.DOTALL) is not None
+
+
 def regexp_extract(type_: Type, text: str, pattern: str, group: int = 0) -> Outcome:
     """A group of the first match, empty where it takes no part; NULL without a match."""
     found = re.search(pattern, text, re.ASCII)

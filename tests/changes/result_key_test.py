@@ -86,6 +86,16 @@ def key_of(sql: str) -> str | None:
         ("SELECT dest FROM flights ORDER BY delay LIMIT 1", ""),
         ("SELECT flight, model FROM planes ORDER BY seats LIMIT 3", "flight"),
         ("SELECT flight, model FROM planes ORDER BY seats FETCH FIRST ROW WITH TIES", "flight"),
+        ("SELECT flight, e FROM planes, UNNEST(ARRAY[model, 'a']) AS e", None),
+        (
+            "SELECT flight, e, n FROM planes, UNNEST(ARRAY[model, 'a']) WITH ORDINALITY AS x (e, n)",
+            "flight, n",
+        ),
+        (
+            "SELECT e, n, flight FROM planes LEFT JOIN UNNEST(ARRAY[seats]) WITH ORDINALITY x (e, n) ON TRUE",
+            "n, flight",
+        ),
+        ("SELECT e, n FROM planes, UNNEST(ARRAY[seats]) WITH ORDINALITY AS x (e, n)", None),
         (f"SELECT dest, r FROM {RANKS}", "dest, r"),
         (f"SELECT dest, delay FROM {RANKS} WHERE r = 1", "dest"),
         (f"SELECT dest, delay, r FROM {RANKS} WHERE r <= 3", "dest, r"),

@@ -99,6 +99,51 @@ STATEMENTS = (
         "ORDER BY 2 DESC, odd NULLS FIRST, i DESC NULLS LAST, n"
     ),
     "SELECT DISTINCT ON (k) k, COUNT(*) AS c, i FROM t GROUP BY k, i ORDER BY k, c DESC, i NULLS FIRST",
+    "SELECT n, x FROM t, UNNEST(ARRAY[i, n, 1]) AS u(x) WHERE n > 3 AND x > 0 ORDER BY n, x",
+    "SELECT n, x, o FROM t CROSS JOIN UNNEST(ARRAY[i, n, 1]) WITH ORDINALITY AS u(x, o) ORDER BY n, o",
+    (
+        "SELECT n, x FROM t LEFT JOIN UNNEST(STRING_TO_ARRAY(NULLIF(s, ''), 'b')) AS u(x) ON TRUE "
+        "ORDER BY n, x NULLS FIRST"
+    ),
+    "SELECT x, COUNT(*) AS c, MAX(n) AS m FROM t, UNNEST(ARRAY[i, n]) u(x) GROUP BY x ORDER BY x NULLS LAST",
+    "SELECT n, UNNEST(ARRAY[i, n]) AS x, UNNEST(ARRAY[n, 1, 2]) AS y FROM t ORDER BY n, y NULLS LAST, x",
+    "SELECT UNNEST(ARRAY[i, n]) AS x, COUNT(*) AS c FROM t GROUP BY x ORDER BY x NULLS LAST",
+    "SELECT b.n, x FROM t a, UNNEST(ARRAY[a.n, a.i]) u(x) JOIN t b ON b.n = x AND b.k = a.k ORDER BY b.n, x",
+    "SELECT n FROM t WHERE n IN (SELECT x FROM t, UNNEST(ARRAY[i, 2]) AS u(x)) ORDER BY n",
+    "SELECT n, y FROM t, UNNEST(ARRAY[ARRAY[n, i], ARRAY[1]]) u(x), UNNEST(x) w(y) ORDER BY n, y NULLS LAST",
+    "SELECT n, v FROM t, LATERAL (VALUES (i), (n + 1)) AS u(v) WHERE v > 0 ORDER BY n, v",
+    "SELECT n, v, w FROM t CROSS JOIN LATERAL (SELECT i + 1 AS v, k || '!' AS w) u WHERE v > 2 ORDER BY n",
+    "SELECT a.n, u.n AS m FROM t a, LATERAL (SELECT n FROM t WHERE t.k = a.k AND t.i < a.i) u ORDER BY 1, m",
+    (
+        "SELECT a.n, x FROM t a, LATERAL (SELECT b.i + a.n AS x FROM t b WHERE b.k = a.k) u "
+        "ORDER BY a.n, x NULLS LAST"
+    ),
+    (
+        "SELECT a.n, m, c FROM t a LEFT JOIN LATERAL (SELECT MAX(i), COUNT(*) FROM t b WHERE b.n = a.i) "
+        "u(m, c) ON TRUE ORDER BY a.n"
+    ),
+    (
+        "SELECT a.n, m, c FROM t a CROSS JOIN LATERAL (SELECT MAX(i) AS m, COUNT(i) + 1 AS c FROM t b "
+        "WHERE b.n = a.i) u WHERE c < 2 ORDER BY a.n"
+    ),
+    (
+        "SELECT a.n, u.s, c FROM t a JOIN LATERAL (SELECT s, COUNT(*) AS c FROM t b WHERE b.k = a.k "
+        "GROUP BY s) u ON c <= a.i ORDER BY a.n, u.s NULLS LAST"
+    ),
+    (
+        "SELECT a.n, u.n AS m FROM t a LEFT JOIN LATERAL (SELECT n FROM t b WHERE b.k = a.k AND b.i > 0 "
+        "ORDER BY n DESC LIMIT 2) u ON u.n < a.n ORDER BY a.n, m NULLS LAST"
+    ),
+    (
+        "SELECT k, u.n FROM (SELECT DISTINCT k FROM t) a, LATERAL (SELECT n FROM t WHERE t.k = a.k "
+        "ORDER BY n LIMIT 2 OFFSET 1) u ORDER BY k, u.n"
+    ),
+    (
+        "SELECT a.n, x FROM t a LEFT JOIN LATERAL (SELECT DISTINCT s FROM t b WHERE b.k = a.k) u(x) ON TRUE "
+        "ORDER BY a.n, x NULLS LAST"
+    ),
+    "SELECT a.n, c FROM t a, LATERAL (SELECT COUNT(*) FROM t) u(c) ORDER BY a.n",
+    "SELECT n, x FROM t, LATERAL UNNEST(ARRAY[i, n]) AS u(x) ORDER BY n, x NULLS LAST",
     "SELECT * EXCLUDE (s, d) FROM t ORDER BY n",
     "SELECT * REPLACE (i + 1 AS i, k || '!' AS k) FROM t ORDER BY n",
     (

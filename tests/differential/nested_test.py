@@ -2,91 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.algebra.project.stage import Project
-from engine.language.query import CreateStream
-from engine.language.statements import parse
-from engine.model.batch import Batch
-from engine.model.limits import Limits
-from engine.model.source import SourceName, Stream
-from engine.model.step import Body, CreateSource, Position, Records, Register, Registration, Step
 from tests.differential.changes import agree
 from tests.differential.expressions import bound, by_column, by_row
+from tests.differential.nested import ROWS, STREAM, batch_of, followed
 from tests.strategies import examples
-from topics.codec import decode
-
-COLUMNS = """k INT, j JSON, a ARRAY<INT>, t ARRAY<STRING>, x ARRAY<DOUBLE>, d ARRAY<DECIMAL(6, 2)>,
-    n ARRAY<ARRAY<INT>>, i ARRAY<TIMESTAMP>, s STRUCT<a INT, "B c" STRING, l ARRAY<JSON>>,
-    m MAP<STRING, DOUBLE>, u UUID, b BYTES, fw STRING PATH '$.j.fw', whole JSON PATH '$',
-    txt STRING, v DOUBLE"""
-TEXT = f"CREATE STREAM s ({COLUMNS}, ts TIMESTAMP NOT NULL) WITH (topic = 's', timestamp = 'ts')"
-
-
-def stream() -> Stream:
-    created = parse(TEXT, {}, Limits())
-    assert isinstance(created, CreateStream)
-    return created.stream
-
-
-STREAM = stream()
-
-_scalars = st.one_of(
-    st.none(),
-    st.booleans(),
-    st.integers(-2, 3),
-    st.sampled_from([2**63, -(2**63), 2**64, 1.5, 2.0, -0.0, 1e22, 1e-7, 123456789012345680.0]),
-    st.sampled_from(["", "a", "fw", '"', "\\", "é", "\u2028", "1", "true", "null", "[1]", "a,b"]),
-)
-_names = st.sampled_from(["f", "n", "a", "B c", "é"])
-_json = st.recursive(
-    _scalars,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_names, inner, max_size=3),
-    max_leaves=6,
-)
-_texts = st.sampled_from(["", "a", "b", "a,b", '"', "é"])
-_instants = st.sampled_from([0, 1_700_000_000_123, "2024-02-29", "2024-02-29T12:00:00+01:00"])
-_rows = st.fixed_dictionaries(
-    {},
-    optional={
-        "k": st.integers(-2, 3),
-        "j": _json | st.fixed_dictionaries({"fw": st.sampled_from(["1", "2"])}),
-        "a": st.lists(st.none() | st.integers(-2, 3), max_size=4),
-        "t": st.lists(st.none() | _texts, max_size=3),
-        "x": st.lists(st.none() | st.sampled_from([0.0, -0.0, 1, 1.5, 1e22, "NaN", "-Infinity"]), max_size=3),
-        "d": st.lists(st.none() | st.sampled_from([1, "1.50", -2.25, "0.01"]), max_size=3),
-        "n": st.lists(st.none() | st.lists(st.integers(0, 1), max_size=2), max_size=3),
-        "i": st.lists(st.none() | _instants, max_size=2),
-        "s": st.fixed_dictionaries(
-            {}, optional={"a": st.integers(0, 2), "b C": _texts, "l": st.lists(_json, max_size=2)}
-        ),
-        "m": st.dictionaries(_names, st.none() | st.sampled_from([1, 0.5, "NaN"]), max_size=3),
-        "u": st.sampled_from(
-            ["550E8400-e29b-41d4-a716-446655440000", "550e8400e29b41d4a716446655440000", "0" * 32]
-        ),
-        "b": st.sampled_from(["", "aGk=", "/w=="]),
-        "txt": st.sampled_from(
-            ["", "a", "[1, 2.0]", '{"fw": 1}', "null", "{", "6869", "aGk=", '{"a": 1, "a": 2}']
-        )
-        | _json.map(json.dumps),
-        "v": st.sampled_from([0.0, -0.0, 1.5, 1e300]),
-    },
-)
-
-
-def batch_of(rows: list[dict[str, Any]], first: int = 0) -> Batch:
-    values = [json.dumps({**row, "ts": 10 * place}).encode() for place, row in enumerate(rows, first)]
-    count = len(rows)
-    decoded = decode(STREAM, values, np.zeros(count), np.arange(first, first + count), np.arange(count))
-    assert not decoded.bad
-    return decoded.batch
-
 
 EXPRESSIONS = [
     "j -> 'fw'",
@@ -98,6 +24,10 @@ EXPRESSIONS = [
     "j ->> k",
     "txt ->> 'fw'",
     "JSON_EXTRACT(j, '$.n[0]')",
+    "j #> '{fw}'",
+    "whole #>> '{j,n,-1}'",
+    "whole #> '{a,1}'",
+    "j #> '{}'",
     "JSON_EXTRACT_STRING(whole, '$.s.a')",
     "JSON_VALUE(j, '$')",
     "JSON_EXISTS(j, '$.fw')",
@@ -181,7 +111,11 @@ EXPRESSIONS = [
     "STRUCT(s AS s, a[1] AS f).s.a",
     "m['a']",
     "m[txt]",
+    "txt SIMILAR TO '(a|\\[|[0-9a-f])_*%'",
+    "txt SIMILAR TO '[\"{]%.*' OR txt NOT SIMILAR TO 'n_+l{2}'",
     "MAP_KEYS(m)",
+    "MAP_FROM_ENTRIES(ARRAY[STRUCT(txt AS k, v AS x), STRUCT('a' AS k, 1e0 AS x), NULL])",
+    "MAP_FROM_ENTRIES(ARRAY[STRUCT(COALESCE(txt, 'b') AS k, j AS x), STRUCT('a' AS k, whole AS x)])",
     "MAP_VALUES(m)",
     "MAP_CONTAINS_KEY(m, 'a')",
     "MAP('x', k, 'y', 2)",
@@ -214,7 +148,7 @@ EXPRESSIONS = [
 
 
 @pytest.mark.parametrize("text", EXPRESSIONS)
-@given(rows=st.lists(_rows, max_size=8), repeats=st.integers(1, 3))
+@given(rows=st.lists(ROWS, max_size=8), repeats=st.integers(1, 3))
 @settings(max_examples=examples(25), deadline=None)
 def test_expressions_row_by_row(text: str, rows: list[dict[str, Any]], repeats: int) -> None:
     batch = batch_of(rows * repeats)
@@ -246,19 +180,16 @@ QUERIES = [
     """SELECT k FROM s WHERE a = ARRAY[1] OR j = '[]' OR u = '00000000-0000-0000-0000-000000000000'
     EMIT CHANGES""",
     "SELECT u, b FROM s ORDER BY u, b DESC LIMIT 3",
+    """SELECT k, JSON_AGG(v ORDER BY ts DESC) FILTER (WHERE v > 0) AS l, JSON_AGG(s) AS m FROM s [ROWS 4]
+    GROUP BY k EMIT CHANGES""",
+    """SELECT JSON_OBJECT_AGG(k, j ORDER BY ts) AS o, MAP_AGG(txt, x) FILTER (WHERE k > 0) AS m
+    FROM s [ROWS 4] EMIT CHANGES""",
+    "SELECT JSON_AGG(k) OVER (ORDER BY ts ROWS 1 PRECEDING) AS l FROM s [ROWS 4]",
     "SELECT * FROM s [RANGE 20 MILLISECONDS]",
 ]
 
 
-@given(steps=st.lists(st.lists(_rows, min_size=1, max_size=4), max_size=4))
+@given(steps=st.lists(st.lists(ROWS, min_size=1, max_size=4), max_size=4))
 @settings(max_examples=examples(15), deadline=None)
 def test_queries_that_are_followed(steps: list[list[dict[str, Any]]]) -> None:
-    bodies: list[Body] = [
-        CreateSource(STREAM, TEXT),
-        Register(tuple(Registration(f"q{place}", text) for place, text in enumerate(QUERIES))),
-    ]
-    first = 0
-    for rows in steps:
-        bodies.append(Records(SourceName("s"), batch_of(rows, first), {}))
-        first += len(rows)
-    agree([Step(Position(1, place), 1_000, body) for place, body in enumerate(bodies, start=1)])
+    agree(followed(QUERIES, steps))

@@ -38,6 +38,9 @@ SUMMARIES_SQL = (
     "CREATE SUMMARY airlines ON flights (carrier) WITH GRANULARITY 1 MINUTE AND COLLAPSE(2, 4)",
     "CREATE SUMMARY numbers ON store3 (itemno) WITH GRANULARITY 10 SECONDS AND COLLAPSE(4, 3)",
 )
+PARCELS = """CREATE STREAM parcels (id BIGINT NOT NULL, tags ARRAY<STRING>, weights ARRAY<DOUBLE>,
+labels MAP<STRING, STRING>, stops ARRAY<STRUCT<city STRING, at TIMESTAMP>>, extra JSON, ts TIMESTAMP NOT NULL)
+WITH (timestamp = 'ts')"""
 VIEWS = (
     Derived(SourceName("late"), "SELECT carrier, delay * 2 AS twice, ts FROM flights WHERE delay > 10", True),
     Derived(
@@ -53,7 +56,7 @@ def catalogue() -> dict[str, Stream | Derived]:
     found: dict[str, Stream | Derived] = {view.name: view for view in VIEWS}
     stores = [STORES, STORES.replace("store1", "store2")]
     stores.append(STORES.replace("store1", "store3").replace("INTEGER", "BIGINT"))
-    for text in (FLIGHTS, ODD, WEATHER, PLANES, FARES, AIRPORTS, *stores):
+    for text in (FLIGHTS, ODD, WEATHER, PLANES, FARES, AIRPORTS, PARCELS, *stores):
         statement = parse(text, {}, Limits())
         assert isinstance(statement, CreateStream)
         found[statement.stream.name] = statement.stream

@@ -106,6 +106,10 @@ def test_a_column_that_only_bears_the_name_is_no_window() -> None:
         ("FROM flights ORDER BY delay LIMIT 5", "STR"),
         (f"FROM flights {HOUR} ORDER BY delay LIMIT 5", "STR"),
         (f"FROM flights {HOUR} ORDER BY ts FETCH FIRST 5 ROWS WITH TIES", "STR"),
+        ("FROM flights, UNNEST(ARRAY[1, flight]) AS x", "MON"),
+        (f"FROM flights {HOUR}, UNNEST(ARRAY[1, flight]) AS x", "WKS"),
+        (f"FROM flights {HOUR} LEFT JOIN UNNEST(ARRAY[1, flight]) AS x ON TRUE", "WKS"),
+        ("FROM flights [ROWS 3], UNNEST(ARRAY[1, flight]) AS x", "STR"),
     ],
 )
 def test_the_first_rows(clauses: str, pattern: str) -> None:

@@ -45,6 +45,13 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         FROM s [RANGE 90 MILLISECONDS]""",
         "SELECT k FROM s [RANGE 90 MILLISECONDS] QUALIFY DENSE_RANK() OVER (PARTITION BY i ORDER BY k) <= 2",
     ),
+    "elements": (
+        f"SELECT k, e FROM s {W}, UNNEST(ARRAY[g, i]) AS e WHERE v > 2000 AND e < 90",
+        f"SELECT e, COUNT(*) AS c, MAX(v) AS m FROM s {W}, UNNEST(ARRAY[g, i]) AS e GROUP BY e",
+        f"""SELECT k, e, n FROM s {W} LEFT JOIN UNNEST(STRING_TO_ARRAY(k, '1')) WITH ORDINALITY AS x (e, n)
+        ON TRUE""",
+        f"SELECT e, w FROM s {W}, UNNEST(ARRAY[g, i]) AS e JOIN u {W} ON e = u.g AND s.k = u.k",
+    ),
     "set operations": (
         f"SELECT k FROM s {W} EXCEPT ALL SELECT k FROM u {W}",
         f"SELECT k FROM s {W} INTERSECT ALL SELECT k FROM u {W}",

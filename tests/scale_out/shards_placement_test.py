@@ -70,6 +70,8 @@ IN_PARTS = (
         "SELECT k, v FROM (SELECT k, v, ROW_NUMBER() OVER (PARTITION BY k ORDER BY v DESC) AS r "
         "FROM s [RANGE 10 SECONDS]) WHERE r <= 2"
     ),
+    # elements
+    "SELECT k, e, COUNT(*) AS n FROM s [RANGE 10 SECONDS], UNNEST(ARRAY[v, 1]) AS e GROUP BY k, e",
     # joins
     "SELECT s.k, w FROM s [RANGE 10 SECONDS] JOIN t [RANGE 10 SECONDS] ON s.k = t.k",
     "SELECT s.k, w FROM s [RANGE 10 SECONDS] LEFT JOIN t [RANGE 10 SECONDS] ON s.k = t.k AND s.x = t.x",
@@ -117,6 +119,7 @@ NEEDS_ALL = {
     "GROUP BY x, window_end": "SESSION",
     "SELECT k, window_end FROM SESSION(s, INTERVAL '5' SECOND)": "SESSION",
     "SELECT DISTINCT x FROM s [RANGE 10 SECONDS]": "DISTINCT",
+    "SELECT e, COUNT(*) AS n FROM s [RANGE 1 MINUTE], UNNEST(ARRAY[k, v]) AS e GROUP BY e": "groups",
     "SELECT k, v FROM s [ROWS 10]": "[ROWS 10]",
     "SELECT k, v FROM s [ROWS 10 WHERE v > 1]": "[ROWS 10]",
     "SELECT k, v FROM s [PARTITION BY x ROWS 3]": "[ROWS 3]",

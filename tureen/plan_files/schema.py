@@ -76,6 +76,13 @@ OPERATORS: Mapping[str, Mapping[str, Field]] = {
         "columns": Field("names", "the names of the columns", required=True),
         "rows": Field("text", "constants: (1, 'a'), (2, 'b')", required=True),
     },
+    "unnest": {
+        "input": _INPUT,
+        "arrays": Field("expressions", "ARRAYs and MAPs; elements are taken side by side", required=True),
+        "as": Field("names", "one for each ARRAY, two for each MAP: key and value", required=True),
+        "ordinality": Field("name", "the name of a column with the number of the element"),
+        "outer": Field("flag", "rows without elements stay"),
+    },
     "filter": {
         "input": _INPUT,
         "where": Field("expression", "rows for which this is TRUE", required=True),

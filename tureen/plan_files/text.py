@@ -153,6 +153,8 @@ class _Writer:
                 self._scan(node, path)
             case "values":
                 self._values(node, path)
+            case "unnest":
+                self._unnest(node, below["input"], path)
             case "filter":
                 self._say(f"SELECT * FROM {below['input']} WHERE ")
                 self._expression(node["where"], f"{path}.where")
@@ -210,6 +212,17 @@ class _Writer:
         self._say(") AS v (")
         self._list([quoted(name) for name in node["columns"]], f"{path}.columns")
         self._say(")")
+
+    def _unnest(self, node: Node, below: str, path: str) -> None:
+        kind = "LEFT" if node.get("outer") else "CROSS"
+        self._say(f"SELECT * FROM {below} l {kind} JOIN UNNEST(")
+        self._list(node["arrays"], f"{path}.arrays")
+        self._say(") WITH ORDINALITY AS r (" if "ordinality" in node else ") AS r (")
+        self._list([quoted(name) for name in node["as"]], f"{path}.as")
+        if "ordinality" in node:
+            self._say(", ")
+            self._put(quoted(node["ordinality"]), f"{path}.ordinality")
+        self._say(") ON TRUE" if node.get("outer") else ")")
 
     def _scan(self, node: Node, path: str) -> None:
         self._say("SELECT * FROM ")

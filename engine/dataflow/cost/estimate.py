@@ -30,6 +30,7 @@ from engine.dataflow.operators.latest import LatestSpec
 from engine.dataflow.operators.ranked import RankedSpec
 from engine.dataflow.operators.rows import FilterSpec, ProjectSpec
 from engine.dataflow.operators.set_operations import Compared, Union
+from engine.dataflow.operators.unnest import UnnestSpec
 from engine.dataflow.operators.window_functions import WindowFunctionsSpec
 from engine.dataflow.plan import Combined, Exits, Joined, Keeping, OpaqueLeaf, OperatorOver, Plan, ScanLeaf
 from engine.dataflow.policy import KeptEdge
@@ -161,7 +162,7 @@ class _Costs:
         for stage in plan.stages:
             flow = flows.above(stage, flow, None, self.known)
         match plan.shape:
-            case ProjectSpec() | FilterSpec():
+            case ProjectSpec() | FilterSpec() | UnnestSpec():
                 touched = (self._touch(below.flow, below.exits_known),)
                 return PlanCost(flow, touched, (), (below,), below.exits_known)
             case ConstantRowsSpec():

@@ -22,7 +22,7 @@ from engine.language.bind.calls import coerce
 from engine.language.bind.environment import Environment
 from engine.language.bind.group_windows import expanded_equality
 from engine.language.bind.placing import asked_of_pairs, narrowed
-from engine.language.bind.relation import BoundRelation
+from engine.language.bind.relation import BoundRelation, Extent
 from engine.language.bind.scalar import TRUE, bind_condition, bind_scalar
 from engine.language.bind.scope import OUTER, Around, Scope, of_outer
 from engine.language.bind.temporal_filters import (
@@ -74,8 +74,8 @@ class BoundSubquery:
             return given[OUTER - node.index] if node.index <= OUTER else own[node.index].expression
 
         joined = asked_of_pairs(joined, [transform(condition, settled) for condition in self.conditions])
-        depth = max(relation.joins_depth, inner.joins_depth + 1)
-        return replace(joined, columns=relation.columns, joins_depth=depth)
+        extent = Extent(joined.extent.stages, relation.extent.over(0, inner.extent.nested()).depth)
+        return replace(joined, columns=relation.columns, extent=extent)
 
 
 RowsMany = OneOf["one", "at most one", "several"]
@@ -87,6 +87,8 @@ class Correlation:
 
     mixed: other conditions with columns of both, where they may stand (None: they may not). The subquery has
     one more column for each pair, behind those that it selects.
+    is_lateral: it is joined to what is around. Then empties: of an aggregate without GROUP BY what its
+    columns are over no rows.
     is_value: it stands in the place of a value. Then rows: how many there may be, for each value of the
     pairs; empty: the value over no rows, None: NULL.
     """
@@ -95,6 +97,8 @@ class Correlation:
     pairs: list[tuple[Expression, Expression]] = field(default_factory=list)
     mixed: list[Expression] | None = None
     is_value: bool = False
+    is_lateral: bool = False
+    empties: list[Expression] = field(default_factory=list)
     rows: RowsMany = "several"
     empty: Expression | None = None
 
@@ -329,7 +333,7 @@ def fit(node: exp.Expr, left: Expression, right: Expression, scope: Scope) -> tu
 
 def nested(node: exp.Expr, inner: BoundRelation, scope: Scope) -> BoundRelation:
     """The relation of a subquery. Raises LimitExceeded where subqueries nest too deep."""
-    if inner.joins_depth >= JOINS_DEPTH_MAX:
+    if inner.extent.depth >= JOINS_DEPTH_MAX:
         raise scope.place(node).exceeded(
             "subqueries_depth_max", JOINS_DEPTH_MAX, hint="nest fewer subqueries in conditions and values"
         )

@@ -17,7 +17,7 @@ from engine.algebra.constant_rows.stage import ConstantRows
 from engine.algebra.project.stage import Output
 from engine.language.bind.calls import coerce
 from engine.language.bind.environment import Environment
-from engine.language.bind.relation import BoundRelation
+from engine.language.bind.relation import BoundRelation, Extent
 from engine.language.bind.scalar import bind_scalar
 from engine.language.bind.scope import Scope
 from engine.language.evaluate import constant_value
@@ -46,7 +46,9 @@ def constant_relation(
     columns = tuple(zip(names, types, strict=True))
     stage = ConstantRows(columns, tuple(map(tuple, rows)))
     outputs = tuple(Output(name, Column(place, name, type_)) for place, (name, type_) in enumerate(columns))
-    return BoundRelation(NO_SOURCE, outputs, where=(_FALSE,), window=_AT_NOW, stages=(stage,), stages_count=1)
+    return BoundRelation(
+        NO_SOURCE, outputs, where=(_FALSE,), window=_AT_NOW, stages=(stage,), extent=Extent(1, 0)
+    )
 
 
 def bind_rows(tree: exp.Expr, env: Environment) -> BoundRelation:
@@ -58,8 +60,9 @@ def bind_rows(tree: exp.Expr, env: Environment) -> BoundRelation:
     if not rows:
         relation = constant_relation(("one",), (INTEGER,), ((Literal(1, INTEGER),),))
         return replace(relation, columns=())
+    scope = constant_scope(env, "VALUES")
     columns = [
-        _column(place, [row.expressions[place] for row in rows], env)
+        _column(place, [row.expressions[place] for row in rows], scope)
         for place in range(len(rows[0].expressions))
     ]
     names = [f"column_{place + 1}" for place in range(len(columns))]
@@ -67,9 +70,20 @@ def bind_rows(tree: exp.Expr, env: Environment) -> BoundRelation:
     return constant_relation(names, [type_ for type_, _ in columns], [*found])
 
 
-def _column(place: int, written: Sequence[exp.Expr], env: Environment) -> tuple[Type, list[Literal]]:
+def _column(place: int, written: Sequence[exp.Expr], scope: Scope) -> tuple[Type, list[Literal]]:
     """The type of a column, and its values."""
-    scope = constant_scope(env, "VALUES")
+    type_, values = column_of_rows(place, written, scope)
+    found: list[Literal] = []
+    for value, node in zip(values, written, strict=True):
+        constant = constant_of(value, type_)
+        if constant is None:
+            raise scope.place(node).refuse(NotSupported, NO_CONSTANT, hint=COMPUTED)
+        found.append(constant)
+    return type_, found
+
+
+def column_of_rows(place: int, written: Sequence[exp.Expr], scope: Scope) -> tuple[Type, list[Expression]]:
+    """The type that a column of VALUES has, and its values, of their own types. Raises TypeMismatch."""
     values = [bind_scalar(node, scope) for node in written]
     type_ = common([value.type for value in values if not _is_text(value)])
     if type_ is not None and type_.kind in (Kind.DATE, Kind.TIMESTAMP):
@@ -80,7 +94,6 @@ def _column(place: int, written: Sequence[exp.Expr], env: Environment) -> tuple[
             for value, node in zip(values, written, strict=True)
         ]
     type_ = values[0].type
-    found: list[Literal] = []
     for value, node in zip(values, written, strict=True):
         joined = common([type_, value.type])
         if joined is None:
@@ -90,12 +103,7 @@ def _column(place: int, written: Sequence[exp.Expr], env: Environment) -> tuple[
                 hint="cast one of them: CAST(x AS TYPE)",
             )
         type_ = joined
-    for value, node in zip(values, written, strict=True):
-        constant = constant_of(value, type_)
-        if constant is None:
-            raise scope.place(node).refuse(NotSupported, NO_CONSTANT, hint=COMPUTED)
-        found.append(constant)
-    return type_, found
+    return type_, values
 
 
 def constant_scope(env: Environment, clause: str) -> Scope:

@@ -10,81 +10,50 @@ Cost: O(columns) for each source.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
 
 from sqlglot import exp
 
 from engine.algebra.join.stage import JoinKind
 from engine.language.bind.calls import coerce
-from engine.language.bind.conditions import bind_parts, conjuncts
+from engine.language.bind.conditions import Subselect, bind_parts, conjuncts
 from engine.language.bind.environment import Environment
+from engine.language.bind.from_items import From, both_sides, check_names
+from engine.language.bind.lateral import join_lateral
 from engine.language.bind.latest import Asked, as_of
 from engine.language.bind.placing import asked_of_pairs
-from engine.language.bind.relation import BoundRelation
 from engine.language.bind.scalar import compare
 from engine.language.bind.scope import NamedItem, Scope
 from engine.language.bind.sources import Select, bind_item, sampled_join
 from engine.language.bind.temporal_filters import TemporalFilter, asked_of_partners
+from engine.language.bind.unnest import bind_unnest, join_unnest
 from engine.language.bind.versions import BoundVersions
 from engine.language.grammar import nodes, source_nodes
 from engine.language.places import shown
 from engine.language.promotion import common
-from engine.language.render import render_name
 from engine.model.expressions import Expression, Function
 from tureen.errors import NotSupported, SyntaxRefused
 
 
-@dataclass(frozen=True, slots=True)
-class From:
-    """A relation and what names mean in it; numbers are places among its columns.
+class Selects(NamedTuple):
+    """What binds a SELECT. item: as an item of FROM. lateral: with what is before it in FROM around."""
 
-    names: of columns, for names without a dot; None: several have it. star: what ``*`` stands for. hidden:
-    names of sources whose columns are not among them.
-    """
-
-    relation: BoundRelation
-    parts: tuple[NamedItem, ...]
-    names: Mapping[str, int | None]
-    star: tuple[tuple[str, int], ...]
-    hidden: tuple[str | None, ...] = ()
-
-    def scope(self, env: Environment) -> Scope:
-        """What expressions over it may name."""
-        if len(self.parts) == 1:
-            return replace(env.scope(self.relation, self.parts[0].name), hidden=self.hidden)
-        outputs = self.relation.columns
-        columns = {name: outputs[place] for name, place in self.names.items() if place is not None}
-        scope = env.scope(self.relation, None)
-        return replace(
-            scope, columns=columns, parts=self.parts, outputs=outputs, star=self.star, hidden=self.hidden
-        )
-
-    def place(self, name: exp.Expr, env: Environment) -> int:
-        """The place of a column that USING names. Raises UnknownColumn, SyntaxRefused."""
-        column = str(name.this)
-        place = self.names.get(column, -1)
-        if place is None:
-            raise env.text.of_node(name).refuse(
-                SyntaxRefused,
-                f"several sources before have a column {shown(column)!r}",
-                hint=f"write ON a.{shown(column)} = b.{shown(column)}",
-            )
-        if place < 0:
-            raise env.text.of_node(name).unknown_column(column, self.names)
-        return place
+    item: Select
+    lateral: Subselect
 
 
-def bind_from(tree: exp.Expr, ends: exp.Expr | None, env: Environment, select: Select) -> From:
-    """What FROM gives. ``select`` binds a SELECT; ends: BEGIN ... END ..., the window of all streams.
+def bind_from(tree: exp.Expr, ends: exp.Expr | None, env: Environment, selects: Selects) -> From:
+    """What FROM gives. selects: bind a SELECT; ends: BEGIN ... END ..., the window of all streams.
 
     Raises UnknownSource, SyntaxRefused, NotSupported, LimitExceeded, and what binding expressions raises.
     """
     if not isinstance(tree, nodes.FromList):
-        return _bind_item(tree, ends, env, select)
-    found = _bind_item(tree.this, ends, env, select, alone=False)
+        return _bind_item(tree, ends, env, selects)
+    found = _bind_item(tree.this, ends, env, selects, alone=False)
     for join in tree.args["joins"]:
-        found = _joined(found, join, ends, env, select)
+        found = _joined(found, join, ends, env, selects)
     relations = [found.relation, *(join.inner for join in found.relation.joins)]
     if ends is not None and all(relation.stream.is_table for relation in relations):
         raise env.text.of_node(ends).refuse(
@@ -94,10 +63,12 @@ def bind_from(tree: exp.Expr, ends: exp.Expr | None, env: Environment, select: S
 
 
 def _bind_item(
-    item: exp.Expr, ends: exp.Expr | None, env: Environment, select: Select, *, alone: bool = True
+    item: exp.Expr, ends: exp.Expr | None, env: Environment, selects: Selects, *, alone: bool = True
 ) -> From:
+    if isinstance(item.this, source_nodes.Unnest):
+        return bind_unnest(item, env)
     if not isinstance(item.this, nodes.FromList):
-        relation, name = bind_item(item, ends, env, select, alone=alone)
+        relation, name = bind_item(item, ends, env, selects.item, alone=alone)
         places = {output.name: place for place, output in enumerate(relation.columns)}
         return From(relation, (NamedItem(name, places),), places, tuple(places.items()))
     for part, message in (
@@ -113,22 +84,26 @@ def _bind_item(
                 if message
                 else f"use the names inside, or write (SELECT * FROM ...) AS {shown(str(written.this))}",
             )
-    found, sample = bind_from(item.this, ends, env, select), item.args.get("sample")
+    found, sample = bind_from(item.this, ends, env, selects), item.args.get("sample")
     if sample is None:
         return found
     return replace(found, relation=sampled_join(found.relation, sample, env.text.of_node(sample)))
 
 
-def _joined(left: From, join: exp.Expr, ends: exp.Expr | None, env: Environment, select: Select) -> From:
+def _joined(left: From, join: exp.Expr, ends: exp.Expr | None, env: Environment, selects: Selects) -> From:
     """One join more."""
+    if isinstance(join.this.this, source_nodes.Unnest):
+        return join_unnest(left, join, env)
+    if join.this.args.get("lateral"):
+        return join_lateral(left, join, env, selects.lateral)
     kind: JoinKind = "inner" if join.args["kind"] == "cross" else join.args["kind"]
-    right = _bind_item(join.this, ends, env, select, alone=False)
-    _check(left, right, join, env)
+    right = _bind_item(join.this, ends, env, selects, alone=False)
+    check_names(left, right, join, env)
     versions = BoundVersions.of(left.relation, right.relation, join, env, left.parts, right.parts)
     count = len(left.relation.columns)
     inner = right.relation if versions is None else versions.inner
     relation = left.relation.joined(inner, kind, env.text.sql)
-    both = _both(relation, left, right, count)
+    both = both_sides(relation, left, right, count)
     scope = both.scope(env).at("ON")
     written, merged = _on(join, left, right, both, env, scope)
     on: list[Asked] = [(each, node) for each, node in written if not isinstance(each, TemporalFilter)]
@@ -142,60 +117,6 @@ def _joined(left: From, join: exp.Expr, ends: exp.Expr | None, env: Environment,
         relation = replace(relation, columns=relation.columns[:count])
         return replace(left, relation=relation, hidden=(*left.hidden, *(part.name for part in right.parts)))
     return _merged(replace(both, relation=relation), kind, merged)
-
-
-def _check(left: From, right: From, join: exp.Expr, env: Environment) -> None:
-    """Raise LimitExceeded for too many sources, SyntaxRefused for two of one name."""
-    place, most = env.text.of_node(join.this), env.limits.joined_sources_max
-    inputs = left.relation.inputs + right.relation.inputs
-    if inputs > most:
-        raise place.exceeded("joined_sources_max", most, inputs, hint="join fewer sources in one query")
-    taken = {part.name for part in left.parts} | set(left.hidden)
-    for part in right.parts:
-        if part.name is not None and part.name in taken:
-            other = _free_name(part.name, taken | {part.name for part in right.parts})
-            before = "FROM ...," if join.args.get("comma") else "JOIN"
-            raise place.refuse(
-                SyntaxRefused,
-                f"two sources in FROM are called {shown(part.name)!r}",
-                hint=f"give one of them another name: {before} {_written(join.this.this)} {shown(other)}",
-            )
-
-
-def _free_name(name: str, taken: Collection[str | None]) -> str:
-    """One like it that no source has, as SQL takes it."""
-    number = 2
-    while f"{name}_{number}" in taken:
-        number += 1
-    return render_name(f"{name}_{number}")
-
-
-def _written(item: exp.Expr) -> str:
-    """What an item of FROM is about, shortened."""
-    match item:
-        case nodes.SelectQuery() | nodes.SetQuery():
-            return "(SELECT ...)"
-        case source_nodes.TableFunction():
-            return f"{item.args['name']}({shown(render_name(str(item.this.this)))}, ...)"
-        case nodes.FromList() | source_nodes.ValueRows():
-            return "source"
-        case source_nodes.Series():
-            return f"{item.args['name']}(...)"
-        case _:
-            return shown(render_name(str(item.this)))
-
-
-def _both(relation: BoundRelation, left: From, right: From, count: int) -> From:
-    """The names of both sides; ``count``: columns of the left one."""
-    names = dict(left.names)
-    for name, place in right.names.items():
-        names[name] = None if place is None or name in names else place + count
-    parts = [
-        NamedItem(part.name, {name: place + count for name, place in part.columns.items()})
-        for part in right.parts
-    ]
-    star = (*left.star, *((name, place + count) for name, place in right.star))
-    return From(relation, (*left.parts, *parts), names, star, (*left.hidden, *right.hidden))
 
 
 def _on(

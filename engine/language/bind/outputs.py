@@ -90,8 +90,13 @@ def _derived_name(node: exp.Expr, place: int) -> str:
         node = node.this
     if isinstance(node, exp.Column):
         return str(node.this.this)
+    if "called" in node.meta:
+        return str(node.meta["called"])
     if isinstance(node, nodes.Call) and str(node.args["name"]) in _PARTS:
         owner, part = node.expressions[:2]
+        if node.args["name"] in _NAMES:
+            name = str(part.this).strip("{}").rpartition(",")[2].strip(' "')
+            return name if 0 < len(name) <= NAME_CHARACTERS_MAX else _derived_name(owner, place)
         if part.is_string and 0 < len(part.this) <= NAME_CHARACTERS_MAX:
             return str(part.this)
         return _derived_name(owner, place)
@@ -107,7 +112,8 @@ def _derived_name(node: exp.Expr, place: int) -> str:
     return f"column_{place + 1}"
 
 
-_PARTS = frozenset([".", "->", "->>", "[]", "[:]"])
+_NAMES = frozenset(["#>", "#>>"])
+_PARTS = frozenset([".", "->", "->>", "[]", "[:]", *_NAMES])
 """Calls that take a part of a nested value."""
 
 

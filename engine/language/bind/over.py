@@ -104,7 +104,7 @@ class OverColumns:
         settled = [stand[each] for each in self._places]
 
         def column(node: Expression) -> Expression:
-            if isinstance(node, Column) and node.index < 0:
+            if isinstance(node, Column) and FIRST - len(settled) < node.index <= FIRST:
                 return Column(settled[FIRST - node.index], node.name, node.type)
             return node
 

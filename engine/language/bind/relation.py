@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from engine.algebra.distinct.stage import Distinct
 from engine.algebra.filter.stage import Filter
@@ -36,16 +37,37 @@ from engine.windows.assignment import WINDOW_COLUMNS, Assignment, Hop
 from engine.windows.clauses import UNBOUNDED, RowWindow, TimeWindow, Window
 
 
+class Extent(NamedTuple):
+    """How large a relation is. stages: how many there are. depth: how deep semi-joins nest."""
+
+    stages: int
+    depth: int
+
+    def over(self, stages: int, inner: Extent | None = None) -> Extent:
+        """With more stages, and an inner relation."""
+        if inner is None:
+            return Extent(self.stages + stages, self.depth)
+        return Extent(self.stages + inner.stages + stages, max(self.depth, inner.depth))
+
+    def nested(self) -> Extent:
+        """As an inner relation of a semi-join."""
+        return Extent(self.stages, self.depth + 1)
+
+
+_EMPTY = Extent(0, 0)
+
+
 @dataclass(frozen=True, slots=True)
 class BoundRelation:
     """where: what rows of the scan must satisfy, not yet rewritten. columns: over what the last stage, or the
     last of the joins behind it, gives.
 
-    stages_count: stages here and in all inner queries. joins_depth: how deep semi-joins nest. history: as of
-    a scan. joins: behind the stages. sample: as of a scan; its comparison is in ``where``, or in the window.
-    window_down_to_ms: as of a scan.
+    extent: of it, with all inner queries. history: as of a scan. joins: behind the stages. sample: as of a
+    scan; its comparison is in ``where``, or in the window. window_down_to_ms: as of a scan.
     operator: which of its changes its text says it is, where it is a query by itself that somebody names.
     preference: what is wanted first of it, where it is a query by itself.
+    below: where its last stage is an UNNEST, and no join is behind it but those in ``joins``: the relation
+    that it is over, which conditions on its columns go to.
     """
 
     stream: Stream
@@ -54,14 +76,14 @@ class BoundRelation:
     window: Window = UNBOUNDED
     assignment: Assignment | None = None
     stages: tuple[Stage, ...] = ()
-    stages_count: int = 0
-    joins_depth: int = 0
+    extent: Extent = _EMPTY
     history: bool = False
     joins: tuple[BoundJoin, ...] = ()
     sample: Sample | None = None
     window_down_to_ms: int | None = None
     operator: StreamOperator | None = None
     preference: Preference | None = None
+    below: BoundRelation | None = None
 
     @property
     def is_open(self) -> bool:
@@ -76,8 +98,8 @@ class BoundRelation:
     def then(self, *stages: Stage) -> BoundRelation:
         """With more stages."""
         settled = self.settled()
-        count = settled.stages_count + len(stages)
-        return replace(settled, stages=(*settled.stages, *stages), stages_count=count)
+        extent = settled.extent.over(len(stages))
+        return replace(settled, stages=(*settled.stages, *stages), extent=extent)
 
     def semi_joined(self, join: SemiJoin, inner: BoundRelation) -> BoundRelation:
         """With a semi-join with an inner relation."""
@@ -85,8 +107,7 @@ class BoundRelation:
         return replace(
             settled,
             stages=(*settled.stages, join),
-            stages_count=settled.stages_count + inner.stages_count + 1,
-            joins_depth=max(settled.joins_depth, inner.joins_depth + 1),
+            extent=settled.extent.over(1, inner.extent.nested()),
         )
 
     def combined(self, operation: SetOperation, inner: BoundRelation) -> BoundRelation:
@@ -94,15 +115,15 @@ class BoundRelation:
         return replace(
             self,
             stages=(*self.stages, operation),
-            stages_count=self.stages_count + inner.stages_count + 1,
-            joins_depth=max(self.joins_depth, inner.joins_depth),
+            extent=self.extent.over(1, inner.extent),
         )
 
     def settled(self) -> BoundRelation:
-        """With its joins as stages."""
+        """With its joins as stages, behind which nothing goes below them any more."""
         if not self.joins:
-            return self
-        return replace(self, stages=(*self.stages, *(join.stage() for join in self.joins)), joins=())
+            return self if self.below is None else replace(self, below=None)
+        stages = (*self.stages, *(join.stage() for join in self.joins))
+        return replace(self, stages=stages, joins=(), below=None)
 
     def joined(self, inner: BoundRelation, kind: JoinKind, sql: str) -> BoundRelation:
         """With one more join, so far without conditions. Columns are those of both sides, even of a join that
@@ -133,8 +154,7 @@ class BoundRelation:
             left,
             columns=tuple(columns),
             joins=(*left.joins, join),
-            stages_count=left.stages_count + inner.stages_count + 2,
-            joins_depth=max(left.joins_depth, inner.joins_depth),
+            extent=left.extent.over(2, inner.extent),
         )
 
     def with_column(self, name: str, expression: Expression) -> BoundRelation:
@@ -281,7 +301,14 @@ class BoundRelation:
 
     def narrowed(self, conditions: Iterable[Expression]) -> BoundRelation:
         """Only rows where all conditions, over what the last stage gives, are TRUE; there are no joins."""
+        from engine.language.bind.placing import narrowed  # which places conditions among joins of a relation
+
         assert not self.joins
+        if self.below is not None:
+            width = self.below.width
+            under, conditions = _parted(conditions, width)
+            if under:
+                return over(self, narrowed(self.below, under)).narrowed(conditions)
         relation, above = self, []
         for condition in conditions:
             if not self.stages and self._for_scan(condition):
@@ -348,6 +375,21 @@ class BoundRelation:
             relation.window_down_to_ms,
         )
         return Query(sql, scan, relation.stages, uses, preference=relation.preference)
+
+
+def over(relation: BoundRelation, below: BoundRelation) -> BoundRelation:
+    """The relation, whose last stage is an UNNEST, with another one of the same columns below that."""
+    return replace(
+        below.then(relation.stages[-1]), columns=relation.columns, joins=relation.joins, below=below
+    )
+
+
+def _parted(conditions: Iterable[Expression], width: int) -> tuple[list[Expression], list[Expression]]:
+    """Those over the first ``width`` columns alone, and the others."""
+    sides: tuple[list[Expression], list[Expression]] = [], []
+    for condition in conditions:
+        sides[any(column.index >= width for column in columns_of(condition))].append(condition)
+    return sides
 
 
 def _inputs(stages: Iterable[Stage]) -> int:

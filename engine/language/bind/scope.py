@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 NODES_MAX = 50_000
 OUTER = -2_000_000
 """Columns around a subquery count down from here in its conditions."""
+_FIRST_UNNEST = "write the source before it: FROM s CROSS JOIN UNNEST(s.a) AS t(x)"
 ESTIMATES = -1_000_000_000
 """Estimates in a priority count down from here while it is bound."""
 
@@ -201,6 +202,8 @@ class Scope:
         if not self.columns and not self.source.name:
             if self.clause in ("GENERATE_SERIES", "RANGE"):
                 return f"{self.clause} takes constants: join it by ON, or write FROM HOP(stream, slide, size)"
+            if self.clause == "UNNEST":
+                return _FIRST_UNNEST
             if self.clause == "VALUES":
                 return "VALUES takes constants: compute in SELECT"
             return "there is no FROM: write SELECT ... FROM the stream that has it"
@@ -238,6 +241,12 @@ class Scope:
                 hint=f"leave it out, or write JOIN {shown(name)}",
             )
         if not self.columns and not self.source.name:
+            if self.clause == "UNNEST":
+                raise self.place(qualifier).refuse(
+                    NotSupported,
+                    f"UNNEST that stands first in FROM takes constants, and {shown(name)!r} is not before it",
+                    hint=_FIRST_UNNEST,
+                )
             raise self.place(qualifier).refuse(
                 SyntaxRefused,
                 f"nothing is called {shown(name)!r} here: constants are made of no columns",

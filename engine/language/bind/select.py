@@ -20,6 +20,7 @@ from engine.algebra.limit.stage import Limit
 from engine.algebra.project.stage import Output
 from engine.algebra.sort.stage import Sort, SortKey
 from engine.algebra.with_ties.stage import WithTies
+from engine.language.bind.all_columns import keys_written, order_written
 from engine.language.bind.allowed import with_allowed
 from engine.language.bind.conditions import (
     BoundSubquery,
@@ -38,22 +39,25 @@ from engine.language.bind.group_windows import expanded, expanded_outputs
 from engine.language.bind.grouping import KEYS_MAX, Grouping, KeySet, holds_aggregate
 from engine.language.bind.grouping_sets import GroupItems
 from engine.language.bind.implied import with_implied
-from engine.language.bind.joins import bind_from
+from engine.language.bind.joins import Selects, bind_from
 from engine.language.bind.ordering import require_few, require_varying, sort_key
 from engine.language.bind.outputs import WrittenOutput, unique, written_outputs
 from engine.language.bind.over import OverColumns
 from engine.language.bind.preferences import bind_preference, with_preference
 from engine.language.bind.relation import BoundRelation
 from engine.language.bind.scalar import bind_condition, bind_scalar
-from engine.language.bind.scope import NODES_MAX, Around, Scope
+from engine.language.bind.scope import Around, Scope
 from engine.language.bind.set_operations import bind_sets
+from engine.language.bind.sizes import check_size, check_stages
 from engine.language.bind.sources import renamed, uses_of, with_operator
 from engine.language.bind.subqueries.joined_value import SubqueryValue
 from engine.language.bind.subqueries.rows import (
     equal_columns,
     first_of_each,
     is_limited,
+    note_empties,
     note_rows,
+    only_selects,
     value_of_groups,
 )
 from engine.language.bind.subqueries.values import SubqueryValues, ValuesOfGroups
@@ -66,9 +70,6 @@ from engine.language.rules.tree import transform
 from engine.model.expressions import Column, Expression
 from engine.model.source import Stream
 from tureen.errors import NotSupported, SyntaxRefused, TypeMismatch
-
-HEIGHT_MAX = 256
-STAGES_MAX = 256
 
 
 def bind_query(tree: exp.Expr, env: Environment) -> Query:
@@ -162,7 +163,7 @@ class _Select:
         select: Callable[[exp.Expr, Environment], BoundRelation] = bind_select
         if correlation is not None and isinstance(tree.args["source"].this, nodes.SetQuery):
             select = partial(_bind_side, around=correlation.around)
-        found = bind_from(tree.args["source"], tree.args.get("ends"), env, select)
+        found = bind_from(tree.args["source"], tree.args.get("ends"), env, Selects(select, bind_select))
         self.relation, self.rows = found.relation, found.scope(env)
         self.values = SubqueryValues(env, bind_select, self._join_value)
         self.rows = replace(self.rows, values=self.values)
@@ -180,7 +181,7 @@ class _Select:
         preference = bind_preference(tree, self.relation, replace(self.rows, values=None), env)
         self.relation = replace(self.relation, preference=preference)
         where = bind_conditions(tree.args.get("where"), rows, env, bind_select, self.correlation)
-        items = [self._key(self._meant(item, "GROUP BY")) for item in tree.args.get("group") or ()]
+        items = [self._key(self._meant(item, "GROUP BY")) for item in keys_written(tree, self.written)]
         self.items = GroupItems(items, tree.args.get("sets"))
         window = self.items.window(self.rows)
         if window is not None:
@@ -193,6 +194,8 @@ class _Select:
         keys, sets = self.items.keys(self.rows)
         grouping = self._grouping(keys, sets)
         scope = replace(self.rows, clause="SELECT", grouping=grouping, over=self.over)
+        if self.correlation is not None and self.correlation.is_lateral and only_selects(tree, grouping):
+            scope = replace(scope, outer=Around(self.correlation.around, is_mixed=True))
         if grouping is not None:
             scope = replace(scope, values=SubqueryValues(env, bind_select, self.of_groups.add))
         outputs = [bind_scalar(column.node, scope) for column in self.written]
@@ -202,10 +205,9 @@ class _Select:
             tree.args.get("having"), replace(scope, clause="HAVING", over=None), env, bind_select
         )
         qualify = self._qualify(scope.at("QUALIFY"))
-        correlated: list[Expression] = []
-        if self.correlation is not None and self.correlation.is_used:
-            has_keys = bool(keys) and all(sets or ())
-            correlated = equal_columns(tree, grouping, has_keys, bool(self.over), self.correlation, env)
+        correlated = self._correlated(grouping, bool(keys) and all(sets or ()))
+        if correlated and self.correlation is not None and grouping is not None and not keys:
+            note_empties(tree, grouping, outputs, having, self.correlation, env)
         if self.correlation is not None and self.correlation.is_value and len(outputs) == 1:
             note_rows(tree, self.relation, self.correlation)
             if grouping is not None and not keys:
@@ -229,8 +231,14 @@ class _Select:
             self.relation = self.relation.narrowed(named)
         order = [(replace(key, expression=transform(key.expression, settle)), item) for key, item in order]
         self._finish(names, [transform(output, settle) for output in outputs], order, correlated)
-        self._check_stages()
+        check_stages(self.relation, self.rows.place(tree))
         return self.relation
+
+    def _correlated(self, grouping: Grouping | None, has_keys: bool) -> list[Expression]:
+        """What must equal something around. has_keys: as of :func:`equal_columns`."""
+        if self.correlation is None or not self.correlation.is_used:
+            return []
+        return equal_columns(self.tree, grouping, has_keys, bool(self.over), self.correlation, self.env)
 
     def _join_value(self, value: SubqueryValue) -> Expression:
         """Rows with the value of a subquery; what stands for it."""
@@ -324,7 +332,7 @@ class _Select:
     def _order(self, outputs: Sequence[Expression], scope: Scope) -> list[tuple[SortKey, exp.Expr]]:
         """Sort keys, each with the item it comes from; a window is two."""
         keys: list[tuple[SortKey, exp.Expr]] = []
-        items = self.tree.args.get("order") or ()
+        items = order_written(self.tree, self.numbered)
         require_few(items, scope)
         for item in items:
             given = self._order_keys(item.this, outputs, scope)
@@ -398,7 +406,8 @@ class _Select:
         equal = [Output(f"equal_{place}", each) for place, each in enumerate(correlated, start=1)]
         self.relation = replace(self.relation, columns=(*columns, *equal))
         is_value = self.correlation is not None and self.correlation.is_value
-        if tree.args.get("distinct") and (is_value or not self._is_correlated):
+        is_whole = is_value or (self.correlation is not None and self.correlation.is_lateral)
+        if tree.args.get("distinct") and (is_whole or not self._is_correlated):
             order = [(self._distinct_key(key, item, outputs), item) for key, item in order]
             self.relation = self.relation.distinct()
         limit, offset = tree.args.get("limit"), tree.args.get("offset") or 0
@@ -426,45 +435,19 @@ class _Select:
             hint="order by a selected column, or select this one too",
         )
 
-    # --- limits
-
     def _check_size(
         self, grouping: Grouping | None, parts: Sequence[Condition], order: Sequence[SortKey]
     ) -> None:
         """Raise LimitExceeded for expressions, those of subqueries too, that are too many or one too high."""
-        expressions: list[Expression] = [key.expression for key in order]
-        for part in parts:
-            if isinstance(part, SubqueryJoin):
-                expressions += part.keys
-            elif isinstance(part, BoundSubquery):
-                expressions += part.conditions
-            elif not isinstance(part, TemporalFilter):
-                expressions.append(part)
-        for stage in self.over.stages():
-            expressions += stage.expressions()
-        if grouping is not None:
-            expressions += grouping.expressions()
-        expressions += self.relation.where
-        for join in self.relation.joins:
-            expressions += (*join.conditions, *join.alone, *join.asked)
-        nodes, place = 0, self.rows.place(self.tree)
-        for expression in expressions:
-            size, height = self.env.sizes.of(expression)
-            nodes += size
-            if height > HEIGHT_MAX:
-                raise place.exceeded(
-                    "nesting_max",
-                    self.env.limits.nesting_max,
-                    hint="nest less: a subquery's expressions replace its columns",
-                )
-        if nodes > NODES_MAX:
-            raise place.exceeded("expression_nodes_max", NODES_MAX, hint="register several smaller queries")
-
-    def _check_stages(self) -> None:
-        if self.relation.stages_count > STAGES_MAX:
-            raise self.rows.place(self.tree).exceeded(
-                "stages_max", STAGES_MAX, self.relation.stages_count, hint="nest fewer subqueries"
-            )
+        over = [each for stage in self.over.stages() for each in stage.expressions()]
+        check_size(
+            self.relation,
+            grouping,
+            parts,
+            [key.expression for key in order] + over,
+            self.rows.place(self.tree),
+            self.env,
+        )
 
     @property
     def _is_correlated(self) -> bool:

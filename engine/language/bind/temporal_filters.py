@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from engine.language.bind.relation import BoundRelation
+from engine.language.bind.relation import BoundRelation, over
 from engine.language.bind.scope import Scope
 from engine.language.grammar import nodes
 from engine.language.grammar.words import A_WINDOW_INSTEAD
@@ -209,6 +209,9 @@ def _of_relation(relation: BoundRelation, wanted: TemporalFilter, level: int) ->
             needed = number + 1
     if any(join.kind in ("right", "full") for join in joins[needed:]):
         raise _beside_a_join(wanted)
+    if not needed and relation.below is not None and wanted.column.index < relation.below.width:
+        below = relation.below
+        return over(relation, _of_relation(below, wanted, len(below.joins)))
     if not needed:
         below = _windowed(replace(relation, joins=()), wanted, wanted.column.index, is_flat=True)
         return replace(below, joins=relation.joins)

@@ -216,6 +216,21 @@ def _writer(element: Type) -> Callable[[Any], str]:
     return write
 
 
+def map_of_entries(arguments: Sequence[Vector], type_: Type, n: int) -> Vector:
+    """MAP_FROM_ENTRIES."""
+    element = arguments[0].type.element
+    assert element is not None
+    (key, _), (value, _) = element.members
+
+    def one(text: str) -> Any:
+        parts = parsed(text)
+        if any(part is None or part[key] is None for part in parts):
+            return ERROR
+        return text_of({part[key]: part[value] for part in parts})
+
+    return rowwise(arguments, type_, one)
+
+
 def map_keys(arguments: Sequence[Vector], type_: Type, n: int) -> Vector:
     """MAP_KEYS, in order."""
     return rowwise(arguments, type_, lambda value: text_of(sorted(parsed(value))))

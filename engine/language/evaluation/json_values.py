@@ -10,12 +10,13 @@ from engine.language.evaluation.nested import ERROR, object_of, rowwise
 from engine.language.evaluation.vector import Vector
 from engine.model.nested.canonical import Misfit, canonical, normalise
 from engine.model.nested.values import parsed, part_of, text_of
-from engine.model.paths import parse_path, value_at
+from engine.model.paths import parse_names, parse_path, value_at, value_named
 from engine.model.types import BOOLEAN, JSON, Type
 
 Kernel = Callable[[Sequence[Vector], Type, int], Vector]
 
 _parsed_path = lru_cache(maxsize=1_024)(parse_path)
+_parsed_names = lru_cache(maxsize=1_024)(parse_names)
 
 
 def as_text(part: Any) -> str | None:
@@ -44,6 +45,16 @@ def _at_path(write: Callable[[Any], Any]) -> Kernel:
     return kernel
 
 
+def _at_names(write: Callable[[Any], Any]) -> Kernel:
+    def kernel(arguments: Sequence[Vector], type_: Type, n: int) -> Vector:
+        def one(value: str, path: str) -> Any:
+            return write(value_named(_parsed_names(path), parsed(value)))
+
+        return rowwise(arguments, type_, one)
+
+    return kernel
+
+
 def _scalar(part: Any) -> str | None:
     return None if isinstance(part, dict | list) else as_text(part)
 
@@ -66,6 +77,8 @@ def _keys(part: Any) -> str | None:
 
 member = _member(_as_json)
 member_text = _member(as_text)
+at_names = _at_names(_as_json)
+text_at_names = _at_names(as_text)
 extract = _at_path(_as_json)
 extract_text = _at_path(as_text)
 value = _at_path(_scalar)

@@ -54,6 +54,38 @@ def regexp_like(arguments: Sequence[Vector], type_: Type, n: int) -> Vector:
     return over_dictionary(arguments[0], BOOLEAN, over)
 
 
+def similar(pattern: str) -> str:
+    r"""The regular expression of a pattern of SIMILAR TO, which is about the whole of a string: % is any run,
+    _ any character, and a backslash makes the next character plain.
+
+    >>> similar(r"(a|b)%\_")
+    '(?s)^(?:(a|b).*_)$'
+    """
+    parts, place, in_set = [], 0, False
+    while place < len(pattern):
+        char = pattern[place]
+        if char == "\\" and place + 1 < len(pattern):
+            place += 1
+            parts.append(re.escape(pattern[place]))
+        elif in_set or char not in "%_.^$":
+            parts.append(char)
+            in_set = char != "]" if in_set else char == "["
+        else:
+            parts.append({"%": ".*", "_": "."}.get(char, f"\\{char}"))
+        place += 1
+    return f"(?s)^(?:{''.join(parts)})$"
+
+
+def similar_to(arguments: Sequence[Vector], type_: Type, n: int) -> Vector:
+    """SIMILAR TO."""
+    pattern = similar(_text(arguments[1]))
+
+    def over(strings: pa.StringArray) -> tuple[Any, Array | None]:
+        return pc.match_substring_regex(strings, pattern).to_numpy(zero_copy_only=False), None
+
+    return over_dictionary(arguments[0], BOOLEAN, over)
+
+
 def regexp_extract(arguments: Sequence[Vector], type_: Type, n: int) -> Vector:
     """REGEXP_EXTRACT: a group of the first match, 0 the whole of it; NULL where nothing matches."""
     group = 0 if len(arguments) == 2 else int(arguments[2].values[0])

@@ -11,6 +11,7 @@ from engine.language.evaluation.temporal import PARTS
 from engine.language.grammar import nodes
 from engine.language.grammar.cursor import Cursor
 from engine.language.grammar.durations import parse_duration, starts_duration
+from engine.language.grammar.gathered import GATHERED, gathered, gathered_arguments
 from engine.language.grammar.ordering import Expressions, parse_order
 from engine.language.grammar.over import parse_over, starts_over
 from engine.language.grammar.subqueries import refuse_values
@@ -68,10 +69,25 @@ def parse_call(cursor: Cursor, expression: Expressions) -> exp.Expr:
         arguments, order = _within_group(cursor, expression, name, arguments)
     condition = _filter(cursor, expression)
     ignores = ignores or _ignores_nulls(cursor)
+    if name in GATHERED:
+        arguments = gathered_arguments(cursor, name, token, arguments)
     call = nodes.Call(
-        name=name, expressions=arguments, star=star, distinct=distinct, filter=condition, order=order
+        name="ARRAY_AGG" if name in GATHERED else name,
+        expressions=arguments,
+        star=star,
+        distinct=distinct,
+        filter=condition,
+        order=order,
     )
     call = cursor.node(call, token, *arguments, *([] if condition is None else [condition]), *order)
+    found = _over(cursor, call, token, expression, ignores)
+    return gathered(cursor, name, token, found) if name in GATHERED else found
+
+
+def _over(
+    cursor: Cursor, call: nodes.Call, token: Token, expression: Expressions, ignores: Token | None
+) -> exp.Expr:
+    """The call, over a window where OVER is next. ignores: the first of IGNORE NULLS, where that stands."""
     if starts_over(cursor):
         ignored = ignores is not None and ignores.text.upper() == "IGNORE"
         return parse_over(cursor, call, token, expression, ignore_nulls=ignored)
@@ -303,4 +319,5 @@ _SPECIAL: dict[str, Callable[[Cursor, Expressions], list[exp.Expr]]] = {
     "STRUCT": _members,
     "JSON_OBJECT": _json_members,
     "JSON_BUILD_OBJECT": _json_members,
+    "JSON_OBJECTAGG": _json_members,
 }

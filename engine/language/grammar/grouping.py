@@ -12,6 +12,7 @@ from itertools import combinations, product
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
+from engine.language.grammar import nodes
 from engine.language.grammar.cursor import Cursor
 from engine.language.grammar.scalar import parse_expression
 from tureen.errors import SyntaxRefused
@@ -57,7 +58,7 @@ def parse_group_by(cursor: Cursor) -> tuple[list[exp.Expr], tuple[KeySet, ...] |
     cursor.advance()
     cursor.expect_word("BY", "write GROUP BY and the columns")
     if cursor.word == "ALL" and cursor.peek().token_type is not TokenType.COMMA:
-        raise cursor.not_supported("GROUP BY ALL is not supported", "name the columns")
+        return [cursor.node(nodes.AllColumns(), cursor.advance())], None
     found = GroupingKeys(cursor)
     token = cursor.token
     items = cursor.listed(lambda: _item(cursor, found))

@@ -54,8 +54,8 @@ class BeginEnd(exp.Expression):
 class FromItem(exp.Expression):
     """``this [window] alias (names)``.
 
-    this: Identifier, TableFunction, ValueRows, Series, SelectQuery, SetQuery or FromList. window, sample: a
-    clause or None. alias: Identifier or None.
+    this: Identifier, TableFunction, ValueRows, Series, Unnest, SelectQuery, SetQuery or FromList. window,
+    sample: a clause or None. alias: Identifier or None. lateral: whether LATERAL stands before a query.
     """
 
     arg_types: ClassVar[dict[str, bool]] = {
@@ -64,6 +64,7 @@ class FromItem(exp.Expression):
         "sample": False,
         "alias": False,
         "names": False,
+        "lateral": False,
     }
 
 
@@ -110,6 +111,12 @@ class OrderItem(exp.Expression):
     """``this DESC NULLS FIRST``; ``nulls_first`` None where the text does not say."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "descending": True, "nulls_first": False}
+
+
+class AllColumns(exp.Expression):
+    """``ALL`` of GROUP BY and ORDER BY: the columns of SELECT."""
+
+    arg_types: ClassVar[dict[str, bool]] = {}
 
 
 class StreamOperatorWord(exp.Expression):

@@ -51,6 +51,8 @@ _OPERATORS: dict[TokenType, Operator] = {
     TokenType.CARET: (4, _call("POWER")),
     TokenType.ARROW: (5, _call("->")),
     TokenType.DARROW: (5, _call("->>")),
+    TokenType.HASH_ARROW: (5, _call("#>")),
+    TokenType.DHASH_ARROW: (5, _call("#>>")),
 }
 _SHIFTS: dict[TokenType, Operator] = {
     TokenType.LT: (1, _call("<<")),
@@ -73,8 +75,6 @@ _CHARACTERS = frozenset("@<>#&?|")
 _OF_CHARACTERS = {
     "@>": "write x = ANY(a) for an element of an array, j ->> 'name' = 'text' for a member of JSON",
     "<@": "write x = ANY(a) for an element of an array, j ->> 'name' = 'text' for a member of JSON",
-    "#>": "write one -> for each step: j -> 'a' -> 0, or JSON_EXTRACT(j, '$.a[0]')",
-    "#>>": "write one -> for each step: j -> 'a' ->> 'b', or JSON_VALUE(j, '$.a.b')",
     "&&": "write AND between conditions, x = ANY(a) for elements of an array",
     "?|": "write j -> 'name' IS NOT NULL for each name, with OR",
     "?&": "write j -> 'name' IS NOT NULL for each name, with AND",
@@ -115,3 +115,14 @@ def take_operator(cursor: Cursor, tightness: int) -> Operator | None:
     if shift:
         cursor.advance()
     return found
+
+
+def balanced(cursor: Cursor, make: Callable[..., Any], operands: list[exp.Expr]) -> exp.Expr:
+    """Operands joined by an operator that is associative, as a tree that is no higher than it has to be."""
+    while len(operands) > 1:
+        pairs = [
+            cursor.node(make(this=left, expression=right), left, left, right)
+            for left, right in zip(operands[::2], operands[1::2], strict=False)
+        ]
+        operands = [*pairs, *operands[2 * len(pairs) :]]
+    return operands[0]

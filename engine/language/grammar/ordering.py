@@ -20,14 +20,13 @@ def parse_order(cursor: Cursor, expression: Expressions) -> list[nodes.OrderItem
     """The next token is ORDER."""
     cursor.advance()
     cursor.expect_word("BY", "write ORDER BY and the columns")
-    if cursor.word == "ALL" and cursor.peek().token_type is not TokenType.COMMA:
-        raise cursor.not_supported("ORDER BY ALL is not supported", "name the columns")
     return cursor.listed(lambda: _item(cursor, expression))
 
 
 def _item(cursor: Cursor, expression: Expressions) -> nodes.OrderItem:
     token = cursor.token
-    key = expression(cursor)
+    is_all = cursor.word == "ALL" and cursor.peek().token_type not in (TokenType.L_PAREN, TokenType.DOT)
+    key = cursor.node(nodes.AllColumns(), cursor.advance()) if is_all else expression(cursor)
     descending = False
     if cursor.word in ("ASC", "ASCENDING", "DESC", "DESCENDING"):
         descending = cursor.advance().text.upper().startswith("DESC")

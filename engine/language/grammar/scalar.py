@@ -25,8 +25,16 @@ from engine.language.grammar.nested import (
     parse_member,
     parse_subscript,
 )
-from engine.language.grammar.operators import COMPARISONS, FOREIGN, WORDS, refuse_foreign, take_operator
+from engine.language.grammar.operators import (
+    COMPARISONS,
+    FOREIGN,
+    WORDS,
+    balanced,
+    refuse_foreign,
+    take_operator,
+)
 from engine.language.grammar.preferences import parse_estimate, starts_estimate
+from engine.language.grammar.rows import compare_rows, parse_row_value, row_among
 from engine.language.grammar.subqueries import (
     parse_quantified,
     parse_subquery,
@@ -55,7 +63,7 @@ def parse_expression(cursor: Cursor) -> exp.Expr:
     while cursor.word == "OR":
         cursor.advance()
         operands.append(_conjunction(cursor))
-    return _balanced(cursor, exp.Or, operands)
+    return balanced(cursor, exp.Or, operands)
 
 
 def _conjunction(cursor: Cursor) -> exp.Expr:
@@ -63,17 +71,7 @@ def _conjunction(cursor: Cursor) -> exp.Expr:
     while cursor.word == "AND":
         cursor.advance()
         operands.append(_negation(cursor))
-    return _balanced(cursor, exp.And, operands)
-
-
-def _balanced(cursor: Cursor, make: Callable[..., Any], operands: list[exp.Expr]) -> exp.Expr:
-    while len(operands) > 1:
-        pairs = [
-            cursor.node(make(this=left, expression=right), left, left, right)
-            for left, right in zip(operands[::2], operands[1::2], strict=False)
-        ]
-        operands = [*pairs, *operands[2 * len(pairs) :]]
-    return operands[0]
+    return balanced(cursor, exp.And, operands)
 
 
 def _negation(cursor: Cursor) -> exp.Expr:
@@ -97,6 +95,8 @@ def _comparison(cursor: Cursor) -> exp.Expr:
             cursor.advance()
             if kind is TokenType.EQ and (cursor.at(TokenType.GT) or cursor.at(TokenType.LT)):
                 raise cursor.expected("an expression", "write >= or <=")
+            if isinstance(left, nodes.RowValue):
+                return compare_rows(cursor, left, make, parse_expression)
             if starts_quantified(cursor):
                 left = parse_quantified(cursor, left, make)
                 continue
@@ -146,7 +146,7 @@ def _is(cursor: Cursor, left: exp.Expr) -> exp.Expr:
 def _range(cursor: Cursor) -> exp.Expr:
     left = _binary(cursor, 1)
     while True:
-        negated = cursor.word == "NOT" and cursor.word_ahead() in ("BETWEEN", "IN", "LIKE", "ILIKE")
+        negated = cursor.word == "NOT" and cursor.word_ahead() in _RANGES
         word = cursor.word_ahead() if negated else cursor.word
         if word not in (
             "BETWEEN",
@@ -160,7 +160,7 @@ def _range(cursor: Cursor) -> exp.Expr:
             "COLLATE",
         ):
             return left
-        if word in ("SIMILAR", "RLIKE", "REGEXP", "GLOB"):
+        if word in ("RLIKE", "REGEXP", "GLOB"):
             raise cursor.not_supported(
                 f"{word} is not supported", "write REGEXP_LIKE(s, pattern), or LIKE with % and _"
             )
@@ -196,10 +196,7 @@ def _in(cursor: Cursor, left: exp.Expr) -> exp.Expr:
         query = parse_subquery(cursor)
         return cursor.node(nodes.InQuery(this=left, query=query), left, left, query)
     if isinstance(left, nodes.RowValue):
-        raise cursor.not_supported(
-            "a row of values is allowed only before IN (SELECT ...)",
-            "compare the columns one by one with AND and OR",
-        )
+        return row_among(cursor, left, parse_expression)
     refuse_values(cursor)
     if cursor.at(TokenType.R_PAREN):
         raise cursor.refuse(
@@ -224,6 +221,14 @@ def _like(cursor: Cursor, left: exp.Expr, make: Callable[..., Any] = exp.Like) -
     return test
 
 
+def _similar(cursor: Cursor, left: exp.Expr) -> exp.Expr:
+    cursor.expect_word("TO", "write s SIMILAR TO '(a|b)%'")
+    pattern = _binary(cursor, 1)
+    if cursor.word == "ESCAPE":
+        raise cursor.not_supported("ESCAPE of SIMILAR TO is not supported", "the escape character is \\")
+    return cursor.node(nodes.Call(name="SIMILAR_TO", expressions=[left, pattern]), left, left, pattern)
+
+
 def _ilike(cursor: Cursor, left: exp.Expr) -> exp.Expr:
     return _like(cursor, left, exp.ILike)
 
@@ -233,6 +238,7 @@ _RANGES: dict[str, Callable[[Cursor, exp.Expr], exp.Expr]] = {
     "IN": _in,
     "LIKE": _like,
     "ILIKE": _ilike,
+    "SIMILAR": _similar,
 }
 
 
@@ -295,7 +301,7 @@ def _primary(cursor: Cursor) -> exp.Expr:
         with cursor.nested():
             inside = parse_expression(cursor)
             if cursor.at(TokenType.COMMA):
-                return _row_value(cursor, token, inside)
+                return parse_row_value(cursor, token, inside, parse_expression)
             cursor.expect(TokenType.R_PAREN, ")")
         return cursor.node(exp.Paren(this=inside), token, inside)
     refuse_parameter(cursor)
@@ -313,22 +319,6 @@ def _primary(cursor: Cursor) -> exp.Expr:
         what, hint = FOREIGN[kind]
         raise cursor.not_supported(f"the operator {what} is not supported", hint)
     raise cursor.expected("an expression")
-
-
-def _row_value(cursor: Cursor, token: Token, first: exp.Expr) -> exp.Expr:
-    """``(a, b)``; only IN (SELECT ...) may follow."""
-    values = [first]
-    while cursor.take(TokenType.COMMA):
-        values.append(parse_expression(cursor))
-    cursor.expect(TokenType.R_PAREN, ") or a comma")
-    word = cursor.word_ahead() if cursor.word == "NOT" else cursor.word
-    if word != "IN":
-        raise cursor.not_supported(
-            "a row of values is allowed only before IN (SELECT ...)",
-            "compare the columns one by one with AND",
-            token,
-        )
-    return cursor.node(nodes.RowValue(expressions=values), token, *values)
 
 
 def _word(cursor: Cursor, token: Token) -> exp.Expr:

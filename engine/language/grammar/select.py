@@ -29,6 +29,7 @@ from engine.language.grammar.semicolons import semicolon_missing
 from engine.language.grammar.set_operations import parse_sets, refuse_early_order
 from engine.language.grammar.sources import parse_from, parse_names, refuse_clause
 from engine.language.grammar.subqueries import parse_subquery, starts_in_brackets, starts_query, starts_values
+from engine.language.grammar.unnest import with_elements
 from engine.language.grammar.values import no_source, parse_values
 from engine.language.grammar.windows import parse_begin_end
 from engine.language.grammar.words import EARLIER, RESERVED, SET_OPERATIONS
@@ -201,7 +202,7 @@ def _select(cursor: Cursor) -> nodes.SelectQuery:
         ends=ends,
         operator=operator,
     )
-    query = cursor.node(query, token, *parts)
+    query = with_elements(cursor, cursor.node(query, token, *parts))
     return keep_first_of(cursor, query, on) if on else query
 
 

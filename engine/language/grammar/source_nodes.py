@@ -28,6 +28,14 @@ class Series(exp.Expression):
     }
 
 
+class Unnest(exp.Expression):
+    """``UNNEST(expressions) WITH ORDINALITY`` in FROM. ordinality: whether this is written. hidden: whether
+    it is of selected columns, so that ``*`` does not give its own.
+    """
+
+    arg_types: ClassVar[dict[str, bool]] = {"expressions": True, "ordinality": False, "hidden": False}
+
+
 class TableFunction(exp.Expression):
     """``name(this PARTITION BY keys, column, durations)`` in FROM.
 

@@ -16,8 +16,15 @@ from engine.language.grammar.emit import starts_operator
 from engine.language.grammar.samples import parse_sample, starts_sample
 from engine.language.grammar.scalar import parse_expression
 from engine.language.grammar.series import parse_series, starts_series
-from engine.language.grammar.subqueries import parse_stream, parse_subquery, starts_query, starts_values
+from engine.language.grammar.subqueries import (
+    parse_stream,
+    parse_subquery,
+    starts_lateral,
+    starts_query,
+    starts_values,
+)
 from engine.language.grammar.table_functions import parse_table_function
+from engine.language.grammar.unnest import parse_unnest, starts_unnest
 from engine.language.grammar.values import parse_rows
 from engine.language.grammar.windows import parse_bracket_window
 from engine.language.grammar.words import CLAUSES_REFUSED, RESERVED
@@ -134,17 +141,23 @@ def _kind(cursor: Cursor) -> tuple[str, bool]:
 def _item(cursor: Cursor) -> nodes.FromItem:
     token = cursor.token
     this: exp.Expr
+    lateral = cursor.take_words("LATERAL")
+    if lateral and not starts_unnest(cursor) and not starts_lateral(cursor):
+        raise cursor.not_supported(
+            "LATERAL stands before (SELECT ...), (VALUES ...) and UNNEST(...) alone",
+            "write CROSS JOIN LATERAL (SELECT ...) AS t, or CROSS JOIN UNNEST(s.a) AS t(x)",
+        )
     if cursor.at(TokenType.L_PAREN):
         this = _in_brackets(cursor)
     else:
-        if cursor.word == "LATERAL":
-            refuse_clause(cursor)
         if starts_operator(cursor):
             this = parse_stream(cursor)
         elif starts_values(cursor):
             this = parse_rows(cursor)
         elif starts_series(cursor):
             this = parse_series(cursor)
+        elif starts_unnest(cursor):
+            this = parse_unnest(cursor)
         elif cursor.peek().token_type is TokenType.L_PAREN and cursor.at(TokenType.VAR):
             this = parse_table_function(cursor)
         else:
@@ -174,7 +187,8 @@ def _item(cursor: Cursor) -> nodes.FromItem:
         if isinstance(this, source_nodes.Series) and not names:
             names = [alias]  # as in PostgreSQL
     window, sample = _clauses(cursor, window, sample)
-    item = nodes.FromItem(this=this, window=window, sample=sample, alias=alias, names=names)
+    lateral = lateral and not isinstance(this, source_nodes.Unnest)  # which is so in any case
+    item = nodes.FromItem(this=this, window=window, sample=sample, alias=alias, names=names, lateral=lateral)
     return cursor.node(item, token, this)
 
 

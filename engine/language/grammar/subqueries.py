@@ -51,6 +51,11 @@ _ENDS = (TokenType.R_PAREN, TokenType.SEMICOLON, TokenType.BREAK)
 _BEHIND = (*SET_OPERATIONS, "ORDER", "LIMIT", "OFFSET", "FETCH", "EMIT")
 
 
+def starts_lateral(cursor: Cursor) -> bool:
+    """Whether a query in brackets is next, whatever is behind it."""
+    return _behind_brackets(cursor, 0) is not None
+
+
 def _behind_brackets(cursor: Cursor, ahead: int) -> int | None:
     """How many tokens ahead those are behind a query in brackets; None: there is none. O(tokens in it)."""
     first = ahead

@@ -27,8 +27,8 @@ USAGE = {
 }
 _DURATIONS = {"TUMBLE": (1, 2), "HOP": (2, 3), "SESSION": (1, 1)}
 _SERVED = (
-    "the table functions are TUMBLE, HOP, SESSION, GENERATE_SERIES and RANGE; or write the stream's name and "
-    "a window"
+    "the table functions are TUMBLE, HOP, SESSION, GENERATE_SERIES, RANGE and UNNEST; or write the stream's "
+    "name and a window"
 )
 
 

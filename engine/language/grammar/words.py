@@ -123,6 +123,7 @@ BY_PLACE = frozenset(
         "ONE",
         "ONLY",
         "ORDERED",
+        "ORDINALITY",
         "OTHERS",
         "OUTER",
         "PARTITION",
@@ -152,6 +153,7 @@ BY_PLACE = frozenset(
         "SETS",
         "SETTINGS",
         "SHOW",
+        "SIMILAR",
         "SIZE",
         "SLIDE",
         "SOURCES",
@@ -202,7 +204,7 @@ CLAUSES_REFUSED: dict[str, tuple[str, str]] = {
     "SORT": ("SORT BY", "write ORDER BY"),
     "CLUSTER": ("CLUSTER BY", "write ORDER BY"),
     "MINUS": ("MINUS", "write EXCEPT"),
-    "LATERAL": ("LATERAL", "join the sources themselves, or number rows by ROW_NUMBER() in a subquery"),
+    "LATERAL": ("LATERAL VIEW", "write CROSS JOIN UNNEST(s.a) AS t(x)"),
     "WITHIN": (
         "WITHIN",
         "give each stream a window: a [RANGE 5 MINUTES] JOIN b [RANGE 5 MINUTES] ON ...",
@@ -293,8 +295,8 @@ FUNCTIONS_REFUSED: dict[str, str] = {
     "RSTREAM": "write SELECT RSTREAM(a, b) FROM ..., or RSTREAM (SELECT ...)",
     **dict.fromkeys(
         ROWS_OF_ELEMENTS,
-        "write x = ANY(a), a[1] or ARRAY_TO_STRING(a, ','), or declare a column with PATH '$.list[0]': "
-        "rows are not made of elements",
+        "write it in FROM: s CROSS JOIN UNNEST(s.a) AS t(x), of JSON UNNEST(CAST(s.j AS ARRAY<JSON>)); to "
+        "look for an element x = ANY(a)",
     ),
     "RANDOM": "it would change an answer without new rows",
     "RAND": "it would change an answer without new rows",

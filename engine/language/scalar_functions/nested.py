@@ -27,6 +27,24 @@ NESTED = (
         "the same as STRING: a string as it is, others as JSON",
     ),
     ScalarFunction(
+        "#>",
+        2,
+        2,
+        nested_signatures.at_names(JSON),
+        json_values.at_names,
+        "j #> '{a,0}'",
+        "what stands behind these names and places, as JSON; NULL where nothing does",
+    ),
+    ScalarFunction(
+        "#>>",
+        2,
+        2,
+        nested_signatures.at_names(STRING),
+        json_values.text_at_names,
+        "j #>> '{a,0}'",
+        "the same as STRING: a string as it is, others as JSON",
+    ),
+    ScalarFunction(
         "JSON_EXTRACT",
         2,
         2,
@@ -269,6 +287,16 @@ NESTED = (
         containers.make_map,
         "MAP('key', x, ...)",
         "a MAP of values of one type; an error where a key is NULL or stands twice",
+    ),
+    ScalarFunction(
+        "MAP_FROM_ENTRIES",
+        1,
+        1,
+        nested_signatures.map_entries,
+        containers.map_of_entries,
+        "MAP_FROM_ENTRIES(a)",
+        "a MAP of an ARRAY of STRUCTs of a key and a value, of equal keys the last; "
+        "an error where a key is NULL",
     ),
     ScalarFunction(
         "MAP_KEYS",

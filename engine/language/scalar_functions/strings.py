@@ -155,6 +155,16 @@ STRINGS = (
         "whether a regular expression (RE2, a string literal) matches anywhere in s",
     ),
     ScalarFunction(
+        "SIMILAR_TO",
+        2,
+        2,
+        signatures.similar,
+        regexes.similar_to,
+        "SIMILAR_TO(s, pattern), s SIMILAR TO pattern",
+        "whether the whole of s is like the pattern, a string literal: % and _ as of LIKE, and |, *, +, ?, "
+        "{2,3}, brackets and [a-z] as of regular expressions",
+    ),
+    ScalarFunction(
         "REGEXP_EXTRACT",
         2,
         3,

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -67,6 +68,33 @@ def _of_parts(type_: Type, parts: Sequence[Any]) -> pa.Array:
 def _offsets(parts: Sequence[Any]) -> pa.Array:
     lengths = [0 if part is None else len(part) for part in parts]
     return pa.array(np.concatenate([[0], np.cumsum(lengths)]), pa.int32())
+
+
+def elements_of(
+    type_: Type, texts: pa.StringArray, elements_max: int
+) -> tuple[npt.NDArray[np.int64], list[pa.Array]]:
+    """The elements of ARRAYs, the keys and the values of MAPs, of canonical texts that are not NULL.
+
+    Returns int64[n], how many each has, -1 for more than ``elements_max``, of which none is given, and an
+    array for the elements, or two; of logical types their canonical texts.
+    """
+    element = type_.element
+    assert element is not None
+    # What stands where a column is NULL may be the empty text, which is no nested value.
+    parts = [parsed(one) if one else () for one in texts.to_pylist()]
+    lengths = np.array([-1 if len(part) > elements_max else len(part) for part in parts], np.int64)
+    kept = [part for part in parts if len(part) <= elements_max]
+    if type_.logical is not Logical.MAP:
+        return lengths, [_elements(element, [one for part in kept for one in part])]
+    items = [item for part in kept if part for item in part.items()]
+    keys = pa.array([key for key, _ in items], pa.string())
+    return lengths, [keys, _elements(element, [value for _, value in items])]
+
+
+def _elements(type_: Type, parts: Sequence[Any]) -> pa.Array:
+    if type_.logical is None:
+        return _of_parts(type_, parts)
+    return pa.array([None if part is None else written(type_, part) for part in parts], pa.string())
 
 
 def from_arrow(type_: Type, array: pa.Array) -> pa.StringArray:

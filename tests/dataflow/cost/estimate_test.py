@@ -123,6 +123,15 @@ def test_of_the_rows_that_tie_with_the_last_half_are_behind_it() -> None:
     assert found.flow.rows == pytest.approx(5 + 100 / 2)
 
 
+def test_an_array_is_taken_to_have_four_elements() -> None:
+    known = statistics()
+    plain, unnested = (
+        cost(f"SELECT k FROM s{more}", known=known) for more in ("", ", UNNEST(ARRAY[k]) AS e")
+    )
+    assert unnested.flow.rows == pytest.approx(4 * plain.flow.rows)
+    assert unnested.flow.rate == pytest.approx(4 * plain.flow.rate)
+
+
 def test_costs_are_pure() -> None:
     for text in (JOIN, DISTINCT, GROUPED, NEGATION):
         assert cost(text, UPA) == cost(text, UPA)

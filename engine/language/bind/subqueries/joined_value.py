@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from engine.language.bind.placing import asked_of_pairs
-from engine.language.bind.relation import BoundRelation
+from engine.language.bind.relation import BoundRelation, Extent
 from engine.language.bind.subqueries.nothing import where_missing
 from engine.language.rules.tree import transform
 from engine.model.expressions import Column, Compare, Expression
@@ -40,5 +40,5 @@ class SubqueryValue:
         value = transform(self.value, moved)
         if self.places:
             value = where_missing(value, own[self.places[0]], self.empty)
-        depth = max(relation.joins_depth, self.inner.joins_depth + 1)
-        return replace(joined, columns=relation.columns, joins_depth=depth), value
+        extent = Extent(joined.extent.stages, relation.extent.over(0, self.inner.extent.nested()).depth)
+        return replace(joined, columns=relation.columns, extent=extent), value

@@ -14,6 +14,7 @@ from engine.language.bind.grouping import Grouping
 from engine.language.bind.relation import BoundRelation
 from engine.language.bind.subqueries.nothing import over_nothing
 from engine.language.bind.temporal_filters import TemporalFilter
+from engine.language.grammar import nodes
 from engine.language.rules import rewrite
 from engine.model.expressions import Case, Column, Compare, Expression, Literal, conjunction
 from engine.model.types import BIGINT
@@ -33,11 +34,17 @@ def equal_columns(
     it cannot do, as its rows differ for each row around it.
     """
     place, limited = env.text.of_node(tree), is_limited(tree)
-    if correlation.mixed and (grouping is not None or limited or is_numbered):
+    distinct = correlation.is_lateral and bool(tree.args.get("distinct"))
+    if correlation.mixed and (grouping is not None or limited or is_numbered or distinct):
+        hint = "write x IN (SELECT key FROM s GROUP BY key HAVING ...), which uses no such column"
+        if correlation.is_lateral:
+            hint = "write an equality, b.key = a.key, or ASOF JOIN for the last row before another"
         raise place.refuse(
             NotSupported,
-            "a subquery that uses a column of the query around it can only select",
-            hint="write x IN (SELECT key FROM s GROUP BY key HAVING ...), which uses no such column",
+            "a subquery that uses a column of the query around it, but for an equality, can only select"
+            if correlation.is_lateral
+            else "a subquery that uses a column of the query around it can only select",
+            hint=hint,
         )
     if is_numbered or (limited and tree.args.get("ties")):
         raise place.refuse(
@@ -47,7 +54,7 @@ def equal_columns(
         )
     if grouping is None:
         return [inner for inner, _ in correlation.pairs]
-    if not has_keys and (grouping.sets is not None or not correlation.is_value):
+    if not has_keys and (grouping.sets is not None or not (correlation.is_value or correlation.is_lateral)):
         what = "an aggregate without GROUP BY" if grouping.sets is None else "a grouping set without columns"
         raise place.refuse(
             NotSupported,
@@ -89,6 +96,37 @@ def value_of_groups(
     gives_none = (limit is not None and limit < 1) or tree.args.get("offset")
     correlation.empty = None if gives_none or (isinstance(empty, Literal) and empty.is_null) else empty
     return output, []
+
+
+def note_empties(
+    tree: exp.Expr,
+    grouping: Grouping,
+    outputs: Sequence[Expression],
+    having: Sequence[Condition],
+    correlation: Correlation,
+    env: Environment,
+) -> None:
+    """Note what the columns of an aggregate without GROUP BY are where it is over no rows, of LATERAL, which
+    has a row then too. Raises NotSupported where HAVING, LIMIT or OFFSET may take it.
+    """
+    if not correlation.is_lateral:
+        return
+    limit = tree.args.get("limit")
+    if having or (limit is not None and limit < 1) or tree.args.get("offset"):
+        raise env.text.of_node(tree).refuse(
+            NotSupported,
+            "an aggregate without GROUP BY that uses a column of the query around has no HAVING and OFFSET",
+            hint="write the condition in the query around",
+        )
+    stage = grouping.stage(grouping.plain_names())
+    correlation.empties = [over_nothing(output, stage.calls, len(stage.keys)) for output in outputs]
+
+
+def only_selects(tree: exp.Expr, grouping: Grouping | None) -> bool:
+    """Whether each row of a SELECT is one of FROM, so that it may be computed beside what is around."""
+    more = [tree.args.get(name) for name in ("distinct", "windows", "qualify", "order", "offset")]
+    is_numbered = any(each.find(nodes.WindowFunctionOver) is not None for each in tree.expressions)
+    return not (grouping or is_numbered or any(more) or tree.args.get("limit") is not None)
 
 
 def is_limited(tree: exp.Expr) -> bool:

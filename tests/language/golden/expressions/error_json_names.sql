@@ -1,0 +1,1 @@
+SELECT extra #> '$.a' FROM parcels

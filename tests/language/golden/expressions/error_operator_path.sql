@@ -1,1 +1,0 @@
-SELECT payload #>> '{a,b}' FROM flights

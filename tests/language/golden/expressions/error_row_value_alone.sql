@@ -1,0 +1,1 @@
+SELECT (dest, carrier) FROM flights

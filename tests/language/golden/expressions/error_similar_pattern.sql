@@ -1,0 +1,1 @@
+SELECT 1 FROM flights WHERE dest SIMILAR TO '(a'

@@ -1,0 +1,1 @@
+SELECT extra #> '{a,0,"b c"}' AS x, extra #>> '{a,name}' FROM parcels WHERE extra #>> '{a,b}' = 'x'

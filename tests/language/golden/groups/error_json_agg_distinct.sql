@@ -1,0 +1,1 @@
+SELECT JSON_AGG(DISTINCT id) FROM parcels

@@ -1,0 +1,1 @@
+SELECT JSON_OBJECT_AGG(id) FROM parcels

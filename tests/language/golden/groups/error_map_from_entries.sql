@@ -1,0 +1,1 @@
+SELECT MAP_FROM_ENTRIES(tags) FROM parcels

@@ -1,0 +1,1 @@
+SELECT dest, carrier, COUNT(*) AS n, 1 AS one FROM flights GROUP BY ALL ORDER BY ALL DESC LIMIT 3

@@ -1,0 +1,1 @@
+SELECT window_start, dest, COUNT(*) FROM TUMBLE(flights, INTERVAL '1' HOUR) GROUP BY ALL

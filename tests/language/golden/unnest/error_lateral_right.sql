@@ -1,0 +1,1 @@
+SELECT x FROM flights f RIGHT JOIN LATERAL (SELECT f.flight AS x) t ON TRUE

@@ -1,0 +1,1 @@
+SELECT x FROM flights f, LATERAL GENERATE_SERIES(1, f.flight) AS x

@@ -1,0 +1,1 @@
+SELECT 1 FROM flights f, LATERAL TABLE(EXPLODE(x)) AS t

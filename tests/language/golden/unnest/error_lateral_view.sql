@@ -1,0 +1,1 @@
+SELECT x FROM parcels LATERAL VIEW EXPLODE(tags) t AS x

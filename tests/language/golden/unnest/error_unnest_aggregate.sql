@@ -1,0 +1,1 @@
+SELECT UNNEST(ARRAY_AGG(id)) FROM parcels

@@ -1,0 +1,1 @@
+SELECT id FROM parcels t, UNNEST(tags) AS t (x)

@@ -1,0 +1,1 @@
+SELECT x FROM parcels, EXPLODE(tags) AS x

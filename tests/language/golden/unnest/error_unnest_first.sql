@@ -1,0 +1,1 @@
+SELECT x FROM UNNEST(tags) AS x, parcels

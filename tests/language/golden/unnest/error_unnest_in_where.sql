@@ -1,0 +1,1 @@
+SELECT id FROM parcels WHERE UNNEST(tags) = 'a'

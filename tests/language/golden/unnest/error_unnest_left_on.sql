@@ -1,0 +1,1 @@
+SELECT x FROM parcels LEFT JOIN UNNEST(tags) AS x ON x = 'a'

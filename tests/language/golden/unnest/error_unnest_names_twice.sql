@@ -1,0 +1,1 @@
+SELECT x FROM parcels, UNNEST(tags, weights) AS t (x, x)

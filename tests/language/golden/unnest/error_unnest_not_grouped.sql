@@ -1,0 +1,1 @@
+SELECT UNNEST(tags), COUNT(*) FROM parcels GROUP BY id

@@ -1,0 +1,1 @@
+SELECT x FROM parcels, UNNEST(extra) AS x

@@ -1,0 +1,1 @@
+SELECT id FROM parcels p WHERE EXISTS (SELECT 1 FROM UNNEST(p.tags) AS x WHERE x LIKE 'a%')

@@ -1,0 +1,1 @@
+SELECT x FROM parcels RIGHT JOIN UNNEST(tags) AS x ON TRUE

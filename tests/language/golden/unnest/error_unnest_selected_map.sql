@@ -1,0 +1,1 @@
+SELECT UNNEST(labels) FROM parcels

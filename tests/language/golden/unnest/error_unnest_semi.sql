@@ -1,0 +1,1 @@
+SELECT id FROM parcels SEMI JOIN UNNEST(tags) AS x ON x = 'a'

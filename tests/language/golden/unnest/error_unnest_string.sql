@@ -1,0 +1,1 @@
+SELECT x FROM flights, UNNEST(dest) AS x

@@ -1,0 +1,1 @@
+SELECT id FROM parcels JOIN UNNEST(tags) AS t (id) USING (id)

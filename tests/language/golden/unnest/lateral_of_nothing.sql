@@ -1,0 +1,1 @@
+SELECT f.carrier, n FROM flights f, LATERAL (SELECT COUNT(*) FROM weather) AS t (n)

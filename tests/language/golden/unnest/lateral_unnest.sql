@@ -1,0 +1,1 @@
+SELECT id, tag FROM parcels, LATERAL UNNEST(tags) AS t (tag)

@@ -1,0 +1,1 @@
+SELECT id, key, value FROM parcels, UNNEST(labels) WHERE key = 'a'

@@ -1,0 +1,1 @@
+SELECT id, UNNEST(tags) AS tag FROM parcels WHERE id = 1

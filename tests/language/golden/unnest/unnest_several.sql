@@ -1,0 +1,1 @@
+SELECT tag, weight FROM parcels, UNNEST(tags, weights) AS t (tag, weight)

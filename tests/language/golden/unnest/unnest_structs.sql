@@ -1,0 +1,1 @@
+SELECT id, stop.city, (stop).at FROM parcels, UNNEST(stops) AS stop
