@@ -84,11 +84,11 @@ class RowFilter:
         """Where the filter tells what each slot matches, and how many places there are: a bit of its words,
         or behind them one of its lists.
         """
-        words = np.array(self._filter.words, np.int64)
+        words = np.array(self._filter.places.words, np.int64)
         bit = self._stem.cohorts.place[slots].astype(np.int64)
         dense = np.searchsorted(words, bit >> 6) << 6 | bit & 63
-        listed = 64 * len(words) + np.searchsorted(self._filter.selective, slots)
-        places = 64 * len(words) + len(self._filter.selective)
+        listed = 64 * len(words) + np.searchsorted(self._filter.places.selective, slots)
+        places = 64 * len(words) + len(self._filter.places.selective)
         return np.where(bit == SELECTIVE, listed, dense), places
 
     @property
@@ -127,7 +127,7 @@ class RowFilter:
         batch = Batch(self._stem.schema, columns, *nowhere, ordinals)
         found = self._filter.match(batch, 0)
         row, slot = found.lists.pairs()
-        listed = 64 * len(self._filter.words) + np.searchsorted(self._filter.selective, slot)
+        listed = 64 * len(self._filter.places.words) + np.searchsorted(self._filter.places.selective, slot)
         visited = VisitedRows(found.bits, row.astype(np.int32), listed.astype(np.int32), entry, ordinals)
         sharers = Sharers(self._starts, self._sharers, floor)
         count = selections.hits_of(visited, sharers, wanted, self._member, self._row)

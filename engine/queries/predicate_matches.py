@@ -48,7 +48,7 @@ class PredicateMatches:
 
     def erring(self, standing: Mapping[str, StandingQuery]) -> Iterator[tuple[str, tuple[int, ...]]]:
         """Queries whose predicates met errors, and how many each."""
-        if any(source.queries.errors.any() for source in self._sources.values()):
+        if any(source.queries.slots.errors.any() for source in self._sources.values()):
             for query_id, query in standing.items():
                 counts = self.errors_of(query)
                 if any(counts):
@@ -56,7 +56,9 @@ class PredicateMatches:
 
     def errors_of(self, query: StandingQuery) -> tuple[int, ...]:
         """How many errors each of its predicates met, while matches were kept."""
-        return tuple(int(self._sources[name].queries.errors[slot]) for name, (slot, _) in query.places())
+        return tuple(
+            int(self._sources[name].queries.slots.errors[slot]) for name, (slot, _) in query.places()
+        )
 
     def restore_errors(
         self, standing: Mapping[str, StandingQuery], errors: Mapping[str, Sequence[int]]
@@ -74,4 +76,4 @@ class PredicateMatches:
     def _check(self, standing: Iterable[StandingQuery]) -> None:
         for query in standing:
             for name, (slot, generation) in query.places():
-                assert self._sources[name].queries.generations[slot] == generation
+                assert self._sources[name].queries.slots.generations[slot] == generation

@@ -63,7 +63,7 @@ def _held_predicates(
         if slot is None:
             yield HeldPredicate(source, predicate, {}, None)
         else:
-            others = int(stem.holders[slot]) - 1
+            others = int(stem.slots.holders[slot]) - 1
             yield HeldPredicate(source, predicate, stem.explain(slot), others)
 
 

@@ -118,14 +118,14 @@ def bring_back(step: Backfill, stem: DataStem, queries: QueryStem) -> int:
         changed = stem.end
     else:
         changed = boundary
-    errors = queries.errors.copy()
+    errors = queries.slots.errors.copy()
     changed = max(changed, stem.cut(boundary))
-    queries.errors[:] = errors  # theirs were counted when they came
+    queries.slots.errors[:] = errors  # theirs were counted when they came
     stem.prepend(step.batch)
     if len(kept):
-        errors = queries.errors.copy()
+        errors = queries.slots.errors.copy()
         stem.prepend(kept)
-        queries.errors[:] = errors
+        queries.slots.errors[:] = errors
     stem.origin = origin_of(rows, step.until_ms, len(step.batch), stem.base, step.complete_from_ms)
     if rows.complete_from_ms is not None and rows.complete_from_ms <= step.until_ms:
         stem.complete_from_ms = None

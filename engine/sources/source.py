@@ -282,9 +282,9 @@ class Source:
         self._retain_from(retained_ms)
         if retained_ms is None or not versions.is_due(retained_ms, self.limits.superseded_rows_max):
             return False
-        errors = self.queries.errors.copy()
+        errors = self.queries.slots.errors.copy()
         versions.settle(retained_ms)
-        self.queries.errors[:] = errors  # the survivors' were counted when they came
+        self.queries.slots.errors[:] = errors  # the survivors' were counted when they came
         self._view = None
         return True
 
@@ -312,8 +312,8 @@ class Source:
                 tuple(self.pending.pieces()),
                 self.lost,
                 self.clock.next_offsets,
-                self.queries.generations,
-                self.queries.errors,
+                self.queries.slots.generations,
+                self.queries.slots.errors,
                 () if self.promises is None else tuple(self.promises.broken),
                 () if self.promises is None else self.promises.forgotten,
                 self.clock.view(),
@@ -402,7 +402,7 @@ class Source:
             self.promises.restore(promised, self.rows.rows().slices(self.rows.base, end), end)
         for piece, batch in pending:
             self.pending.restore(piece, batch, self.clock.now_ms)
-        self.queries.errors[:] = 0
+        self.queries.slots.errors[:] = 0
         self._view = None
 
     def _check(self) -> None:

@@ -63,7 +63,7 @@ class SourceMatches:
         return self._places(added.slots)
 
     def _places(self, slots: Iterable[int]) -> list[Place]:
-        return [place_at(slot, int(self._queries.generations[slot])) for slot in slots]
+        return [place_at(slot, int(self._queries.slots.generations[slot])) for slot in slots]
 
     def catch_up_slice(self, slots: Collection[int], rows_max: int) -> int:
         """Make matches of slots that came ahead, among so many rows. Returns how many rows that were; 0: none
@@ -86,23 +86,23 @@ class SourceMatches:
         released = list(slots)
         self._queries.remove(released)
         for slot in released:
-            if self._rows.owed.ahead and not self._queries.holders[slot]:
+            if self._rows.owed.ahead and not self._queries.slots.holders[slot]:
                 self._rows.owed.forget_ahead(slot)
         self._outdate()
 
     def _arrive(self, slots: Collection[int]) -> None:
         """The query of slots that are ahead has come. It counts the errors among the rows that are there."""
         self._rows.owed.catch_up(slots)
-        errors = self._queries.errors.copy()
+        errors = self._queries.slots.errors.copy()
         for slot in slots:
             errors[slot] = self._rows.owed.errors_ahead(slot)
-        self._queries.errors = errors
+        self._queries.slots.errors = errors
         if isinstance(self._rows, TableStem):
             self._forget_spent(self._rows, slots)
 
     def _forget_spent(self, versions: TableStem, slots: Collection[int]) -> None:
         """Slots just met all versions of a table: errors of those that wait to be let go do not count."""
-        if self._queries.errors[list(slots)].any():
+        if self._queries.slots.errors[list(slots)].any():
             self._forget_errors(self._queries.probe(slots, self._queries.cohorts), versions)
 
     def _forget_errors(self, probe: NewQueries, versions: TableStem) -> None:
@@ -112,22 +112,22 @@ class SourceMatches:
         from_ms = self._retained_from_ms()
         if from_ms is None:
             return
-        errors = self._queries.errors.copy()
+        errors = self._queries.slots.errors.copy()
         for rows in versions.spent(from_ms):
             probe.match(rows, 0)
-        self._queries.errors[:] = 2 * errors - self._queries.errors
+        self._queries.slots.errors[:] = 2 * errors - self._queries.slots.errors
 
     def restore_errors(self, counts: Mapping[int, int]) -> None:
         """The errors of predicates, by slot, as saved."""
-        known = self._queries.errors
-        self._queries.count_errors({slot: count - int(known[slot]) for slot, count in counts.items()})
+        known = self._queries.slots.errors
+        self._queries.slots.count_errors({slot: count - int(known[slot]) for slot, count in counts.items()})
         self._outdate()
 
     def satisfied_by(self, rows: Batch) -> set[int]:
         """The slots of predicates that one of some rows satisfies, which are not the source's. No errors are
         counted. O(rows * words + candidates + slots).
         """
-        stem, errors, found = self._queries, self._queries.errors, set[int]()
+        stem, errors, found = self._queries, self._queries.slots.errors, set[int]()
         rows = self._rows.coded(rows)
         for start in range(0, len(rows), MATCHED_ROWS_MAX):
             part = rows.slice(start, min(len(rows), start + MATCHED_ROWS_MAX))
@@ -139,5 +139,5 @@ class SourceMatches:
             dense = np.flatnonzero(places != SELECTIVE)
             bits = np.unpackbits(words.view(np.uint8), bitorder="little")
             found.update(dense[bits[places[dense]] != 0].tolist())
-        stem.errors = errors
+        stem.slots.errors = errors
         return found

@@ -67,14 +67,18 @@ class MatchesInSlices:
         """gone: so many of the rows match nothing."""
         self.at = gone
         self.first = first
-        self.slots = queries.slots
-        self._selective = queries.selective
-        self._bits: bitmaps.Words = np.zeros((len(queries.words), n), np.uint64)
+        self.slots = queries.places.slots
+        self._selective = queries.places.selective
+        self._bits: bitmaps.Words = np.zeros((len(queries.places.words), n), np.uint64)
         self._pairs: list[RowSlots] = []
 
     def is_of(self, first: int, n: int, queries: NewQueries) -> bool:
         """Whether these are of a segment and of these queries."""
-        return self.first == first and self._bits.shape[1] == n and np.array_equal(self.slots, queries.slots)
+        return (
+            self.first == first
+            and self._bits.shape[1] == n
+            and np.array_equal(self.slots, queries.places.slots)
+        )
 
     def take(self, queries: NewQueries, rows: Batch) -> None:
         """The rows that follow."""

@@ -22,11 +22,11 @@ def facts_of(stem: QueryStem, slot: int, residuals: Iterable[ResidualPredicate])
     """By name, as JSON values; the share of candidate rows as the sample suggests now."""
     regions = stem.store.of_slot(slot)
     sizes = np.array([len(regions)], np.int64)
-    choice = stem.sample.choose(sizes, stem.store.terms[[slot]].astype(np.int64), regions)
+    choice = stem.domains.sample.choose(sizes, stem.store.terms[[slot]].astype(np.int64), regions)
     place = stem.cohorts.of(slot)
     facts: dict[str, Any] = {
         "cohort": "selective" if place == SELECTIVE else "dense",
-        "holders": int(stem.holders[slot]),
+        "holders": int(stem.slots.holders[slot]),
         "terms": int(stem.store.terms[slot]),
         "regions": [_text(stem, regions, row) for row in range(min(TEXTS_MAX, len(regions)))],
         "estimated_share": float(f"{choice.share[0]:.3g}"),
@@ -34,11 +34,11 @@ def facts_of(stem: QueryStem, slot: int, residuals: Iterable[ResidualPredicate])
     }
     if place != SELECTIVE:
         facts["word"], facts["bit"] = place >> 6, place & 63
-        facts["grouped_filters"] = stem.dense.facts(place, stem.schema)
+        facts["grouped_filters"] = stem.placement.dense.facts(place, stem.schema)
         return facts
     facts["reached_through"] = {}
-    for index, points in sorted(stem.selective.ways_in(slot)):
-        path = stem.selective.paths[index, points]
+    for index, points in sorted(stem.placement.selective.ways_in(slot)):
+        path = stem.placement.selective.paths[index, points]
         name = f"{stem.schema.field(index).name}, {'points' if points else 'ranges'}"
         facts["reached_through"][name] = {
             "ways": path.ways,
@@ -54,5 +54,5 @@ def _text(stem: QueryStem, regions: Intervals, row: int) -> str:
     null_too = bool(regions.flags[row] & NULL_TOO)
     if regions.low[row] > regions.last[row]:
         return f"{name} IS NULL" if null_too else f"{name}: nothing"
-    text = stem.domains[index].text((int(regions.low[row]), int(regions.last[row])))
+    text = stem.domains.by_index[index].text((int(regions.low[row]), int(regions.last[row])))
     return f"{name} {text}{' or NULL' if null_too else ''}"

@@ -10,10 +10,11 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Protocol
 
-from engine.model.batch import Batch, Int64Array
+from engine.model.batch import Batch
 from engine.model.source import Schema
 from engine.stems.ahead import Ahead, MatchesInSlices
 from engine.stems.new_queries import NewMatches, NewQueries
+from engine.stems.predicate_slots import PredicateSlots
 from engine.stems.rows import Rows
 from engine.stems.segment import SegmentView, Tail
 from engine.store.matches.cohorts import Cohorts
@@ -30,7 +31,8 @@ PIECE_ROWS = 4_096
 class RowMatcher(Protocol):
     """The Query SteM, as rows meet it."""
 
-    errors: Int64Array
+    @property
+    def slots(self) -> PredicateSlots: ...
 
     @property
     def cohorts(self) -> Cohorts: ...
@@ -84,10 +86,10 @@ class OwedMatches:
     def counting(self, slots: Collection[int], first: int, stop: int) -> Iterator[None]:
         """Rows of these ordinals meet slots: note the errors of those that are ahead."""
         ahead = self.ahead.pieces.keys() & slots if self.ahead else ()
-        before = self._queries.errors
+        before = self._queries.slots.errors
         yield
         for slot in ahead:
-            self.ahead.count(slot, first, stop, int(self._queries.errors[slot] - before[slot]))
+            self.ahead.count(slot, first, stop, int(self._queries.slots.errors[slot] - before[slot]))
 
     def backfill(self, slots: Sequence[int]) -> None:
         """Queries just came: their matches among the rows of the open segment are made, those of sealed ones
@@ -200,13 +202,13 @@ class OwedMatches:
 
     def _errors_among(self, slot: int, start: int, stop: int) -> int:
         """Errors among the rows of these ordinals, which are not counted again."""
-        known, segments = self._queries.errors, self._segments
+        known, segments = self._queries.slots.errors, self._segments
         rows = Rows(self._schema, segments.parts(), segments.base, segments.end)
         for part, first, last in rows.ranges(start, stop):
             queries = self._queries.probe([slot], part.matches.cohorts)
             queries.meet(self._values(part, queries).slice(first, last), 0)
-        errors = int(self._queries.errors[slot] - known[slot])
-        self._queries.errors = known
+        errors = int(self._queries.slots.errors[slot] - known[slot])
+        self._queries.slots.errors = known
         return errors
 
     def _values(self, part: SegmentView, queries: NewQueries) -> Batch:
@@ -262,9 +264,9 @@ class OwedMatches:
         """What was found in a segment stands from now on."""
         part = self._segments.sealed[number]
         matches = part.matches
-        for place, word in enumerate(queries.words):
-            matches.bits.merge(word, found.bits[place], int(queries.masks[place]), part.n)
-        made = matches.made(slots, found.lists, queries.standing)
+        for place, word in enumerate(queries.places.words):
+            matches.bits.merge(word, found.bits[place], int(queries.places.masks[place]), part.n)
+        made = matches.made(slots, found.lists, queries.places.standing)
         if made is not matches:
             self._segments.sealed[number] = replace(part, matches=made)
             self._segments.seen = None

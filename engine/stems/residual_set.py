@@ -19,6 +19,9 @@ class ResidualSet:
     def __init__(self) -> None:
         self.modules: dict[ex.Expression, ResidualPredicate] = {}
         self._of: dict[int, tuple[ResidualPredicate, ...]] = {}
+        self._slot_of: dict[ex.Expression, int] = {}
+        self._whole: dict[int, ex.Expression] = {}
+        """By slot, the predicate that the residuals are of."""
         self._names = 0
 
     def __len__(self) -> int:
@@ -32,15 +35,20 @@ class ResidualSet:
         """A slot's."""
         return self._of.get(slot, ())
 
-    def share(self, slot: int, predicates: tuple[ex.Expression, ...]) -> None:
-        """A slot gets these; it is placed afterwards."""
+    def slot_of(self, predicate: ex.Expression) -> int | None:
+        """The slot of a predicate with residuals, if it stands."""
+        return self._slot_of.get(predicate)
+
+    def share(self, slot: int, predicate: ex.Expression, residuals: tuple[ex.Expression, ...]) -> None:
+        """A slot gets a predicate and its residuals; it is placed afterwards."""
+        self._slot_of[predicate], self._whole[slot] = slot, predicate
         modules = []
-        for predicate in predicates:
-            module = self.modules.get(predicate)
+        for residual in residuals:
+            module = self.modules.get(residual)
             if module is None:
                 self._names += 1
-                module = ResidualPredicate(f"residual-{self._names}", predicate)
-                self.modules[predicate] = module
+                module = ResidualPredicate(f"residual-{self._names}", residual)
+                self.modules[residual] = module
             modules.append(module)
         self._of[slot] = tuple(modules)
 
@@ -55,6 +63,7 @@ class ResidualSet:
         """A slot goes; whether it had residuals. gone: told the names of modules that nobody shares now."""
         if slot not in self._of:
             return False
+        del self._slot_of[self._whole.pop(slot)]
         for module in self._of.pop(slot):
             module.drop(slot)
             if not module.dense and not module.selective and module.predicate in self.modules:
@@ -73,6 +82,8 @@ class ResidualSet:
 
     def _check(self, dense: set[int]) -> None:
         """dense: slots with a bit."""
+        assert self._whole.keys() == self._of.keys()
+        assert self._slot_of == {one: slot for slot, one in self._whole.items()}
         for slot, modules in self._of.items():
             for module in modules:
                 assert (slot in module.dense) == (slot in dense)

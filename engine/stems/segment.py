@@ -181,9 +181,9 @@ class Tail:
 
     def backfill(self, found: NewMatches, queries: NewQueries) -> None:
         """The matches of queries that just came among the rows so far."""
-        for place, word in enumerate(queries.words):
-            self.bits.merge_dense(word, found.bits[place], int(queries.masks[place]), self.count)
-        self._late = with_late(self._late, found.lists, queries.standing, self._log.so_far())
+        for place, word in enumerate(queries.places.words):
+            self.bits.merge_dense(word, found.bits[place], int(queries.places.masks[place]), self.count)
+        self._late = with_late(self._late, found.lists, queries.places.standing, self._log.so_far())
         self._part = None
 
     def seal(self) -> SegmentView:

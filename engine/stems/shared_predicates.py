@@ -1,4 +1,5 @@
-"""Which slot holds a given predicate: 64-bit fingerprints in a table of open addressing, 12 bytes an entry.
+"""Which slot holds a given predicate: 64-bit fingerprints in a table of open addressing, 12 bytes an entry,
+and 8 for each slot.
 
 Two predicates may have one fingerprint, so what is found is compared by the caller.
 """
@@ -23,6 +24,8 @@ class SharedPredicates:
         self._room_min = capacities.first(ROOM_MIN)
         self._clear(self._room_min)
         self._used = 0
+        self._print_of = np.zeros(self._room_min, np.int64)
+        """By slot, of those that were added."""
 
     def _clear(self, room: int) -> None:
         self._prints = np.zeros(room, np.int64)
@@ -56,6 +59,10 @@ class SharedPredicates:
                 self._put(one, its)
         self._put(fingerprint, slot)
         self._used += 1
+        if slot >= len(self._print_of):
+            more = max(slot + 1, 2 * len(self._print_of)) - len(self._print_of)
+            self._print_of = np.concatenate([self._print_of, np.zeros(more, np.int64)])
+        self._print_of[slot] = fingerprint
 
     def _put(self, fingerprint: int, slot: int) -> None:
         mask = len(self._slots) - 1
@@ -66,9 +73,9 @@ class SharedPredicates:
         self._slots[place] = slot
         self._taken += 1
 
-    def drop(self, fingerprint: int, slot: int) -> None:
+    def drop(self, slot: int) -> None:
         """Remove a slot that was added. Raises KeyError."""
-        for place in self._places(fingerprint):
+        for place in self._places(int(self._print_of[slot])):
             if self._slots[place] == slot:
                 self._slots[place] = _GONE
                 self._used -= 1
@@ -76,7 +83,7 @@ class SharedPredicates:
         raise KeyError(slot)
 
     def nbytes(self) -> int:
-        return self._prints.nbytes + self._slots.nbytes
+        return self._prints.nbytes + self._slots.nbytes + self._print_of.nbytes
 
     def slots(self) -> list[int]:
         """All slots, ascending."""

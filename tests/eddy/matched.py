@@ -63,15 +63,15 @@ class Matched:
 
     def kept(self, batch: Batch) -> tuple[bytes, bytes, bytes, list[int]]:
         """(bits, rows and slots of pairs, errors) as they are kept: quick to compare."""
-        before = self.stem.errors.copy()
+        before = self.stem.slots.errors.copy()
         out = np.zeros((self.stem.words, len(batch)), np.uint64)
         pairs = self.stem.match(batch, Matrix(out), 0)
-        errors = (self.stem.errors - before).tolist()
+        errors = (self.stem.slots.errors - before).tolist()
         return out.tobytes(), pairs.rows.tobytes(), pairs.slots.tobytes(), errors
 
     def match(self, batch: Batch) -> tuple[dict[int, list[int]], list[int]]:
         """(rows of each slot, its errors in this batch)."""
-        before = self.stem.errors.copy()
+        before = self.stem.slots.errors.copy()
         out = np.full((self.stem.words, len(batch) + 3), 2**64 - 1, np.uint64)
         pairs = self.stem.match(batch, Matrix(out), 2)
         assert (out[:, :2] == 2**64 - 1).all()
@@ -84,7 +84,7 @@ class Matched:
             else:
                 bits = out[place >> 6, 2 : 2 + len(batch)] >> np.uint64(place & 63) & np.uint64(1)
                 found[slot] = np.flatnonzero(bits).tolist()
-        return found, (self.stem.errors - before).tolist()
+        return found, (self.stem.slots.errors - before).tolist()
 
     def expected(self, batch: Batch) -> dict[int, list[int]]:
         """What the predicates say, evaluated alone."""

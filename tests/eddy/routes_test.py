@@ -65,7 +65,7 @@ def test_routes_agree_on_populations(seed):
     for stem in (fixed.stem, changing.stem):
         stem.remove([fixed.slots[i] for i in gone])
         stem._check()
-    standing = [i for i in range(len(texts)) if fixed.stem.holders[fixed.slots[i]]]
+    standing = [i for i in range(len(texts)) if fixed.stem.slots.holders[fixed.slots[i]]]
     batch = fixed.batch(table(rng, 300))
     changing.stem.eddy.set_attribute("grouped_filters", "split")
     (before, _), (after, _) = fixed.match(batch), changing.match(batch)

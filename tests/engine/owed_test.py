@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import engine.stems.new_queries
 import engine.stems.owed_matches
-import engine.stems.query_stem
+import engine.stems.placement
 import engine.stems.segment
 from engine.language.evaluate import truth
 from engine.model.batch import Batch
@@ -37,10 +37,10 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Segments of a few rows, some queries in each cohort, few matches made at a time."""
     monkeypatch.setattr(engine.stems.segment, "SEGMENT_ROWS", 24)
     monkeypatch.setattr(engine.stems.owed_matches, "CAUGHT_UP_MAX", 2)
-    monkeypatch.setattr(engine.stems.query_stem, "SHARE_MAX", 0.15)
-    monkeypatch.setattr(engine.stems.query_stem, "PATH_MIN", 2)
-    monkeypatch.setattr(engine.stems.query_stem, "SAMPLE_MIN", 10)
-    monkeypatch.setattr(engine.stems.query_stem, "REVISED_EVERY", 1)
+    monkeypatch.setattr(engine.stems.placement, "SHARE_MAX", 0.15)
+    monkeypatch.setattr(engine.stems.placement, "PATH_MIN", 2)
+    monkeypatch.setattr(engine.stems.placement, "SAMPLE_MIN", 10)
+    monkeypatch.setattr(engine.stems.placement, "REVISED_EVERY", 1)
     monkeypatch.setattr(engine.stems.new_queries, "SCANNED_MAX", 3)
 
 

@@ -81,7 +81,7 @@ def test_what_is_given_up_leaves_nothing() -> None:
     one.some()
     one.dismiss()
     stem = twins.timed._source("s")
-    assert not stem.queries.holders.any()
+    assert not stem.queries.slots.holders.any()
     assert not stem.rows.owed.ahead
     twins.check()
 

@@ -13,7 +13,7 @@ import pytest
 import engine.preparing
 import engine.slices
 import engine.stems.data_stem
-import engine.stems.query_stem
+import engine.stems.placement
 import engine.stems.segment
 from engine.engine import Engine
 from engine.language.functions import BUILT_IN, FunctionCatalogue
@@ -38,10 +38,10 @@ def make_small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine.preparing, "LARGE_ROWS", 1)
     monkeypatch.setattr(engine.stems.segment, "SEGMENT_ROWS", 24)
     monkeypatch.setattr(engine.stems.data_stem, "SEALED_MIN", 5)
-    monkeypatch.setattr(engine.stems.query_stem, "SHARE_MAX", 0.15)
-    monkeypatch.setattr(engine.stems.query_stem, "PATH_MIN", 2)
-    monkeypatch.setattr(engine.stems.query_stem, "SAMPLE_MIN", 10)
-    monkeypatch.setattr(engine.stems.query_stem, "REVISED_EVERY", 1)
+    monkeypatch.setattr(engine.stems.placement, "SHARE_MAX", 0.15)
+    monkeypatch.setattr(engine.stems.placement, "PATH_MIN", 2)
+    monkeypatch.setattr(engine.stems.placement, "SAMPLE_MIN", 10)
+    monkeypatch.setattr(engine.stems.placement, "REVISED_EVERY", 1)
     monkeypatch.setattr(engine.slices, "SLICE_ROWS", 3)
     monkeypatch.setattr(engine.slices, "SLICE_ROWS_MIN", 3)
 

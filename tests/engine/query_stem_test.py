@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import engine.domains.domain
 import engine.stems.dense_filters
 import engine.stems.new_queries
-import engine.stems.query_stem
+import engine.stems.placement
 import engine.stems.segment
 from engine.language.evaluate import truth
 from engine.model.batch import Batch, concatenate
@@ -98,7 +98,7 @@ class World:
         self.data._check()
         matches(self.data.rows(), self.held)
         for _, slot in self.held:
-            assert self.stem.errors[slot] == self.errors[slot]
+            assert self.stem.slots.errors[slot] == self.errors[slot]
 
 
 def matches(rows: Rows, held: list[tuple[Expression, int]]) -> None:
@@ -129,12 +129,12 @@ def matches(rows: Rows, held: list[tuple[Expression, int]]) -> None:
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Segments, blocks and samples of a few, so that all of them fill; a coarse idea of what is selective."""
     monkeypatch.setattr(engine.stems.segment, "SEGMENT_ROWS", 24)
-    monkeypatch.setattr(engine.stems.query_stem, "SHARE_MAX", 0.15)
-    monkeypatch.setattr(engine.stems.query_stem, "REVISION_GAIN", 1.2)
-    monkeypatch.setattr(engine.stems.query_stem, "PATH_MIN", 2)
-    monkeypatch.setattr(engine.stems.query_stem, "SAMPLE_MIN", 10)
-    monkeypatch.setattr(engine.stems.query_stem, "REVISED_EVERY", 1)
-    monkeypatch.setattr(engine.stems.query_stem, "REVISED_SLOTS", 7)
+    monkeypatch.setattr(engine.stems.placement, "SHARE_MAX", 0.15)
+    monkeypatch.setattr(engine.stems.placement, "REVISION_GAIN", 1.2)
+    monkeypatch.setattr(engine.stems.placement, "PATH_MIN", 2)
+    monkeypatch.setattr(engine.stems.placement, "SAMPLE_MIN", 10)
+    monkeypatch.setattr(engine.stems.placement, "REVISED_EVERY", 1)
+    monkeypatch.setattr(engine.stems.placement, "REVISED_SLOTS", 7)
     monkeypatch.setattr(engine.stems.new_queries, "SCANNED_MAX", 3)
     monkeypatch.setattr(engine.stems.dense_filters, "BLOCK_INTERVALS_MAX", 60)
     monkeypatch.setattr(engine.domains.domain, "STEP", 64)
@@ -179,12 +179,12 @@ def test_many_in_both_cohorts_and_old_views(seed):
         world.append(30)
         world.remove(25)
         world.drop(10)
-        generations = world.stem.generations
+        generations = world.stem.slots.generations
         views.append(
             (world.data.rows(), [(bound, slot, int(generations[slot])) for bound, slot in world.held])
         )
         for rows, held in views[-4:]:
-            same = [(bound, slot) for bound, slot, born in held if world.stem.generations[slot] == born]
+            same = [(bound, slot) for bound, slot, born in held if world.stem.slots.generations[slot] == born]
             matches(rows, same)
     world.check()
     world.data.owed.catch_up_all()
@@ -213,7 +213,7 @@ def test_a_population_that_goes_leaves_nothing():
     world.append(60)
     assert world.stem.words == 0
     assert not world.stem.residuals
-    assert not world.stem.selective.paths
+    assert not world.stem.placement.selective.paths
     world.check()
 
 
@@ -233,7 +233,7 @@ def test_errors_are_counted_alike_in_both_cohorts():
         for i, (bound, _) in enumerate(world.held):
             _, error = truth(bound, batch.columns, part.n)
             errors[i] += 0 if error is None else int(error.sum())
-    assert [int(world.stem.errors[slot]) for slot in added.slots] == errors
+    assert [int(world.stem.slots.errors[slot]) for slot in added.slots] == errors
     assert all(errors)
     world.check()
 

@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-import engine.stems.query_stem as engine_query_stem
 from engine.domains import regions
 from engine.language.evaluate import truth
 from engine.model.batch import Batch, Column
+from engine.stems import placement
 from engine.stems.factors import factors
 from engine.stems.query_stem import QueryStem
 from engine.store.matches.cohorts import SELECTIVE
@@ -116,8 +116,8 @@ def test_region_and_evaluator_agree(type_, predicate):
     )
     for share in (-1.0, 0.99):  # all dense, then all selective that can be
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(engine_query_stem, "SHARE_MAX", share)
-            patch.setattr(engine_query_stem, "PATH_MIN", 1)
+            patch.setattr(placement, "SHARE_MAX", share)
+            patch.setattr(placement, "PATH_MIN", 1)
             stem = QueryStem(schema)
             (slot,) = stem.add([bound]).slots
         stem._check()

@@ -19,7 +19,7 @@ from engine.operators.maintained.measure import measures_of
 from engine.operators.maintained.ranked_aggregates import RankedAggregates
 from engine.operators.pipeline import evaluate
 from engine.operators.scan import ScanAt
-from engine.stems import query_stem
+from engine.stems import placement
 from engine.stems.data_stem import DataStem
 from engine.stems.query_stem import QueryStem
 from engine.stems.rows import Rows
@@ -255,7 +255,7 @@ def test_readers_of_before_see_what_was():
 
 def test_slots_of_both_cohorts_in_turn(monkeypatch):
     """Words of slots whose matches are bits here and pairs there, and not in the order of the slots."""
-    monkeypatch.setattr(query_stem, "PATH_MIN", 8)
+    monkeypatch.setattr(placement, "PATH_MIN", 8)
     kept = Kept(32)
     kept.append(1_000)  # a sample, by which predicates are told apart
     calls = (call("SUM", COLUMNS[2], DOUBLE), call("COUNT", None, BIGINT))

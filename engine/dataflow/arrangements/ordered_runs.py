@@ -42,18 +42,10 @@ class OrderedRuns:
         self._bounds = bounds
         self._piece_min, self._dead_min = capacities.first(PIECE_MIN), capacities.first(DEAD_MIN)
         self._rows = rows
-        self._starts: Int64Array = np.zeros(0, np.int64)
+        self._runs = _no_runs(rows)
         self._rooms: Int64Array = np.zeros(0, np.int64)
-        self._counts: Int32Array = np.zeros(0, np.int32)
-        self._roots: Int32Array = np.zeros(0, np.int32)
-        self._firsts: Int32Array = np.zeros(0, np.int32)
-        self._told: Int64Array = np.zeros(0, np.int64)
+        """By run, how many rows its piece has room for."""
         self._top = 0
-        self._entry_slots: Int32Array = np.zeros(0, np.int32)
-        self._entry_runs: Int32Array = np.zeros(0, np.int32)
-        self._child: Int32Array = np.zeros(0, np.int32)
-        self._sibling: Int32Array = np.zeros(0, np.int32)
-        self._used: Int64Array = np.zeros(1, np.int64)
         self._most_entries = self._dead_min
         self._records = 1
 
@@ -78,7 +70,7 @@ class OrderedRuns:
         room = 2 * pairs + 2
         made = _records(room)
         while not kernels.fold(entering, self._bounds, self._records, held, made, progress):
-            room = max(2 * room, room + 2 * int(self._counts.max()))
+            room = max(2 * room, room + 2 * int(self._runs.counts.max()))
             if room > 4 * limits.intermediate_rows_max:
                 hint = "number fewer rows, as with WHERE n <= 10 or LIMIT 10, or narrow the window"
                 rows_max = limits.intermediate_rows_max
@@ -91,11 +83,14 @@ class OrderedRuns:
 
     def first(self, runs: Int32Array) -> RankVersions:
         """The rows that are told of some runs as they stand."""
-        runs = runs[runs < len(self._counts)]
-        low, high = self._bounds.offset, np.minimum(self._counts[runs].astype(np.int64), self._bounds.most)
+        runs = runs[runs < len(self._runs.counts)]
+        low, high = (
+            self._bounds.offset,
+            np.minimum(self._runs.counts[runs].astype(np.int64), self._bounds.most),
+        )
         counts = np.maximum(high - low, 0)
-        starts = self._starts[runs] + low
-        slots = self._firsts[places_of(starts, counts)]
+        starts = self._runs.starts[runs] + low
+        slots = self._runs.firsts[places_of(starts, counts)]
         numbers = places_of(np.full(len(runs), low + 1), counts)
         begins, ends = np.full(len(slots), kernels.NEVER), np.full(len(slots), kernels.FOREVER)
         return RankVersions(slots, np.repeat(runs, counts), begins, ends, numbers)
@@ -116,45 +111,42 @@ class OrderedRuns:
 
     def is_empty(self, runs: Int32Array) -> BoolArray:
         """bool[n]: which runs have no row."""
-        found: BoolArray = self._counts[runs] == 0
+        found: BoolArray = self._runs.counts[runs] == 0
         return found
 
     def drop(self, runs: Int32Array) -> None:
         """All rows of some runs leave them; those that are in no other leave the store."""
-        runs = runs[runs < len(self._counts)]
-        dropped = np.zeros(len(self._counts), np.bool_)
+        runs = runs[runs < len(self._runs.counts)]
+        dropped = np.zeros(len(self._runs.counts), np.bool_)
         dropped[runs] = True
-        self._counts[runs] = 0
+        self._runs.counts[runs] = 0
         self._renew(dropped)
         wanted = self._rows.held > 0
-        wanted[self._firsts[places_of(self._starts, self._counts.astype(np.int64))]] = True
+        wanted[self._runs.firsts[places_of(self._runs.starts, self._runs.counts.astype(np.int64))]] = True
         self._rows.only(wanted)
 
     # --- room -------------------------------------------------------------------------------------
 
     def _make_room(self, runs: Int32Array) -> None:
         """For rows that enter these runs, which stand there once for each."""
-        if int(self._used[0]) + len(runs) > self._most_entries:
-            self._renew(np.zeros(len(self._counts), np.bool_))
-        if int(self._used[0]) + len(runs) > len(self._child):
-            room = 2 * (int(self._used[0]) + len(runs))
-            self._entry_slots, self._entry_runs = (
-                longer(self._entry_slots, room),
-                longer(self._entry_runs, room),
-            )
-            self._child, self._sibling = longer(self._child, room), longer(self._sibling, room)
+        if int(self._runs.used[0]) + len(runs) > self._most_entries:
+            self._renew(np.zeros(len(self._runs.counts), np.bool_))
+        if int(self._runs.used[0]) + len(runs) > len(self._runs.child):
+            room = 2 * (int(self._runs.used[0]) + len(runs))
+            entries = self._runs.slots, self._runs.runs, self._runs.child, self._runs.sibling
+            slots, its, child, sibling = (longer(each, room) for each in entries)
+            self._runs = self._runs._replace(slots=slots, runs=its, child=child, sibling=sibling)
         if not len(runs):
             return
         last = int(runs.max())
-        if last >= len(self._counts):
+        if last >= len(self._runs.counts):
             room = 2 * last + self._piece_min
-            self._starts, self._rooms = longer(self._starts, room), longer(self._rooms, room)
-            self._counts = longer(self._counts, room)
-            roots = np.full(room, -1, np.int32)
-            roots[: len(self._roots)] = self._roots
-            self._roots = roots
-        coming, more = _counted(runs, len(self._counts))
-        wanted = np.minimum(self._counts[coming] + more, self._bounds.keep + 1)
+            self._rooms, roots = longer(self._rooms, room), np.full(room, -1, np.int32)
+            roots[: len(self._runs.roots)] = self._runs.roots
+            starts, counts = longer(self._runs.starts, room), longer(self._runs.counts, room)
+            self._runs = self._runs._replace(starts=starts, counts=counts, roots=roots)
+        coming, more = _counted(runs, len(self._runs.counts))
+        wanted = np.minimum(self._runs.counts[coming] + more, self._bounds.keep + 1)
         short = wanted > self._rooms[coming]
         if short.any():
             self._move(coming[short], wanted[short])
@@ -162,53 +154,39 @@ class OrderedRuns:
     def _move(self, runs: Int64Array, wanted: Int64Array) -> None:
         """Give runs larger pieces."""
         rooms = np.minimum(np.maximum(2 * wanted, self._piece_min), self._bounds.keep + 1)
-        if self._top + int(rooms.sum()) > len(self._firsts):
+        if self._top + int(rooms.sum()) > len(self._runs.firsts):
             self._rooms[runs] = rooms
             self._relocate(np.flatnonzero(self._rooms))
             return
-        counts = self._counts[runs].astype(np.int64)
-        self._copy(runs, counts, self._top + np.cumsum(rooms) - rooms, self._firsts, self._told)
+        counts = self._runs.counts[runs].astype(np.int64)
+        self._copy(runs, counts, self._top + np.cumsum(rooms) - rooms, self._runs.firsts, self._runs.told)
         self._rooms[runs] = rooms
         self._top += int(rooms.sum())
 
     def _relocate(self, runs: Int64Array) -> None:
         """All pieces one after the other, in a pool with as much room again."""
-        rooms, counts = self._rooms[runs], self._counts[runs].astype(np.int64)
+        rooms, counts = self._rooms[runs], self._runs.counts[runs].astype(np.int64)
         self._top = int(rooms.sum())
         firsts, told = np.zeros(2 * self._top, np.int32), np.zeros(2 * self._top, np.int64)
         self._copy(runs, counts, np.cumsum(rooms) - rooms, firsts, told)
-        self._firsts, self._told = firsts, told
+        self._runs = self._runs._replace(firsts=firsts, told=told)
 
     def _copy(
         self, runs: Int64Array, counts: Int64Array, starts: Int64Array, firsts: Int32Array, told: Int64Array
     ) -> None:
-        before, after = places_of(self._starts[runs], counts), places_of(starts, counts)
-        firsts[after], told[after] = self._firsts[before], self._told[before]
-        self._starts[runs] = starts
+        before, after = places_of(self._runs.starts[runs], counts), places_of(starts, counts)
+        firsts[after], told[after] = self._runs.firsts[before], self._runs.told[before]
+        self._runs.starts[runs] = starts
 
     def _renew(self, dropped: BoolArray) -> None:
         """Entries of rows that are gone go, and of runs that are dropped."""
         kernels.renew(dropped, self._held())
-        self._most_entries = self._dead_min + 2 * int(self._used[0])
+        self._most_entries = self._dead_min + 2 * int(self._runs.used[0])
         self._rows.released()
 
     def _held(self) -> kernels.Runs:
         rows = self._rows
-        return kernels.Runs(
-            rows.words,
-            rows.gone,
-            rows.held,
-            self._starts,
-            self._counts,
-            self._roots,
-            self._firsts,
-            self._told,
-            self._entry_slots,
-            self._entry_runs,
-            self._child,
-            self._sibling,
-            self._used,
-        )
+        return self._runs._replace(words=rows.words, gone=rows.gone, held=rows.held)
 
     @property
     def nbytes(self) -> int:
@@ -217,21 +195,28 @@ class OrderedRuns:
 
     def _check(self) -> None:
         """Pieces are in order, what is behind them is, heaps hold what they say."""
-        words, gone, used = self._rows.words, self._rows.gone, int(self._used[0])
-        slots, runs = self._entry_slots[:used], self._entry_runs[:used]
+        words, gone, used = self._rows.words, self._rows.gone, int(self._runs.used[0])
+        slots, runs = self._runs.slots[:used], self._runs.runs[:used]
         held = np.bincount(slots[slots >= 0], minlength=len(gone))
         assert held.tolist() == self._rows.held.tolist()
-        for run in np.flatnonzero(self._counts).tolist():
-            start, count = int(self._starts[run]), int(self._counts[run])
+        for run in np.flatnonzero(self._runs.counts).tolist():
+            start, count = int(self._runs.starts[run]), int(self._runs.counts[run])
             assert count <= self._rooms[run]
-            piece = self._firsts[start : start + count]
+            piece = self._runs.firsts[start : start + count]
             assert not gone[piece].any()
             rows = list(map(tuple, words[piece].tolist()))
             assert all(one < other for one, other in pairwise(rows))
             behind = slots[(runs == run) & (slots >= 0)]
             behind = behind[~gone[behind]]
-            assert count >= self._bounds.most or self._roots[run] < 0
+            assert count >= self._bounds.most or self._runs.roots[run] < 0
             assert all(rows[-1] < tuple(row) for row in words[behind].tolist())
+
+
+def _no_runs(rows: RowStore) -> kernels.Runs:
+    starts, told, used = np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(1, np.int64)
+    counts, roots, firsts, slots, runs, child, sibling = (np.zeros(0, np.int32) for _ in range(7))
+    store = rows.words, rows.gone, rows.held
+    return kernels.Runs(*store, starts, counts, roots, firsts, told, slots, runs, child, sibling, used)
 
 
 def _counted(runs: Int32Array, width: int) -> tuple[Int64Array, Int64Array]:
