@@ -142,7 +142,7 @@ class Lifecycle:
             self._shed.gone(query_id)
             self._parts.approximations.gone(query_id)
             for promises, _ in self._parts.promises_of(query):
-                promises.touched.discard(query_id)
+                promises.violations.touched.discard(query_id)
             self._sets.unregister(query)
             self._parts.stored.unsaved_queries.discard(query_id)
             if query.born <= self._parts.stored.position:
@@ -276,7 +276,7 @@ class Lifecycle:
         """A query stands so from now on."""
         if standing.query_id not in self._queries:
             for promises, retained_from_ms in self._parts.promises_of(standing):
-                promises.stands(standing.query_id, retained_from_ms)
+                promises.violations.stands(standing.query_id, retained_from_ms)
         self._queries[standing.query_id] = standing
         self._parts.stored.unsaved_queries.add(standing.query_id)
         self._parts.tag(standing)

@@ -247,15 +247,15 @@ class Parts:
     def _broken_promises(self, standing: StandingQuery) -> Iterator[Approximation]:
         """A tag for each source of which rows broke a promise, since then."""
         for promises, _ in self.promises_of(standing):
-            yield from promises.tags(standing.query_id, standing.sources)
+            yield from promises.violations.tags(standing.query_id, standing.sources)
 
     def look_at_readers(self, name: SourceName, violations: Iterable[Violations]) -> None:
         """Rows of a source broke a promise: queries that lack them get tags, or tags with another amount.
         O(queries over the source).
         """
         source = self.sources[name]
-        promises = source.promises
-        assert promises is not None
+        assert source.promises is not None
+        promises = source.promises.violations
         standing = [one for over in self.sets.over([name]) for one in over.standing.values()]
         is_to_tell, before = promises.is_to_tell(), promises.touched.copy()
         for broken in violations:

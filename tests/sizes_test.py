@@ -101,7 +101,6 @@ LARGER: dict[str, dict[str, int]] = {
         "engine.queries.plan_preference.PlanPreference": 17,
         "engine.queries.promising.SetGroups": 13,
         "engine.queries.source_set.SourceSet": 13,
-        "engine.sources.enforcement.Enforcement": 22,
         "engine.sources.source.Source": 20,
         "engine.sources.source_view.SourceView": 13,
         "engine.stems.dense_filters.DenseFilters": 14,

@@ -83,7 +83,7 @@ class ReferenceCheck:
         wrong = rows.take(np.flatnonzero(~self._matched(rows, limit)))
         self._keep(~is_due)
         if len(wrong):
-            reasons = self._promises.break_([self._number] * len(wrong), position)
+            reasons = self._promises.violations.note([self._number] * len(wrong), position)
             self.source.outdate()
             yield Violations(self.source.stream.name, wrong, reasons, withheld=False)
 

@@ -314,7 +314,7 @@ class Source:
                 self.clock.next_offsets,
                 self.queries.slots.generations,
                 self.queries.slots.errors,
-                () if self.promises is None else tuple(self.promises.broken),
+                () if self.promises is None else tuple(self.promises.violations.broken),
                 () if self.promises is None else self.promises.forgotten,
                 self.clock.view(),
             )
@@ -350,7 +350,8 @@ class Source:
         """Attributes of each constraint that is declared or observed, by id."""
         if self.promises is None:
             return self.monitor.entities((), (), ())
-        return self.monitor.entities(self.promises.broken, self.promises.forgotten, self.promises.waited)
+        broken = self.promises.violations.broken
+        return self.monitor.entities(broken, self.promises.forgotten, self.promises.waited)
 
     # --- the store's side -------------------------------------------------------------------------
 
