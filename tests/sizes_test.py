@@ -21,7 +21,6 @@ LARGER: dict[str, dict[str, int]] = {
     "module lines": {
         "broker.base.settings": 573,
         "engine.changes.streams": 522,
-        "engine.language.templates": 504,
         "engine.overload.precision.allocation": 565,
         "engine.reference.evaluator": 553,
         "tureen.client": 570,
@@ -80,7 +79,6 @@ LARGER: dict[str, dict[str, int]] = {
         "engine.kernels.set_rows.Chains": 13,
         "engine.language.bind.relation.BoundRelation": 14,
         "engine.language.bind.scope.Scope": 21,
-        "engine.language.templates.Template": 14,
         "engine.model.answer.QueryInfo": 14,
         "engine.model.approximation.Approximation": 13,
         "engine.model.limits.Limits": 24,

@@ -476,7 +476,7 @@ class _Followed:
         if self._graph is None:
             by_source = transition.by_source.items()
             self._graph = Graph([name for name, of in by_source if isinstance(of.at.rows, TableRows)])
-            standing = StandingQuery(Registration("", query.sql), FixedQuery(query), BEGINNING, "none")
+            standing = StandingQuery(Registration("", query.sql), FixedQuery.of(query), BEGINNING, "none")
             self._graph.add(standing, query, self._operator, limited=True)
         limits = replace(limits, changes_max=limits.intermediate_rows_max)
         changes = _advanced(self._graph, "", query, transition, limits, transition.until_ms)

@@ -26,13 +26,14 @@ so (:mod:`engine.language.selection`): whoever keeps many of them needs the cons
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from decimal import Decimal
 from enum import Enum
 from functools import lru_cache
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from engine.language.bind.environment import NO_SUMMARIES, Summaries
 from engine.language.cutting import Cut, Shape, cut, is_sure
@@ -67,87 +68,11 @@ Key = TypeVar("Key", bound=Hashable)
 Held = TypeVar("Held")
 
 
-class BoundTemplate(Protocol):
-    """What a standing text means, without holding the tree: ``query`` makes it, or finds it, on demand."""
-
-    @property
-    def sources(self) -> tuple[SourceName, ...]: ...
-
-    @property
-    def uses(self) -> tuple[str, ...]: ...
-
-    @property
-    def summaries(self) -> tuple[SummaryName, ...]: ...
-
-    @property
-    def emits(self) -> bool: ...
-
-    @property
-    def tolerance(self) -> Tolerance: ...
-
-    @property
-    def weight(self) -> float | None: ...
-
-    @property
-    def has_down_to(self) -> bool: ...
-
-    @property
-    def preference(self) -> Preference | None: ...
-
-    def query(self, text: str) -> Query: ...
-
-
-@dataclass(frozen=True, slots=True)
-class FixedQuery:
-    """The meaning of one text, as its query."""
-
-    bound: Query
-
-    @property
-    def sources(self) -> tuple[SourceName, ...]:
-        return self.bound.sources
-
-    @property
-    def uses(self) -> tuple[str, ...]:
-        return self.bound.uses
-
-    @property
-    def summaries(self) -> tuple[SummaryName, ...]:
-        return self.bound.summaries
-
-    @property
-    def emits(self) -> bool:
-        return self.bound.emit is not None
-
-    @property
-    def tolerance(self) -> Tolerance:
-        return self.bound.tolerance
-
-    @property
-    def weight(self) -> float | None:
-        return self.bound.weight
-
-    @property
-    def has_down_to(self) -> bool:
-        return self.bound.has_down_to
-
-    @property
-    def preference(self) -> Preference | None:
-        return self.bound.preference
-
-    def query(self, text: str) -> Query:
-        """``text``: the one that was bound."""
-        return self.bound
-
-
 @dataclass(frozen=True, slots=True, eq=False)
-class Template:
-    """The meaning of every text of one shape whose literals fulfil the conditions; immutable.
+class BoundTemplate(ABC):
+    """What a standing text means, without holding the tree: :meth:`query` makes it, or finds it, on demand.
 
     sources, uses, summaries, emits, tolerance, weight, has_down_to, preference: of each of its queries.
-    selection: what they are, where they are of that form and do not emit. alike, differ: literals (by number,
-    conversions included) that must be equal, or all different. differ_from: literals that must not be these
-    constants.
     """
 
     sources: tuple[SourceName, ...]
@@ -158,6 +83,42 @@ class Template:
     weight: float | None
     has_down_to: bool
     preference: Preference | None
+
+    @abstractmethod
+    def query(self, text: str) -> Query:
+        """text: one that it was found for."""
+
+
+def _facts_of(query: Query) -> dict[str, Any]:
+    """The fields of a BoundTemplate."""
+    names = ("sources", "uses", "summaries", "tolerance", "weight", "has_down_to", "preference")
+    return {name: getattr(query, name) for name in names} | {"emits": query.emit is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class FixedQuery(BoundTemplate):
+    """The meaning of one text, as its query."""
+
+    bound: Query
+
+    @classmethod
+    def of(cls, query: Query) -> FixedQuery:
+        """The meaning of the text that was bound to this."""
+        return cls(**_facts_of(query), bound=query)
+
+    def query(self, text: str) -> Query:
+        return self.bound
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Template(BoundTemplate):
+    """The meaning of every text of one shape whose literals fulfil the conditions; immutable.
+
+    selection: what its queries are, where they are of that form and do not emit. alike, differ: literals (by
+    number, conversions included) that must be equal, or all different. differ_from: literals that must not be
+    these constants.
+    """
+
     selection: Selection | None
     conversions: tuple[Conversion, ...]
     alike: tuple[tuple[int, int], ...]
@@ -166,7 +127,6 @@ class Template:
     build: Build
 
     def query(self, text: str) -> Query:
-        """The query of a text that this template was found for."""
         return _instance(self, text)
 
     def instance(self, found: Cut) -> Query | None:
@@ -239,7 +199,7 @@ class Read:
     @classmethod
     def of(cls, query: Query) -> Read:
         """A query whose tree is there."""
-        return cls(query.sql, FixedQuery(query), query)
+        return cls(query.sql, FixedQuery.of(query), query)
 
     @property
     def statement(self) -> Statement:
@@ -328,7 +288,7 @@ class Templates:
 
     def _whole(self, text: str) -> Read:
         statement = self._parsed(text)
-        read = Read(text, FixedQuery(statement) if isinstance(statement, Query) else None, statement)
+        read = Read(text, FixedQuery.of(statement) if isinstance(statement, Query) else None, statement)
         _keep(self._texts, text, read, TEXTS_MAX)
         return read
 
@@ -435,20 +395,13 @@ def _template(traced: Statement, found: Cut, trace: Trace) -> Template | None:
     }
     same = {other: one for one, other in sorted(trace.alike, reverse=True)}
     return Template(
-        traced.sources,
-        traced.uses,
-        traced.summaries,
-        traced.emit is not None,
-        traced.tolerance,
-        traced.weight,
-        traced.has_down_to,
-        traced.preference,
-        None,
-        tuple(trace.conversions),
-        tuple(sorted(trace.alike)),
-        _groups({(same.get(one, one), same.get(other, other)) for one, other in trace.differ}),
-        tuple(differ_from),
-        build,
+        **_facts_of(traced),
+        selection=None,
+        conversions=tuple(trace.conversions),
+        alike=tuple(sorted(trace.alike)),
+        differ=_groups({(same.get(one, one), same.get(other, other)) for one, other in trace.differ}),
+        differ_from=tuple(differ_from),
+        build=build,
     )
 
 

@@ -32,7 +32,7 @@ class AdmittedQuery:
         template = read.template
         assert template is not None
         if template.emits or template.summaries:  # whoever tells its changes, or finds its rows, holds it
-            template = FixedQuery(read.query)
+            template = FixedQuery.of(read.query)
         return cls(registration, read, template, born)
 
     @classmethod

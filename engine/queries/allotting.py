@@ -112,7 +112,9 @@ def given_less(
     """What comes in the place of a query whose text asks for ``asked``."""
     less = reduced(asked, _streams(asked, catalogue), allotment)
     given = Allotted(asked, allotment, since, less.unscaled, less.measured)
-    return AdmittedQuery(coming.registration, Read.of(less.query), FixedQuery(less.query), coming.born, given)
+    return AdmittedQuery(
+        coming.registration, Read.of(less.query), FixedQuery.of(less.query), coming.born, given
+    )
 
 
 def _streams(query: Query, catalogue: Catalogue) -> dict[SourceName, Stream]:

@@ -102,7 +102,7 @@ class EagerAnswers:
                 put.append(mine)
                 continue
             query = like.query
-            mine = replace(mine, template=FixedQuery(query))  # it is read at every step
+            mine = replace(mine, template=FixedQuery.of(query))  # it is read at every step
             put.append(mine)
             with self._defects.of(query_id):
                 if self._has_tree(query):

@@ -120,7 +120,7 @@ def bound(registration: Registration, catalogue: Catalogue) -> Read:
     query = read.query
     streams = {name: catalogue.sources[name].stream for name in query.sources}
     unseeing = unseen_if_shed(query, streams, tolerance)
-    return read if unseeing is query else Read(read.text, FixedQuery(unseeing), unseeing)
+    return read if unseeing is query else Read(read.text, FixedQuery.of(unseeing), unseeing)
 
 
 def _room_for(queries: int, limits: Limits) -> None:

@@ -112,7 +112,7 @@ class AtWork:
         slot = None if predicate is None else self.stem.add([predicate]).slots[0]
         self.slots[registration.query_id] = slot
         slots = () if slot is None else (place_at(int(slot), 0),)
-        standing = StandingQuery(registration, FixedQuery(query), BEGINNING, "lazy", slots=slots)
+        standing = StandingQuery(registration, FixedQuery.of(query), BEGINNING, "lazy", slots=slots)
         self.graph.add(standing, query, "istream")
         self.tags.look(standing)
 

@@ -74,7 +74,7 @@ TABLES = frozenset(stream.name for stream in STREAMS.values() if stream.is_table
 
 def standing(query: Query, query_id: str = "q") -> StandingQuery:
     """A query none of whose matches are kept."""
-    return StandingQuery(Registration(query_id, query.sql), FixedQuery(query), BEGINNING, "none")
+    return StandingQuery(Registration(query_id, query.sql), FixedQuery.of(query), BEGINNING, "none")
 
 
 def told_of(
