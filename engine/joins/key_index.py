@@ -64,7 +64,7 @@ class KeyIndex:
         codes: KeyCodes,
         capacities: Capacities = USUAL,
     ) -> None:
-        self._rows_min, self._table_min = capacities.first(ROWS_MIN), capacities.first(TABLE_MIN)
+        self._capacities = capacities
         self.source = source
         self.expressions = expressions
         self.codes = codes
@@ -72,9 +72,8 @@ class KeyIndex:
         self.users = 0
         self.keys: Int64Array = np.empty(0, np.int64)
         self.back: Int32Array = np.empty(0, np.int32)
-        self.table = _table(self._table_min)
+        self.table = self._new_table(0)
         self._used = 0
-        self._view: OrdinalKeys | None = None
 
     def __len__(self) -> int:
         return self.end - self.base
@@ -118,21 +117,27 @@ class KeyIndex:
                 break
             self._renew_table()
         self.end += n
-        self._view = None
 
     def _make_room(self, n: int) -> None:
         if self.end + n - self.first <= len(self.keys):
             return
-        room = max(self._rows_min, 2 * (len(self) + n))
+        room = max(self._capacities.first(ROWS_MIN), 2 * (len(self) + n))
         alive = slice(self.base - self.first, self.end - self.first)
         keys, back = np.empty(room, np.int64), np.empty(room, np.int32)
         keys[: len(self)], back[: len(self)] = self.keys[alive], self.back[alive]
         self.keys, self.back, self.first = keys, back, self.base
 
+    def _new_table(self, keys: int) -> Int64Array:
+        """An empty one, of which so many keys take a quarter at most."""
+        room = max(self._capacities.first(TABLE_MIN), 1 << (4 * keys - 1).bit_length())
+        table = np.zeros((room, 2), np.int64)
+        table[:, 1] = key_table.EMPTY
+        return table
+
     def _renew_table(self) -> None:
         """Without the keys that have no rows any more, and at most a quarter full."""
         self._used = key_table.count_live(self.table, self.base)
-        table = _table(max(self._table_min, 1 << (4 * self._used - 1).bit_length()))
+        table = self._new_table(self._used)
         key_table.move_live(self.table, self.base, table)
         self.table = table
 
@@ -140,8 +145,7 @@ class KeyIndex:
         """Rows below this ordinal are gone. Never moves back. O(1)."""
         if base > self.base:
             self.base = min(base, self.end)
-            self._view = None
-            if len(self.keys) > 4 * max(self._rows_min, len(self)):
+            if len(self.keys) > 4 * max(self._capacities.first(ROWS_MIN), len(self)):
                 self._shrink()
 
     def _shrink(self) -> None:
@@ -154,14 +158,11 @@ class KeyIndex:
         """Forget all rows: the next is this ordinal, lower than before perhaps."""
         self.base = self.end = self.first = base
         self.keys, self.back = self.keys[:0], self.back[:0]
-        self.table, self._used = _table(self._table_min), 0
-        self._view = None
+        self.table, self._used = self._new_table(0), 0
 
     def view(self) -> OrdinalKeys:
-        """The keys as they stand; the same object until something changes."""
-        if self._view is None:
-            self._view = OrdinalKeys(self.base, self.end, self.first, self.keys, self.back)
-        return self._view
+        """The keys as they stand."""
+        return OrdinalKeys(self.base, self.end, self.first, self.keys, self.back)
 
     @property
     def nbytes(self) -> int:
@@ -190,13 +191,12 @@ class KeyIndex:
         keys[alive][known] = renewed[np.searchsorted(used, self.keys[alive][known])]
         entries = self.table[self.table[:, 1] >= self.base]
         self._used = len(entries)
-        self.table = _table(max(self._table_min, 1 << (4 * self._used - 1).bit_length()))
+        self.table = self._new_table(self._used)
         if len(entries):
             moved = entries.copy()
             moved[:, 0] = renewed[np.searchsorted(used, entries[:, 0])]
             key_table.move_live(moved, self.base, self.table)
         self.keys = keys
-        self._view = None
 
     def _check(self) -> None:
         assert self.first <= self.base <= self.end
@@ -215,12 +215,6 @@ class KeyIndex:
         assert dict(map(tuple, live.tolist())) == newest
         assert 2 * self._used <= len(self.table)
         assert self._used == int((self.table[:, 1] != key_table.EMPTY).sum())
-
-
-def _table(size: int) -> Int64Array:
-    table = np.zeros((size, 2), np.int64)
-    table[:, 1] = key_table.EMPTY
-    return table
 
 
 class KeyIndexes:

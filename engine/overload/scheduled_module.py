@@ -33,12 +33,21 @@ class WaitingBatch(NamedTuple):
     deadline: float | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Charted:
+    """What the chart has of a module: the estimates that it goes by, the slope and what remains from here on."""
+
+    cost: float = COST_UNKNOWN
+    shares: Mapping[str, float] = field(default_factory=dict)
+    slope: float = 0.0
+    remaining: float = COST_UNKNOWN
+
+
 @dataclass(slots=True)
 class ScheduledModule:
     """One module. number: in order of coming. plan: whose module it is, for fairness. weight: of that plan.
 
-    cost: time a unit of size; shares: by consumer, size that comes out a unit that goes in. slope, remaining:
-    of the chart from here on.
+    cost: time a unit of size; shares: by consumer, size that comes out a unit that goes in.
     """
 
     name: str
@@ -51,11 +60,8 @@ class ScheduledModule:
     rows: int = 0
     size: float = 0.0
     spent: float = 0.0
-    slope: float = 0.0
-    remaining: float = COST_UNKNOWN
     measured: bool = False
-    charted_cost: float = COST_UNKNOWN
-    charted_shares: Mapping[str, float] = field(default_factory=dict)
+    chart: Charted = field(default_factory=Charted)
 
     @property
     def own_slope(self) -> float:
@@ -87,16 +93,12 @@ class ScheduledModule:
             return False
         weight = SMOOTHING if self.measured else 1.0
         self.measured = True
-        was = self.charted_cost
+        was = self.chart.cost
         self.cost = now = self.cost + weight * (spent / size - self.cost)
         moved = abs(now - was) > MOVED * abs(was)
-        shares, charted = self.shares, self.charted_shares
+        shares, charted = self.shares, self.chart.shares
         for name, share in shares.items():
             was = charted.get(name, 0.0)
             shares[name] = now = share + weight * (produced.get(name, 0.0) / size - share)
             moved = moved or abs(now - was) > MOVED * abs(was)
         return moved
-
-    def charted(self) -> None:
-        """The chart goes by the present estimates."""
-        self.charted_cost, self.charted_shares = self.cost, dict(self.shares)

@@ -19,7 +19,7 @@ from engine.model.attributes import Attribute
 from engine.overload.policies.choices import SCHEDULING_POLICIES
 from engine.overload.policies.scheduling_policy import SchedulingPolicy
 from engine.overload.progress_chart import ChartSlopes, Stage
-from engine.overload.scheduled_module import COST_UNKNOWN, ScheduledModule, WaitingBatch
+from engine.overload.scheduled_module import COST_UNKNOWN, Charted, ScheduledModule, WaitingBatch
 from tureen.errors import SettingsError
 
 _ABOUT_POLICY = (
@@ -195,7 +195,9 @@ class Scheduler:
             Attribute("queued_bytes", int(module.size), "bytes that wait"),
             Attribute("oldest_ms", module.age(now) / 1e6, "ms for which the oldest row has waited"),
             Attribute("time_share", share, "share of the time that all modules took"),
-            Attribute("slope", module.slope, "bytes a ns that go, from here on along the steepest segment"),
+            Attribute(
+                "slope", module.chart.slope, "bytes a ns that go, from here on along the steepest segment"
+            ),
         )
 
     # --- charts -----------------------------------------------------------------------------------
@@ -215,9 +217,8 @@ class Scheduler:
         self._slopes.redo([one.name for one in modules], stages)
         self._policy.estimated()
         for module in modules:
-            module.charted()
-            module.slope = self._slopes.of(module.name)
-            module.remaining = self._slopes.remaining(module.name)
+            slope, remaining = self._slopes.of(module.name), self._slopes.remaining(module.name)
+            module.chart = Charted(module.cost, dict(module.shares), slope, remaining)
             if module.queue:
                 self._policy.ready(module)
 

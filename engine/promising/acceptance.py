@@ -15,6 +15,25 @@ from engine.model.source import Schema
 from engine.stems.factors import Factors, factors
 from engine.stems.query_stem import QueryStem
 
+Predicates = frozenset[Expression] | None
+"""Predicates of which a row has to satisfy one; None: it need not."""
+
+
+class WantedRows:
+    """Which rows of an input may have a partner, by ``predicates``, which may be set at any time."""
+
+    def __init__(self) -> None:
+        self.predicates: Predicates = None
+        self._made: tuple[Predicates, Acceptance] | None = None
+
+    def of(self, rows: Batch) -> BoolArray:
+        """bool[n]: which rows some query's predicate may accept."""
+        if self.predicates is None:
+            return np.ones(len(rows), np.bool_)
+        if self._made is None or self._made[0] != self.predicates:
+            self._made = self.predicates, Acceptance(rows.schema, self.predicates)
+        return self._made[1].of(rows)
+
 
 class Acceptance:
     """Tells which rows of one schema some predicate of a set may accept; the set has one at least.

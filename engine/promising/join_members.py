@@ -11,8 +11,9 @@ from engine.language.query import Query
 from engine.model.expressions import Expression
 from engine.model.source import SourceName
 from engine.operators.scan import ScanAt
+from engine.promising.acceptance import Predicates
 from engine.promising.group import GroupKey, Member
-from engine.promising.probed_input import Predicates, lookup_of
+from engine.promising.probed_input import lookup_of
 from tureen.errors import NotSupported
 
 

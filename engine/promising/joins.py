@@ -38,7 +38,7 @@ from engine.promising.join_members import JoinMembers, KeptInputs
 from engine.promising.join_state import JoinState
 from engine.promising.pair_store import PairStore
 from engine.promising.picking import Float64Array, Int8Array
-from engine.promising.probed_input import ProbedInput, lookup_of
+from engine.promising.probed_input import InputSide, ProbedInput, lookup_of
 from engine.promising.promising_set import PromisingEntries, least_promising
 from engine.summaries.summary import Summary
 
@@ -81,7 +81,7 @@ class PromisingJoin:
             lookup = lookup_of(sides[place], sides[1 - place], key.priorities[1 - place].column)
             assert lookup is not None
             summary = summaries[priority.summary]
-            inputs.append(ProbedInput(key.sources[place], sides[place], lookup, priority, summary))
+            inputs.append(ProbedInput(key.sources[place], InputSide(sides[place], lookup), priority, summary))
         self._inputs = tuple(inputs)
         self._codes = self._new_codes()
         self._kept: KeptInputs | None = None
@@ -94,7 +94,7 @@ class PromisingJoin:
 
     def _new_codes(self) -> KeyCodes:
         first = self._inputs[0]
-        return KeyCodes(kind_of([one.type for one in first.keys]), first.summary.capacities)
+        return KeyCodes(kind_of([one.type for one in first.side.keys]), first.summary.capacities)
 
     # --- queries ----------------------------------------------------------------------------------
 
@@ -147,7 +147,7 @@ class PromisingJoin:
         """What rows that come are kept for."""
         self._kept = needed
         for each, predicates in zip(self._inputs, needed.predicates, strict=True):
-            each.predicates = predicates
+            each.wanted.predicates = predicates
 
     # --- rows -------------------------------------------------------------------------------------
 

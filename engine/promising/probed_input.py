@@ -14,12 +14,12 @@ import numpy as np
 from engine.joins.key_codes import KeyCodes
 from engine.kernels import promising
 from engine.language.preference import PreferenceOrder, Priority
-from engine.model.batch import Batch, BoolArray, Column, Int64Array, concatenate_columns
+from engine.model.batch import BoolArray, Column, Int64Array, concatenate_columns
 from engine.model.expressions import Column as ColumnOf
 from engine.model.expressions import Expression
 from engine.model.source import SourceName
 from engine.operators.relation import Relation
-from engine.promising.acceptance import Acceptance
+from engine.promising.acceptance import WantedRows
 from engine.promising.join_state import InputState
 from engine.promising.picking import Float64Array, faded
 from engine.promising.promising_set import PromisingSet
@@ -32,8 +32,15 @@ PAIRS_MIN = 4_096
 
 NEVER = -1
 
-Predicates = frozenset[Expression] | None
-"""Predicates of which a row has to satisfy one; None: it need not."""
+
+@dataclass(frozen=True, slots=True)
+class InputSide:
+    """Expressions over the rows of an input. keys: its side of the join's keys. lookup: what equals the
+    other's summarised attribute.
+    """
+
+    keys: tuple[Expression, ...]
+    lookup: Expression
 
 
 @dataclass(slots=True)
@@ -41,10 +48,7 @@ class ProbedInput:
     """An input of a join of two."""
 
     source: SourceName
-    # Its side of the join's keys.
-    keys: tuple[Expression, ...]
-    # Over its rows: what equals the other's summarised attribute.
-    lookup: Expression
+    side: InputSide
     # The p that is used when this input is probed.
     priority: Priority
     # The summary of this input on the attribute of ``priority``.
@@ -52,8 +56,8 @@ class ProbedInput:
     chains: RowChains = field(init=False)
     # Entries that lead to rows of this input.
     entries: PromisingSet = field(init=False)
-    # A row has to satisfy one of these to have a partner; None: it need not.
-    predicates: Predicates = None
+    # Which rows may have a partner.
+    wanted: WantedRows = field(default_factory=WantedRows)
     # Rows below are in no window.
     floor: int = 0
     # Rows below have probed.
@@ -61,10 +65,7 @@ class ProbedInput:
     # Entries that lead to rows below this were looked at already.
     lapsed_below: int = 0
     # The newest row that looked for partners, and the newest partner, in pairs that will not be found.
-    missed_probing: int = NEVER
-    missed_stored: int = NEVER
-    # The predicates that the filter was made for, and the filter.
-    _acceptance: tuple[Predicates, Acceptance] | None = None
+    missed: tuple[int, int] = (NEVER, NEVER)
     # The values of ``lookup`` of the rows that just came, by the ordinal of the first of each piece.
     _fresh: list[tuple[int, Column]] = field(default_factory=list)
 
@@ -76,7 +77,7 @@ class ProbedInput:
         self.chains = self._new_chains(ordinal)
         self.entries = PromisingSet(self.summary.capacities)
         self.floor = self.seen = self.lapsed_below = ordinal
-        self.missed_probing = self.missed_stored = NEVER
+        self.missed = NEVER, NEVER
         self._fresh = []
 
     def _new_chains(self, ordinal: int) -> RowChains:
@@ -107,26 +108,18 @@ class ProbedInput:
         begun = self.chains.end
         for ordinal, batch in rows.slices(begun, end):
             relation = Relation(batch.columns, len(batch))
-            columns, _ = relation.values_of(self.keys)
+            columns, _ = relation.values_of(self.side.keys)
             numbered = codes.number(columns)
             if flags is None:
-                wanted = self._accepted(batch)
+                wanted = self.wanted.of(batch)
             else:
                 wanted = flags[ordinal - begun : ordinal - begun + len(batch)].copy()
             if len(numbered.null):
                 wanted &= ~numbered.null
-            (lookup,), _ = relation.values_of([self.lookup])
+            (lookup,), _ = relation.values_of([self.side.lookup])
             self._fresh.append((ordinal, lookup))
             buckets = self.summary.buckets_of(ordinal, ordinal + len(batch))
             self.chains.append(numbered.keys, wanted, buckets, cuts)
-
-    def _accepted(self, rows: Batch) -> BoolArray:
-        """bool[n]: which rows some query's predicate may accept."""
-        if self.predicates is None:
-            return np.ones(len(rows), np.bool_)
-        if self._acceptance is None or self._acceptance[0] != self.predicates:
-            self._acceptance = self.predicates, Acceptance(rows.schema, self.predicates)
-        return self._acceptance[1].of(rows)
 
     def values(self, ordinals: Int64Array) -> Column:
         """The values of ``lookup`` of some of the rows that just came, ascending."""
@@ -135,7 +128,7 @@ class ProbedInput:
             start, stop = ordinals.searchsorted([first, first + len(column)])
             if start < stop:
                 pieces.append(column.take(ordinals[start:stop] - first))
-        return pieces[0] if len(pieces) == 1 else concatenate_columns(self.lookup.type, pieces)
+        return pieces[0] if len(pieces) == 1 else concatenate_columns(self.side.lookup.type, pieces)
 
     # --- entries ----------------------------------------------------------------------------------
 
@@ -168,12 +161,11 @@ class ProbedInput:
 
     def miss(self, probing: int, stored: int) -> None:
         """Some pairs of rows up to these ordinals will not be found."""
-        self.missed_probing = max(self.missed_probing, probing)
-        self.missed_stored = max(self.missed_stored, stored)
+        self.missed = max(self.missed[0], probing), max(self.missed[1], stored)
 
     def lacks(self, stored_floor: int, probing_floor: int) -> bool:
         """Whether pairs of rows at or above these ordinals may be missing for good."""
-        return self.missed_probing >= probing_floor and self.missed_stored >= stored_floor
+        return self.missed[0] >= probing_floor and self.missed[1] >= stored_floor
 
     def cut(self, gone: BoolArray) -> None:
         """Drop these entries, bool[entries], because there are too many."""
@@ -235,8 +227,7 @@ class ProbedInput:
             self.entries.entries.take(slice(None)).copy(),
             lists.counts,
             lists.rows,
-            self.missed_probing,
-            self.missed_stored,
+            *self.missed,
         )
 
     def restore(self, state: InputState, rows: Rows, codes: KeyCodes) -> None:
@@ -245,7 +236,7 @@ class ProbedInput:
         self.append(rows, state.seen, codes, state.wanted)
         self.seen, self.lapsed_below = state.seen, state.lapsed_below
         self.entries.restore(state.entries, state.list_counts, state.list_rows)
-        self.missed_probing, self.missed_stored = state.missed_probing, state.missed_stored
+        self.missed = state.missed_probing, state.missed_stored
 
     def _check(self) -> None:
         self.chains._check()

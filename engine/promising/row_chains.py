@@ -46,8 +46,7 @@ class RowChains:
         self._wanted = np.empty(0, np.bool_)
         self._bucket = np.empty(0, np.int32)
         self._back = np.empty(0, np.int32)
-        self._newest = np.full(buckets, promising.ENDED, np.int64)
-        self._counts = np.zeros(buckets, np.int64)
+        self._now = BucketBound(np.full(buckets, promising.ENDED, np.int64), np.zeros(buckets, np.int64))
         self._floor_counts = np.zeros(buckets, np.int64)
         self._bounds: dict[int, BucketBound] = {}
 
@@ -66,7 +65,7 @@ class RowChains:
         inside = sorted({start, stop, *(cut for cut in cuts if start < cut < stop)})
         self._note(start)
         for one, other in pairwise(inside):
-            self._chain(one, other, self._newest, self._counts)
+            self._chain(one, other, *self._now)
             self._note(other)
         self.end = stop
 
@@ -75,7 +74,7 @@ class RowChains:
         promising.chain(self._bucket, start - first, stop - first, first, newest, counts, self._back)
 
     def _note(self, ordinal: int) -> None:
-        self._bounds[ordinal] = BucketBound(self._newest.copy(), self._counts.copy())
+        self._bounds[ordinal] = BucketBound(self._now.newest.copy(), self._now.counts.copy())
 
     def _make_room(self, n: int) -> None:
         if self.end + n - self.first <= len(self._keys):
@@ -170,8 +169,8 @@ class RowChains:
                 assert ordinal - back == before
             newest[bucket] = ordinal
         for bucket, ordinal in newest.items():
-            assert self._newest[bucket] == ordinal
+            assert self._now.newest[bucket] == ordinal
         alive = np.bincount(
             self._bucket[self.floor - self.first : self.end - self.first], minlength=self._buckets
         )
-        assert (self._floor_counts + alive == self._counts).all()
+        assert (self._floor_counts + alive == self._now.counts).all()

@@ -80,7 +80,7 @@ class Nurseries:
             answer = self._answer(standing, query, subscriber, stands, telling, "snapshot")
         if graph is None and answer is None:
             return None
-        made = Nursery(standing.set_key, graph, way, operator, copies, stands, self._limits, answer)
+        made = Nursery(standing.set_key, graph, way, subscriber, stands, self._limits, answer)
         self._coming[standing.query_id] = made
         return made
 
@@ -119,7 +119,7 @@ class Nurseries:
         made = self._coming.pop(standing.query_id, None)
         if made is None or not made.is_usable or made.way is not way:
             return False
-        if (made.operator, made.copies) != (subscriber.operator, subscriber.copies):
+        if (made.subscriber.operator, made.subscriber.copies) != (subscriber.operator, subscriber.copies):
             return False
         while made.some():
             pass
@@ -156,8 +156,7 @@ class Nurseries:
             return None
         graph = None if told else self._telling(standing, way)
         answer = self._answer(standing, standing.query, subscriber, stands, graph, "end")
-        operator, copies = subscriber.operator, subscriber.copies
-        made = Nursery(standing.set_key, None, way, operator, copies, stands, self._limits, answer)
+        made = Nursery(standing.set_key, None, way, subscriber, stands, self._limits, answer)
         self._standing[standing.query_id] = made
         return made
 

@@ -26,10 +26,11 @@ from engine.changes.folded_answer import FoldedAnswer
 from engine.changes.transition import Transition
 from engine.dataflow.graph import Graph
 from engine.model.batch import Int32Array
-from engine.model.changes import Changes, Operator
+from engine.model.changes import Changes
 from engine.model.interruption import CalledOff, interruptible
 from engine.model.limits import Limits
 from engine.queries.strategist import PhysicalChoice
+from engine.queries.subscriber import Subscriber
 from engine.standing.query import SetKey
 from tureen.errors import TureenError
 
@@ -76,10 +77,9 @@ class Nursery:
     key: SetKey
     # A graph of the query alone, to be taken over; None: there is no state to make.
     graph: Graph | None
-    # What the graph is made by: the way, the operator of the query, and whether equal rows are told apart.
+    # What the graph is made by.
     way: PhysicalChoice
-    operator: Operator
-    copies: bool
+    subscriber: Subscriber
     # The transition of no time at which the state begins.
     stands: Transition
     limits: Limits

@@ -22,8 +22,8 @@ def test_charts_follow_what_is_measured() -> None:
             scheduler.put(name, WaitingBatch(number, 10.0, 1, 0.0))
             scheduler.take(scheduler[name])
             scheduler.done(scheduler[name], 10.0, spent)
-    assert scheduler["slow"].slope == pytest.approx(0.2)
-    assert scheduler["quick"].slope == pytest.approx(5)
+    assert scheduler["slow"].chart.slope == pytest.approx(0.2)
+    assert scheduler["quick"].chart.slope == pytest.approx(5)
     scheduler.put("slow", WaitingBatch(100, 10.0, 1, 0.0))
     scheduler.put("quick", WaitingBatch(101, 10.0, 1, 0.0))
     chosen = scheduler.choose(0.0)
@@ -35,10 +35,10 @@ def test_a_chart_is_redone_when_a_module_below_moves() -> None:
     scheduler = Scheduler("chain")
     scheduler.add("below", cost=1.0)
     scheduler.add("above", {"below": 0.5}, cost=1.0)
-    assert scheduler["above"].slope == pytest.approx(1 / 1.5)
+    assert scheduler["above"].chart.slope == pytest.approx(1 / 1.5)
     for _ in range(10 * REDONE_EVERY):
         scheduler.done(scheduler["below"], 1.0, 0.25)
-    assert scheduler["above"].slope == pytest.approx(1 / 1.125, rel=0.1)
+    assert scheduler["above"].chart.slope == pytest.approx(1 / 1.125, rel=0.1)
 
 
 def test_a_policy_that_is_not_there_is_refused_and_the_present_one_stays() -> None:

@@ -22,7 +22,7 @@ from engine.changes.transition import FOREVER, NEVER
 from engine.dataflow.columns import KeyNumbers
 from engine.dataflow.delta import Delta
 from engine.dataflow.node import Node
-from engine.dataflow.operators.entries import leaf_of
+from engine.dataflow.operators.entries import EntriesNode, leaf_of
 from engine.dataflow.turn import Turn
 from engine.kernels import window_extremes as kernels
 from engine.kernels.window_extremes import Stairs, StairWindows, VersionsOut
@@ -48,13 +48,19 @@ class WindowExtremeNode(Node):
         super().__init__(below)
         self._call = call
         self.below = below
-        self._leaf = leaf_of(below)
-        self._least = self._call.aggregate.statistic is Statistic.LEAST
         self._numbers: KeyNumbers[tuple[int, int]] = KeyNumbers()
         self._stairs_of: dict[int, Counter[int]] = {}
         """By column of the input: how many columns have a window of a size, ms."""
         self._room = self.settings.capacities.first(VERSIONS)
         self.forget()
+
+    @property
+    def _leaf(self) -> EntriesNode:
+        return leaf_of(self.below)
+
+    @property
+    def _least(self) -> bool:
+        return self._call.aggregate.statistic is Statistic.LEAST
 
     def forget(self) -> None:
         self._coming = set(self._stairs_of)

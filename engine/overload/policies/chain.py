@@ -20,4 +20,4 @@ class Chain(ByKey):
     name: ClassVar[str] = "chain"
 
     def key(self, module: ScheduledModule) -> Key:
-        return -module.slope, module.queue[0].origin
+        return -module.chart.slope, module.queue[0].origin

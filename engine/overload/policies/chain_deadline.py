@@ -35,7 +35,7 @@ class ChainDeadline:
 
     def came(self, module: ScheduledModule, batch: WaitingBatch) -> None:
         if batch.deadline is not None:
-            self._begin = min(self._begin, batch.deadline) - module.remaining * batch.size
+            self._begin = min(self._begin, batch.deadline) - module.chart.remaining * batch.size
 
     def estimated(self) -> None:
         self._begin = -NEVER
@@ -59,7 +59,7 @@ class ChainDeadline:
         """The module at which the batch waits that is due first, and the last instant to begin."""
         due = sorted(
             (
-                (batch.deadline, batch.origin, module.number, module.remaining * batch.size, module)
+                (batch.deadline, batch.origin, module.number, module.chart.remaining * batch.size, module)
                 for module in self._waiting.values()
                 for batch in module.queue
                 if batch.deadline is not None
