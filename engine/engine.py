@@ -121,21 +121,21 @@ class Engine(Embedding, Inspection, Persistence):
     @property
     def limits(self) -> Limits:
         """The limits of texts, queries and answers."""
-        return self._parts.limits
+        return self._parts.settings.limits
 
     @property
     def position(self) -> Position:
         """The last step applied."""
-        return self._parts.position
+        return self._parts.progress.position
 
     @property
     def tells(self) -> bool:
         """Whether steps tell what changed in answers; replays do not, since it was told."""
-        return self._parts.tells
+        return self._parts.progress.tells
 
     @tells.setter
     def tells(self, tells: bool) -> None:
-        self._parts.tells = tells
+        self._parts.progress.tells = tells
 
     @property
     def scheduler(self) -> Scheduler:
@@ -144,7 +144,7 @@ class Engine(Embedding, Inspection, Persistence):
 
     @property
     def _clock_ms(self) -> int:
-        return self._parts.clock_ms
+        return self._parts.progress.clock_ms
 
     # --- statements -------------------------------------------------------------------------------
 
@@ -206,7 +206,7 @@ class Engine(Embedding, Inspection, Persistence):
         brought_rows = False
         while self._queue:
             step = self._queue.popleft()
-            with self._parts.watch.on(self._parts.usage):
+            with self._parts.settings.watch.on(self._parts.settings.usage):
                 results.append(self._apply(step))
             brought_rows |= isinstance(step.body, Records)
         if brought_rows:
@@ -219,10 +219,10 @@ class Engine(Embedding, Inspection, Persistence):
         No answer changes: what is lacking is worked out from the rows. Returns whether there were any.
         """
         some = None
-        if self._parts.may_owe:
+        if self._parts.progress.may_owe:
             sources = self._sources.values()
             some = next((one.stream.name for one in sources if one.matches.catch_up_some()), None)
-            self._parts.may_owe = some is not None
+            self._parts.progress.may_owe = some is not None
         if some is not None:
             self._parts.outdate(self._sets.touched(some))
         return some is not None
@@ -283,7 +283,7 @@ class Engine(Embedding, Inspection, Persistence):
         assert all(view._sources[name] is source.view() for name, source in self._sources.items())
         assert view._sets.keys() == set(self._sets.keys())
         assert all(view._sets[key] is over for key, over in self._sets.views().items())
-        assert self._parts.may_owe or not any(
+        assert self._parts.progress.may_owe or not any(
             source.matches.catch_up_some() for source in self._sources.values()
         )
         there = {query_id for over in self._sets for query_id in over.standing}

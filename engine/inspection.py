@@ -55,12 +55,12 @@ class Inspection(ABC):
         """Every module with its attributes as they stand."""
         modules: dict[str, tuple[Attribute, ...]] = {
             "engine": (
-                Attribute("position", str(self._parts.position), "the last step applied"),
+                Attribute("position", str(self._parts.progress.position), "the last step applied"),
                 Attribute("queued_steps", self._queued(), "steps that wait"),
                 Attribute("queries", len(self._parts.queries), "standing queries"),
                 Attribute("sources", len(self._parts.sources), "streams"),
             ),
-            buffers.MODULE: self._parts.state.attributes(),
+            buffers.MODULE: self._parts.settings.state.attributes(),
             SCHEDULER: self._parts.scheduler.attributes(),
         }
         for name, source in self._parts.sources.items():
@@ -73,7 +73,7 @@ class Inspection(ABC):
             for summary, at_work in source.summarised.at_work.items():
                 modules[f"summary/{summary}"] = attributes_of(at_work)
             modules[f"queue/pending/{name}"] = source.pending.attributes(source.clock.clock_ms)
-        now_ns = 0 if self._parts.timer is None else self._parts.timer()
+        now_ns = 0 if self._parts.settings.timer is None else self._parts.settings.timer()
         for module in self._parts.scheduler:
             modules[f"queue/{module.name}"] = self._parts.scheduler.attributes_of(module, now_ns)
         for over in self._parts.sets:
@@ -93,9 +93,9 @@ class Inspection(ABC):
         following = self._parts.following.graphs.by_set.items()
         graphs = {key: graph.entities("+".join(key), members=queries) for key, graph in following}
         return report(
-            str(self._parts.position),
+            str(self._parts.progress.position),
             self.modules(),
-            self._parts.usage,
+            self._parts.settings.usage,
             len(self._parts.queries),
             self._parts.sources,
             self._parts.sets,
@@ -241,9 +241,9 @@ class Inspection(ABC):
         standing = self._parts.query(query_id)
         if not allotment:
             return GivenLess(allotment, standing, standing.query, None)
-        coming = allotted(standing, allotment, self._parts.position, self._parts.catalogue)
+        coming = allotted(standing, allotment, self._parts.progress.position, self._parts.catalogue)
         require_promised(standing, allotment, self._parts.catalogue)
-        sources = self._parts.sets.of(standing).now.estimates(self._parts.shed.shares(standing))
+        sources = self._parts.sets.of(standing).now.estimates(self._parts.tags.shed.shares(standing))
         return GivenLess(allotment, standing, coming.query, sources)
 
     def measured(self, query_id: str) -> tuple[Expected, Expected] | None:
@@ -251,7 +251,7 @@ class Inspection(ABC):
         be, and how precise it is by the rows that are there; None: it is neither. Raises UnknownQuery.
         """
         standing = self._parts.query(query_id)
-        shed = self._parts.shed.shares(standing)
+        shed = self._parts.tags.shed.shares(standing)
         given = standing.allotted
         if given is None and not shed:
             return None
@@ -302,7 +302,7 @@ class Inspection(ABC):
         kind, _, of = module.partition("/")
         match kind:
             case buffers.MODULE:
-                self._parts.state.change(name, value)
+                self._parts.settings.state.change(name, value)
                 self._parts.following.graphs.forget()
             case "scheduler":
                 self._parts.scheduler.set_policy(str(value))
@@ -324,7 +324,7 @@ class Inspection(ABC):
         source = self._parts.sources.get(of)
         match kind:
             case buffers.MODULE:
-                return self._parts.state.attributes()
+                return self._parts.settings.state.attributes()
             case "scheduler":
                 return self._parts.scheduler.attributes()
             case "query-stem" if source is not None:
@@ -337,7 +337,7 @@ class Inspection(ABC):
         """What standing queries would hold and may be given less; None: nobody tolerates that."""
         at = {name: seen for over in self._parts.sets for name, seen in over.now.at.items()}
         queries, sources = self._parts.queries.values(), self._parts.sources
-        return engine_problem(queries, sources, at, self._state_bytes, self._parts.shed.shares)
+        return engine_problem(queries, sources, at, self._state_bytes, self._parts.tags.shed.shares)
 
     def _state_bytes(self) -> dict[SourceName, float]:
         """By source, what is kept for windows over it besides its rows; that of several in equal parts."""

@@ -35,13 +35,15 @@ class Lifecycle:
         self._sets = parts.sets
         self._catalogue = parts.catalogue
         self._following = parts.following
-        self._shed = parts.shed
+        self._shed = parts.tags.shed
 
     def register(self, body: Register, position: Position, told: PendingOutput) -> StepResult:
         """Queries come; those that stand already get other options. What is refused of them is in the result.
         told: takes what their followers are told.
         """
-        asked = classify(body.registrations, position, self._queries, self._catalogue, self._parts.limits)
+        asked = classify(
+            body.registrations, position, self._queries, self._catalogue, self._parts.settings.limits
+        )
         asked.refuse(self._following.graphs.nurseries.apart)
         pausing = [one.query_id for one in asked.changed if self._is_to_pause(one)]
         if pausing and body.takes_back:
@@ -62,7 +64,7 @@ class Lifecycle:
         for standing, one in self._come(asked.coming):
             if one.template.emits:
                 self._following.came(standing, one.query)
-                if self._parts.tells and not standing.paused:
+                if self._parts.progress.tells and not standing.paused:
                     told.began.append(standing)
         return StepResult(position, failed=asked.failed)
 
@@ -140,8 +142,8 @@ class Lifecycle:
         if query is not None:
             self._following.gone(query)
             self._shed.gone(query_id)
-            self._parts.approximations.gone(query_id)
-            for promises, _ in self._parts.promises_of(query):
+            self._parts.tags.approximations.gone(query_id)
+            for promises, _ in self._parts.tags.promises_of(query):
                 promises.violations.touched.discard(query_id)
             self._sets.unregister(query)
             self._parts.stored.unsaved_queries.discard(query_id)
@@ -153,7 +155,7 @@ class Lifecycle:
     def _tell_end(self, query_ids: Iterable[str], told: PendingOutput) -> None:
         """Answers of followed queries go."""
         ending = [self._queries[name] for name in query_ids if name in self._following]
-        if ending and self._parts.tells:
+        if ending and self._parts.progress.tells:
             self._following.tell_whole(ending, self._parts.view(), "end", told)
             self._parts.outdate()
 
@@ -226,7 +228,9 @@ class Lifecycle:
         """
         old = {name: self._queries[name] for one in coming if (name := one.query_id)}
         view = (
-            self._parts.view() if self._parts.tells and any(name in self._following for name in old) else None
+            self._parts.view()
+            if self._parts.progress.tells and any(name in self._following for name in old)
+            else None
         )
         followed = {
             name: before
@@ -241,7 +245,11 @@ class Lifecycle:
         for standing, one in came:
             name, query = standing.query_id, one.query
             if name not in followed:
-                if self._following.came(standing, query) and self._parts.tells and not standing.paused:
+                if (
+                    self._following.came(standing, query)
+                    and self._parts.progress.tells
+                    and not standing.paused
+                ):
                     told.began.append(standing)
                 continue
             assert view is not None
@@ -275,11 +283,11 @@ class Lifecycle:
     def _stands(self, standing: StandingQuery) -> None:
         """A query stands so from now on."""
         if standing.query_id not in self._queries:
-            for promises, retained_from_ms in self._parts.promises_of(standing):
+            for promises, retained_from_ms in self._parts.tags.promises_of(standing):
                 promises.violations.stands(standing.query_id, retained_from_ms)
         self._queries[standing.query_id] = standing
         self._parts.stored.unsaved_queries.add(standing.query_id)
-        self._parts.tag(standing)
+        self._parts.tags.tag(standing)
 
     def _is_to_pause(self, registration: Registration) -> bool:
         """Whether a followed query runs and is to be paused by its new options."""
@@ -298,10 +306,10 @@ class Lifecycle:
         before = self._queries[registration.query_id]
         after = self._sets.of(before).change(registration)
         self._queries[registration.query_id] = after
-        self._parts.tag(after)
+        self._parts.tags.tag(after)
         self._following.changed(after)
         if before.paused and not after.paused:
-            if self._parts.tells:
+            if self._parts.progress.tells:
                 told.resumed.append(after)
             else:
                 self._following.answers.paused.pop(after.query_id, None)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from engine.dataflow.buffers.settings import StateSettings
 from engine.eddy.eddy import Timer
 from engine.language.functions import FunctionCatalogue
-from engine.model.approximation import Approximation
 from engine.model.defects import Defects
 from engine.model.limits import Limits
 from engine.model.maintenance import Costs
@@ -23,25 +22,20 @@ from engine.model.step import (
     Records,
     Rejoin,
     SetApart,
-    Violations,
     Written,
 )
 from engine.model.usage import Clock, Stopwatch, Usage
 from engine.overload.scheduler import Scheduler
-from engine.queries.approximations import Approximations, allotments, declared_samples, sketches
 from engine.queries.catalogue import Catalogue
 from engine.queries.grants import Grants
 from engine.queries.planner import Planner
-from engine.queries.shed_readers import ShedReaders
 from engine.queries.source_sets import SourceSets
 from engine.queries.subscriptions import Subscriptions
-from engine.queries.touched import relying, touched_by
-from engine.sources.enforcement import Enforcement
-from engine.sources.references import ReferenceChecks
 from engine.sources.source import Source
 from engine.sources.source_view import SourceView
 from engine.standing.queries import StandingQueries
 from engine.standing.query import SetKey, StandingQuery
+from engine.tags import Tags
 from engine.views.view import SetView, View
 from tureen.errors import (
     StepOutOfOrder,
@@ -68,6 +62,42 @@ class Stored:
     """Numbers of the groups of queries with a preference that the store has."""
 
 
+@dataclass(slots=True)
+class EngineSettings:
+    """What an engine was made with. state: what its state is made with. usage: what steps use, besides what
+    their parts use.
+    """
+
+    limits: Limits
+    state: StateSettings
+    timer: Timer | None
+    watch: Stopwatch
+    usage: Usage = field(default_factory=Usage)
+
+
+@dataclass(slots=True)
+class Progress:
+    """How far an engine has come. position: the last step applied. clock_ms: the journalled clock. tells:
+    whether steps tell what changed. may_owe: whether matches over old rows may be owed to queries.
+    """
+
+    position: Position = BEGINNING
+    clock_ms: int = 0
+    tells: bool = True
+    may_owe: bool = True
+
+
+@dataclass(slots=True)
+class Shown:
+    """The views that were taken last."""
+
+    view: View | None = None
+    sources: dict[str, SourceView] = field(default_factory=dict)
+    sets: dict[SetKey, SetView] = field(default_factory=dict)
+    moved: set[SourceName] | None = None
+    """Sources that moved since these two were taken; None: any may have, and there may be others."""
+
+
 class Parts:
     """Sources, queries, the sets of sources that queries stand over, and who follows them."""
 
@@ -81,51 +111,28 @@ class Parts:
         state: StateSettings,
     ) -> None:
         """As :class:`engine.engine.Engine` has them."""
-        self.watch = Stopwatch(clock)
-        self.usage = Usage()
-        """What steps use, besides what their parts use."""
-        self.timer = timer
-        self.state = state
-        """What state is made with."""
-        self.limits = limits
-        self.position = BEGINNING
-        self.clock_ms = 0
-        self.tells = True
-        self.may_owe = True
-        """Whether matches over old rows may be owed to queries."""
-        self.planner = Planner(costs)
-        self.catalogue = Catalogue(limits, functions, timer, self.watch, state.capacities)
-        self.sources = self.catalogue.sources
-        self.references = ReferenceChecks(self.sources)
+        watch = Stopwatch(clock)
+        self.settings = EngineSettings(limits, state, timer, watch)
+        self.progress = Progress()
+        self.catalogue = Catalogue(limits, functions, timer, watch, state.capacities)
         self.defects = Defects()
         """Queries whose own work failed, which a step is to remove."""
-        self.sets = SourceSets(
-            self.sources, limits, self.planner, timer, self.watch, self.defects, state.capacities
-        )
-        units = None if costs is None else costs.units
+        capacities, planner = state.capacities, Planner(costs)
+        self.sets = SourceSets(self.sources, limits, planner, timer, watch, self.defects, capacities)
         self.grants = Grants(self.sets)
         """What steps grant to queries with a preference."""
-        self.following = Subscriptions(self.sources, limits, units, self.watch, self.defects, state)
+        units = None if costs is None else costs.units
+        self.following = Subscriptions(self.sources, limits, units, watch, self.defects, state)
         self.queries = StandingQueries()
-        self.shed = ShedReaders(self.sources)
-        self.approximations = Approximations(
-            (
-                declared_samples,
-                sketches,
-                allotments,
-                self._broken_promises,
-                self.shed.tags,
-                self.sets.unfinished,
-            )
-        )
-        """What of answers is not exact."""
+        self.tags = Tags(self.sources, self.sets, self.queries, self.defects)
         self.scheduler = Scheduler()
         self.stored = Stored()
-        self._view: View | None = None
-        self._shown: dict[str, SourceView] = {}
-        self._shown_sets: dict[SetKey, SetView] = {}
-        self._unshown: set[SourceName] | None = None
-        """Sources that moved since these two were taken; None: any may have, and there may be others."""
+        self._shown = Shown()
+
+    @property
+    def sources(self) -> dict[str, Source]:
+        """Those there are, by name."""
+        return self.catalogue.sources
 
     def query(self, query_id: str) -> StandingQuery:
         """Raises UnknownQuery."""
@@ -138,31 +145,30 @@ class Parts:
         """All answers at the last step applied; the same object until the next. O(sources that moved, and
         their segments), and a copy of what is known of all others.
         """
-        if self._view is None:
-            if self._unshown is None:
-                self._shown = {name: source.view() for name, source in self.sources.items()}
-                self._shown_sets = self.sets.views()
+        shown = self._shown
+        if shown.view is None:
+            if shown.moved is None:
+                shown.sources = {name: source.view() for name, source in self.sources.items()}
+                shown.sets = self.sets.views()
             else:
-                self._shown |= {name: self.sources[name].view() for name in self._unshown}
-                self._shown_sets |= self.sets.views_over(self._unshown)
-            self._unshown = set()
+                shown.sources |= {name: self.sources[name].view() for name in shown.moved}
+                shown.sets |= self.sets.views_over(shown.moved)
+            shown.moved = set()
             self._stand_otherwise()
-            sources, sets = self._shown.copy(), self._shown_sets.copy()
             queries, strategy_of = self.queries.shown(), self.following.graphs.strategy_of
-            self.tag_finds()
-            tags = self.approximations.shown()
-            self._view = View(
-                self.position,
-                self.limits,
-                sources,
-                sets,
+            self.tags.tag_finds()
+            shown.view = View(
+                self.progress.position,
+                self.settings.limits,
+                shown.sources.copy(),
+                shown.sets.copy(),
                 queries,
                 strategy_of,
-                tags,
+                self.tags.approximations.shown(),
                 _defects=self.defects,
                 apart=frozenset(self.following.graphs.nurseries.apart.query_ids),
             )
-        return self._view
+        return shown.view
 
     def _stand_otherwise(self) -> None:
         """Take over the queries whose answers were put off, or are kept again."""
@@ -183,7 +189,7 @@ class Parts:
         """The sources that a step may move, or let go of rows; None: any, and there may be others then."""
         match body:
             case Records(source=name) | Heartbeat(source=name):
-                return {*self.sets.touched(name), *self.references.touched(name)}
+                return {*self.sets.touched(name), *self.catalogue.references.touched(name)}
             case Claim() | Written() | SetApart() | Rejoin() | CreateDerived():
                 return ()
             case _:
@@ -197,34 +203,12 @@ class Parts:
 
     def outdate(self, touched: Iterable[SourceName] | None = None) -> None:
         """What was seen is no more as it was; touched: as :meth:`touched` has it."""
-        self._view = None
+        self._shown.view = None
         self.sets.put_offs.upkeep.begin()
         if touched is None:
-            self._unshown = None
-        elif self._unshown is not None:
-            self._unshown.update(touched)
-
-    def tag(self, standing: StandingQuery) -> None:
-        """A query stands, or is another now: say what of its answer is not exact."""
-        self.shed.came(standing)
-        with self.defects.of(standing.query_id):
-            self.approximations.look(standing)
-
-    def tag_again(self, name: SourceName) -> None:
-        """Renew the tags of queries that lack more or less of a source by what was shed."""
-        for query_id in self.shed.moved(name):
-            with self.defects.of(query_id):
-                self.approximations.look(self.queries[query_id])
-
-    def tag_finds(self) -> None:
-        """Renew the tags of queries with a preference for which something was found, or is left, since the
-        last time. O(queries of groups that moved).
-        """
-        for over in self.sets.preferring():
-            if over.promising.moved:
-                over.promising.moved = False
-                for query_id, tags in over.promising.all_tags():
-                    self.approximations.found(query_id, tags)
+            self._shown.moved = None
+        elif self._shown.moved is not None:
+            self._shown.moved.update(touched)
 
     def spend(self, grant: int) -> int:
         """Groups of queries with a preference take turns; returns the units that they used, of those that
@@ -234,35 +218,3 @@ class Parts:
         for over in moved:
             self.outdate(over.sources)
         return spent
-
-    def promises_of(self, standing: StandingQuery) -> Iterator[tuple[Enforcement, int | None]]:
-        """The constraints of a query's sources, where a source has some, each with the instant from which the
-        source retains its rows.
-        """
-        for name in standing.sources:
-            source = self.sources.get(name)
-            if source is not None and source.promises is not None:
-                yield source.promises, source.retained_from_ms
-
-    def _broken_promises(self, standing: StandingQuery) -> Iterator[Approximation]:
-        """A tag for each source of which rows broke a promise, since then."""
-        for promises, _ in self.promises_of(standing):
-            yield from promises.violations.tags(standing.query_id, standing.sources)
-
-    def look_at_readers(self, name: SourceName, violations: Iterable[Violations]) -> None:
-        """Rows of a source broke a promise: queries that lack them get tags, or tags with another amount.
-        O(queries over the source).
-        """
-        source = self.sources[name]
-        assert source.promises is not None
-        promises = source.promises.violations
-        standing = [one for over in self.sets.over([name]) for one in over.standing.values()]
-        is_to_tell, before = promises.is_to_tell(), promises.touched.copy()
-        for broken in violations:
-            if broken.withheld or broken.again:
-                concerned = standing if broken.withheld else relying(standing, name)
-                promises.touched.update(touched_by(concerned, name, source.matches.satisfied_by(broken.rows)))
-        for one in standing:
-            if is_to_tell or (one.query_id in promises.touched and one.query_id not in before):
-                with self.defects.of(one.query_id):
-                    self.approximations.look(one)

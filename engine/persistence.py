@@ -45,7 +45,7 @@ class Persistence:
             names = list(stored.unsaved) or names[:1]  # the clock is saved with a source
         saved = {}
         for name in names:
-            sink.put_source(parts.sources[name].state(parts.clock_ms))
+            sink.put_source(parts.sources[name].state(parts.progress.clock_ms))
             saved[name] = parts.sources[name].stored.save(sink)
         parts.catalogue.summaries.save(sink, names)
         for query_id in stored.dropped_queries:
@@ -61,7 +61,7 @@ class Persistence:
         groups = self._put_groups(sink, all_of_them=False)
         for number in stored.groups - groups:
             sink.drop_part(GROUPS + str(number))
-        sink.commit(parts.position)
+        sink.commit(parts.progress.position)
         stored.held, stored.groups = held, groups
         for one in parts.sets:
             one.promising.unsaved.clear()
@@ -70,7 +70,7 @@ class Persistence:
         for query_id in stored.dropped_queries:
             stored.errors.pop(query_id, None)
         stored.errors.update(erring)
-        stored.position = parts.position
+        stored.position = parts.progress.position
         stored.unsaved = set()
         parts.catalogue.saved()
         stored.dropped_queries.clear()
@@ -85,7 +85,7 @@ class Persistence:
         for derived in parts.catalogue.derived.values():
             sink.put_derived(derived)
         for source in parts.sources.values():
-            sink.put_source(source.state(parts.clock_ms))
+            sink.put_source(source.state(parts.progress.clock_ms))
             source.stored.copy(sink)
         parts.catalogue.summaries.copy(sink)
         for query in parts.queries.values():
@@ -95,7 +95,7 @@ class Persistence:
         ):
             sink.put_held(state)
         self._put_groups(sink, all_of_them=True)
-        sink.commit(parts.position)
+        sink.commit(parts.progress.position)
 
     def _put_groups(self, sink: StateSink, *, all_of_them: bool) -> set[int]:
         """Hand over the groups of queries with a preference, and whose turn it is. Returns the numbers of all
@@ -134,16 +134,22 @@ def restore(parts: Parts, store: StateSource, position: Position) -> None:
 
     Raises the refusal of a stored statement that this version does not accept any more.
     """
-    parts.position = parts.stored.position = position
+    parts.progress.position = parts.stored.position = position
     states = list(store.sources())
     for state in states:
-        capacities = parts.state.capacities
+        capacities = parts.settings.state.capacities
         source = Source(
-            state.stream, state.sql, parts.limits, state.base, parts.timer, parts.watch, capacities
+            state.stream,
+            state.sql,
+            parts.settings.limits,
+            state.base,
+            parts.settings.timer,
+            parts.settings.watch,
+            capacities,
         )
         source.restore_state(state)
         parts.sources[state.stream.name] = source
-        parts.clock_ms = max(parts.clock_ms, state.clock_ms)
+        parts.progress.clock_ms = max(parts.progress.clock_ms, state.clock_ms)
     parts.catalogue.derived.update({derived.name: derived for derived in store.derived()})
     parts.catalogue.summaries.read(store)
     parts.catalogue.changed()
@@ -155,7 +161,7 @@ def restore(parts: Parts, store: StateSource, position: Position) -> None:
         name = state.stream.name
         parts.sources[name].restore(store.rows(name), store.pending(name), state.end, state.promises)
     parts.catalogue.summaries.restore()
-    parts.references.changed()
+    parts.catalogue.references.changed()
     for over in parts.sets:
         erring = parts.stored.errors
         over.restored({query_id: erring[query_id] for query_id in erring if query_id in over.standing})
@@ -165,7 +171,7 @@ def restore(parts: Parts, store: StateSource, position: Position) -> None:
         over.eager.replanted()
         parts.queries.update(over.standing)
         for standing in over.standing.values():
-            parts.tag(standing)
+            parts.tags.tag(standing)
     for coming in emitting:
         parts.following.came(parts.queries[coming.registration.query_id], coming.query)
     for stored in stood:

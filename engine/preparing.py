@@ -178,7 +178,7 @@ class Preparation(InSlices):
             source.matches.release(slots)
             self._outdate(source)
         self._held = []
-        self._parts.may_owe = True
+        self._parts.progress.may_owe = True
 
 
 class Preparing:
@@ -212,7 +212,7 @@ class Preparing:
                 coming = None
             if coming is not None or standing is not None or query_id in self._apart:
                 found[query_id] = Preparation(query_id, coming, standing, self._parts, self._timer)
-        self._parts.may_owe |= bool(found)
+        self._parts.progress.may_owe |= bool(found)
         return found
 
     def of_removals(self, query_ids: Iterable[str]) -> dict[str, Preparation]:

@@ -61,5 +61,5 @@ class Revisions:
         parts.queries[query.query_id] = after
         following.changed(after)
         parts.outdate(after.sources)
-        parts.may_owe = True
+        parts.progress.may_owe = True
         return changed + 1

@@ -76,7 +76,7 @@ class StepBodies:
                 standing = {
                     name: self._parts.queries[name] for name in query_ids if name in self._parts.queries
                 }
-                self._parts.following.graphs.rejoin(standing, told, tells=self._parts.tells)
+                self._parts.following.graphs.rejoin(standing, told, tells=self._parts.progress.tells)
                 return StepResult(position)
             case Claim() | Written():
                 return StepResult(position)
@@ -109,20 +109,20 @@ class StepBodies:
         """
         name, parts = body.source, self._parts
         source = parts.source(name)
-        with parts.watch.on(source.usage):
+        with parts.settings.watch.on(source.usage):
             if isinstance(body, Records):
-                result = source.records(body, position, parts.clock_ms)
+                result = source.records(body, position, parts.progress.clock_ms)
             else:
-                result = source.heartbeat(body, position, parts.clock_ms)
+                result = source.heartbeat(body, position, parts.progress.clock_ms)
         parts.sets.advance(name)
         if body.grant:
             result = replace(result, spent=self._spend(body.grant))
-        lacking = parts.references.advance(name, position)
-        parts.tag_again(name)
+        lacking = parts.catalogue.references.advance(name, position)
+        parts.tags.tag_again(name)
         return replace(result, violations=(*result.violations, *lacking)) if lacking else result
 
     def _spend(self, grant: int) -> int:
-        timer = self._parts.timer
+        timer = self._parts.settings.timer
         began_ns = 0.0 if timer is None else timer()
         spent = self._parts.spend(grant)
         self.work_ns += 0.0 if timer is None else timer() - began_ns
@@ -138,14 +138,14 @@ class StepBodies:
             match body:
                 case CreateSource(stream, sql):
                     name = stream.name
-                    parts.catalogue.create(stream, sql, parts.clock_ms)
-                    parts.references.changed()
+                    parts.catalogue.create(stream, sql, parts.progress.clock_ms)
+                    parts.catalogue.references.changed()
                 case CreateDerived(derived):
                     name = derived.name
                     parts.catalogue.derive(derived, standing)
                 case DropSource(name):
                     parts.catalogue.drop(name, standing)
-                    parts.references.changed()
+                    parts.catalogue.references.changed()
                     parts.scheduler.remove(f"source/{name}")
         except TureenError as refusal:
             return {SourceName(name): refusal}

@@ -46,7 +46,7 @@ class StepRun:
             phase(self)
             if is_history and self._result.failed:  # the source is as it was
                 return self._result
-        changes = self.parts.approximations.put_on(self._told.changes)
+        changes = self.parts.tags.approximations.put_on(self._told.changes)
         return replace(self._result, changes=changes, broken=self._told.broken)
 
     @property
@@ -60,16 +60,16 @@ class StepRun:
     def begin(self) -> None:
         """The clock, the number of the step, and what must be known from before it."""
         parts = self.parts
-        parts.clock_ms = max(parts.clock_ms, self.step.clock_ms)
+        parts.progress.clock_ms = max(parts.progress.clock_ms, self.step.clock_ms)
         parts.following.begin(self.step.position.sequence)
-        if parts.tells:
+        if parts.progress.tells:
             parts.following.preferences.begin(parts.view)
 
     def note_answers(self) -> None:
         """History comes to a source: how answers over it stand."""
         name, parts = self._backfilled, self.parts
         parts.source(name)
-        if parts.tells:
+        if parts.progress.tells:
             self._answers = parts.following.answers_over(name, parts.sets, parts.view())
 
     def outdate(self) -> None:
@@ -77,14 +77,14 @@ class StepRun:
         parts = self.parts
         parts.outdate(self.touched)
         if self.touched is None:
-            parts.stored.unsaved, parts.may_owe = None, True
+            parts.stored.unsaved, parts.progress.may_owe = None, True
         elif parts.stored.unsaved is not None:
             parts.stored.unsaved.update(self.touched)
 
     def mark(self) -> None:
         """How the sets with followed queries stand."""
         parts = self.parts
-        self._marks = parts.following.graphs.marks(parts.sets, self.touched, tells=parts.tells)
+        self._marks = parts.following.graphs.marks(parts.sets, self.touched, tells=parts.progress.tells)
 
     # --- the step itself --------------------------------------------------------------------------
 
@@ -92,7 +92,7 @@ class StepRun:
         """The body of the step."""
         body = self.step.body
         self._result = self._bodies.carry_out(body, self.step.position, self._told)
-        if isinstance(body, Alter | Allocate) and self.parts.tells:
+        if isinstance(body, Alter | Allocate) and self.parts.progress.tells:
             # Sets that came with it are marked, too; the others stand where they did before the step.
             self._marks = {**self.parts.following.graphs.marks(self.parts.sets, None), **self._marks}
 
@@ -103,9 +103,9 @@ class StepRun:
 
     def move_on(self) -> None:
         """The engine is past this step."""
-        self.parts.position = self.step.position
+        self.parts.progress.position = self.step.position
         if not self.parts.sources:  # the clock is saved with them
-            self.parts.clock_ms = 0
+            self.parts.progress.clock_ms = 0
 
     def retain(self) -> None:
         """Sources let go of rows that nobody needs; what tells needs of them is taken before."""
@@ -135,7 +135,7 @@ class StepRun:
         """Followed queries: what changed; joins then hold what they need of rows that went."""
         parts = self.parts
         parts.following.graphs.advance(
-            self._marks, self._rows, parts.sets, self._told, self.step.position, tells=parts.tells
+            self._marks, self._rows, parts.sets, self._told, self.step.position, tells=parts.progress.tells
         )
         parts.following.retention.hold(self._before_retention, self.step.position.sequence)
 
@@ -155,7 +155,7 @@ class StepRun:
     def tell_finds(self) -> None:
         """Followed queries with a preference: what was found for them."""
         parts = self.parts
-        if parts.tells:
+        if parts.progress.tells:
             parts.following.preferences.tell(parts.sets, parts.view, self._told)
         else:
             parts.following.preferences.forget()
@@ -175,9 +175,9 @@ class StepRun:
         """Say what of the answers is not exact now."""
         violations = self._result.violations
         for name in {one.source for one in violations}:
-            self.parts.look_at_readers(name, [one for one in violations if one.source == name])
+            self.parts.tags.look_at_readers(name, [one for one in violations if one.source == name])
         if self._told.changes:
-            self.parts.tag_finds()
+            self.parts.tags.tag_finds()
 
 
 Phase = Callable[[StepRun], None]

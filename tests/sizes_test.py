@@ -83,7 +83,6 @@ LARGER: dict[str, dict[str, int]] = {
         "engine.model.persistence.SourceState": 16,
         "engine.model.source.Stream": 14,
         "engine.model.step.StepResult": 13,
-        "engine.parts.Parts": 26,
         "engine.promising.group.GroupCounts": 15,
         "engine.promising.joins.PromisingJoin": 15,
         "engine.queries.eager_answers.EagerAnswers": 13,

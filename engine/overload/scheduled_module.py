@@ -35,8 +35,7 @@ class WaitingBatch(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Charted:
-    """What the chart has of a module: the estimates that it goes by, the slope and what remains from here on.
-    """
+    """What the chart has of a module: the estimates it goes by, slope and what remains from here on."""
 
     cost: float = COST_UNKNOWN
     shares: Mapping[str, float] = field(default_factory=dict)

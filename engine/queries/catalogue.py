@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import partial
 
 from engine.eddy.eddy import Timer
 from engine.language.bind.environment import Summaries as SummaryDefinitions
@@ -21,6 +22,7 @@ from engine.model.summary import SummaryDefinition
 from engine.model.usage import Stopwatch
 from engine.queries.definitions import Create, Decision, Definitions, Drop, decide
 from engine.queries.summaries import Summaries, beside, refuse_unclear
+from engine.sources.references import ReferenceChecks
 from engine.sources.source import Source
 from engine.standing.query import StandingQuery
 from tureen.errors import TureenError, UnknownSource
@@ -38,13 +40,13 @@ class Catalogue:
         capacities: Capacities = USUAL,
     ) -> None:
         """timer, watch, capacities: the engine's, for sources."""
-        self._capacities = capacities
-        self._watch = watch or Stopwatch()
         self.sources: dict[str, Source] = {}
         self.derived: dict[str, Derived] = {}
+        self.references = ReferenceChecks(self.sources)
+        """Constraints among them."""
         self.summaries = Summaries(self.sources)
         self.functions = functions
-        self._timer = timer
+        self._new_source = partial(Source, timer=timer, watch=watch, capacities=capacities)
         self._limits = limits
         self._unsaved: set[str] = set()
         self._dropped: set[str] = set()
@@ -109,13 +111,10 @@ class Catalogue:
         """
         if decide(stream.name, Create(stream), self._standing(())) is Decision.SAME:
             return
-        added = self.sources[stream.name] = Source(
+        added = self.sources[stream.name] = self._new_source(
             stream,
             sql,
             self._limits,
-            timer=self._timer,
-            watch=self._watch,
-            capacities=self._capacities,
         )
         added.lost = Lost(since_ms=clock_ms)
         self.changed()

@@ -21,7 +21,7 @@ NARROW = Allotment((ScanAllotment(window_ms=5),))
 def tight() -> Feed:
     """A followed query with a window of 500 ms, given 5; its whole answer is too large to be told."""
     feed = Feed()
-    feed.engine._parts.limits = feed.engine._following.answers._limits = Limits(changes_max=3)
+    feed.engine._parts.settings.limits = feed.engine._following.answers._limits = Limits(changes_max=3)
     register(feed, "q", WIDE, max_fn="1")
     allocate(feed, "q", Allotment((ScanAllotment(window_ms=5),)))
     feed.put(*ticks([10, 20, 30, 40]))

@@ -117,7 +117,7 @@ def test_refused_text_leaves_the_query_as_it_was() -> None:
 
 def test_answer_too_large_to_tell_refuses_the_text_and_the_old_one_goes_on() -> None:
     feed = Feed()
-    feed.engine._parts.limits = feed.engine._following.answers._limits = Limits(changes_max=3)
+    feed.engine._parts.settings.limits = feed.engine._following.answers._limits = Limits(changes_max=3)
     feed.put(*ticks([10, 11, 12, 13, 14]))
     register(feed, "q", SLIDING.replace("5 MILL", "1 MILL"))
     result = alter(feed, "q", SLIDING.replace("5 MILL", "500 MILL"))

@@ -96,9 +96,9 @@ def test_a_choice_that_cannot_be_made_again_ends_its_query_alone(driven: Driven)
 
 
 def test_tags_that_cannot_be_told_end_their_query_alone(driven: Driven) -> None:
-    tellers = driven.engine._parts.approximations._tellers
+    tellers = driven.engine._parts.tags.approximations._tellers
     broken = [broken_if(teller, of_victim) for teller in tellers]
-    with mock.patch.object(driven.engine._parts.approximations, "_tellers", broken):
+    with mock.patch.object(driven.engine._parts.tags.approximations, "_tellers", broken):
         driven.register(VICTIM, MARKED)
     assert driven.errors.keys() == {VICTIM}
 

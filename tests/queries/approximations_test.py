@@ -34,7 +34,7 @@ def of_q(standing: StandingQuery) -> Iterator[Approximation]:
 
 def told_by(*tellers: Teller) -> Feed:
     feed = Feed()
-    feed.engine._parts.approximations = Approximations(tellers)
+    feed.engine._parts.tags.approximations = Approximations(tellers)
     return feed
 
 

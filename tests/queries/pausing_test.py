@@ -159,7 +159,7 @@ def test_replays_of_a_pause_keep_the_answer_too() -> None:
 
 def test_an_answer_too_large_to_be_told_breaks_the_query_when_it_runs_again() -> None:
     feed = Feed()
-    feed.engine._parts.limits = feed.engine._following.answers._limits = Limits(changes_max=3)
+    feed.engine._parts.settings.limits = feed.engine._following.answers._limits = Limits(changes_max=3)
     sql = SLIDING.replace("5 MILL", "500 MILL")
     register(feed, "q", sql)
     for at_ms in range(10, 30):
