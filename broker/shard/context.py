@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from broker.base.counts import Counts
 from broker.base.settings import Settings
+from broker.memory.levels import Memory
 from broker.runtime.liveness import Pulse
 from broker.shard.stalls import Stalls
 
@@ -22,3 +23,5 @@ class ShardContext:
     """Told what was done."""
     pulse: Pulse
     """The signs of life of the shard's thread."""
+    memory: Memory
+    """The worker's, which is told what the shard's state takes."""

@@ -25,11 +25,12 @@ from broker.archive.backfill import Backfills
 from broker.archive.notes import HistoryNotes
 from broker.base import logs
 from broker.base.placement import shard_of
-from broker.memory.levels import Level, Memory
+from broker.memory.levels import Level
 from broker.shard.context import ShardContext
 from broker.shard.grants import Grants, within_s
 from broker.shard.linger import Linger
 from broker.shard.outbox import Letter, Outgoing
+from broker.shard.quiet_streams import QuietStreams
 from broker.shard.saving import Saving
 from broker.shard.shedder import Shedder
 from broker.shard.step_size import StepSize
@@ -50,9 +51,6 @@ TURNS_S = 0.25
 """A stream has a further step in a transaction only so long after its begin: where steps take long, those of
 other streams come first.
 """
-REST_MS = 1_000
-"""A shard with nothing to do looks so often whether there is something after all."""
-
 log = logs.get()
 
 
@@ -67,37 +65,24 @@ class Ingestion:
         saving: Saving,
         backfills: Backfills | None,
         history: HistoryNotes,
-        memory: Memory,
         grants: Grants,
     ) -> None:
         """backfills: reads history, where there is an archive. history: keeps which steps brought some.
         grants: what steps may work for queries with a preference.
         """
         settings = context.settings
-        self._number = context.number
-        self._settings = settings
+        self._context = context
         self._streams = streams
         self._steps = steps
         self._saving = saving
-        self._stalls = context.stalls
-        self._counts = context.counts
         self._backfills = backfills
         self._history = history
-        self._memory = memory
         self._grants = grants
         self._turns = Turns()
         self.shedder = Shedder(context.number, ShedOrder(settings.shed_queue_bytes))
         self._step_size = StepSize(settings.step_rows_max)
         self._linger = Linger(settings.linger_ms / 1_000)
-        self._rest_ms = max(settings.heartbeat_ms, REST_MS)
-        self._swept_ms = 0
-        self._swept_all_ms = 0
-        self._looked: dict[SourceName, ReadStream] = {}
-        """Streams of which something came since their clocks were looked at."""
-        self._awake: dict[SourceName, ReadStream] = {}
-        """Streams whose clocks may move as time passes; what others need may change with any command."""
-        self._left = 0
-        """How often something that came was left, one time after another."""
+        self._quiet = QuietStreams(settings.heartbeat_ms)
 
     def linger_s(self) -> float:
         """How long the shard waits, for commands alone, before it looks for more records."""
@@ -108,11 +93,10 @@ class Ingestion:
         cannot be taken up yet are looked at again soon.
         """
         if not self._streams.ready():
-            self._left = 0
-            rests = not self._awake and self._swept_all_ms and not self._streams.is_away()
-            return (self._settings.heartbeat_ms if not rests else self._rest_ms) / 1_000
-        self._left += 1
-        return 0.0 if self._left == 1 else self._settings.poll_ms / 1_000
+            self._linger.takes()
+            rests = self._quiet.all_rest and not self._streams.is_away()
+            return (self._context.settings.heartbeat_ms if not rests else self._quiet.rest_ms) / 1_000
+        return 0.0 if self._linger.leaves() else self._context.settings.poll_ms / 1_000
 
     def take_up(self, view: View, outgoing: Outgoing) -> None:
         """Make steps of what the streams have, up to a transaction's worth of rows.
@@ -121,13 +105,13 @@ class Ingestion:
         """
         self._streams.look_after()
         if self._streams.is_away():
-            if "read" not in self._stalls:
+            if "read" not in self._context.stalls:
                 away = KafkaUnavailable("Kafka does not answer; streams wait for it")
-                self._stalls.tell("read", away.as_dict())
+                self._context.stalls.tell("read", away.as_dict())
         else:
-            self._stalls.tell("read", None)
+            self._context.stalls.tell("read", None)
         registry_away = self._streams.registry_away()
-        self._stalls.tell("schemas", None if registry_away is None else registry_away.as_dict())
+        self._context.stalls.tell("schemas", None if registry_away is None else registry_away.as_dict())
         ready = self._streams.ready()
         if ready or self.shedder.shares:
             self.shedder.look(self._steps.engine, backlogs(ready), time.monotonic())
@@ -137,7 +121,10 @@ class Ingestion:
         ready = self._streams.in_step(ready, view.now_of, self._steps.engine.needs.joined_with)
         self._grants.records_come()
         began_s = time.monotonic()
-        share = max(self._settings.step_rows_max, self._settings.transaction_rows_max // max(1, len(ready)))
+        share = max(
+            self._context.settings.step_rows_max,
+            self._context.settings.transaction_rows_max // max(1, len(ready)),
+        )
         rows = self._from_all(ready, share, outgoing)
         if rows:
             lagging = any(one.intake is not None and one.intake.lagging for one in ready)
@@ -152,7 +139,7 @@ class Ingestion:
         for stream in by_name.values():
             self._offer(stream)
         while (name := self._turns.next(scheduler, time.perf_counter_ns())) is not None:
-            if outgoing.caused >= self._steps.size.records or self._memory.look() >= Level.HOLD:
+            if outgoing.caused >= self._steps.size.records or self._context.memory.look() >= Level.HOLD:
                 break
             stream = by_name[SourceName(name)]
             taken[stream.stream.name] += self._from_one(stream, outgoing)
@@ -168,8 +155,8 @@ class Ingestion:
 
     def _from_one(self, stream: ReadStream, outgoing: Outgoing) -> int:
         """Make a step of what came of one stream; of how many records."""
-        self._left = 0
-        self._looked[stream.stream.name] = stream
+        self._linger.takes()
+        self._quiet.came(stream)
         began_ns = time.perf_counter_ns()
         name, engine = stream.stream.name, self._steps.engine
         shedding, rows = self.shedder.shedding(engine, name, self._step_size.rows)
@@ -241,7 +228,9 @@ class Ingestion:
             self._history.put(body.source, engine.position.sequence + 1)
             result = self._steps.make(body, outgoing, named)
             for refused in result.failed.values():
-                log.warning("backfill_refused", shard=self._number, stream=body.source, reason=str(refused))
+                log.warning(
+                    "backfill_refused", shard=self._context.number, stream=body.source, reason=str(refused)
+                )
             self._saving.changed(len(body.batch))
 
     def beat(self, outgoing: Outgoing) -> None:
@@ -250,15 +239,7 @@ class Ingestion:
         seldom. O(streams that do not rest).
         """
         clock_ms = self._steps.now_ms()
-        looked, self._looked = self._looked, {}
-        if clock_ms - self._swept_all_ms >= self._rest_ms:
-            self._swept_all_ms = self._swept_ms = clock_ms
-            looked = self._streams.by_name
-        elif clock_ms - self._swept_ms >= self._settings.heartbeat_ms // 2:
-            self._swept_ms = clock_ms
-            looked |= self._awake
-        for name, stream in looked.items():
-            self._awake.pop(name, None)
+        for name, stream in self._quiet.due(clock_ms, self._streams.by_name).items():
             if stream.intake is None or self._streams.by_name.get(name) is not stream:
                 continue
             lagging, needed = stream.intake.lagging, self._steps.engine.needs.clock(name)
@@ -266,11 +247,11 @@ class Ingestion:
             if stream.pace.is_due(clock_ms, lagging, needed):
                 self._beat(stream, lagging, outgoing)
             if not stream.pace.rests(lagging, needed):
-                self._awake[name] = stream
+                self._quiet.is_awake(stream)
 
     def commanded(self) -> None:
         """Commands were carried out: streams that rested may be needed now."""
-        self._swept_all_ms = 0
+        self._quiet.wake_all()
 
     def wake(self, names: Iterable[str], outgoing: Outgoing) -> None:
         """Queries, or answers of now, are about to come over these: where none needed it, the clock may be
@@ -291,14 +272,14 @@ class Ingestion:
         result = self._steps.make(Heartbeat(name, lagging, grant=granted), outgoing)
         stream.pace.stepped(self._steps.clock_ms, (), lagging)
         if self._is_home(name):
-            self._counts.entered[name] += result.entered
+            self._context.counts.entered[name] += result.entered
         if result.entered:
             self._saving.changed()
         return result.spent
 
     def _is_home(self, name: str) -> bool:
         """Whether a stream that is read here is no replica."""
-        return shard_of([name], self._settings.shards) == self._number
+        return shard_of([name], self._context.settings.shards) == self._context.number
 
     def _records(self, stream: ReadStream, taken: TakenRows, outgoing: Outgoing) -> None:
         name = stream.stream.name
@@ -320,7 +301,7 @@ class Ingestion:
         self, taken: TakenRows, refused: Sequence[tuple[int, str]], result: StepResult, outgoing: Outgoing
     ) -> None:
         """Letters of what was read and is no row of its stream."""
-        names = self._settings.names
+        names = self._context.settings.names
         for place, reason in (*taken.bad, *refused):
             outgoing.letters.append(self._letter(names.dead_letters, taken.messages[place], reason))
         for refusal in result.rejected:
@@ -332,7 +313,7 @@ class Ingestion:
     def _count(
         self, taken: TakenRows, refused: Sequence[tuple[int, str]], result: StepResult, entered: int
     ) -> None:
-        name, shed, counts = taken.body.source, taken.body.shed, self._counts
+        name, shed, counts = taken.body.source, taken.body.shed, self._context.counts
         counts.records[name] += taken.count
         if shed is not None:
             counts.shed[name] += taken.count
@@ -384,5 +365,5 @@ class Ingestion:
         return result.entered
 
     def _letter(self, topic: str, message: Message, reason: str) -> Letter:
-        value, key, headers = forwarded(message, reason, self._settings.record_bytes_max)
+        value, key, headers = forwarded(message, reason, self._context.settings.record_bytes_max)
         return Letter(topic, value, key, headers=headers)

@@ -19,6 +19,17 @@ class Linger:
     def __init__(self, linger_s: float) -> None:
         self._linger_s = linger_s
         self._until_s = 0.0
+        self._left = False
+
+    def takes(self) -> None:
+        """Nothing waits, or some of it is taken up."""
+        self._left = False
+
+    def leaves(self) -> bool:
+        """Something that came is left for now. Returns whether it is for the first time since some was taken.
+        """
+        first, self._left = not self._left, True
+        return first
 
     def took(self, rows: int, began_s: float, *, lagging: bool) -> None:
         """Note that rows were taken up. lagging: more wait."""

@@ -115,8 +115,8 @@ class Shard(threading.Thread):
         self._inbox = Inbox(number)
         self._stalls = Stalls(number, settings.retry_ms, pulse)
         self._state = ShardState()
-        context = ShardContext(number, settings, self._stalls, self.counts, pulse)
-        self.upkeep = Upkeep(context, memory, self.asked)
+        context = ShardContext(number, settings, self._stalls, self.counts, pulse, memory)
+        self.upkeep = Upkeep(context, self.asked)
         self._saving = Saving(context)
         self.emission = Emission(settings.names, setup.outputs, self.counts, settings.changes_max)
         self._outbox = Outbox(number, settings, setup.kafka, self._stalls, setup.outputs.look, pulse)
@@ -137,7 +137,7 @@ class Shard(threading.Thread):
         self.backfills = None if archive is None else Backfills(number, settings, archive, self._inbox.wake)
         """How streams get their history; None without an archive."""
         self.ingestion = Ingestion(
-            context, streams, steps, self._saving, self.backfills, self.history, memory, self.grants
+            context, streams, steps, self._saving, self.backfills, self.history, self.grants
         )
         self._view = self._steps.engine.view()
 

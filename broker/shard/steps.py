@@ -86,29 +86,26 @@ class Steps:
         self.clock_ms = 0
         self.pending = Pending()
         self.size = TransactionSize(settings.transaction_records_max, settings.transaction_write_ms / 1_000)
-        self._bytes_max = settings.transaction_bytes_max
-        self._write_s = settings.transaction_write_ms / 1_000
-        self._waiting_max = WAITING_FACTOR * settings.changes_max
         self._record_bytes = RECORD_BYTES
-        self._number = context.number
-        self._topic = settings.names.steps
-        self._late_topic = settings.names.late
-        self._letter_bytes_max = settings.record_bytes_max
-        self._shards = settings.shards
-        self.body_bytes_max = (settings.record_bytes_max - RECORD_OVERHEAD_BYTES) // 2
-        """Most bytes of what a step registers or removes; what else the step's record has needs less."""
+        self._context = context
         self._emission = emission
         self._outbox = outbox
-        self._stalls = context.stalls
-        self._counts = context.counts
         self._gone = gone
-        self._pulse = context.pulse
 
     def begin(self, engine: Engine, epoch: int, pending: Pending) -> None:
         """Go on with a recovered engine; ``epoch`` tells the positions of this owner's steps from others'."""
         self.engine, self.epoch, self.pending = engine, epoch, pending
         pending.committed()
         self.clock_ms = self.now_ms()
+
+    @property
+    def body_bytes_max(self) -> int:
+        """Most bytes of what a step registers or removes; what else the step's record has needs less."""
+        return (self._context.settings.record_bytes_max - RECORD_OVERHEAD_BYTES) // 2
+
+    @property
+    def _waiting_max(self) -> int:
+        return WAITING_FACTOR * self._context.settings.changes_max
 
     @property
     def is_full(self) -> bool:
@@ -140,7 +137,7 @@ class Steps:
         """Apply a step and add what it writes. read: where its rows can be read again. dropped: queries of
         whose changes nothing more is written. Raises Interrupted.
         """
-        self._pulse.beat(doing(body))
+        self._context.pulse.beat(doing(body))
         self.clock_ms = self.now_ms()
         last = self.engine.position
         step = Step(Position(self.epoch, last.sequence + 1), self.clock_ms, body)
@@ -167,7 +164,7 @@ class Steps:
         emitted = self._emitted(body, result, outgoing)
         deferral = Deferral(emitted.deferral.later, emitted.deferral.rows, dropped)
         key, value = encode_step(step, result, read, deferral)
-        outgoing.letters.append(Letter(self._topic, value, key, self._number))
+        outgoing.letters.append(Letter(self._context.settings.names.steps, value, key, self._context.number))
         self._tell_violations(result, outgoing)
         outgoing.last = step.position
         outgoing.results.append(result)
@@ -177,7 +174,7 @@ class Steps:
             outgoing.touched.update(name for name, _ in body.allotments)
         elif isinstance(body, Unregister):
             outgoing.touched.update(body.query_ids)
-        self._counts.steps += 1
+        self._context.counts.steps += 1
         outgoing.records += emitted.records
         outgoing.deferred += emitted.deferral.rows
         self.pending.put(emitted.later)
@@ -193,15 +190,16 @@ class Steps:
 
     def _tell_violations(self, result: StepResult, outgoing: Outgoing) -> None:
         """Letters of rows that broke a promise; of a replica only its home writes and counts them."""
+        settings, counts = self._context.settings, self._context.counts
         for broken in result.violations:
             name = broken.source
-            if shard_of([name], self._shards) != self._number:
+            if shard_of([name], settings.shards) != self._context.number:
                 continue
             stream = self.engine.catalogue[name]
             assert isinstance(stream, Stream)
-            outgoing.letters += letters_of(broken, stream, self._late_topic, self._letter_bytes_max)
-            self._counts.violations[name] += len(broken.reasons)
-            self._counts.late[name] += len(broken.reasons) if broken.withheld else 0
+            outgoing.letters += letters_of(broken, stream, settings.names.late, settings.record_bytes_max)
+            counts.violations[name] += len(broken.reasons)
+            counts.late[name] += len(broken.reasons) if broken.withheld else 0
 
     def write_later(self, outgoing: Outgoing) -> None:
         """Add a piece of the changes that wait, where there are some. Raises Interrupted.
@@ -210,8 +208,10 @@ class Steps:
         that are ordered (:mod:`broker.shard.ordering`).
         """
         records_left = max(self.size.records - outgoing.written, self.size.records // 4)
-        bytes_left = max(self._bytes_max - outgoing.told_bytes, self._bytes_max // 4)
-        until_s = time.perf_counter() + self._write_s / 2
+        settings = self._context.settings
+        bytes_max = settings.transaction_bytes_max
+        bytes_left = max(bytes_max - outgoing.told_bytes, bytes_max // 4)
+        until_s = time.perf_counter() + settings.transaction_write_ms / 2_000
         done: dict[tuple[int, str], OutputWritten] = {}
         broken: dict[str, TureenError] = {}
         more = True
@@ -250,8 +250,8 @@ class Steps:
                 records = self._emission.written(portion, changes)
                 break
             except AWAITED as away:
-                self._stalls.wait("output", away)
-        self._stalls.tell("output", None)
+                self._context.stalls.wait("output", away)
+        self._context.stalls.tell("output", None)
         return records
 
     def give_up(self, reasons: Mapping[str, TureenError], outgoing: Outgoing) -> None:
@@ -273,7 +273,7 @@ class Steps:
                 self._pass_over(refused.topics, outgoing)
                 self._let_go(self._emission.refused(refused.topics, self.pending), outgoing)
         self.pending.committed()
-        self._counts.transactions += 1
+        self._context.counts.transactions += 1
         self.size.wrote(outgoing.written, time.perf_counter() - began_s)
 
     def _pass_over(self, refused: Mapping[str, TureenError], outgoing: Outgoing) -> None:
@@ -281,11 +281,11 @@ class Steps:
         left = Counter(one.topic for one in outgoing.letters if one.topic in refused)
         outgoing.letters = [one for one in outgoing.letters if one.topic not in refused]
         for topic, count in left.items():
-            self._counts.forwarded_lost[topic] += count
-            self._counts.forwarding_refused[topic] = refused[topic].as_dict()
+            self._context.counts.forwarded_lost[topic] += count
+            self._context.counts.forwarding_refused[topic] = refused[topic].as_dict()
             log.error(
                 "forwarded_records_lost",
-                shard=self._number,
+                shard=self._context.number,
                 topic=topic,
                 records=count,
                 reason=refused[topic].message,
@@ -297,16 +297,17 @@ class Steps:
         A transaction may be twice as large as it should be: a step that comes last in it has room.
         """
         self._emission.stepped(body, result, self.engine)
+        bytes_max = self._context.settings.transaction_bytes_max
         room = Room(
-            max(0, 2 * self.size.records - outgoing.told), max(0, 2 * self._bytes_max - outgoing.told_bytes)
+            max(0, 2 * self.size.records - outgoing.told), max(0, 2 * bytes_max - outgoing.told_bytes)
         )
         while True:
             try:
                 emitted = self._emission.emit(body, result, self.pending, room)
                 break
             except AWAITED as away:
-                self._stalls.wait("output", away)
-        self._stalls.tell("output", None)
+                self._context.stalls.wait("output", away)
+        self._context.stalls.tell("output", None)
         return emitted
 
     def _let_go(self, broken: tuple[str, ...], outgoing: Outgoing) -> None:
@@ -315,7 +316,7 @@ class Steps:
                 name for name in broken if self._emission.broken[name].code == ChangesBroken.code
             )
             if changes:
-                log.error("changes_broken", shard=self._number, queries=changes)
+                log.error("changes_broken", shard=self._context.number, queries=changes)
             for part in unregister_bodies(broken, self.body_bytes_max):
                 waiting = frozenset(name for name in part.query_ids if name in self.pending)
                 self.make(part, outgoing, dropped=waiting)

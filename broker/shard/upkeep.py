@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 
-from broker.memory.levels import Memory
 from broker.shard.context import ShardContext
 from broker.shard.questions import Asked
 from engine.engine import Engine
@@ -19,13 +18,13 @@ COUNT_AGAIN_S = 10.0
 class Upkeep:
     """Used by the shard's thread alone; ``promising`` may be read by others."""
 
-    def __init__(self, context: ShardContext, memory: Memory, asked: Asked) -> None:
-        """memory: told what the state takes. asked: how often answers were asked for."""
+    def __init__(self, context: ShardContext, asked: Asked) -> None:
+        """asked: how often answers were asked for."""
         self.promising = GroupCounts()
         """What was done for queries with a preference, as counted some seconds ago at most."""
         self._number = context.number
         self._counts = context.counts
-        self._memory = memory
+        self._memory = context.memory
         self._asked = asked
         self._due_s = 0.0
         self._counted: Position | None = None
