@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -29,23 +30,38 @@ from engine.stems.region_store import RegionStore
 from engine.store.matches.segment_bits import BitTarget
 
 
-class DenseFilters:
-    """See the module. ``compilations`` counts blocks compiled. ``version``: another one, other blocks.
-    ``work``: of a row in :meth:`apply`, in about nanoseconds. ``attributes``: how many it looks at.
+@dataclass(slots=True)
+class _Block:
+    """BLOCK_SLOTS places. intervals: how many the slots there have; compiled: None where nobody has a place.
     """
+
+    intervals: int = 0
+    compiled: SlotBlock | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RowCost:
+    """What :meth:`DenseFilters.apply` takes of a row. work: in about nanoseconds; attributes: how many it
+    looks at.
+    """
+
+    work: float = 0.0
+    attributes: int = 0
+
+
+class DenseFilters:
+    """See the module. ``compilations`` counts blocks compiled. ``version``: another one, other blocks."""
 
     def __init__(self, store: RegionStore) -> None:
         self.compilations = 0
         self.version = 0
-        self.work = 0.0
-        self.attributes = 0
+        self.cost = RowCost()
         self.count = 0
         self.slot_at: Int32Array = np.full(BLOCK_SLOTS, -1, np.int32)
         self._store = store
         self._end = 0
         self._free: list[int] = []
-        self._intervals: list[int] = [0]
-        self._blocks: list[SlotBlock | None] = [None]
+        self._blocks = [_Block()]
         self._marked: set[int] = set()
         self._pool = CutsPool()
         self._scratch = np.empty(bitmaps.BLOCK_ROWS, np.uint64)
@@ -60,7 +76,7 @@ class DenseFilters:
         intervals = int(self._store.count[slot])
         place = self._place(intervals)
         self.slot_at[place] = slot
-        self._intervals[place // BLOCK_SLOTS] += intervals
+        self._blocks[place // BLOCK_SLOTS].intervals += intervals
         self._marked.add(place // BLOCK_SLOTS)
         self.count += 1
         return place
@@ -88,27 +104,26 @@ class DenseFilters:
         if self._end > len(self.slot_at):
             self.slot_at = np.concatenate([self.slot_at, np.full(len(self.slot_at), -1, np.int32)])
         while self._end > len(self._blocks) * BLOCK_SLOTS:
-            self._blocks.append(None)
-            self._intervals.append(0)
+            self._blocks.append(_Block())
         return self._end - 1
 
     def _has_room(self, block: int, intervals: int) -> bool:
-        if block >= len(self._intervals):
+        if block >= len(self._blocks):
             return True
-        held = self._intervals[block]
+        held = self._blocks[block].intervals
         return not held or held + intervals <= BLOCK_INTERVALS_MAX
 
     def drop(self, place: int, intervals: int, *, free: bool = True) -> None:
         """A slot with so many intervals goes; ``free``: its place may be given again. O(log places)."""
         number = place // BLOCK_SLOTS
         self.slot_at[place] = -1
-        self._intervals[number] -= intervals
-        self.count -= 1
         block = self._blocks[number]
-        if block is not None:
-            block.drop(place % BLOCK_SLOTS)
+        block.intervals -= intervals
+        self.count -= 1
+        if block.compiled is not None:
+            block.compiled.drop(place % BLOCK_SLOTS)
         if not self._held(number):
-            self._blocks[number] = None
+            block.compiled = None
             self.version += 1
             self._marked.discard(number)
         if free:
@@ -131,10 +146,10 @@ class DenseFilters:
         heapq.heapify(self._free)
         self._end = end
         blocks = max(1, -(-end // BLOCK_SLOTS))
-        del self._blocks[blocks:], self._intervals[blocks:]
+        del self._blocks[blocks:]
         self.version += 1
         self._marked = {number for number in self._marked if number < blocks}
-        if end % BLOCK_SLOTS and self._blocks[-1] is not None:
+        if end % BLOCK_SLOTS and self._blocks[-1].compiled is not None:
             self._marked.add(blocks - 1)  # it has fewer words now
         if len(self.slot_at) > 4 * blocks * BLOCK_SLOTS:
             self.slot_at = self.slot_at[: blocks * BLOCK_SLOTS].copy()
@@ -156,13 +171,14 @@ class DenseFilters:
             first = number * BLOCK_WORDS
             words = min(BLOCK_WORDS, self.words - first)
             slots = self.slot_at[number * BLOCK_SLOTS : number * BLOCK_SLOTS + 64 * words].astype(np.int64)
-            self._blocks[number] = compile_block(self._store, slots, number, words, self._pool)
+            made = compile_block(self._store, slots, number, words, self._pool)
+            self._blocks[number].compiled = made
             self.compilations += 1
             self.version += 1
         if numbers:
-            held = [block for block in self._blocks if block is not None]
-            self.work = sum(block.work for block in held)
-            self.attributes = len({each for block in held for each in block.attributes()})
+            held = [block for _, block in self.blocks()]
+            attributes = {each for block in held for each in block.attributes()}
+            self.cost = RowCost(sum(block.work for block in held), len(attributes))
         self._marked.difference_update(numbers)
 
     def apply(self, batch: BatchKeys, out: BitTarget, start: int) -> None:
@@ -173,21 +189,21 @@ class DenseFilters:
         for number, block in enumerate(self._blocks):
             if number * BLOCK_WORDS >= words:
                 break
-            if block is None:
+            if block.compiled is None:
                 out.clear(number, start, batch.n)
             else:
-                block.apply(batch, out, start, self._scratch)
+                block.compiled.apply(batch, out, start, self._scratch)
 
     def blocks(self) -> Iterator[tuple[int, SlotBlock]]:
         """The compiled blocks that hold a slot, by number."""
         for number, block in enumerate(self._blocks):
-            if block is not None:
-                yield number, block
+            if block.compiled is not None:
+                yield number, block.compiled
 
     def facts(self, place: int, schema: Schema) -> dict[str, int]:
         """How many pieces the domain of each column is cut into, by column name, in the block of a place."""
         self.compile()
-        block = self._blocks[place // BLOCK_SLOTS]
+        block = self._blocks[place // BLOCK_SLOTS].compiled
         if block is None:
             return {}
         cuts = {cuts for layer in block.layers for group in layer.groups for cuts in group}
@@ -195,7 +211,7 @@ class DenseFilters:
 
     def nbytes(self) -> int:
         """Bytes of the compiled tables."""
-        return sum(block.nbytes() for block in self._blocks if block is not None)
+        return sum(block.nbytes() for _, block in self.blocks())
 
     def _check(self) -> None:
         held = np.flatnonzero(self.slot_at >= 0)
@@ -204,12 +220,11 @@ class DenseFilters:
         assert len(set(self._free)) == len(self._free)
         assert not set(self._free) & set(held.tolist())
         assert all(0 <= place < self._end for place in self._free)
-        assert len(self._blocks) == len(self._intervals)
-        for number, intervals in enumerate(self._intervals):
+        for number, held_block in enumerate(self._blocks):
             slots = self.slot_at[number * BLOCK_SLOTS : (number + 1) * BLOCK_SLOTS]
             slots = slots[slots >= 0]
-            assert int(self._store.count[slots].sum()) == intervals
-            block = self._blocks[number]
+            assert int(self._store.count[slots].sum()) == held_block.intervals
+            block = held_block.compiled
             if number not in self._marked and len(slots):
                 assert block is not None
                 live = np.zeros_like(block.layers[0].live)

@@ -66,7 +66,7 @@ class Routing:
     ) -> tuple[RowSlots, dict[int, int]]:
         """(pairs, errors by slot); the dense cohort's bits are written to rows start .. start+n of out."""
         eddy, dense = self.eddy, self._dense
-        split = eddy.fusing.splits(len(rows), dense.words, dense.attributes)
+        split = eddy.fusing.splits(len(rows), dense.words, dense.cost.attributes)
         pairs = self._selective.match(keys)
         began = eddy.timer() if eddy.timer is not None else 0
         errors: dict[int, int] = {}
@@ -101,7 +101,7 @@ class Routing:
     def _count_fused(self, rows: int, began: int) -> float:
         """The pass is over; returns its work."""
         timer = self.eddy.timer
-        work = self._dense.work * rows
+        work = self._dense.cost.work * rows
         self._fused += 1
         self._fused_rows += rows
         self._fused_killed += rows * (1.0 - self.eddy.fusing.surviving)

@@ -166,5 +166,5 @@ def test_tags_come_back_from_the_store(monkeypatch: pytest.MonkeyPatch) -> None:
     register(feed, "q", SLIDING)
     store = MemoryState()
     feed.engine.save(store)
-    monkeypatch.setattr("engine.parts.Approximations", lambda _: Approximations((of_sliding,)))
+    monkeypatch.setattr("engine.tags.Approximations", lambda _: Approximations((of_sliding,)))
     assert small_restored(store).view().snapshot("q").approximation == (SAMPLE,)
