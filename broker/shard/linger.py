@@ -26,8 +26,7 @@ class Linger:
         self._left = False
 
     def leaves(self) -> bool:
-        """Something that came is left for now. Returns whether it is for the first time since some was taken.
-        """
+        """Something that came is left for now; whether for the first time since some was taken."""
         first, self._left = not self._left, True
         return first
 

@@ -32,8 +32,7 @@ from engine.store.matches.segment_bits import BitTarget
 
 @dataclass(slots=True)
 class _Block:
-    """BLOCK_SLOTS places. intervals: how many the slots there have; compiled: None where nobody has a place.
-    """
+    """BLOCK_SLOTS places. intervals: of the slots there; compiled: None where nobody has a place."""
 
     intervals: int = 0
     compiled: SlotBlock | None = None

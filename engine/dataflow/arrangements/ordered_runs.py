@@ -103,11 +103,11 @@ class OrderedRuns:
 
     def stretch(self, runs: Int32Array, lows: Int64Array, counts: Int64Array) -> Int32Array:
         """The slots of so many rows of some runs, from a place of each on, one run after another."""
-        return self._firsts[places_of(self._starts[runs] + lows, counts)]
+        return self._runs.firsts[places_of(self._runs.starts[runs] + lows, counts)]
 
     def counts(self, runs: Int32Array) -> Int64Array:
         """int64[n]: how many rows of runs are kept in order."""
-        return self._counts[runs].astype(np.int64)
+        return self._runs.counts[runs].astype(np.int64)
 
     def is_empty(self, runs: Int32Array) -> BoolArray:
         """bool[n]: which runs have no row."""
