@@ -93,7 +93,7 @@ class DataStem:
         """Rows enter and meet all queries. O(rows * words + candidates)."""
         self.usage.rows_in += len(rows)
         self._strings.make_room(rows.batches)
-        if self._segments.tail.strings is not self._strings.tables:
+        if self._segments.tail.columns.strings is not self._strings.tables:
             self._seal()
         start = 0
         while start < len(rows):

@@ -96,6 +96,42 @@ class SegmentColumn:
         return Column(self.field.type, self.values[:n], valid, self.strings)
 
 
+class OpenColumns:
+    """The columns of the open segment, written from the front. ``strings``: by whose codes rows come."""
+
+    def __init__(self, schema: Schema, strings: Tables) -> None:
+        self.schema = schema
+        self.strings = strings
+        self._values = [np.empty(SEGMENT_ROWS, f.type.dtype) for f in schema]
+        self._valid: list[BoolArray | None] = [None] * len(schema)
+        self._seen: tuple[SegmentColumn, ...] | None = None
+
+    def write(self, place: int, runs: Sequence[Run], start: int, stop: int) -> Column:
+        """The rows of runs into start .. stop of the column at ``place``."""
+        parts = [run.column(place) for run in runs]
+        if self._valid[place] is None and any(part.valid is not None for part in parts):
+            self._valid[place] = np.ones(SEGMENT_ROWS, np.bool_)
+            self._seen = None
+        held = self._valid[place]
+        valid = None if held is None else held[start:stop]
+        values = self._values[place][start:stop]
+        table = self.strings[place]
+        for run, part in zip(runs, parts, strict=True):
+            values[run.places] = part.values if table is None else part.codes_in(table)
+            if valid is not None:
+                valid[run.places] = True if part.valid is None else part.valid
+        return Column(self.schema.fields[place].type, values, valid, table)
+
+    def seen(self) -> tuple[SegmentColumn, ...]:
+        """As readers have them; the same arrays, which rows are still written to."""
+        if self._seen is None:
+            self._seen = tuple(
+                SegmentColumn(f, self._values[place], self._valid[place], self.strings[place])
+                for place, f in enumerate(self.schema)
+            )
+        return self._seen
+
+
 class Tail:
     """The open segment."""
 
@@ -109,20 +145,15 @@ class Tail:
         capacities: Capacities = USUAL,
     ) -> None:
         """strings: by whose codes rows will come."""
-        self.strings = strings
-        self.schema = schema
+        self.columns = OpenColumns(schema, strings)
         self.first = first
         self.cohorts = cohorts
         self.count = 0
         self.timestamp = np.empty(SEGMENT_ROWS, np.int64)
-        self.offset = np.empty(SEGMENT_ROWS, np.int64)
-        self.partition = np.empty(SEGMENT_ROWS, np.int32)
-        self._values = [np.empty(SEGMENT_ROWS, f.type.dtype) for f in schema]
-        self._valid: list[BoolArray | None] = [None] * len(schema)
+        self._origins = Origins(np.empty(SEGMENT_ROWS, np.int32), np.empty(SEGMENT_ROWS, np.int64))
         self.bits = SegmentBits(chunks, SEGMENT_ROWS)
         self._log = PairLog(capacities)
         self._late: tuple[SlotLists, ...] = ()
-        self._columns: tuple[SegmentColumn, ...] | None = None
         self._part: SegmentView | None = None
 
     @property
@@ -142,29 +173,14 @@ class Tail:
         start, n = self.count, last - first
         stop = start + n
         runs = rows.runs(first, last)
-        timestamp, offset = self.timestamp[start:stop], self.offset[start:stop]
-        partition = self.partition[start:stop]
+        timestamp, (partition, offset) = self.timestamp[start:stop], self._origins.of(start, stop)
         for run in runs:
             timestamp[run.places] = run.batch.timestamp[run.rows]
             offset[run.places] = run.batch.offset[run.rows]
             partition[run.places] = run.batch.partition[run.rows]
-        columns = tuple(self._write_column(place, runs, start, stop) for place in range(len(self.schema)))
-        return Batch(self.schema, columns, partition, offset, timestamp)
-
-    def _write_column(self, place: int, runs: Sequence[Run], start: int, stop: int) -> Column:
-        parts = [run.column(place) for run in runs]
-        if self._valid[place] is None and any(part.valid is not None for part in parts):
-            self._valid[place] = np.ones(SEGMENT_ROWS, np.bool_)
-            self._columns = None
-        held = self._valid[place]
-        valid = None if held is None else held[start:stop]
-        values = self._values[place][start:stop]
-        table = self.strings[place]
-        for run, part in zip(runs, parts, strict=True):
-            values[run.places] = part.values if table is None else part.codes_in(table)
-            if valid is not None:
-                valid[run.places] = True if part.valid is None else part.valid
-        return Column(self.schema.fields[place].type, values, valid, table)
+        schema = self.columns.schema
+        columns = tuple(self.columns.write(place, runs, start, stop) for place in range(len(schema)))
+        return Batch(schema, columns, partition, offset, timestamp)
 
     def take(self, n: int, pairs: RowSlots) -> None:
         """The next n rows that were written, whose bits stand in ``bits`` already, and their pairs."""
@@ -195,10 +211,5 @@ class Tail:
         return replace(part, columns=columns, zones=zones, origins=part.origins.packed(part.n))
 
     def _as_part(self, matches: PartMatches) -> SegmentView:
-        if self._columns is None:
-            self._columns = tuple(
-                SegmentColumn(f, self._values[place], self._valid[place], self.strings[place])
-                for place, f in enumerate(self.schema)
-            )
-        origins = Origins(self.partition, self.offset)
-        return SegmentView(self.first, self.count, self._columns, origins, self.timestamp, matches)
+        columns = self.columns.seen()
+        return SegmentView(self.first, self.count, columns, self._origins, self.timestamp, matches)

@@ -20,7 +20,8 @@ class CellPool:
     """Slots for the cells of one zone each. A slot is all zeros when it is taken."""
 
     def __init__(self, buckets: int, size: int, capacities: Capacities = USUAL) -> None:
-        slots = self._least = capacities.first(SLOTS_MIN)
+        self.capacities = capacities
+        slots = capacities.first(SLOTS_MIN)
         self._counters = np.zeros((slots, buckets, size), np.int32)
         self._rows = np.zeros((slots, buckets + 1), np.int32)
         self._free = list(range(slots))  # a heap
@@ -62,6 +63,10 @@ class CellPool:
         self._taken.remove(slot)
         heapq.heappush(self._free, slot)
         half = len(self._counters) // 2
-        if half >= self._least and 2 * len(self._taken) <= half and max(self._taken, default=0) < half:
+        if (
+            half >= self.capacities.first(SLOTS_MIN)
+            and 2 * len(self._taken) <= half
+            and max(self._taken, default=0) < half
+        ):
             self._counters, self._rows = self._counters[:half].copy(), self._rows[:half].copy()
             self._free = [one for one in range(half) if one not in self._taken]

@@ -27,7 +27,9 @@ class OrdinalLists(NamedTuple):
 
 
 class RowBuckets:
-    """Rows by bucket. ``first`` <= ordinal < ``next`` are held; none before the first call of append."""
+    """Rows by bucket. ``first`` <= ordinal < ``next`` are held; none before the first call of append. Those
+    below ``floor`` are gone, whether they were let go of yet or not.
+    """
 
     def __init__(self, buckets: int) -> None:
         """buckets: below 65,535."""
@@ -38,6 +40,7 @@ class RowBuckets:
         self._is_laid_out = False
         self.first = 0
         self.next = 0
+        self.floor = 0
 
     @property
     def nbytes(self) -> int:

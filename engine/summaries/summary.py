@@ -10,7 +10,7 @@ Source: Ali, Aref, ElTabakh, *Scalability via Summaries*, section 3.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Self
 
@@ -50,12 +50,22 @@ DROPPED_ROWS_MAX = 32_768
 """Rows that retention let go of, and that are held on meanwhile."""
 
 
+@dataclass(slots=True)
+class _Known:
+    """What was worked out of the zones as they stand; None: nothing. leaves_ms: the first NOW at which one
+    leaves its granularity.
+    """
+
+    leaves_ms: int | None = None
+    zones: Zones | None = None
+    trees: Trees | None = None
+
+
 class Summary:
     """One summary. One writer; what it returns is not changed later."""
 
     def __init__(self, definition: SummaryDefinition, type_: Type, capacities: Capacities = USUAL) -> None:
         """type_: of the attribute. capacities: of this, and of what is kept beside it."""
-        self.capacities = capacities
         self.definition = definition
         self.type = type_
         settings = definition.settings
@@ -68,19 +78,14 @@ class Summary:
         self.bucketing = Bucketing(definition, self._technique)
         self._pool = CellPool(settings.buckets, self._technique.size, capacities)
         self._rows = RowBuckets(settings.buckets + 1)
-        # Rows below it are gone, whether they were let go of yet or not.
-        self._floor = 0
         # By granularity, the first one in front.
         self._pyramids = [
             Pyramid(self._pool, self._technique, self._granularities.height(granularity))
             for granularity in range(1, definition.depth + 1)
         ]
         self._growing = GrowingZone(definition, self._technique, self._pool)
-        # The first NOW at which a zone leaves its granularity; None: not known.
-        self._leaves_ms: int | None = None
         self.now_ms: int | None = None
-        self._zones: Zones | None = None
-        self._trees: Trees | None = None
+        self._known = _Known()
         # Zones of granularity 1 that ended, by reason.
         self.ended: dict[Cut, int] = dict.fromkeys(CUTS[1:], 0)
 
@@ -93,13 +98,13 @@ class Summary:
         """
         if not len(values):
             return
-        if self._floor >= self._rows.next:  # none of the rows is left
+        if self._rows.floor >= self._rows.next:  # none of the rows is left
             self._settle()
         if self._rows.first == self._rows.next:
             self._rows.begin(first)
         if first != self._rows.next:
             raise ValueError(f"row {self._rows.next} is next, not {first}")
-        self._zones = self._leaves_ms = None
+        self._known.zones = self._known.leaves_ms = None
         at = 0
         while at < len(values):
             stop = self.bucketing.end_of_layout(timestamp, at)
@@ -109,10 +114,10 @@ class Summary:
     def advance(self, now_ms: int) -> None:
         """NOW is this instant: zones move to the granularities they belong to, or are gone. O(what moves)."""
         self.now_ms = now_ms
-        if self._leaves_ms is None:
+        if self._known.leaves_ms is None:
             leave = (self._granularities.leaves_ms(one.zones[0]) for one in self._pyramids if one.zones)
-            self._leaves_ms = min(leave, default=NEVER)
-        if now_ms < self._leaves_ms:
+            self._known.leaves_ms = min(leave, default=NEVER)
+        if now_ms < self._known.leaves_ms:
             return
         self._settle()
         self._changed()
@@ -127,14 +132,14 @@ class Summary:
         The rows go when somebody looks, or when they are many: nobody can tell.
         """
         ordinal = min(ordinal, self._rows.next)
-        if ordinal > max(self._rows.first, self._floor):
-            self._floor, self._zones = ordinal, None
+        if ordinal > max(self._rows.first, self._rows.floor):
+            self._rows.floor, self._known.zones = ordinal, None
             if ordinal - self._rows.first >= DROPPED_ROWS_MAX:
                 self._settle()
 
     def _settle(self) -> None:
         """Let go of the rows below the floor."""
-        ordinal = self._floor
+        ordinal = self._rows.floor
         if ordinal <= self._rows.first:
             return
         for pyramid in reversed(self._pyramids):
@@ -151,12 +156,17 @@ class Summary:
     # -- what it tells
 
     @property
+    def capacities(self) -> Capacities:
+        """What it began with, and what is kept beside it."""
+        return self._pool.capacities
+
+    @property
     def zones(self) -> Zones:
         """The zones that have retained rows."""
-        if self._zones is None:
+        if self._known.zones is None:
             self._settle()
-            self._zones = self._columns()
-        return self._zones
+            self._known.zones = self._columns()
+        return self._known.zones
 
     def estimate(self, keys: ValueKeys, zones: Int64Array) -> Int32Array:
         """int32[keys, zones]: the estimated rows of each value in its cell of each zone, 0..rows of the cell.
@@ -337,7 +347,7 @@ class Summary:
         return self._growing.shown() if held is self._growing.zone else held.top
 
     def _changed(self) -> None:
-        self._zones = self._trees = self._leaves_ms = None
+        self._known = _Known()
 
     def _enter(self, values: Column, timestamp: Int64Array, first: int) -> None:
         """Rows of one layout."""
@@ -350,7 +360,7 @@ class Summary:
             if growing.zone is not None and not growing.takes(begin_ms):
                 self._end(growing.reason(begin_ms))
             if growing.zone is None:
-                self._trees = None
+                self._known.trees = None
                 zone = growing.begin(begin_ms, first + at, len(self.bucketing.layouts) - 1)
                 self._pyramids[0].append(zone, growing.begun)
             at, fell = growing.enter(keys, self.bucketing.layouts[-1], timestamp, first, at)
@@ -361,7 +371,7 @@ class Summary:
         """The open zone ends."""
         self._pyramids[0].index(self._growing.end(cut))
         self.ended[cut] += 1
-        self._trees = None
+        self._known.trees = None
 
     def _move(self, pyramid: Pyramid) -> None:
         """The oldest zone of a granularity comes to the next one; from the last one it is gone."""
@@ -392,9 +402,9 @@ class Summary:
 
     def _candidates(self, keys: ValueKeys, layout: int, wanted: BoolArray) -> CandidateCells:
         """The candidates in zones of one layout. wanted: bool[zones]."""
-        if self._trees is None:
-            self._trees = Trees.of(self._pyramids)
-        forest, slots = forest_of(self._trees, layout, self.zones, wanted)
+        if self._known.trees is None:
+            self._known.trees = Trees.of(self._pyramids)
+        forest, slots = forest_of(self._known.trees, layout, self.zones, wanted)
         places = self.bucketing.places(keys, layout)
         filled = np.zeros(self.definition.settings.buckets + 1, np.int64)
         filled[:-1] = (self._pool.cells.rows[slots, :-1] > 0).sum(axis=0)
