@@ -78,8 +78,6 @@ class Engine(Embedding, Inspection, Persistence):
         )
         self._sources = parts.sources
         self._queries = parts.queries
-        self._sets = parts.sets
-        self._catalogue = parts.catalogue
         self._following = parts.following
         self._lifecycle = Lifecycle(parts)
         self._bodies = StepBodies(parts, self._lifecycle)
@@ -151,7 +149,7 @@ class Engine(Embedding, Inspection, Persistence):
     @property
     def catalogue(self) -> Mapping[str, Stream | Derived]:
         """Streams and views by name."""
-        return self._catalogue.definitions
+        return self._parts.catalogue.definitions
 
     @property
     def work_ns(self) -> float:
@@ -160,12 +158,12 @@ class Engine(Embedding, Inspection, Persistence):
 
     def prepare(self, sql: str) -> Statement:
         """What a text means against the streams there are. Raises QueryError or LimitExceeded."""
-        return self._catalogue.templates.statement(sql)
+        return self._parts.catalogue.templates.statement(sql)
 
     @property
     def summaries(self) -> Mapping[SummaryName, NamedSummary]:
         """The summaries that stand, by name; a new mapping."""
-        return dict(self._catalogue.summaries.standing)
+        return dict(self._parts.catalogue.summaries.standing)
 
     def learn(self, texts: Iterable[tuple[Read, Mapping[str, Stream | Derived], Summaries]]) -> None:
         """Take over what the texts of the next steps mean, so that these need not bind them; what was taken
@@ -174,7 +172,7 @@ class Engine(Embedding, Inspection, Persistence):
         Each comes with the catalogue, and its summaries, that it was bound against. Where what the query
         reads or uses is defined in another way here, it is passed over. O(texts).
         """
-        self._catalogue.learn(texts)
+        self._parts.catalogue.learn(texts)
 
     def attempt(self) -> Attempt[Any] | None:
         """An eager answer that may take a step too long, to be made beside (:mod:`engine.queries.attempts`):
@@ -224,7 +222,7 @@ class Engine(Embedding, Inspection, Persistence):
             some = next((one.stream.name for one in sources if one.matches.catch_up_some()), None)
             self._parts.progress.may_owe = some is not None
         if some is not None:
-            self._parts.outdate(self._sets.touched(some))
+            self._parts.outdate(self._parts.sets.touched(some))
         return some is not None
 
     def idle(self) -> bool:
@@ -274,17 +272,17 @@ class Engine(Embedding, Inspection, Persistence):
         """Every invariant of every part."""
         for source in self._sources.values():
             source._check()
-        for over in self._sets:
+        for over in self._parts.sets:
             assert over.standing
             over._check()
-        self._sets._check(settled=not self._restored)
+        self._parts.sets._check(settled=not self._restored)
         view = self._parts.view()
         assert view._sources.keys() == self._sources.keys()
         assert all(view._sources[name] is source.view() for name, source in self._sources.items())
-        assert view._sets.keys() == set(self._sets.keys())
-        assert all(view._sets[key] is over for key, over in self._sets.views().items())
+        assert view._sets.keys() == set(self._parts.sets.keys())
+        assert all(view._sets[key] is over for key, over in self._parts.sets.views().items())
         assert self._parts.progress.may_owe or not any(
             source.matches.catch_up_some() for source in self._sources.values()
         )
-        there = {query_id for over in self._sets for query_id in over.standing}
+        there = {query_id for over in self._parts.sets for query_id in over.standing}
         assert there == self._queries.keys()

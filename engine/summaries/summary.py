@@ -124,7 +124,8 @@ class Summary:
         for pyramid in self._pyramids:  # a zone passes through all granularities, whatever NOW skips
             while pyramid.zones and self._granularities.leaves_ms(pyramid.zones[0]) <= now_ms:
                 self._move(pyramid)
-        self._rows.drop_below(self._first())
+        oldest = next((one for one in reversed(self._pyramids) if one.zones), None)
+        self._rows.drop_below(self._rows.next if oldest is None else oldest.zones[0].first)
 
     def drop_below(self, ordinal: int) -> None:
         """Retention let go the rows before this ordinal. Counters of a zone that has others stay.
@@ -395,10 +396,6 @@ class Summary:
         into.end, into.last_ms = zone.end, zone.last_ms
         into.confidence = min(into.confidence, zone.confidence)
         self._pool.free(zone.slot)
-
-    def _first(self) -> int:
-        """The ordinal of the first row of a zone, or of the next row."""
-        return next((one.zones[0].first for one in reversed(self._pyramids) if one.zones), self._rows.next)
 
     def _candidates(self, keys: ValueKeys, layout: int, wanted: BoolArray) -> CandidateCells:
         """The candidates in zones of one layout. wanted: bool[zones]."""

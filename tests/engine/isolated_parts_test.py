@@ -137,7 +137,7 @@ def test_a_shared_join_that_fails_ends_those_who_share_it(driven: Driven) -> Non
     join = "SELECT s.v, u.n FROM s [RANGE 6 MILLISECONDS] JOIN u [RANGE 4 MILLISECONDS] ON s.k = u.{}"
     driven.register(VICTIM, join.format("k"), maintenance="lazy")
     driven.register("by n", join.format("n"), maintenance="lazy")
-    shape = driven.engine._sets.of(driven.engine._queries[VICTIM]).joins.shapes[VICTIM]
+    shape = driven.engine._parts.sets.of(driven.engine._queries[VICTIM]).joins.shapes[VICTIM]
     concerns: Callable[..., bool] = lambda group, *_: group.shape == shape  # noqa: E731
     with mock.patch.object(JoinGroup, "advance", broken_if(JoinGroup.advance, concerns)):
         driven.rows()

@@ -117,7 +117,7 @@ def test_what_becomes_of_a_statement(case: Case) -> None:
 
 
 def stands(engine: Engine) -> Mapping[str, object]:
-    summaries = engine._catalogue.summaries.standing
+    summaries = engine._parts.catalogue.summaries.standing
     return dict(engine.catalogue) | {name: one.definition for name, one in summaries.items()}
 
 

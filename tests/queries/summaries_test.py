@@ -238,9 +238,9 @@ def test_a_summary_that_nobody_misses_any_more_is_forgotten() -> None:
     engine, store = with_queries(), MemoryState()
     engine._now(DropSummary("popular", forced=True), 0)
     engine.unregister("both")
-    assert engine._catalogue.summaries.absent
+    assert engine._parts.catalogue.summaries.absent
     engine.unregister("rare")
-    assert not engine._catalogue.summaries.absent
+    assert not engine._parts.catalogue.summaries.absent
     engine.save(store)
     assert not [name for name, _ in store.state_parts("summary/popular")]
 
@@ -255,5 +255,5 @@ def test_queries_that_name_no_summary_take_the_next_of_their_column() -> None:
     engine._now(CreateSummary(replace(POPULAR, name="next"), SQL), 0)
     engine._now(Heartbeat(SourceName("s"), grant=100), 0)
     assert found(engine, "rare") == sorted(n % 7 for n in range(29))
-    assert not engine._catalogue.summaries.absent
+    assert not engine._parts.catalogue.summaries.absent
     engine._check()

@@ -50,8 +50,6 @@ class Calendar(Buffer):
         """
         super().__init__()
         self._settings = settings or StateSettings()
-        self._blocks_min = self._settings.capacities.first(BLOCKS_MIN)
-        self._front_min = self._settings.capacities.first(FRONT_MIN)
         self._partitions = self._settings.partitions_of(span, partitions)
         self._asked = partitions
         self._span = span
@@ -65,8 +63,8 @@ class Calendar(Buffer):
 
     def _clear(self) -> None:
         lists = self._partitions + 1 + LISTS_BESIDE
-        self._blocks = _no_blocks(lists, self._blocks_min)
-        self._front = _no_front(self._front_min)
+        self._blocks = _no_blocks(lists, self._settings.capacities.first(BLOCKS_MIN))
+        self._front = _no_front(self._settings.capacities.first(FRONT_MIN))
         width = -(-self._span // self._partitions)
         number = 0 if self._now is None else self._now // width
         self._clock = np.array([width, number, 0, self._ordered, 0, 0], np.int64)
@@ -338,7 +336,10 @@ class Calendar(Buffer):
     def _shrink(self) -> None:
         blocks = self._blocks
         count = len(blocks.following)
-        if count > self._blocks_min and 4 * (count - int(blocks.free[pool.FREE_COUNT])) < count:
+        if (
+            count > self._settings.capacities.first(BLOCKS_MIN)
+            and 4 * (count - int(blocks.free[pool.FREE_COUNT])) < count
+        ):
             self._rebuild()
 
     def _entries(self) -> Leaving:
