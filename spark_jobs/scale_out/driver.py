@@ -33,16 +33,16 @@ from spark_jobs.kafka import reading_options
 from spark_jobs.scale_out.clock import with_time
 from spark_jobs.scale_out.decoding import PIECES, Decoding, decoded, records_of
 from spark_jobs.scale_out.journal import Journal, LastDone, Pending
-from spark_jobs.scale_out.lanes import LaneJob
-from spark_jobs.scale_out.micro_batch import Lane, MicroBatch, Plan, RecordRange, Summary
+from spark_jobs.scale_out.micro_batch import MicroBatch, Placement, Plan, RecordRange, Summary
 from spark_jobs.scale_out.ownership import Ownership
 from spark_jobs.scale_out.reading import Reading
 from spark_jobs.scale_out.registry import Changes, Registry, RegistryEntry, as_record
-from spark_jobs.scale_out.selections import LaneTask, stateless, told
+from spark_jobs.scale_out.selections import PartitionsTask, stateless, told
 from spark_jobs.scale_out.settings import ScaleOutSettings
 from spark_jobs.scale_out.shards.layout import check_key
 from spark_jobs.scale_out.shards.placement import place
 from spark_jobs.scale_out.shards.run import cut_pieces, run_shards
+from spark_jobs.scale_out.writers import WriterJob
 from topics.admin import Admin, Policies, service_topics
 from topics.letters import forwarded
 from topics.outputs import Outputs
@@ -139,7 +139,7 @@ class Driver:
             settings.kafka, self._names, settings.limits, self._outputs, self._place, self._letter
         )
 
-    def _place(self, query: Query, streams: Mapping[SourceName, Stream]) -> Lane:
+    def _place(self, query: Query, streams: Mapping[SourceName, Stream]) -> Placement:
         if stateless(query, streams):
             if query.emit is not None and query.emit.snapshot and not self._settings.layout.shards:
                 raise NotSupported(
@@ -193,7 +193,7 @@ class Driver:
             tuple(changes.definitions),
             tuple(changes.going),
             tuple(registration for registration, _ in changes.coming),
-            {registration.query_id: lane for registration, lane in changes.coming},
+            {registration.query_id: placement for registration, placement in changes.coming},
             self._registry.begins(registration.query_id for registration, _ in changes.coming),
             steps,
         )
@@ -251,7 +251,7 @@ class Driver:
         pieces.persist(StorageLevel.MEMORY_AND_DISK)
         try:
             try:
-                timed, lanes = self._with_times(batch, streams, pieces, report)
+                timed, with_records = self._with_times(batch, streams, pieces, report)
             except (PySparkException, Py4JJavaError):
                 left = self._without_lost(batch, streams, decided)
                 if left is batch:
@@ -269,7 +269,7 @@ class Driver:
             report.phases_ms["shards"] = round(1_000 * (time.monotonic() - began_s))
             self._stop_at("tell")
             began_s = time.monotonic()
-            pending = self._tell_rows(batch, plan, streams, pieces, lanes, report)
+            pending = self._tell_rows(batch, plan, streams, pieces, with_records, report)
             report.phases_ms["rows"] = round(1_000 * (time.monotonic() - began_s))
         finally:
             pieces.unpersist()
@@ -325,11 +325,11 @@ class Driver:
         pieces: DataFrame,
         report: BatchReport,
     ) -> tuple[MicroBatch, set[tuple[str, int]]]:
-        """The micro-batch with its times, and the lanes that have records."""
+        """The micro-batch with its times, and the partitions that have records."""
         summaries: dict[str, list[Summary]] = {step.source: [] for step in batch.steps}
-        lanes: set[tuple[str, int]] = set()
+        with_records: set[tuple[str, int]] = set()
         for row in pieces.select("source", "partition", "first", "rows", "records", "max_ms").collect():
-            lanes.add((row.source, row.partition))
+            with_records.add((row.source, row.partition))
             report.rows += row.records
             if row.rows:
                 summaries[row.source].append(Summary(row.partition, row.first, row.rows, row.max_ms))
@@ -337,11 +337,11 @@ class Driver:
             with_time(streams[step.source], step, summaries[step.source], batch.clock_ms)
             for step in batch.steps
         )
-        return replace(batch, steps=steps), lanes
+        return replace(batch, steps=steps), with_records
 
-    def _job(self, batch: MicroBatch) -> LaneJob:
+    def _job(self, batch: MicroBatch) -> WriterJob:
         settings = self._settings
-        return LaneJob(
+        return WriterJob(
             dict(settings.kafka),
             settings.service_id,
             settings.name,
@@ -359,7 +359,7 @@ class Driver:
         plan: Plan,
         streams: Mapping[SourceName, Stream],
         pieces: DataFrame,
-        lanes: set[tuple[str, int]],
+        with_records: set[tuple[str, int]],
         report: BatchReport,
     ) -> list[Pending]:
         """Phase 2 of selections. Returns what waits for NOW."""
@@ -372,24 +372,24 @@ class Driver:
         }
         due = [
             one
-            for lane, one in pending.items()
-            if lane not in lanes and _reached(one, nows[SourceName(one.source)])
+            for key, one in pending.items()
+            if key not in with_records and _reached(one, nows[SourceName(one.source)])
         ]
-        if not lanes and not due:
+        if not with_records and not due:
             return list(pending.values())
         work = pieces
         if due:
             marks = [(one.source, one.partition, -1, 0, 0, None, None, None) for one in due]
             marked = self._session.createDataFrame(marks, PIECES)
-            work = pieces.unionAll(marked) if lanes else marked
+            work = pieces.unionAll(marked) if with_records else marked
         every = [(step.source, one.partition) for step in batch.steps for one in step.ranges]
         first = len(self._settings.layout.every)
-        small = replace(batch, coming=(), definitions=(), going=(), lanes={}, begins={})
-        task = LaneTask(
+        small = replace(batch, coming=(), definitions=(), going=(), placements={}, begins={})
+        task = PartitionsTask(
             self._job(small),
             streams,
             pending,
-            {lane: first + place for place, lane in enumerate(every)},
+            {key: first + place for place, key in enumerate(every)},
         )
         held = self._broadcast(plan)
         for row in told(work, task, lambda: held.value).collect():
@@ -399,10 +399,10 @@ class Driver:
             report.late += one["late"]
             report.dead += one["dead"]
             report.broken |= one["broken"]
-            lane = one["source"], one["partition"]
-            pending.pop(lane, None)
+            key = one["source"], one["partition"]
+            pending.pop(key, None)
             if one["pending"] is not None:
-                pending[lane] = Pending(*lane, *one["pending"])
+                pending[key] = Pending(*key, *one["pending"])
         return list(pending.values())
 
     def _broadcast(self, plan: Plan) -> Broadcast[Plan]:

@@ -32,7 +32,7 @@ KEPT = 3
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """Rows of a lane above NOW: the micro-batch that wrote them, how many, and the instant of the first."""
+    """Rows of a partition above NOW: the micro-batch that wrote them, how many, the first's instant."""
 
     source: str
     partition: int

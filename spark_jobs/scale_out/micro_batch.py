@@ -24,11 +24,12 @@ from engine.model.step import CreateDerived, CreateSource, DropSource, Position,
 
 VERSION = 2
 
-LANES_MAX = 1 << 20
+WRITERS_MAX = 1 << 20
 """Writers of one micro-batch, at most: each has a position of its own."""
 
-Lane = Literal["rows", "parts", "lane"]
-"""Where a query is at work: beside the rows as they come, in all shards, in the one that has all rows."""
+Placement = Literal["rows", "parts", "lane"]
+"""Where a query is at work: beside the rows as they come, in all shards, in the one that has all rows
+(``lane`` in what is stored and told)."""
 
 Definition = CreateSource | CreateDerived | DropSource
 
@@ -140,8 +141,8 @@ class SourceStep:
 class MicroBatch:
     """number: from 1. epoch: counts the runs of the job. plan: the version of what stands during it.
 
-    lanes: by id, of the queries of ``coming``. begins: by id, of those beside the rows that are to begin with
-    their answer over the rows which are there, the stream: shards have these.
+    placements: by id, of the queries of ``coming``. begins: by id, of those beside the rows that are to begin
+    with their answer over the rows which are there, the stream: shards have these.
     """
 
     number: int
@@ -151,13 +152,13 @@ class MicroBatch:
     definitions: tuple[Definition, ...] = ()
     going: tuple[str, ...] = ()
     coming: tuple[Registration, ...] = ()
-    lanes: Mapping[str, Lane] = field(default_factory=dict)
+    placements: Mapping[str, Placement] = field(default_factory=dict)
     begins: Mapping[str, SourceName] = field(default_factory=dict)
     steps: tuple[SourceStep, ...] = ()
 
-    def position(self, lane: int) -> Position:
-        """Position of what one of its writers writes: 0 <= lane < LANES_MAX."""
-        return Position(self.epoch, self.number * LANES_MAX + lane)
+    def position(self, writer: int) -> Position:
+        """Position of what one of its writers writes: 0 <= writer < WRITERS_MAX."""
+        return Position(self.epoch, self.number * WRITERS_MAX + writer)
 
     def as_dict(self) -> dict[str, Any]:
         return {
@@ -169,7 +170,7 @@ class MicroBatch:
             "definitions": [_definition_as_dict(one) for one in self.definitions],
             "going": list(self.going),
             "coming": [registration_as_dict(one) for one in self.coming],
-            "lanes": dict(self.lanes),
+            "lanes": dict(self.placements),
             "begins": dict(self.begins),
             "steps": [one.as_dict() for one in self.steps],
         }
@@ -221,7 +222,7 @@ class Plan:
     version: int = 0
     streams: tuple[tuple[Stream, str], ...] = ()
     derived: tuple[Derived, ...] = ()
-    queries: tuple[tuple[Registration, Lane], ...] = ()
+    queries: tuple[tuple[Registration, Placement], ...] = ()
     broken: tuple[tuple[Registration, Mapping[str, Any]], ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
@@ -230,7 +231,7 @@ class Plan:
             "version": self.version,
             "streams": [[stream_as_dict(stream), sql] for stream, sql in self.streams],
             "derived": [[one.name, one.sql, one.is_stream, one.is_table] for one in self.derived],
-            "queries": [[registration_as_dict(one), lane] for one, lane in self.queries],
+            "queries": [[registration_as_dict(one), where] for one, where in self.queries],
             "broken": [[registration_as_dict(one), dict(error)] for one, error in self.broken],
         }
 
@@ -240,6 +241,6 @@ class Plan:
             facts["version"],
             tuple((stream_from_dict(stream), sql) for stream, sql in facts["streams"]),
             tuple(Derived(SourceName(name), *rest) for name, *rest in facts["derived"]),
-            tuple((registration_from_dict(one), lane) for one, lane in facts["queries"]),
+            tuple((registration_from_dict(one), where) for one, where in facts["queries"]),
             tuple((registration_from_dict(one), error) for one, error in facts["broken"]),
         )

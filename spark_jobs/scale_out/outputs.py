@@ -8,7 +8,7 @@ from typing import Any
 
 from engine.model.changes import Changes
 from engine.model.step import Position
-from spark_jobs.scale_out.lanes import LaneJob
+from spark_jobs.scale_out.writers import WriterJob
 from topics.admin import Admin
 from topics.destination import Destination
 from topics.outputs import AWAITED, Outputs
@@ -18,7 +18,7 @@ from tureen.errors import ChangesBroken, TureenError
 _known: dict[tuple[str, str], Outputs] = {}
 
 
-def outputs_of(job: LaneJob) -> Outputs:
+def outputs_of(job: WriterJob) -> Outputs:
     """The result topics as this process knows them."""
     key = job.kafka["bootstrap.servers"], job.service_id
     if key not in _known:
@@ -34,7 +34,7 @@ class Encoder:
     and why; nothing more of theirs is.
     """
 
-    job: LaneJob
+    job: WriterJob
     position: Position
     to: Mapping[str, Destination]
     numbered: dict[str, int] = field(default_factory=dict)

@@ -37,7 +37,7 @@ from engine.queries.definitions import (
     referring,
 )
 from engine.queries.registrations import admitted, bound
-from spark_jobs.scale_out.micro_batch import Definition, Lane, Plan
+from spark_jobs.scale_out.micro_batch import Definition, Placement, Plan
 from topics import control_records
 from topics.admin import Admin, refuse_own
 from topics.consumer import BatchConsumer
@@ -56,28 +56,28 @@ from tureen.protocol import TopicNames
 
 READ_S = 30.0
 
-Place = Callable[[Query, Mapping[SourceName, Stream]], Lane]
+Place = Callable[[Query, Mapping[SourceName, Stream]], Placement]
 """Where a query is to be at work. Raises NotSupported."""
 
 
 @dataclass(slots=True)
 class RegistryEntry:
-    """A registration and what became of it. query, lane: while it stands."""
+    """A registration and what became of it. query, placement: while it stands."""
 
     registration: Registration
     state: str = "PENDING"
     error: dict[str, Any] | None = None
     output: dict[str, Any] | None = None
     query: Query | None = None
-    lane: Lane | None = None
+    placement: Placement | None = None
 
     def as_status(self, position: str | None, lost: Mapping[SourceName, TureenError]) -> dict[str, Any]:
         """As ``.status`` has it. lost: streams of which nothing is read any more, and why."""
         told: dict[str, Any] = {"state": self.state, "error": self.error, "position": position}
         if self.output is not None:
             told["output"] = self.output
-        if self.lane is not None:
-            told["lane"] = self.lane
+        if self.placement is not None:
+            told["lane"] = self.placement
         degraded = [{"stream": name} | error.as_dict() for name, error in lost.items() if self.reads(name)]
         if degraded:
             told["degraded"] = degraded
@@ -94,7 +94,7 @@ class Changes:
 
     definitions: list[Definition] = field(default_factory=list)
     going: list[str] = field(default_factory=list)
-    coming: list[tuple[Registration, Lane]] = field(default_factory=list)
+    coming: list[tuple[Registration, Placement]] = field(default_factory=list)
     told: dict[str, RegistryEntry | None] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
@@ -158,9 +158,9 @@ class Registry:
             tuple((source.stream, source.sql) for source in self.catalogue.sources.values()),
             tuple(self.catalogue.derived.values()),
             tuple(
-                (one.registration, one.lane)
+                (one.registration, one.placement)
                 for one in self.entries.values()
-                if one.lane is not None and one.state == "RUNNING"
+                if one.placement is not None and one.state == "RUNNING"
             ),
             tuple(
                 (one.registration, one.error)
@@ -188,7 +188,12 @@ class Registry:
         for query_id in query_ids:
             entry = self.entries[query_id]
             query = entry.query
-            if entry.lane == "rows" and query is not None and query.emit is not None and query.emit.snapshot:
+            if (
+                entry.placement == "rows"
+                and query is not None
+                and query.emit is not None
+                and query.emit.snapshot
+            ):
                 found[query_id] = query.scan.source
         return found
 
@@ -200,14 +205,14 @@ class Registry:
         for one in plan.derived:
             self.catalogue.derive(one, ())
             self._statements[one.name] = one.sql
-        for registration, lane in plan.queries:
+        for registration, placement in plan.queries:
             query = bound(registration, self.catalogue).query
             to = destination(self._names, output_of(query, self.streams))
             assert to is not None
             self._outputs.agree(registration.query_id, to)
             told = facts(to, schema_of(query.columns))
             self.entries[registration.query_id] = RegistryEntry(
-                registration, "RUNNING", None, told, query, lane
+                registration, "RUNNING", None, told, query, placement
             )
         for registration, error in plan.broken:
             self.entries[registration.query_id] = RegistryEntry(registration, "ERROR", dict(error))
@@ -412,7 +417,7 @@ class Registry:
                 )
             if len(self.entries) > self._limits.queries_max:
                 raise LimitExceeded("queries_max", self._limits.queries_max, len(self.entries))
-            lane = self._place(query, self.streams)
+            placement = self._place(query, self.streams)
             to = destination(self._names, output_of(query, self.streams))
             assert to is not None
             self._outputs.agree(registration.query_id, to)
@@ -428,10 +433,10 @@ class Registry:
             self._outputs.release(registration.query_id)
         else:
             entry.error, entry.output = None, facts(to, columns)
-            entry.query, entry.lane = query, lane
+            entry.query, entry.placement = query, placement
             entry.state = "PAUSED" if paused else "RUNNING"
             if not paused:
-                changes.coming.append((registration, lane))
+                changes.coming.append((registration, placement))
         if anew or before != (entry.state, entry.error):
             changes.told[registration.query_id] = entry
 
@@ -441,7 +446,7 @@ class Registry:
         for name, error in broken.items():
             entry = self.entries.get(name)
             if entry is not None and entry.state == "RUNNING":
-                entry.state, entry.error, entry.query, entry.lane = "ERROR", error, None, None
+                entry.state, entry.error, entry.query, entry.placement = "ERROR", error, None, None
                 self._outputs.release(name)
                 changes.going.append(name)
                 changes.told[name] = entry

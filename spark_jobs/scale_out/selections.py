@@ -5,14 +5,14 @@ The first answer of a selection is written by shards, which have the rows (:mod:
 A selection that depends on single rows only (ISTREAM over one stream, no lagging or sliding window, no row
 that may come as an equal one leaves) needs no state: each row that NOW reaches meets the engine's Query SteM
 once, wherever it is, and is written for the queries that accept it. All queries over a stream share that
-pass. A *lane* is a partition of a stream; its rows above NOW wait in a file of the checkpoint directory, and
+pass. Of a partition of a stream the rows above NOW wait in a file of the checkpoint directory, and
 the next micro-batch in which NOW reaches one of them reads it.
 
 Queries are compiled once in each worker process: a plan that differs from the last one by some queries costs
 only those.
 
 Cost: matching and encoding in the engine (docs/benchmarks.md, spark-scale-out), and a transaction for each
-lane with something to write.
+partition with something to write.
 """
 
 from __future__ import annotations
@@ -55,10 +55,10 @@ from engine.windows.clauses import NOW, TimeWindow
 from engine.windows.source_clock import LATE, REJECTED
 from spark_jobs.scale_out.clock import passage
 from spark_jobs.scale_out.journal import Directory, Pending
-from spark_jobs.scale_out.lanes import LaneJob, Letter, send_all, write_once
 from spark_jobs.scale_out.micro_batch import Plan, SourceStep
 from spark_jobs.scale_out.outputs import Encoder
 from spark_jobs.scale_out.pieces import RawRecord, read_letters, read_piece, to_piece
+from spark_jobs.scale_out.writers import Letter, WriterJob, send_all, write_once
 from topics.destination import Destination
 from topics.letters import Place, letter
 from topics.outputs import destination
@@ -81,7 +81,7 @@ def stateless(query: Query, streams: Mapping[SourceName, Stream]) -> bool:
     if operator != "istream" or not is_selection(query):
         return False
     if leave(query, (), operator) and not _has_timestamp(query, read[query.scan.source]):
-        return False  # ISTREAM gives no row that comes as an equal one leaves, perhaps of another lane
+        return False  # ISTREAM gives no row that comes as an equal one leaves, perhaps of another partition
     window = query.scan.window
     return isinstance(window, TimeWindow) and window.end == NOW and window.slide_ms is None
 
@@ -155,7 +155,7 @@ class Compiled:
             return
         if (plan.streams, plan.derived) != (self._plan.streams, self._plan.derived):
             self._begin(plan)
-        wanted = {one.query_id: one for one, lane in plan.queries if lane == "rows"}
+        wanted = {one.query_id: one for one, where in plan.queries if where == "rows"}
         for query_id, (registration, name) in list(self._of.items()):
             if wanted.get(query_id) != registration:
                 self.streams[name].remove(query_id)
@@ -184,7 +184,7 @@ class Compiled:
 _compiled: dict[tuple[str, str], Compiled] = {}
 
 
-def compiled(plan: Plan, job: LaneJob) -> Compiled:
+def compiled(plan: Plan, job: WriterJob) -> Compiled:
     """Those of a plan; made once a process."""
     key = job.checkpoint, job.name
     found = _compiled.get(key)
@@ -195,30 +195,31 @@ def compiled(plan: Plan, job: LaneJob) -> Compiled:
     return found
 
 
-# --- lanes ----------------------------------------------------------------------------------------
+# --- partitions ----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class LaneTask:
-    """What the lanes of a micro-batch are told. streams: by name. numbers: of lanes, for their positions."""
+class PartitionsTask:
+    """What the partitions of a micro-batch are told. streams: by name. numbers: for their positions."""
 
-    job: LaneJob
+    job: WriterJob
     streams: Mapping[SourceName, Stream]
     pending: Mapping[tuple[str, int], Pending]
     numbers: Mapping[tuple[str, int], int]
 
 
-def told(pieces: DataFrame, task: LaneTask, plan: Callable[[], Plan]) -> DataFrame:
-    """Do the work of the lanes that have pieces; one JSON object each (:class:`LaneReport`).
+def told(pieces: DataFrame, task: PartitionsTask, plan: Callable[[], Plan]) -> DataFrame:
+    """Do the work of the partitions that have pieces; one JSON object each (:class:`PartitionReport`).
 
-    plan: gives the plan on executors. A piece of NULL with no letters stands for a lane without records.
+    plan: gives the plan on executors. A piece of NULL with no letters stands for a partition without records.
     """
     return pieces.mapInArrow(_tell(task, plan), TOLD)
 
 
 @dataclass(slots=True)
-class LaneReport:
-    """What a lane did. written: False: it had been written before, or there was nothing to write.
+class PartitionReport:
+    """What was done for a partition. written: False: it had been written before, or there was nothing to
+    write.
 
     pending: number, rows and first instant of what waits. failed: an error of ours, after which it is to be
     run again.
@@ -236,20 +237,20 @@ class LaneReport:
     failed: dict[str, Any] | None = None
 
 
-def _tell(task: LaneTask, plan: Callable[[], Plan]) -> Callable[[Any], Any]:
+def _tell(task: PartitionsTask, plan: Callable[[], Plan]) -> Callable[[Any], Any]:
     def each(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        lanes: dict[tuple[str, int], list[tuple[int, bytes | None, bytes | None]]] = defaultdict(list)
+        taken: dict[tuple[str, int], list[tuple[int, bytes | None, bytes | None]]] = defaultdict(list)
         for batch in batches:
             columns = [batch.column(name).to_pylist() for name in _TAKEN]
             for source, partition, first, piece, letters in zip(*columns, strict=True):
-                lanes[source, partition].append((first, piece, letters))
-        for (source, partition), found in sorted(lanes.items()):
-            lane = _Lane(task, source, partition)
+                taken[source, partition].append((first, piece, letters))
+        for (source, partition), found in sorted(taken.items()):
+            run = _PartitionRun(task, source, partition)
             try:
-                report = lane.run(found, compiled(plan(), task.job))
+                report = run.run(found, compiled(plan(), task.job))
             except TureenError as refused:
-                report = LaneReport(source, partition, failed=refused.as_dict())
-            text = json.dumps({name: getattr(report, name) for name in LaneReport.__slots__})
+                report = PartitionReport(source, partition, failed=refused.as_dict())
+            text = json.dumps({name: getattr(report, name) for name in PartitionReport.__slots__})
             yield pa.RecordBatch.from_arrays([pa.array([text], pa.string())], schema=_TOLD)
 
     return each
@@ -258,19 +259,21 @@ def _tell(task: LaneTask, plan: Callable[[], Plan]) -> Callable[[Any], Any]:
 _TAKEN = ("source", "partition", "first", "piece", "letters")
 
 
-class _Lane:
-    """One lane in one micro-batch."""
+class _PartitionRun:
+    """One partition of a stream in one micro-batch."""
 
-    def __init__(self, task: LaneTask, source: str, partition: int) -> None:
+    def __init__(self, task: PartitionsTask, source: str, partition: int) -> None:
         self._task = task
         self._job = task.job
         self._stream = task.streams[SourceName(source)]
         self._partition = partition
         (self._step,) = (one for one in task.job.batch.steps if one.source == source)
-        self._report = LaneReport(source, partition)
+        self._report = PartitionReport(source, partition)
         self._directory = Directory(task.job.checkpoint)
 
-    def run(self, found: Sequence[tuple[int, bytes | None, bytes | None]], queries: Compiled) -> LaneReport:
+    def run(
+        self, found: Sequence[tuple[int, bytes | None, bytes | None]], queries: Compiled
+    ) -> PartitionReport:
         arrived, letters = assign_lateness(self._stream, self._step, self._job, self._partition, found)
         report, job = self._report, self._job
         report.rows = len(arrived)
@@ -325,7 +328,7 @@ class _Lane:
 def assign_lateness(
     stream: Stream,
     step: SourceStep,
-    job: LaneJob,
+    job: WriterJob,
     partition: int,
     found: Sequence[tuple[int, bytes | None, bytes | None]],
 ) -> tuple[Batch, list[Letter]]:

@@ -17,7 +17,14 @@ from engine.model.step import CreateDerived, CreateSource, DropSource, Registrat
 from engine.model.types import BOOLEAN, DATE, DOUBLE, INTEGER, STRING, TIMESTAMP, decimal
 from spark_jobs.errors import CheckpointMismatch, CheckpointUnreadable, PathNotWritable
 from spark_jobs.scale_out.journal import Journal, LastDone, Pending
-from spark_jobs.scale_out.micro_batch import LANES_MAX, ClockState, MicroBatch, Plan, RecordRange, SourceStep
+from spark_jobs.scale_out.micro_batch import (
+    WRITERS_MAX,
+    ClockState,
+    MicroBatch,
+    Plan,
+    RecordRange,
+    SourceStep,
+)
 from spark_jobs.scale_out.pieces import RawRecord, read_letters, read_piece, to_letters, to_piece
 
 TYPES = (BOOLEAN, INTEGER, DOUBLE, STRING, DATE, TIMESTAMP, decimal(9, 2))
@@ -120,7 +127,7 @@ def test_a_journal_gives_back_what_was_written_and_forgets_what_nobody_needs(tmp
     assert again.read(4) == _batch(4)
     with pytest.raises(CheckpointUnreadable):
         again.read(3)
-    assert _batch(3).position(LANES_MAX - 1) < _batch(4).position(0)
+    assert _batch(3).position(WRITERS_MAX - 1) < _batch(4).position(0)
 
 
 def test_files_of_others_are_refused(tmp_path: Path) -> None:

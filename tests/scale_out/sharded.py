@@ -33,7 +33,7 @@ from engine.model.step import (
     Unregister,
 )
 from engine.windows.source_clock import TAKEN, SourceClock
-from spark_jobs.scale_out.micro_batch import ClockState, Lane, MicroBatch, SourceStep
+from spark_jobs.scale_out.micro_batch import ClockState, MicroBatch, Placement, SourceStep
 from spark_jobs.scale_out.selections import stateless
 from spark_jobs.scale_out.shards.cutting import cut, put_together
 from spark_jobs.scale_out.shards.layout import Layout
@@ -58,7 +58,7 @@ class Round:
 
 
 class Sharded:
-    """``shards``: how many parts; the lane comes on top."""
+    """``shards``: how many parts; the whole shard comes on top."""
 
     def __init__(
         self, checkpoint: str, layout: Layout, rng: random.Random, snapshot_batches: int = 3
@@ -68,7 +68,7 @@ class Sharded:
             checkpoint, open_shards(checkpoint, layout), layout, snapshot_batches=snapshot_batches
         )
         self.batches: dict[int, MicroBatch] = {}
-        self.lanes: dict[str, Lane] = {}
+        self.placements: dict[str, Placement] = {}
         self._begins: dict[str, SourceName] = {}
         self._rng = rng
         self._clocks: dict[SourceName, SourceClock] = {}
@@ -117,7 +117,7 @@ class Sharded:
                 definitions,
                 going,
                 coming,
-                {one.query_id: self.lanes[one.query_id] for one in coming},
+                {one.query_id: self.placements[one.query_id] for one in coming},
                 {one.query_id: self._begins[one.query_id] for one in coming if one.query_id in self._begins},
             )
         )
@@ -151,18 +151,18 @@ class Sharded:
 
     def _is_placed(self, registration: Registration) -> bool:
         """Whether the driver takes a query."""
-        if registration.query_id in self.lanes:
+        if registration.query_id in self.placements:
             return True
         try:
             query = self._known.prepare(registration.sql)
             assert isinstance(query, Query)
             streams = self.streams()
             if stateless(query, streams):
-                self.lanes[registration.query_id] = "rows"
+                self.placements[registration.query_id] = "rows"
                 if query.emit is not None and query.emit.snapshot:
                     self._begins[registration.query_id] = query.scan.source
             else:
-                self.lanes[registration.query_id] = place(query, streams, self.layout)
+                self.placements[registration.query_id] = place(query, streams, self.layout)
         except (NotSupported, QueryError):
             return False
         return True
@@ -200,12 +200,12 @@ class Sharded:
 
 
 class Whole:
-    """An engine that gets all rows, and the queries of one lane; for selections that are told elsewhere it
-    tells the answer they begin with, if their rows are in this lane.
+    """An engine that gets all rows, and the queries of one placement; for selections that are told elsewhere
+    it tells the answer they begin with, if their rows are here.
     """
 
-    def __init__(self, lane: Lane, layout: Layout) -> None:
-        self.lane = lane
+    def __init__(self, placement: Placement, layout: Layout) -> None:
+        self.placement = placement
         self.layout = layout
         self.engine = small_engine()
 
@@ -213,7 +213,9 @@ class Whole:
         """A micro-batch, as steps of a broker."""
         batch = one.batch
         bodies: list[Body] = [Unregister(batch.going), *batch.definitions]
-        bodies.append(Register(tuple(q for q in batch.coming if batch.lanes[q.query_id] == self.lane)))
+        bodies.append(
+            Register(tuple(q for q in batch.coming if batch.placements[q.query_id] == self.placement))
+        )
         begin = tuple(q for q in batch.coming if self._begins(batch, q.query_id))
         bodies += [Register(begin), Unregister(tuple(one.query_id for one in begin))]
         bodies += [one.read[step.source] for step in batch.steps]
@@ -228,7 +230,7 @@ class Whole:
 
     def _begins(self, batch: MicroBatch, query_id: str) -> bool:
         source = batch.begins.get(query_id)
-        return source is not None and (source in self.layout.keys) == (self.lane == "parts")
+        return source is not None and (source in self.layout.keys) == (self.placement == "parts")
 
 
 def net_of(changes: Iterable[Changes]) -> dict[str, Net]:

@@ -58,7 +58,7 @@ def rows(count: int) -> Batch:
     )
 
 
-def test_every_row_is_cut_to_one_part_and_to_the_lane_where_it_has_it() -> None:
+def test_every_row_is_cut_to_one_part_and_to_the_whole_shard_where_it_has_it() -> None:
     batch = rows(40)
     found = dict(cut(STREAM, batch, Layout(3, {"s": "k"})))
     assert 3 not in found

@@ -20,7 +20,7 @@ from tests.scale_out.sharded import Net, Sharded, Whole, net_of
 from tests.scale_out.shards_keyed import KEYS, QUERIES, history
 from tests.scale_out.shards_same_answers import add, check_folds
 
-LANE_QUERIES = (
+WHOLE_QUERIES = (
     "SELECT COUNT(*) AS n FROM s [RANGE 60 MILLISECONDS]",
     "SELECT k, v FROM s [ROWS 5]",
     "SELECT RSTREAM(k, v) FROM s [RANGE 30 MILLISECONDS]",
@@ -37,7 +37,7 @@ def test_shards_tell_what_one_engine_tells(seed: int, tmp_path: Path) -> None:
     wholes = [Whole("parts", layout), Whole("lane", layout)]
     told: dict[str, Net] = {}
     held: dict[str, Counter[Any]] = {}
-    for one in sharded.rounds(list(history(rng, QUERIES + LANE_QUERIES))):
+    for one in sharded.rounds(list(history(rng, QUERIES + WHOLE_QUERIES))):
         happens = rng.random()
         if happens < 0.1:
             at_work.forget()  # as after a restart
@@ -51,6 +51,6 @@ def test_shards_tell_what_one_engine_tells(seed: int, tmp_path: Path) -> None:
         add(told, held, mine, one.batch.going)
         for whole in wholes:
             check_folds(whole, told)
-    lanes = Counter(sharded.lanes.values())
-    assert lanes == {"parts": len(QUERIES) - 2, "rows": 2, "lane": len(LANE_QUERIES)}
+    placements = Counter(sharded.placements.values())
+    assert placements == {"parts": len(QUERIES) - 2, "rows": 2, "lane": len(WHOLE_QUERIES)}
     assert all(count in (0, 1) for net in held.values() for count in net.values())

@@ -1,4 +1,4 @@
-"""Which queries shards answer each for itself, which the lane answers, and which nobody does."""
+"""Which queries shards answer each for itself, which the whole shard answers, and which nobody does."""
 
 from __future__ import annotations
 

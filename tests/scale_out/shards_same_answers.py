@@ -41,7 +41,7 @@ def agree_on(steps: list[Step], layout: Layout, rng: random.Random) -> Counter[s
             for whole in wholes:
                 check_folds(whole, told)
             check_copies(wholes, held)
-        return Counter(sharded.lanes.values())
+        return Counter(sharded.placements.values())
 
 
 def add(told: dict[str, Net], held: dict[str, Counter[Any]], changes: list[Any], going: Any) -> None:

@@ -76,7 +76,7 @@ def layouts(draw: Any, steps: list[Step]) -> Layout:
 
 def agree(steps: list[Step], data: st.DataObject) -> Counter[str]:
     """Check that shards tell what engines over all rows tell; return how many queries there were in each
-    lane.
+    whole shard.
     """
     rng = random.Random(data.draw(st.integers(0, 1_000)))
     return agree_on(emitting(steps, data), layouts(data.draw, steps), rng)

@@ -97,7 +97,7 @@ def test_other_rows_for_a_micro_batch_are_refused(tmp_path: Path) -> None:
     sharded, rounds = begun(tmp_path)
     there = next(one for one in rounds if any(len(rows) > 3 for rows in one.rows.values()))
     for one in rounds[: there.batch.number]:
-        sharded.shard(LAYOUT.lane, one)
+        sharded.shard(LAYOUT.whole_shard, one)
         sharded.shard(0, one)
         sharded.shard(1, one)
     at_work.forget()

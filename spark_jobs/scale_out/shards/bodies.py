@@ -32,16 +32,16 @@ def bodies_of(
     rows_of: RowsOf,
 ) -> Iterator[Body]:
     """In order. stream_of: what the engine knows by then, asked when a source's turn comes."""
-    in_lane = shard == layout.lane
+    has_all_rows = shard == layout.whole_shard
     if batch.going:
         yield Unregister(batch.going)
     yield from batch.definitions
-    here = "lane" if in_lane else "parts"
-    coming = tuple(one for one in batch.coming if batch.lanes[one.query_id] == here)
+    here = "lane" if has_all_rows else "parts"
+    coming = tuple(one for one in batch.coming if batch.placements[one.query_id] == here)
     if coming:
         yield Register(coming)
     begin = tuple(one for one in batch.coming if one.query_id in batch.begins)
-    begin = tuple(one for one in begin if in_lane != (batch.begins[one.query_id] in layout.keys))
+    begin = tuple(one for one in begin if has_all_rows != (batch.begins[one.query_id] in layout.keys))
     if begin:
         yield Register(begin)
         yield Unregister(tuple(one.query_id for one in begin))
@@ -49,5 +49,5 @@ def bodies_of(
         stream = stream_of(step.source)
         if stream is None or step.lost:
             continue
-        if layout.lane_has(stream) if in_lane else layout.parts_have(stream):
+        if layout.whole_shard_has(stream) if has_all_rows else layout.parts_have(stream):
             yield Records(step.source, rows_of(stream), {}, decided=Decided(step.now_ms))

@@ -31,8 +31,8 @@ def cut(stream: Stream, rows: Batch, layout: Layout) -> list[tuple[int, Batch]]:
         found += _by_key(stream, rows, layout)
     elif stream.is_table:
         found += [(shard, rows) for shard in range(layout.shards)]
-    if layout.lane_has(stream):
-        found.append((layout.lane, rows))
+    if layout.whole_shard_has(stream):
+        found.append((layout.whole_shard, rows))
     return found
 
 

@@ -1,7 +1,7 @@
 """How rows are spread over shards.
 
     shards 0 .. S-1    the *parts*: each has the rows whose key is its own, and every table that has no key
-    shard S            the *lane*: all rows of streams that have no key or shall be kept whole, all tables
+    shard S            the *whole shard*: all rows of streams without a key or to be kept whole, all tables
 
 A layout is that of a checkpoint for good: with another one the state of a shard would be about other rows.
 """
@@ -20,8 +20,8 @@ SHARDS_MAX = 4_096
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """shards: S; 0: there are none, no lane either, and nothing but selections is answered. keys: the column
-    that decides about a row, by stream or table. whole: those of them that the lane has, too.
+    """shards: S; 0: there are none, no whole shard either, and nothing but selections is answered. keys: the
+    column that decides about a row, by stream or table. whole: those of them that the whole shard has, too.
 
     Raises SettingsError.
     """
@@ -35,21 +35,21 @@ class Layout:
             raise SettingsError(f"shards = {self.shards} is not within 0 to {SHARDS_MAX:,}")
 
     @property
-    def lane(self) -> int:
+    def whole_shard(self) -> int:
         """The number of the shard that cuts nothing."""
         return self.shards
 
     @property
     def every(self) -> range:
-        """The numbers of all, the lane's too."""
+        """The numbers of all, the whole one too."""
         return range(self.shards + 1 if self.shards else 0)
 
     def parts_have(self, stream: Stream) -> bool:
         """Whether its rows go to the parts: by key, or all of them to each."""
         return stream.name in self.keys or stream.is_table
 
-    def lane_has(self, stream: Stream) -> bool:
-        """Whether all of its rows go to the lane."""
+    def whole_shard_has(self, stream: Stream) -> bool:
+        """Whether all of its rows go to the whole shard."""
         return stream.name not in self.keys or stream.name in self.whole
 
     def as_dict(self) -> dict[str, Any]:

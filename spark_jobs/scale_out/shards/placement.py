@@ -1,4 +1,4 @@
-"""Where a query is answered: in parts (:mod:`engine.changes.parts`), or in the lane, which has all rows."""
+"""Where a query is answered: in parts (:mod:`engine.changes.parts`), or in the shard that has all rows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ Place = Literal["parts", "lane"]
 def place(query: Query, streams: Streams, layout: Layout) -> Place:
     """Where a query is answered. streams: all that it reads.
 
-    Raises NotSupported: it needs all rows of a stream that the lane does not have; there are no shards.
+    Raises NotSupported: it needs all rows of a stream that the whole shard does not have; there are no
+    shards.
     """
     if not layout.shards:
         raise NotSupported(
@@ -27,7 +28,7 @@ def place(query: Query, streams: Streams, layout: Layout) -> Place:
     reason = why_not_in_parts(query, streams, layout.keys)
     if reason is None:
         return "parts"
-    cut_only = [name for name in query.sources if not layout.lane_has(streams[name])]
+    cut_only = [name for name in query.sources if not layout.whole_shard_has(streams[name])]
     if not cut_only:
         return "lane"
     options = " ".join(f"--whole {name}" for name in cut_only)

@@ -23,13 +23,13 @@ from pyspark.sql import DataFrame, SparkSession
 from engine.model.batch import Batch
 from engine.model.source import SourceName, Stream
 from spark_jobs.scale_out.journal import Journal
-from spark_jobs.scale_out.lanes import LaneJob, send_all, write_once
 from spark_jobs.scale_out.outputs import Encoder
 from spark_jobs.scale_out.pieces import read_piece, to_piece
 from spark_jobs.scale_out.selections import assign_lateness
 from spark_jobs.scale_out.shards.cutting import cut, place_values, put_together
 from spark_jobs.scale_out.shards.shard import ShardJob, Told, advance
 from spark_jobs.scale_out.shards.state import open_shards
+from spark_jobs.scale_out.writers import WriterJob, send_all, write_once
 from topics.outputs import destination
 from topics.producer import Transaction
 from tureen.errors import TureenError
@@ -63,7 +63,7 @@ class ShardReport:
     failed: dict[str, Any] | None = None
 
 
-def cut_pieces(pieces: DataFrame, job: LaneJob, streams: Mapping[SourceName, Stream]) -> DataFrame:
+def cut_pieces(pieces: DataFrame, job: WriterJob, streams: Mapping[SourceName, Stream]) -> DataFrame:
     """Pieces of phase 1 to pieces of shards: rows that are taken, with the instants they enter with."""
     places = place_values(len(job.layout.every))
 
@@ -75,7 +75,7 @@ def cut_pieces(pieces: DataFrame, job: LaneJob, streams: Mapping[SourceName, Str
                     continue
                 stream = streams[source]
                 (step,) = (one for one in job.batch.steps if one.source == source)
-                # Late and refused rows are told of by the lanes of selections.
+                # Late and refused rows are told of by the partitions of selections.
                 rows, _ = assign_lateness(stream, step, job, partition, [(first, piece, letters)])
                 for shard, mine in cut(stream, rows, job.layout):
                     yield _row(_CUT, places[shard], shard, source, to_piece(mine))
@@ -83,7 +83,7 @@ def cut_pieces(pieces: DataFrame, job: LaneJob, streams: Mapping[SourceName, Str
     return pieces.mapInArrow(each, CUT)
 
 
-def run_shards(session: SparkSession, cut_rows: DataFrame, job: LaneJob) -> list[dict[str, Any]]:
+def run_shards(session: SparkSession, cut_rows: DataFrame, job: WriterJob) -> list[dict[str, Any]]:
     """A turn of every shard; a :class:`ShardReport` of each, as a dictionary. cut_rows: :func:`cut_pieces`.
 
     Raises CheckpointMismatch, CheckpointUnreadable, PathNotWritable.
@@ -98,7 +98,7 @@ def run_shards(session: SparkSession, cut_rows: DataFrame, job: LaneJob) -> list
     return [json.loads(row.told) for row in placed.mapInArrow(_turns(job, shards), TOLD).collect()]
 
 
-def _turns(job: LaneJob, shards: ShardJob) -> Callable[[ArrowBatches], ArrowBatches]:
+def _turns(job: WriterJob, shards: ShardJob) -> Callable[[ArrowBatches], ArrowBatches]:
     def each(batches: ArrowBatches) -> Iterator[pa.RecordBatch]:
         found: dict[int, dict[str, list[bytes]]] = {}
         for batch in batches:
@@ -117,7 +117,7 @@ def _turns(job: LaneJob, shards: ShardJob) -> Callable[[ArrowBatches], ArrowBatc
     return each
 
 
-def turn(job: LaneJob, shards: ShardJob, shard: int, pieces: Pieces) -> ShardReport:
+def turn(job: WriterJob, shards: ShardJob, shard: int, pieces: Pieces) -> ShardReport:
     """The turn of one shard: apply its rows, write what they told."""
 
     def rows_of(stream: Stream) -> Batch:
@@ -135,7 +135,7 @@ def turn(job: LaneJob, shards: ShardJob, shard: int, pieces: Pieces) -> ShardRep
     return ShardReport(shard, told.rows, count, written, encoder.broken, told.needed_from)
 
 
-def _encoder(job: LaneJob, shard: int, told: Told) -> Encoder:
+def _encoder(job: WriterJob, shard: int, told: Told) -> Encoder:
     to = {
         query_id: destined
         for query_id, output in told.outputs.items()

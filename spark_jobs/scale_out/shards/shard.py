@@ -197,7 +197,7 @@ class _Telling:
 
     def _numbered(self, changes: Changes) -> Changes:
         """Copies of equal rows are numbered apart from those of other shards."""
-        if changes.copies is None or self.shard == self.layout.lane:
+        if changes.copies is None or self.shard == self.layout.whole_shard:
             return changes
         copies = (changes.copies - 1) * self.layout.shards + self.shard + 1
         return replace(changes, copies=copies.astype(np.int32))

@@ -20,7 +20,7 @@ TRANSACTION_S = 180.0
 
 
 @dataclass(frozen=True, slots=True)
-class LaneJob:
+class WriterJob:
     """kafka: librdkafka's settings. name: of the run, among the service's. run: the checkpoint's own name.
     checkpoint: the directory of its state.
     """
@@ -39,9 +39,9 @@ class LaneJob:
     def names(self) -> TopicNames:
         return TopicNames(self.service_id)
 
-    def identity(self, lane: str) -> str:
+    def identity(self, writer: str) -> str:
         """The transactional id of a writer: it fences those of earlier runs."""
-        return f"{self.service_id}.scale-out.{self.name}.{lane}"
+        return f"{self.service_id}.scale-out.{self.name}.{writer}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +54,12 @@ class Letter:
     headers: Headers
 
 
-def write_once(job: LaneJob, lane: str, send: Callable[[Transaction], None]) -> bool:
-    """Write what ``send`` sends as this lane's part of the micro-batch; False: it was written before.
+def write_once(job: WriterJob, writer: str, send: Callable[[Transaction], None]) -> bool:
+    """Write what ``send`` sends as this writer's part of the micro-batch; False: it was written before.
 
     Raises as :func:`spark_jobs.transactional.write_once`.
     """
-    identity = job.identity(lane)
+    identity = job.identity(writer)
     return transactional.write_once(
         job.kafka,
         transactional_id=identity,
