@@ -34,7 +34,6 @@ from engine.model.types import Kind
 from topics.codec import DEPTH_MAX
 from topics.formats.plain_events import LEAST, plain_events
 from topics.formats.texts import Format, Texts
-from topics.formats.wire import ids_of
 from topics.json_object import is_too_deep
 from topics.scan import REASONS, TOO_DEEP
 from topics.spans import extraction
@@ -140,7 +139,7 @@ class Debezium:
         return not self.is_key and all(one.name not in METADATA for one in self.fields)
 
     def texts(self, values: Sequence[bytes]) -> Texts:
-        framed = np.flatnonzero(ids_of(values) >= 0).tolist()
+        framed = [place for place, one in enumerate(values) if one[:1] == b"\0"]
         if not framed:
             return self._events(values, {})
         given = self.wire.texts([values[place] for place in framed])

@@ -101,7 +101,8 @@ def _is_json(data: bytes, bytes_: npt.NDArray[np.uint8], ends: Int64Array) -> bo
     if (verdicts != FINE).any():
         return False
     try:
-        data.decode()
+        if not data.isascii():
+            data.decode()
         options = pj.ReadOptions(use_threads=False, block_size=len(data) + 1)
         table = pj.read_json(pa.BufferReader(data), read_options=options, parse_options=_NO_COLUMNS)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, UnicodeDecodeError):

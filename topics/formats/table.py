@@ -140,6 +140,8 @@ def _fields(stream: Stream) -> Fields:
 
 def read_some(format_: Format, values: Sequence[bytes | None]) -> Texts:
     """The texts of those values that are there and not too large."""
+    if None not in values and max(map(len, values), default=0) <= RECORD_BYTES_MAX:  # type: ignore[arg-type]
+        return format_.texts(values)  # type: ignore[arg-type]
     found: list[bytes | None] = [None] * len(values)
     bad: dict[int, str] = {}
     given: list[tuple[int, bytes]] = []
