@@ -1,0 +1,145 @@
+"""What a statement is to be answered by, and how texts of PostgreSQL become those of DuckDB."""
+
+from __future__ import annotations
+
+import pytest
+
+from broker.postgres import commands
+from broker.postgres.plans import (
+    Carried,
+    Command,
+    Copied,
+    CopyOptions,
+    Evaluated,
+    Nothing,
+    Once,
+    Whole,
+    plan_of,
+)
+from broker.postgres.rewriting import column_names, parameter_uses, relations_of, rewritten, select_of
+from broker.postgres.settings import SessionSettings, UnknownSetting
+from tureen.errors import NotSupported, SyntaxRefused
+
+
+class Known:
+    """Relations of which some are queries and some are sources."""
+
+    def is_source(self, name: str) -> bool:
+        return name in ("orders", "both")
+
+    def query(self, name: str, schema: str | None = None) -> str | None:
+        return f"id-of-{name}" if name in ("alerts", "both", "Mixed") else None
+
+
+@pytest.mark.parametrize(
+    ("sql", "expected"),
+    [
+        ("", Nothing()),
+        (" -- only a comment\n", Nothing()),
+        (";", Nothing()),
+        ("SELECT * FROM alerts", Whole("alerts", None, None)),
+        ("select * from public.ALERTS limit 5;", Whole("alerts", "public", 5)),
+        ('TABLE "Mixed"', Whole("Mixed", None, None)),
+        ("SELECT * FROM queries.both", Whole("both", "queries", None)),
+        ("SELECT * FROM both", Once("SELECT * FROM both")),
+        ('SELECT o.id FROM "public"."orders" o', Once('SELECT o.id FROM "orders" o')),
+        ("SELECT 'public.x' FROM public.orders", Once("SELECT 'public.x' FROM orders")),
+        ("SELECT a FROM orders [RANGE 1 HOUR]", Once("SELECT a FROM orders [RANGE 1 HOUR]")),
+        ("VALUES (1)", Once("VALUES (1)")),
+        ("BEGIN", Command("BEGIN")),
+        ("show server_version", Command("show server_version")),
+        ("SHOW QUERIES", Carried("SHOW QUERIES")),
+        ("DROP STREAM orders;", Carried("DROP STREAM orders")),
+        ("REGISTER SELECT id FROM orders", Carried("SELECT id FROM orders", registers=True)),
+        ("COPY alerts TO STDOUT", Copied(Whole("alerts", None, None), CopyOptions())),
+        (
+            "COPY (SELECT * FROM alerts) TO STDOUT WITH (FORMAT csv, HEADER true, DELIMITER ';', NULL 'x')",
+            Copied(Whole("alerts", None, None), CopyOptions("csv", True, ";", "x")),
+        ),
+        (
+            "COPY alerts TO STDOUT CSV HEADER",
+            Copied(Whole("alerts", None, None), CopyOptions("csv", True, ",", "")),
+        ),
+    ],
+)
+def test_plans(sql: str, expected: object) -> None:
+    assert plan_of(sql, Known()) == expected  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("sql", ["SELECT n FROM alerts WHERE n > 1", "SELECT 1", "SELECT * FROM pg_class"])
+def test_what_is_evaluated(sql: str) -> None:
+    assert isinstance(plan_of(sql, Known()), Evaluated)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT * FROM alerts JOIN orders USING (id)",
+        "COPY orders FROM STDIN",
+        "COPY alerts TO '/tmp/file'",
+        "COPY alerts TO STDOUT (FORMAT xml)",
+        "COPY alerts TO STDOUT (DELIMITER '||')",
+        "VACUUM",
+        "LOCK TABLE orders",
+        "?",
+    ],
+)
+def test_what_is_refused(sql: str) -> None:
+    with pytest.raises((NotSupported, SyntaxRefused)):
+        plan_of(sql, Known())  # type: ignore[arg-type]
+
+
+def test_nothing_but_a_select_is_a_select() -> None:
+    for sql in (
+        "SELECT 1; SELECT 2",
+        "DELETE FROM x",
+        "SELECT 1 INTO t",
+        "INSERT INTO t VALUES (1)",
+        "(" * 5_000,
+    ):
+        assert select_of(sql) is None
+
+
+def test_texts_are_rewritten() -> None:
+    tree = select_of(
+        "WITH w AS (SELECT 1 AS a) SELECT w.a, c.oid::regclass, public.c.x FROM w, pg_catalog.pg_class c"
+    )
+    assert tree is not None
+    assert relations_of(tree) == [("pg_catalog", "pg_class")]
+    text = rewritten(tree, lambda name: ("catalogue", name[1]), "me")
+    assert "name_of_regclass" in text.lower()
+    assert '"catalogue"."pg_class" AS c' in text
+    assert "public" not in text
+    named = select_of(
+        "SELECT a, count(*), b::int, 1, f(x) AS g FROM t WHERE a = $1 AND b > $2::date LIMIT $3"
+    )
+    assert named is not None
+    assert column_names(named) == ["a", "count", "b", "?column?", "g"]
+    assert parameter_uses(named) == {1: ("column", "a"), 2: ("type", "DATE"), 3: ("type", "int8")}
+
+
+def test_settings_and_transactions() -> None:
+    settings, now = SessionSettings(), commands.Transaction()
+    for sql in ("SET statement_timeout = '2s'", "SET SESSION application_name TO 'x'", "SET TIME ZONE 'UTC'"):
+        told = commands.setting(sql, now, settings)
+        assert told is not None
+        assert told.tag == "SET"
+    assert settings.timeout_ms == 2_000
+    for sql in (
+        "SET client_encoding = 'LATIN1'",
+        "SET server_version = '9'",
+        "SET statement_timeout = 'soon'",
+    ):
+        with pytest.raises(UnknownSetting):
+            commands.setting(sql, now, settings)
+    assert commands.transaction("BEGIN READ ONLY", now, settings) == commands.Told("BEGIN")
+    assert (now.status, now.reads_only) == ("T", True)
+    now.fail()
+    ended = commands.transaction("COMMIT", now, settings)
+    assert ended is not None
+    assert (ended.tag, now.status) == ("ROLLBACK", "I")
+    assert commands.fetched("FETCH FORWARD 5 FROM c") == ("c", 5)
+    assert commands.fetched('FETCH ALL IN "C c"') == ("C c", None)
+    assert commands.declared("DECLARE c BINARY CURSOR FOR SELECT 1") == ("c", "SELECT 1", True)
+    with pytest.raises(SyntaxRefused):
+        commands.fetched("FETCH BACKWARD 5 FROM c")
