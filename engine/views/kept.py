@@ -14,16 +14,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 
 from engine.algebra.project.stage import Output
 from engine.dataflow.graph import STREAMS
 from engine.language.query import Query, Scan
 from engine.model.answer import AnswerColumns
+from engine.model.batch import BoolArray, Int64Array
 from engine.model.limits import Limits
 from engine.model.source import SourceName
 from engine.operators.chain import CompositeSource
-from engine.operators.gather import project
+from engine.operators.gather import rows_at, schema_of
 from engine.operators.pipeline import Evaluated, evaluate
 from engine.operators.scan import ScanAt, is_range
 from engine.operators.table_scan import TableAt
@@ -66,10 +68,13 @@ def _complete_from(query: Query, at: Mapping[SourceName, ScanAt]) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class KeptAnswer:
-    """An answer as of a step. window: of a selection that goes on from it, of which rows it is."""
+    """An answer as of a step. window: of a selection that goes on from it, of which rows it is. errors:
+    int64[n], how many values of each of its rows could not be computed; None: all could.
+    """
 
     evaluated: Evaluated | LimitExceeded | InternalError
     window: WindowRange | None = None
+    errors: Int64Array | None = None
 
     def answer(self, rows_max: int, first: int | None = None) -> Evaluated:
         """What is kept; first: so many rows of it at most, the first. Raises LimitExceeded, for what was too
@@ -168,19 +173,44 @@ class _Bringing:
             total = stay + sum(len(where) for _, where in places)
             if total > self.limits.snapshot_rows_max:
                 raise LimitExceeded("snapshot_rows_max", self.limits.snapshot_rows_max, total)
-            rows, errors = project(outputs, at.rows.schema, places)
+            relation = rows_at(at.rows.schema, places)
+            results = [relation.evaluate(output.expression) for output in outputs]
+            columns = [result.column for result in results]
+            rows = AnswerColumns(schema_of(self.query.columns), columns, len(relation))
+            errors = _errors_of([result.error for result in results], len(relation))
             if stay:
                 assert before is not None
                 assert isinstance(before.evaluated, Evaluated)
+                errors = _one_behind_another(before.errors, stay, errors, rows.n)
                 kept = before.evaluated.table
                 table = pa.concat_tables([kept.slice(kept.num_rows - stay), rows.table])
                 if table.num_columns and table.column(0).num_chunks > CHUNKS_MAX:
                     table = table.combine_chunks()
                 rows = AnswerColumns.of_table(table)
-            answer = Evaluated(rows, errors, window.complete_from_ms)
-            return KeptAnswer(answer, None if errors else window)  # nobody knows which rows they were of
+            total = 0 if errors is None else int(errors.sum())
+            return KeptAnswer(Evaluated(rows, total, window.complete_from_ms), window, errors)
 
         return RefreshWork(1.0 + at.count(predicate, start, window.stop), _refusable(make))
+
+
+def _errors_of(errors: Sequence[BoolArray | None], n: int) -> Int64Array | None:
+    """int64[n]: how many values of each row are errors; None: none is. errors: by column, bool[n]."""
+    there = [error for error in errors if error is not None and error.any()]
+    found = np.zeros(n, np.int64)
+    for error in there:
+        found += error
+    return found if there else None
+
+
+def _one_behind_another(
+    before: Int64Array | None, stay: int, came: Int64Array | None, count: int
+) -> Int64Array | None:
+    """The errors of the last ``stay`` rows of those before, and of so many that came."""
+    stays = None if before is None else before[len(before) - stay :]
+    if came is None and (stays is None or not stays.any()):
+        return None
+    none = np.zeros(max(stay, count), np.int64)
+    return np.concatenate([none[:stay] if stays is None else stays, none[:count] if came is None else came])
 
 
 def _refusable(make: Callable[[], KeptAnswer]) -> Callable[[], KeptAnswer]:

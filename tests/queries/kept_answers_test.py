@@ -13,6 +13,7 @@ from engine.engine import Engine
 from engine.model.batch import versions
 from engine.model.source import SourceName
 from engine.model.step import Register, Registration
+from engine.views import kept
 from tests.capacities import small_engine
 from tests.changes.ways import TEXTS, rows_of, seeds
 from tests.strategies import batch_of
@@ -26,6 +27,8 @@ RANDOM = (
     f"SELECT k, v FROM s {WINDOW} WHERE v > 0",
     f"SELECT k, COUNT(*) AS c, MAX(v) AS m FROM s {WINDOW} WHERE v < 1 GROUP BY k",
     f"SELECT DISTINCT w FROM s {WINDOW} WHERE k = 1",
+    f"SELECT 10 / k AS q, 10 / (k - 1) AS r, 10 / k AS t FROM s {WINDOW}",
+    "SELECT 10 / k AS q, v FROM s [ROWS 3]",
     "SELECT v FROM s [ROWS 3] WHERE w = 'a' ORDER BY v",
     "SELECT k, v FROM s [PARTITION BY k ROWS 1] WHERE v > 0",
     HOPS,
@@ -104,6 +107,25 @@ def test_kept_answers_are_those_that_nothing_is_kept_of(seed: int) -> None:
                 none, eager = (feed.answer(f"{mode} {place}") for mode in MODES)
                 assert eager == none, RANDOM[place]
             feed.engine._check()
+
+
+def test_rows_whose_values_could_not_be_computed_are_not_evaluated_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    feed = Feed((f"SELECT 10 / k AS q, v FROM s {WINDOW}",), 100)
+    looked_at: list[int] = []
+    original = kept.rows_at
+
+    def rows_at(schema: Any, places: Any) -> Any:
+        looked_at.append(sum(len(where) for _, where in places))
+        return original(schema, places)
+
+    monkeypatch.setattr(kept, "rows_at", rows_at)
+    for at_ms in range(1, 9):
+        feed.bring("s", *((at_ms, (key, float(at_ms), "a", at_ms)) for key in (0, 1, 0)))
+        assert feed.answer("eager 0") == feed.answer("none 0")
+    assert feed.answer("eager 0")[2] == 2 * 5  # rows of five milliseconds
+    assert max(looked_at) == 3
 
 
 @pytest.mark.parametrize(
