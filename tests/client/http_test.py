@@ -106,7 +106,7 @@ def test_a_refusal_is_an_error_of_its_kind_with_its_place(client: tureen.Client,
     with pytest.raises(SyntaxRefused):
         client.register("SELEC price")
     with pytest.raises(NotSupported):
-        client.register(f"SELECT price FROM {trades} GROUP BY ALL")
+        client.register(f"SELECT price FROM {trades} TABLESAMPLE (5)")
     with pytest.raises(SourceConflict):
         client.create(f"CREATE STREAM {trades} (other BIGINT)")
 

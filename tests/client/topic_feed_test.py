@@ -71,7 +71,7 @@ def test_a_scale_outs_queries_and_why_one_is_refused(service: Service) -> None:
     refused = NotSupported("this join has no key", hint=HINT).as_dict()
     good, bad = tureen.new_handle(), tureen.new_handle()
     good_id = service.tell(
-        good, "SELECT 1 EMIT CHANGES", state="RUNNING", lane="rows", output=output(service, "results")
+        good, "SELECT 1 EMIT CHANGES", state="RUNNING", placement="rows", output=output(service, "results")
     )
     bad_id = service.tell(bad, "SELECT 2 EMIT CHANGES", state="ERROR", error=refused)
     asked = service.run("register", "--by-topic", "--wait", "0", "SELECT 3 EMIT CHANGES")
@@ -113,7 +113,7 @@ def test_a_registration_that_nobody_answers_says_what_it_waits_for(service: Serv
 def test_an_answer_on_a_result_topic_is_watched(service: Service) -> None:
     handle = tureen.new_handle()
     name = service.tell(
-        handle, "SELECT", state="RUNNING", lane="parts", output=output(service, "results.mine")
+        handle, "SELECT", state="RUNNING", placement="parts", output=output(service, "results.mine")
     )
     topic = service.topic("results.mine")
     (empty, end) = service.follow(handle)
