@@ -75,14 +75,15 @@ def door(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]
     with broker(
         kafka, tmp_path_factory.mktemp("door") / "data", f"t{uuid.uuid4().hex[:12]}", **settings
     ) as one:
-        topic = f"everything-{uuid.uuid4().hex[:8]}"
+        topic, orders = (f"{name}-{uuid.uuid4().hex[:8]}" for name in ("everything", "orders"))
         opened = Door(one, port, "")
         notices: list[str] = []
         with opened.connect() as connection:
             connection.add_notice_handler(lambda told: notices.append(told.message_primary or ""))
             connection.execute(f"CREATE STREAM everything ({COLUMNS}) WITH (topic = '{topic}')")
             connection.execute(
-                "CREATE TABLE orders (id BIGINT, customer STRING, total DECIMAL(10, 2), PRIMARY KEY (id))"
+                "CREATE TABLE orders (id BIGINT, customer STRING, total DECIMAL(10, 2), PRIMARY KEY (id)) "
+                f"WITH (topic = '{orders}')"
             )
             connection.execute("CREATE VIEW large AS SELECT id, total FROM orders WHERE total > 100")
             connection.execute("CREATE QUERY all_types AS SELECT * FROM everything")
