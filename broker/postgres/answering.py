@@ -16,6 +16,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
+from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -39,6 +40,7 @@ from engine.language.query import Query
 from topics.wording import Wording
 from tureen.errors import BeingPrepared, BeingRegistered, LimitExceeded, TureenError, UnknownQuery
 from tureen.protocol import Handle, new_handle, query_id
+from tureen.statements import keyword
 
 ONCE = {"maintenance": "none"}
 """What a query has that is asked once: nothing of its answer is kept ready."""
@@ -124,7 +126,7 @@ class Answering:
             whole = Whole(name, schema, 0 if empty else None)
             answers[schema, name] = (await self._answer(whole)).table
         plain = [constant_or_instant(value) for value in values]
-        select = Select(plan.tree, answers, plain, self._who.user)
+        select = Select(plan.sql, plan.tree, answers, plain, self._who.user)
         table = await self._services.evaluation.evaluate(select, 0 if empty else None)
         return Rows(tuple(types.field(one.name, one.type) for one in table.schema), table)
 
@@ -291,6 +293,14 @@ def constant_or_instant(value: Value) -> Value:
 
 
 def _wording(sql: str, values: Sequence[Value]) -> Wording:
+    """A text with its values. Bytes are base64 in rows that are written, else what decodes them stands for
+    them.
+    """
+    places = {place for place, one in enumerate(values, 1) if isinstance(one, bytes)}
+    if places and keyword(sql) == "INSERT":
+        values = [b64encode(one).decode() if isinstance(one, bytes) else one for one in values]
+    elif places:
+        sql = rewriting.with_bytes(sql, places)
     return Wording(sql, [constant(one) for one in values] if values else None)
 
 
@@ -319,7 +329,8 @@ def _tag(plan: Carried, told: dict[str, Any]) -> str:
         return f"INSERT 0 {told['written']}"
     if plan.registers:
         return "REGISTER"
-    return " ".join(plan.sql.upper().split()[:2])
+    words = [word for word in plan.sql.upper().split()[:5] if word not in ("OR", "REPLACE")]
+    return " ".join(words[: 3 if words[1:2] == ["MATERIALIZED"] else 2])
 
 
 def _notices(told: dict[str, Any]) -> list[tuple[str, str | None]]:

@@ -154,6 +154,9 @@ inet_server_addr() AS NULL::VARCHAR
 inet_server_port() AS NULL::INTEGER
 
 txid_current() AS 1::BIGINT
+
+as_text(given) AS CASE WHEN regexp_matches(typeof(given), '^(STRUCT|MAP)\(|\]$') THEN
+    to_json(given)::VARCHAR ELSE given::VARCHAR END
 """.replace("$SERVER_VERSION", SERVER_VERSION).split("\n\n")
 ]
 

@@ -33,6 +33,7 @@ from broker.postgres.catalogue_tables import tables
 from broker.postgres.parameters import Value
 from broker.postgres.relations import Relation, Relations
 from broker.postgres.rewriting import CATALOGUES, Name
+from engine.language.places import did_you_mean
 from tureen.errors import LimitExceeded, TureenError, UnknownColumn, UnknownSource
 
 MEMORY_BYTES = 256 * 1024**2
@@ -51,6 +52,12 @@ class UnknownFunction(EvaluationRefused):
     code = "unknown_function"
 
 
+class DivisionByZero(EvaluationRefused):
+    """A whole number is divided by zero."""
+
+    code = "division_by_zero"
+
+
 class BadOperand(EvaluationRefused):
     """A value that cannot be converted."""
 
@@ -59,8 +66,11 @@ class BadOperand(EvaluationRefused):
 
 @dataclass(frozen=True, slots=True)
 class Select:
-    """A SELECT. answers: by the names that it uses, the tables of answers that it reads. user: who asks."""
+    """A SELECT. sql: its text, in which the places of errors count. answers: by the names that it uses, the
+    tables of answers that it reads. user: who asks.
+    """
 
+    sql: str
     tree: exp.Query
     answers: Mapping[Name, pa.Table]
     values: Sequence[Value]
@@ -133,7 +143,7 @@ class Evaluation:
             relation = cursor.sql(f"SELECT * FROM ({text}) LIMIT {limit}", params=values)
             found = _with_json(relation.to_arrow_table(), [str(one) for one in relation.types])
         except duckdb.Error as refused:
-            raise _refusal(refused) from None
+            raise _refusal(refused, select) from None
         finally:
             cursor.close()
         names = rewriting.column_names(select.tree)
@@ -213,9 +223,14 @@ def _plain(table: pa.Table) -> pa.Table:
 
 
 def _with_json(table: pa.Table, kinds: Sequence[str]) -> pa.Table:
-    """A table whose columns of JSON say so. kinds: DuckDB's types."""
+    """A table whose columns of JSON say so, and numbers without a sign are such as clients have. kinds:
+    DuckDB's types.
+    """
     type_ = pa.json_(pa.string())
     for place, kind in enumerate(kinds):
+        if kind == "UBIGINT":
+            wide = table.column(place).cast(pa.decimal128(20, 0))
+            table = table.set_column(place, table.column_names[place], wide)
         if kind == "JSON":
             chunks = [pa.ExtensionArray.from_storage(type_, one) for one in table.column(place).chunks]
             table = table.set_column(place, table.column_names[place], pa.chunked_array(chunks, type_))
@@ -232,7 +247,7 @@ def _place_of(names: Mapping[Name, str], name: Name) -> tuple[str, str]:
     raise UnknownSource(f"{schema}.{relation}" if schema else relation)
 
 
-_COLUMN = re.compile(r'column "?([^"\s]+)"? ')
+_COLUMN = re.compile(r'column (?:named )?"([^"]+)"')
 _FUNCTION: tuple[tuple[type[duckdb.Error], type[TureenError]], ...] = (
     (duckdb.ConversionException, BadOperand),
     (duckdb.OutOfRangeException, BadOperand),
@@ -240,8 +255,10 @@ _FUNCTION: tuple[tuple[type[duckdb.Error], type[TureenError]], ...] = (
 )
 
 
-def _refusal(refused: duckdb.Error) -> TureenError:
-    """What is told of an error of DuckDB's: its message, without the text that it shows."""
+def _refusal(refused: duckdb.Error, select: Select) -> TureenError:
+    """What is told of an error of DuckDB's: its message, without the text that it shows, which is not the
+    client's.
+    """
     message = str(refused).split("\n\n")[0].split("\nLINE ")[0].strip()
     head, _, rest = message.partition(": ")
     message = rest if head.endswith("Error") else message
@@ -252,10 +269,21 @@ def _refusal(refused: duckdb.Error) -> TureenError:
     if isinstance(refused, duckdb.InterruptException):
         return EvaluationRefused("it took too long, or was called off")
     if isinstance(refused, duckdb.BinderException) and (found := _COLUMN.search(message)) is not None:
-        return UnknownColumn(found[1], hint=hint) if "not found" in message else EvaluationRefused(message)
+        if "not found" in message or "does not have" in message:
+            return _unknown_column(found[1], select)
+        return EvaluationRefused(message)
     if isinstance(refused, duckdb.CatalogException) and "Function" in message:
         return UnknownFunction(message, hint=hint)
+    if "Division by zero" in message:
+        return DivisionByZero("division by zero", hint="x / NULLIF(y, 0) is NULL there")
     for kind, error in _FUNCTION:
         if isinstance(refused, kind):
             return error(message, hint=hint)
     return EvaluationRefused(message, hint=hint)
+
+
+def _unknown_column(name: str, select: Select) -> UnknownColumn:
+    names = {column for table in select.answers.values() for column in table.column_names}
+    return UnknownColumn(
+        name, hint=did_you_mean(name, names), **rewriting.place_of_column(select.tree, select.sql, name)
+    )

@@ -26,11 +26,13 @@ from broker.postgres import rewriting
 from broker.postgres.commands import is_command
 from broker.postgres.relations import Relations
 from broker.postgres.rewriting import Name
-from tureen.errors import NotSupported, SyntaxRefused
+from engine.language.places import did_you_mean, shown
+from tureen.errors import NotSupported, SyntaxRefused, UnknownSource
 from tureen.statements import EXECUTED, SELECTS, is_select, keyword, registered_text
 
 READING_WORDS = ("SHOW", "LIST", "DESCRIBE", "DESC", "EXPLAIN")
 """First words of statements that give a table and change nothing."""
+NOTHING_NAMED = "stream, table, view or query"
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +135,8 @@ def plan_of(sql: str, relations: Relations) -> Plan:
         return Carried(registered_text(sql) or "", registers=True)
     if word in SELECTS or word == "VALUES" or is_select(sql):
         return asked_of(sql, relations)
+    if word == "INSERT":
+        sql = _CAST.sub(lambda found: found[1] or found[2] + " " * (len(found[0]) - len(found[2])), sql)
     if word in EXECUTED:
         return Carried(sql.strip().rstrip(";"))
     raise SyntaxRefused(
@@ -141,6 +145,14 @@ def plan_of(sql: str, relations: Relations) -> Plan:
         line=1,
         column=1,
     )
+
+
+_CAST = re.compile(
+    r"""('(?:[^']|'')*'|"(?:[^"]|"")*")|(\$\d+)::[a-z]\w*(?:\s+(?:precision|varying))?(?:\s*\([\d\s,]+\))?"""
+    r"""(?:\s+with(?:out)?\s+time\s+zone)?(?:\s+collate\s+"default")?""",
+    re.IGNORECASE,
+)
+"""A parameter and the type that SQLAlchemy casts it to, which INSERT knows by its column."""
 
 
 def asked_of(sql: str, relations: Relations) -> Asked:
@@ -160,6 +172,7 @@ def asked_of(sql: str, relations: Relations) -> Asked:
         if (schema == "queries" or not relations.is_source(relation)) and relations.query(relation, schema):
             queries.append(name)
         else:
+            _refuse_unknown(name, tree, sql, relations)
             others = True
     if not others:
         return Evaluated(sql, tree, tuple(queries))
@@ -169,6 +182,19 @@ def asked_of(sql: str, relations: Relations) -> Asked:
             hint=f"CREATE VIEW with the text of {queries[0][1]}, and read that",
         )
     return Once(_without_schema(sql))
+
+
+def _refuse_unknown(name: Name, tree: exp.Query, sql: str, relations: Relations) -> None:
+    """Refuse a name that is nearly the name of a query: who reads streams knows nothing of these."""
+    schema, relation = name
+    if relations.is_source(relation) or schema not in (None, "public"):
+        return
+    there = relations.all()
+    queries = [one.name for one in there if one.kind == "query"]
+    hint = did_you_mean(relation, [one.name for one in there]) or ""
+    if hint.startswith("did you mean") and any(shown(one) in hint for one in queries):
+        place = rewriting.place_of_table(tree, sql, relation)
+        raise UnknownSource(relation, kind=NOTHING_NAMED, hint=hint, **place)
 
 
 def is_catalogue(name: Name, relations: Relations) -> bool:
@@ -198,9 +224,13 @@ _SCHEMA = re.compile(
 
 
 def _without_schema(sql: str) -> str:
-    """A text without ``public.`` before names, which the language does not have; and without its end."""
-    text = sql.strip().rstrip(";").rstrip()
-    return _SCHEMA.sub(lambda found: found[1] or "", text) if "public" in text.lower() else text
+    """A text without ``public.`` before names, which the language does not have; and without its end. What
+    is left stands where it stood.
+    """
+    text = sql.rstrip().rstrip(";").rstrip()
+    if "public" not in text.lower():
+        return text
+    return _SCHEMA.sub(lambda found: found[1] or re.sub(r"[^\n]", " ", found[0]), text)
 
 
 def _is_blank(sql: str) -> bool:
@@ -225,8 +255,26 @@ def _copied(sql: str, relations: Relations) -> Copied:
             "this COPY is not understood",
             hint="COPY (SELECT ...) TO STDOUT (FORMAT csv, HEADER); INSERT writes rows, or Kafka's own tools",
         )
-    select = found["select"] or f"SELECT * FROM {found['name']}"
-    return Copied(asked_of(select, relations), _copy_options(found["options"] or ""))
+    options = _copy_options(found["options"] or "")
+    if found["select"]:  # its places are those of the whole
+        before = re.sub(r"[^\n]", " ", sql[: found.start("select")])
+        return Copied(asked_of(before + found["select"], relations), options)
+    select = f"SELECT * FROM {found['name']}"
+    try:
+        asked = asked_of(select, relations)
+        if isinstance(asked, Once):
+            _require_known(select, relations)
+    except UnknownSource as refused:
+        place = rewriting.place_at(sql, found.start("name"))
+        raise UnknownSource(refused.name, kind=NOTHING_NAMED, hint=refused.hint, **place) from None
+    return Copied(asked, options)
+
+
+def _require_known(select: str, relations: Relations) -> None:
+    tree = rewriting.select_of(select)
+    for _, name in [] if tree is None else rewriting.relations_of(tree):
+        if not relations.is_source(name):
+            raise UnknownSource(name, hint=did_you_mean(name, [one.name for one in relations.all()]))
 
 
 def _copy_options(text: str) -> CopyOptions:

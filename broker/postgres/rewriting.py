@@ -10,7 +10,7 @@ Cost: some milliseconds for the long texts of catalogue browsers; what it gives 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import UTC, datetime
 from functools import lru_cache
 
@@ -89,8 +89,16 @@ def _column_name(node: exp.Expr) -> str:
     if isinstance(node, exp.Cast):
         inner = _column_name(node.this)
         return inner if inner != "?column?" else node.args["to"].sql("postgres").lower()
+    if isinstance(node, exp.Window | exp.Filter | exp.WithinGroup):
+        return _column_name(node.this)
     if isinstance(node, exp.Case):
         return "case"
+    if isinstance(node, exp.TimeToStr):
+        return "to_char"
+    if isinstance(node, exp.TimestampTrunc):
+        return "date_trunc"
+    if isinstance(node, exp.JSONExtract | exp.JSONExtractScalar):
+        return "?column?"
     if isinstance(node, exp.CurrentTimestamp):
         return "now"
     if isinstance(node, exp.CurrentVersion):
@@ -102,6 +110,44 @@ def _column_name(node: exp.Expr) -> str:
     if isinstance(node, exp.Func) and not isinstance(node, exp.Connector):
         return node.sql_name().lower()
     return "?column?"
+
+
+def place_of_column(tree: exp.Query, sql: str, name: str) -> dict[str, int]:
+    """Line and column, from 1, where a column is named first; nothing where it is not."""
+    for node in tree.find_all(exp.Column):
+        start = node.this.meta.get("start")
+        if start is not None and node.name.lower() == name.lower():
+            return place_at(sql, start)
+    return {}
+
+
+def place_of_table(tree: exp.Query, sql: str, name: str) -> dict[str, int]:
+    """Line and column, from 1, where a relation is named first; nothing where it is not."""
+    for node in tree.find_all(exp.Table):
+        start = node.this.meta.get("start")
+        if start is not None and node.name.lower() == name.lower():
+            return place_at(sql, start)
+    return {}
+
+
+def place_at(sql: str, start: int) -> dict[str, int]:
+    """Line and column, from 1, of a character."""
+    before = sql[:start]
+    return {"line": before.count("\n") + 1, "column": start - before.rfind("\n")}
+
+
+_PLACEHOLDER = re.compile(
+    r"""('(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|/\*.*?\*/)|\$(\d+)""",
+    re.DOTALL,
+)
+
+
+def with_bytes(sql: str, places: Collection[int]) -> str:
+    """A text in Tureen's language, in which the values of these placeholders are bytes in hexadecimal."""
+    return _PLACEHOLDER.sub(
+        lambda found: found[0] if found[1] or int(found[2]) not in places else f"DECODE({found[0]}, 'hex')",
+        sql,
+    )
 
 
 def parameter_uses(tree: exp.Query) -> dict[int, tuple[str, str] | None]:
@@ -296,6 +342,12 @@ def _cast(cast: exp.Cast) -> exp.Expr:
             return _inner(cast)
     if name in _TEXTS:
         return exp.cast(cast.this, "text")
+    if (
+        isinstance(to, exp.DataType)
+        and to.this in exp.DataType.TEXT_TYPES
+        and isinstance(cast.this, exp.Column)
+    ):
+        return exp.Anonymous(this="as_text", expressions=[cast.this])
     if isinstance(to, exp.DataType) and to.this in (
         exp.DataType.Type.TIMESTAMPTZ,
         exp.DataType.Type.TIMESTAMPLTZ,

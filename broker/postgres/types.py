@@ -80,7 +80,7 @@ def numeric_modifier(precision: int, scale: int) -> int:
 def field(name: str, type_: pa.DataType) -> Field:
     """A column of an answer by its Arrow type."""
     oid = oid_of(type_)
-    modifier = numeric_modifier(type_.precision, type_.scale) if oid == NUMERIC else -1
+    modifier = numeric_modifier(type_.precision, type_.scale) if pa.types.is_decimal(type_) else -1
     return Field(name, oid, TYPES[oid].size, modifier)
 
 

@@ -92,6 +92,7 @@ def test_parameters(door: Door, over: str) -> None:
         ("day", date(2013, 1, 31)),
         ("at", datetime(1999, 12, 31, 23, 59, 59, 999_000, UTC)),
         ("u", UUID(RECORDS[0]["u"])),
+        ("raw", b"\x00\x01\xff"),
     ]
     if over == "everything":
         cases = [
@@ -105,6 +106,31 @@ def test_parameters(door: Door, over: str) -> None:
                 ).fetchall()
                 at = [one[0] for one in EXPECTED if one[[*_names()].index(column)] == value]
                 assert [row[0] for row in rows] == at, (column, form)
+
+
+def test_nested_values_are_json_in_what_is_evaluated(door: Door) -> None:
+    with door.connect() as connection:
+        cursor = connection.execute(
+            "SELECT a::text, n::text, d::text, id::text, json_array_length(a), n->>'y', rank() OVER () "
+            "FROM all_types WHERE id = 1"
+        )
+        assert cursor.fetchall() == [("[1,2]", '{"x":5,"y":"z"}', "12345.60", "1", 2, "z", 1)]
+        assert [one.name for one in cursor.description or ()] == [
+            *("a", "n", "d", "id", "json_array_length", "?column?", "rank")
+        ]
+
+
+def test_errors_of_what_is_evaluated_say_where(door: Door) -> None:
+    with door.connect() as connection:
+        with pytest.raises(psycopg.errors.UndefinedColumn) as refused:
+            connection.execute("SELECT id FROM all_types\n WHERE smal = 1")
+        assert refused.value.diag.statement_position == "33"
+        assert "small" in (refused.value.diag.message_hint or "")
+        with pytest.raises(psycopg.errors.DivisionByZero):
+            connection.execute("SELECT id / 0 FROM all_types")
+        with pytest.raises(psycopg.errors.UndefinedTable) as refused_name:
+            connection.execute("SELECT id FROM all_type")
+        assert refused_name.value.diag.message_hint == "did you mean all_types?"
 
 
 def _names() -> list[str]:
@@ -252,6 +278,15 @@ def test_statements_that_are_carried_out(door: Door) -> None:
         assert connection.execute("EXPLAIN SELECT id FROM orders").description is not None
         inserted = connection.execute("INSERT INTO orders VALUES (50, 'carl', 1), (51, 'carl', 2)")
         assert (inserted.statusmessage, inserted.rowcount) == ("INSERT 0 2", 2)
+        cast = 'INSERT INTO orders VALUES (%s::BIGINT, %s::VARCHAR COLLATE "default", %s::NUMERIC(10, 2))'
+        assert (
+            connection.execute(cast, (52, "carl", Decimal("3.50"))).rowcount == 1
+        )  # as SQLAlchemy writes it
+        made = connection.execute(
+            "CREATE MATERIALIZED VIEW carls AS SELECT id FROM orders WHERE customer = 'carl'"
+        )
+        assert made.statusmessage == "CREATE MATERIALIZED VIEW"
+        assert connection.execute("DROP MATERIALIZED VIEW carls").statusmessage == "DROP MATERIALIZED VIEW"
         connection.execute("CREATE STREAM passing (id BIGINT)")
         with pytest.raises(psycopg.errors.DuplicateTable):
             connection.execute("CREATE STREAM passing (id DOUBLE)")

@@ -16,9 +16,17 @@ from broker.postgres.plans import (
     Whole,
     plan_of,
 )
-from broker.postgres.rewriting import column_names, parameter_uses, relations_of, rewritten, select_of
+from broker.postgres.relations import Relation
+from broker.postgres.rewriting import (
+    column_names,
+    parameter_uses,
+    relations_of,
+    rewritten,
+    select_of,
+    with_bytes,
+)
 from broker.postgres.settings import SessionSettings, UnknownSetting
-from tureen.errors import NotSupported, SyntaxRefused
+from tureen.errors import NotSupported, SyntaxRefused, UnknownSource
 
 
 class Known:
@@ -29,6 +37,9 @@ class Known:
 
     def query(self, name: str, schema: str | None = None) -> str | None:
         return f"id-of-{name}" if name in ("alerts", "both", "Mixed") else None
+
+    def all(self) -> tuple[Relation, ...]:
+        return (Relation("public", "alerts", "query", ()), Relation("public", "orders", "stream", ()))
 
 
 @pytest.mark.parametrize(
@@ -42,8 +53,8 @@ class Known:
         ('TABLE "Mixed"', Whole("Mixed", None, None)),
         ("SELECT * FROM queries.both", Whole("both", "queries", None)),
         ("SELECT * FROM both", Once("SELECT * FROM both")),
-        ('SELECT o.id FROM "public"."orders" o', Once('SELECT o.id FROM "orders" o')),
-        ("SELECT 'public.x' FROM public.orders", Once("SELECT 'public.x' FROM orders")),
+        ('SELECT o.id FROM "public"."orders" o', Once('SELECT o.id FROM          "orders" o')),
+        ("SELECT 'public.x' FROM public.orders", Once("SELECT 'public.x' FROM        orders")),
         ("SELECT a FROM orders [RANGE 1 HOUR]", Once("SELECT a FROM orders [RANGE 1 HOUR]")),
         ("VALUES (1)", Once("VALUES (1)")),
         ("BEGIN", Command("BEGIN")),
@@ -89,6 +100,41 @@ def test_what_is_refused(sql: str) -> None:
         plan_of(sql, Known())  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    ("sql", "place"),
+    [
+        ("SELECT * FROM alertss", (1, 15)),
+        ("SELECT a\n  FROM public.alertss x", (2, 15)),
+        ("COPY alertss TO STDOUT", (1, 6)),
+        ("COPY nobody TO STDOUT", (1, 6)),
+        ("COPY (SELECT * FROM alertss) TO STDOUT", (1, 21)),
+    ],
+)
+def test_names_of_queries_are_proposed_too(sql: str, place: tuple[int, int]) -> None:
+    with pytest.raises(UnknownSource) as refused:
+        plan_of(sql, Known())  # type: ignore[arg-type]
+    assert (refused.value.line, refused.value.column) == place
+    assert "alerts" in (refused.value.hint or "")
+
+
+def test_a_select_that_is_copied_keeps_its_place() -> None:
+    copied = plan_of("COPY (SELECT id\n FROM orders) TO STDOUT", Known())  # type: ignore[arg-type]
+    assert copied == Copied(Once("      SELECT id\n FROM orders"), CopyOptions())
+
+
+def test_parameters_of_an_insert_that_are_cast() -> None:
+    sql = """INSERT INTO t VALUES ($1::VARCHAR COLLATE "default", $2::NUMERIC(4, 2)), ('$1::INT', $3)"""
+    planned = plan_of(sql, Known())  # type: ignore[arg-type]
+    assert isinstance(planned, Carried)
+    assert " ".join(planned.sql.split()) == "INSERT INTO t VALUES ($1 , $2 ), ('$1::INT', $3)"
+    assert len(planned.sql) == len(sql)
+
+
+def test_bytes_are_decoded_where_their_placeholder_stands() -> None:
+    sql = """SELECT '$1', "$1" FROM s WHERE a = $1 AND b = $2 -- $1"""
+    assert with_bytes(sql, {1}) == sql.replace("= $1", "= DECODE($1, 'hex')")
+
+
 def test_nothing_but_a_select_is_a_select() -> None:
     for sql in (
         "SELECT 1; SELECT 2",
@@ -115,6 +161,9 @@ def test_texts_are_rewritten() -> None:
     )
     assert named is not None
     assert column_names(named) == ["a", "count", "b", "?column?", "g"]
+    called = select_of("SELECT rank() OVER (), sum(a) FILTER (WHERE b), to_char(a, 'YYYY'), j -> 0 FROM t")
+    assert called is not None
+    assert column_names(called) == ["rank", "sum", "to_char", "?column?"]
     assert parameter_uses(named) == {1: ("column", "a"), 2: ("type", "DATE"), 3: ("type", "int8")}
 
 
