@@ -206,11 +206,9 @@ class Csv:
         )
         bad = {place: self._reason(verdicts[place]) for place in np.flatnonzero(verdicts).tolist()}
         if any(one.type.is_nested for one in self.fields):
-            bad |= {
-                place: "a field of an ARRAY, STRUCT, MAP or JSON is not JSON"
-                for place, text in enumerate(texts)
-                if place not in bad and not self._is_whole(text)
-            }
+            for place, text in enumerate(texts):
+                if place not in bad and (reason := self._not_whole(text or b"")) is not None:
+                    bad[place] = reason
         return Texts(texts, bad)
 
     def _reason(self, verdict: int) -> str:
@@ -219,12 +217,17 @@ class Csv:
             return f"{counted} fields than the {len(self.fields)} columns of the value"
         return _REASONS[verdict]
 
-    def _is_whole(self, text: bytes | None) -> bool:
-        """Whether each nested field is one value of JSON, so that the object has the columns alone."""
+    def _not_whole(self, text: bytes) -> str | None:
+        """None: each nested field is one value of JSON, so that the object has the columns alone."""
         try:
-            return len(orjson.loads(text or b"")) == len(self.fields)
+            if len(orjson.loads(text)) == len(self.fields):
+                return None
         except ValueError:
-            return False
+            try:
+                text.decode()
+            except UnicodeDecodeError as error:
+                return f"not UTF-8: {error.reason}"
+        return "a field of an ARRAY, STRUCT, MAP or JSON is not JSON"
 
 
 def _kind(field: Field) -> int:

@@ -55,7 +55,7 @@ def detect(records: Sequence[Sampled]) -> Detected:
         return _events(records, changelog=not has_keys)
     key = _kind_of([one.key for one in records])
     keys = (
-        [one.key for one in records] if key is None else _read(whole_reader(), [one.key for one in records])
+        [one.key for one in records] if key is None else _keys(whole_reader(), [one.key for one in records])
     )
     found = [replace(one, key=k, value=v) for one, k, v in zip(records, keys, read, strict=True)]
     format_ = replace(USUAL, value=name)
@@ -80,13 +80,18 @@ def _kind_of(values: Sequence[bytes | None]) -> SchemaKind | None:
     return None
 
 
+def _keys(format_: Format, keys: Sequence[bytes | None]) -> list[bytes | None]:
+    """Keys as JSON; what cannot be read as it is."""
+    return [key if text == b"" else text for key, text in zip(keys, _read(format_, keys), strict=True)]
+
+
 def _read(format_: Format, values: Sequence[bytes | None]) -> list[bytes | None]:
-    """Values as JSON; what cannot be read as it is."""
+    """Values as JSON. What cannot be read is b"": members that it may have are none of a row."""
     try:
         told: Texts = read_some(format_, values)
     except RegistryUnavailable:
         return list(values)
-    return [values[place] if place in told.bad else text for place, text in enumerate(told.values)]
+    return [b"" if place in told.bad else text for place, text in enumerate(told.values)]
 
 
 def _are_events(values: Sequence[bytes | None]) -> bool:
@@ -112,6 +117,6 @@ def _events(records: Sequence[Sampled], *, changelog: bool) -> Detected:
     if not changelog:
         reader = key_reader(format_)
         assert reader is not None
-        keys = _read(reader, keys)
+        keys = _keys(reader, keys)
     found = [replace(one, key=k, value=v) for one, k, v in zip(records, keys, values, strict=True)]
     return Detected(format_, found, events=True)

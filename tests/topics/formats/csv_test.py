@@ -88,6 +88,7 @@ def test_lines(line: bytes, row: Any) -> None:
         (b'"1,""x"":2"', "a field of an ARRAY, STRUCT, MAP or JSON is not JSON"),
         (b"{", "a field of an ARRAY, STRUCT, MAP or JSON is not JSON"),
         (b"1}", "a field of an ARRAY, STRUCT, MAP or JSON is not JSON"),
+        (b"\xff", "not UTF-8: invalid start byte"),
     ],
 )
 def test_a_nested_field_is_one_value(field: bytes, reason: str) -> None:

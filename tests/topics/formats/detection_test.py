@@ -134,6 +134,20 @@ def test_change_events_with_keys_are_a_table_and_without_a_stream_of_changes(wra
     assert "format = 'debezium', changelog = true" in found["sql"]
 
 
+def test_members_of_what_gives_no_row_are_no_columns(here: TestRegistry) -> None:
+    events: list[bytes] = [
+        json.dumps({"before": None, "after": row, "op": "c"}).encode() for row in records()
+    ]
+    others = [json.dumps(one).encode() for one in ({"op": "t", "before": None}, {"op": "m"}, {"foo": 1})]
+    keys = [json.dumps({"id": i}).encode() for i in range(33)]
+    clean = {one["name"] for one in proposed(events, keys[:30])["columns"]}
+    found = proposed([*events, *others], keys)
+    assert ({one["name"] for one in found["columns"]}, found["sample"]["read"]) == (clean, 30)
+    prefix = wire_prefix(here.put("t-value", json.dumps(SCHEMA)))
+    values = [prefix + encoded(SCHEMA, row) for row in records()]
+    assert "timestamp = 'at'" in proposed([*values, b'{"id": 1}'])["sql"]
+
+
 def test_what_the_registry_does_not_tell_stays_what_it_looks_like(here: TestRegistry) -> None:
     values = [wire_prefix(99) + b"abc"] * 30
     assert proposed(values)["sql"] is None
