@@ -78,8 +78,12 @@ def parse_schema(text: str, references: Sequence[str] = ()) -> AvroType:
     for one in (*references, text):
         try:
             found = reading.type_of(_loaded(one), "", 0)
-        except (KeyError, TypeError, AttributeError) as error:
-            raise UnreadableSchema(f"it is no Avro schema: {error!r}") from None
+        except KeyError as error:
+            raise UnreadableSchema(f"it is no Avro schema: {error} is missing") from None
+        except (TypeError, AttributeError):
+            raise UnreadableSchema(
+                "it is no Avro schema: a type, a name or fields are of another form"
+            ) from None
     return found
 
 

@@ -307,9 +307,9 @@ def test_a_text_that_is_too_long_is_refused_however_it_grows() -> None:
         ("[]", "a union has at least one branch, and no union inside"),
         ("[[]]", "a union has at least one branch, and no union inside"),
         ('"Unknown"', "there is no type 'Unknown'"),
-        ('{"type": "record", "name": "R"}', "it is no Avro schema: KeyError('fields')"),
+        ('{"type": "record", "name": "R"}', "it is no Avro schema: 'fields' is missing"),
         ('{"type": "fixed", "name": "F", "size": -1}', "a fixed has a size of 0 or more"),
-        ("5", "it is no Avro schema: TypeError(\"'int' object is not subscriptable\")"),
+        ("5", "it is no Avro schema: a type, a name or fields are of another form"),
         (
             '{"type": "array", "items": ' * 200 + '"int"' + "}" * 200,
             "it is nested deeper than 64 levels, or has more than 20,000 types",
