@@ -19,6 +19,7 @@ from broker.base import settings
 from broker.base.entries import QueryEntry
 from broker.feeds.hub import Hub
 from broker.http.answers import Snapshots
+from broker.http.carried import Carried
 from broker.http.options import CHANGEABLE
 from broker.http.public import public_api
 from broker.memory.budget import Budget
@@ -55,7 +56,8 @@ def api(kafka: str, tmp_path: Path) -> Iterator[FastAPI]:
     metrics = Metrics(InFlight(Patience(1, 1, 1.0, 1.0, 1)))
     publisher, snapshots = Publisher(known, 1_000_000, 1_000), Snapshots(loaded, node, metrics)
     observer = Observer(node, metrics, Entities(node, CHANGEABLE))
-    yield public_api(loaded, node, publisher, snapshots, metrics, observer)
+    carried = Carried.made(loaded, node, publisher)
+    yield public_api(loaded, node, carried, snapshots, metrics, observer)
     snapshots.close()
     publisher.close()
 
