@@ -147,14 +147,16 @@ def test_tls_and_the_limit_of_connections(kafka: str, tmp_path: Path, service_id
     assert one.stop() == 0
 
 
-def test_a_broker_that_stops_tells_its_clients(kafka: str, tmp_path: Path, service_id: str) -> None:
+def test_a_broker_that_stops_tells_its_clients(
+    kafka: str, tmp_path: Path, service_id: str, name: str
+) -> None:
     (port,) = free_ports(1)
     one = Broker(kafka, tmp_path / "data", service_id, POSTGRES_PORT=port).start()
     with psycopg.connect(f"host=127.0.0.1 port={port} user=me dbname=tureen", autocommit=True) as connection:
         assert connection.execute("SELECT current_user").fetchone() == (
             "me",
         )  # no token is set, none is asked
-        connection.execute("CREATE STREAM s (id BIGINT)")
+        connection.execute(f"CREATE STREAM {name} (id BIGINT)")
         assert one.stop() == 0
         with pytest.raises(psycopg.errors.CannotConnectNow):
             connection.execute("SELECT 1")
