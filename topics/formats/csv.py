@@ -218,7 +218,7 @@ class Csv:
         return _REASONS[verdict]
 
     def _not_whole(self, text: bytes) -> str | None:
-        """None: each nested field is one value of JSON, so that the object has the columns alone."""
+        """Why a text is no object of the columns alone, as nested fields have to be JSON; None: it is one."""
         try:
             if len(orjson.loads(text)) == len(self.fields):
                 return None
