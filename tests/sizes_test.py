@@ -62,7 +62,6 @@ LARGER: dict[str, dict[str, int]] = {
         "broker.control.app.Control": 17,
         "broker.demo.audience.Progress": 13,
         "broker.demo.replay.Replay": 16,
-        "broker.http.connection.Connection": 13,
         "broker.memory.levels.Memory": 13,
         "broker.node.node.Node": 24,
         "broker.observe.query_list.columns.Columns": 25,

@@ -83,11 +83,11 @@ class LineAnswers(StreamingResponse):
     async def listen_for_disconnect(self, receive: Receive) -> None:
         """Return when the client has gone."""
         gone = asyncio.Event()
-        self._connection.watch(gone.set)
+        self._connection.caller.watch(gone.set)
         try:
             await gone.wait()
         finally:
-            self._connection.unwatch(gone.set)
+            self._connection.caller.unwatch(gone.set)
 
 
 class _Cutter:

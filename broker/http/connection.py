@@ -21,7 +21,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 from broker.http.errors import BadRequest, Stopping, answer
-from broker.node.request_work import caller
+from broker.node.request_work import Caller, caller
 from broker.runtime.in_flight import InFlight, RequestTimeout, TooBusy, TooManyConnections
 from tureen.errors import TureenError
 
@@ -51,10 +51,8 @@ class Connection(HttpToolsProtocol):
         at_once: AtOnce | None = None,
     ) -> None:
         super().__init__(config, server_state, app_state | {_STATE: self}, _loop)
-        self.is_lost = False
+        self.caller = Caller()
         self._on_lost: Callable[[], None] | None = None
-        self._watching: list[Callable[[], None]] = []
-        """Whom to call as well when the client has gone."""
         self._head = 0
         self._in_flight = in_flight
         self._at_once = at_once
@@ -83,14 +81,11 @@ class Connection(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
-        self.is_lost = True
+        self.caller.go()
         self._in_flight.connections -= 1
         self._in_flight.waiting.discard(self)
         self.release(self._held)
         self.app_state.clear()  # it would hold on to itself
-        watching, self._watching = self._watching, []
-        for on_gone in watching:
-            on_gone()
         if self._on_lost is not None:
             self._on_lost()
 
@@ -242,17 +237,10 @@ class Connection(HttpToolsProtocol):
         """Whom to call when the client has gone."""
         self._on_lost = on_lost
 
-    def watch(self, on_gone: Callable[[], None]) -> None:
-        """As :class:`broker.node.request_work.Caller` has it."""
-        if self.is_lost:
-            on_gone()
-        else:
-            self._watching.append(on_gone)
-
-    def unwatch(self, on_gone: Callable[[], None]) -> None:
-        """As :class:`broker.node.request_work.Caller` has it."""
-        if on_gone in self._watching:
-            self._watching.remove(on_gone)
+    @property
+    def is_lost(self) -> bool:
+        """Whether the client has gone."""
+        return self.caller.has_gone
 
     def hold_less(self, size: int) -> None:
         """Have the system keep about so many bytes that the client has not read, not its megabytes."""
@@ -287,7 +275,7 @@ class Called:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            caller.set(connection_of(scope))
+            caller.set(connection_of(scope).caller)
         await self._app(scope, receive, send)
 
 

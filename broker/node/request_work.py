@@ -18,7 +18,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from engine.model.interruption import interruptible
 from tureen.errors import LimitExceeded, TureenError
@@ -26,14 +26,31 @@ from tureen.errors import LimitExceeded, TureenError
 Found = TypeVar("Found")
 
 
-class Caller(Protocol):
-    """Whoever waits for an answer."""
+class Caller:
+    """Whoever waits for an answer. Used by the event loop alone."""
+
+    def __init__(self) -> None:
+        self.has_gone = False
+        self._watching: list[Callable[[], None]] = []
 
     def watch(self, on_gone: Callable[[], None]) -> None:
         """Have it called, once, when the caller goes; at once where it has gone."""
+        if self.has_gone:
+            on_gone()
+        else:
+            self._watching.append(on_gone)
 
     def unwatch(self, on_gone: Callable[[], None]) -> None:
         """It is not to be called any more."""
+        if on_gone in self._watching:
+            self._watching.remove(on_gone)
+
+    def go(self) -> None:
+        """The caller has gone."""
+        self.has_gone = True
+        watching, self._watching = self._watching, []
+        for on_gone in watching:
+            on_gone()
 
 
 caller: ContextVar[Caller | None] = ContextVar("caller", default=None)

@@ -16,12 +16,12 @@ import contextlib
 import hmac
 import secrets
 import ssl
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from typing import Any, Protocol
 
 from broker.base import logs
 from broker.base.settings import is_loopback
-from broker.node.request_work import caller
+from broker.node.request_work import Caller, caller
 from broker.postgres import messages
 from broker.postgres.answering import Answering, Identity, Services
 from broker.postgres.beginning import Beginning
@@ -76,7 +76,7 @@ class Connection(asyncio.Protocol):
         self._task: asyncio.Task[None] | None = None
         self._may_write: asyncio.Event | None = None
         """Set when there is room again; None: there is room."""
-        self._watching: list[Callable[[], None]] = []
+        self._caller = Caller()
         self._patience = Waiting(self, door.in_flight)
 
     # --- what asyncio calls -----------------------------------------------------------------------
@@ -103,9 +103,7 @@ class Connection(asyncio.Protocol):
             self._may_write.set()
         if self._task is not None:
             self._task.cancel()
-        watching, self._watching = self._watching, []
-        for on_gone in watching:
-            on_gone()
+        self._caller.go()
 
     def data_received(self, data: bytes) -> None:
         if self._transport is None or self._transport.is_closing():
@@ -186,7 +184,7 @@ class Connection(asyncio.Protocol):
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
         """Wait for something; what comes meanwhile is handled after it."""
         self._patience.waits_for(0)
-        before = caller.set(self)
+        before = caller.set(self._caller)
         self._task = asyncio.ensure_future(work)
         caller.reset(before)
         self._task.add_done_callback(self._done)
@@ -319,18 +317,6 @@ class Connection(asyncio.Protocol):
         if self._task is not None and self.session is not None:
             self.session.canceled = True
             self._task.cancel()
-
-    def watch(self, on_gone: Callable[[], None]) -> None:
-        """As :class:`broker.node.request_work.Caller` has it."""
-        if self._transport is None:
-            on_gone()
-        else:
-            self._watching.append(on_gone)
-
-    def unwatch(self, on_gone: Callable[[], None]) -> None:
-        """As :class:`broker.node.request_work.Caller` has it."""
-        if on_gone in self._watching:
-            self._watching.remove(on_gone)
 
     # --- the end ----------------------------------------------------------------------------------
 

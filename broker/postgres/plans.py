@@ -28,7 +28,7 @@ from broker.postgres.relations import Relations
 from broker.postgres.rewriting import Name
 from engine.language.places import did_you_mean, shown
 from tureen.errors import NotSupported, SyntaxRefused, UnknownSource
-from tureen.statements import EXECUTED, SELECTS, is_select, keyword, registered_text
+from tureen.statements import EXECUTED, SELECTS, is_select, keyword, registered_text, split
 
 READING_WORDS = ("SHOW", "LIST", "DESCRIBE", "DESC", "EXPLAIN")
 """First words of statements that give a table and change nothing."""
@@ -122,7 +122,7 @@ def plan_of(sql: str, relations: Relations) -> Plan:
             return found
     word = keyword(sql)
     if not word and not is_select(sql):
-        if sql.strip() and not _is_blank(sql):
+        if split(sql):
             raise SyntaxRefused("this is no statement", line=1, column=1)
         return Nothing()
     if is_command(sql):
@@ -231,10 +231,6 @@ def _without_schema(sql: str) -> str:
     if "public" not in text.lower():
         return text
     return _SCHEMA.sub(lambda found: found[1] or re.sub(r"[^\n]", " ", found[0]), text)
-
-
-def _is_blank(sql: str) -> bool:
-    return not re.sub(r"--[^\n]*|/\*.*?\*/|[\s;]+", "", sql, flags=re.DOTALL)
 
 
 _COPY = re.compile(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
@@ -23,15 +22,14 @@ from engine.model.types import (
     decimal,
     struct,
 )
-from tests.registry import TestRegistry, registry
+from tests.registry import TestRegistry
 from tests.strategies import examples
 from tests.topics.formats.avro import encoded
 from tests.topics.formats.rows import TYPES, Row, as_texts, expected, read, reasons, rows, seen, stream
 from topics.formats.debezium import Debezium
 from topics.formats.plain_events import LEAST
-from topics.formats.schemas import use_registry
 from topics.formats.texts import Refusing
-from topics.registry import RegistrySettings, wire_prefix
+from topics.registry import wire_prefix
 
 TABLE = RecordFormat("debezium")
 CHANGES = RecordFormat("debezium", changelog=True)
@@ -39,14 +37,6 @@ USERS = stream(
     TABLE, {"id": BIGINT, "name": STRING, "born": DATE, "seen": TIMESTAMP, "paid": decimal(10, 2)}, ("id",)
 )
 SOURCE = {"ts_ms": 1_700_000_000_000, "snapshot": "false", "db": "shop"}
-
-
-@pytest.fixture
-def here() -> Iterator[TestRegistry]:
-    with registry() as one:
-        use_registry(RegistrySettings(one.url, timeout_s=1.0))
-        yield one
-    use_registry(None)
 
 
 def event(op: str, before: Any = None, after: Any = None, **more: Any) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,10 +12,10 @@ import pytest
 
 from broker.http.proposal import Topic, propose
 from engine.model.limits import Limits
-from tests.registry import TestRegistry, registry
+from tests.registry import TestRegistry
 from tests.topics.formats.avro import encoded
 from topics.formats.schemas import use_registry
-from topics.registry import RegistrySettings, wire_prefix
+from topics.registry import wire_prefix
 
 NOW_MS = 1_780_000_000_000
 SCHEMA = {
@@ -30,14 +30,6 @@ SCHEMA = {
         },
     ],
 }
-
-
-@pytest.fixture
-def here() -> Iterator[TestRegistry]:
-    with registry() as one:
-        use_registry(RegistrySettings(one.url, timeout_s=1.0))
-        yield one
-    use_registry(None)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
 
 import pytest
 
@@ -12,7 +11,7 @@ from engine.model.record_format import RecordFormat
 from engine.model.step import Position, Records, Step, StepResult
 from engine.model.types import BIGINT, STRING
 from tests.kafka import wait_until
-from tests.registry import TestRegistry, registry
+from tests.registry import TestRegistry
 from tests.topics.formats.avro import encoded
 from tests.topics.formats.rows import read, reasons, seen, stream
 from topics.consumer import Range
@@ -30,15 +29,6 @@ SCHEMA = {
     "name": "R",
     "fields": [{"name": "a", "type": "int"}, {"name": "s", "type": ["null", "string"]}],
 }
-
-
-@pytest.fixture
-def here(monkeypatch: pytest.MonkeyPatch) -> Iterator[TestRegistry]:
-    monkeypatch.setattr(module, "RETRY_S", 0.05)
-    with registry() as one:
-        use_registry(RegistrySettings(one.url, timeout_s=1.0))
-        yield one
-    use_registry(None)
 
 
 def record(schema_id: int, a: int, s: str | None = None) -> bytes:
