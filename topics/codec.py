@@ -19,10 +19,10 @@ Records of tables have keys besides: :mod:`topics.keyed`.
 
 A record that does not fit gives no row but a :class:`Bad` with the reason; it never stops the others.
 
-Columns are read at once by Arrow's reader, strictly: whatever it refuses is cut into smaller pieces, and the
-smallest are read by :mod:`topics.careful`, which defines the meaning and finds the reason. Of small batches
-the records are read one by one (:mod:`topics.small_batches`). How a batch is cut changes nothing: a record
-decodes the same alone and among others.
+Columns are read at once by Arrow's reader, strictly (:mod:`topics.arrow_reader`): whatever it refuses is cut
+into smaller pieces, and the smallest are read by :mod:`topics.careful`, which defines the meaning and finds
+the reason. Of small batches the records are read one by one (:mod:`topics.small_batches`). How a batch is cut
+changes nothing: a record decodes the same alone and among others.
 
 Cost: about 0.7 us a record of six columns, 3 us in a small batch; some 10 us for each record that shares a
 piece with a bad one. Of large batches, records that spell their columns differently are read apart, a layout
@@ -31,7 +31,6 @@ at a time.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -39,20 +38,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.json as pj
 
 from engine.model.batch import Batch, Column, Int64Array, concatenate, concatenate_columns
-from engine.model.nested.canonical import Misfit, canonical
-from engine.model.paths import Path
-from engine.model.source import Field, Stream
-from engine.model.types import DAY_MAX, DAY_MIN, TIMESTAMP_MS_MAX, TIMESTAMP_MS_MIN, Kind, Type
+from engine.model.source import Stream
+from engine.model.types import Kind, Type
 from topics import small_batches
+from topics.arrow_reader import columns_of
 from topics.careful import BadRecord, row_of
 from topics.event_times import implausible
 from topics.members import Layout, Members, members_of
 from topics.scan import FINE, NO_OBJECT, REASONS, scan
-from topics.spans import extraction, flat_records, texts_at
 
 RECORD_BYTES_MAX = 1024 * 1024
 DEPTH_MAX = 64
@@ -65,9 +60,6 @@ WIRE_FORMAT = (
     "looks like Avro, or another of a schema registry's wire formats (the value begins with byte 0 and a "
     "schema id), and JSON is read"
 )
-
-_PIECE_BYTES_MAX = 256 * 1024 * 1024
-
 
 Piece = tuple[Int64Array, tuple[Column, ...]]
 """Places of records, ascending, and their columns."""
@@ -278,7 +270,7 @@ class _Reading:
 
     def _by_halves(self, layout: Layout, records: list[bytes], places: Int64Array) -> None:
         """At once, or in smaller pieces where that can't be."""
-        columns = _at_once(self._stream, layout, records)
+        columns = columns_of(self._stream, layout, records)
         if columns is not None:
             self._pieces.append((places, columns))
         elif len(records) <= CAREFUL_RECORDS:
@@ -322,152 +314,3 @@ def _column(type_: Type, values: tuple[Any, ...]) -> Column:
         return Column(type_, np.array(codes, type_.dtype), valid, pa.array(list(texts), pa.string()))
     given = values if valid is None else [0 if value is None else value for value in values]
     return Column(type_, np.array(given, type_.dtype), valid)
-
-
-# --- at once --------------------------------------------------------------------------------------
-
-
-def _at_once(stream: Stream, layout: Layout, records: list[bytes]) -> tuple[Column, ...] | None:
-    """The columns of records of one layout that are all as they should be, else None."""
-    data = b"\n".join(records)
-    if len(data) > _PIECE_BYTES_MAX:
-        return None
-    if not data.isascii():
-        try:
-            data.decode("utf-8")
-        except UnicodeDecodeError:
-            return None
-    member_of = dict(zip((one.name for one in stream.schema if one.path is None), layout.names, strict=True))
-    apart = [one for one in stream.schema if one.is_apart]
-    flat = [(one, member_of[one.name]) for one in stream.schema if not one.is_apart]
-    found = _read(stream, flat, data, records[0], len(records))
-    if found is None:
-        return None
-    columns = dict(zip((one.name for one, _ in flat), found, strict=True))
-    if apart:
-        paths = [(one, (member_of[one.name],) if one.path is None else one.path) for one in apart]
-        found = _at_paths(stream, paths, data, records)
-        if found is None:
-            return None
-        columns |= zip((one.name for one in apart), found, strict=True)
-    return tuple(columns[one.name] for one in stream.schema)
-
-
-def _at_paths(
-    stream: Stream, fields: list[tuple[Field, Path]], data: bytes, records: list[bytes]
-) -> list[Column] | None:
-    """The columns at paths, of records that are JSON; None: not all are as they should be."""
-    bytes_ = np.frombuffer(data, np.uint8)
-    ends = np.cumsum(np.fromiter(map(len, records), np.int64, len(records)) + 1) - 1
-    wanted = extraction(tuple(dict.fromkeys(path for _, path in fields)))
-    spans, odd = wanted.spans(bytes_, ends)
-    if odd.any():
-        return None
-    spans_of = {one.name: spans[:, wanted.paths.index(path)] for one, path in fields}
-    found: dict[str, Column] = {}
-    for one, _ in fields:
-        if one.type.logical is not None:
-            column = _nested(one, texts_at(bytes_, spans_of[one.name]))
-            if column is None:
-                return None
-            found[one.name] = column
-    plain = [one for one, _ in fields if one.type.logical is None]
-    if plain:
-        names = [f"c{place}" for place in range(len(plain))]
-        lines = flat_records(bytes_, np.stack([spans_of[one.name] for one in plain], axis=1), names)
-        columns = _read(stream, list(zip(plain, names, strict=True)), lines, lines, len(records))
-        if columns is None:
-            return None
-        found |= zip((one.name for one in plain), columns, strict=True)
-    return [found[one.name] for one, _ in fields]
-
-
-def _nested(field: Field, texts: pa.StringArray) -> Column | None:
-    """A column of a logical type, of JSON texts; None: not all are of it. Each text that occurs is looked at
-    once.
-    """
-    encoded = texts.dictionary_encode()
-    try:
-        made = [canonical(field.type, text) for text in encoded.dictionary.to_pylist()]
-    except Misfit:
-        return None
-    found: dict[str, int] = {}
-    codes = np.array([-1 if one is None else found.setdefault(one, len(found)) for one in made], np.int32)
-    indices = encoded.indices.fill_null(len(made)).to_numpy(zero_copy_only=False)
-    values = np.append(codes, np.int32(-1))[indices]
-    valid = values >= 0
-    if not valid.all() and not field.nullable:
-        return None
-    strings = pa.array(list(found), pa.string())
-    return Column(field.type, np.maximum(values, 0), None if valid.all() else valid, strings)
-
-
-def _read(
-    stream: Stream, fields: list[tuple[Field, str]], data: bytes, first: bytes, n: int
-) -> list[Column] | None:
-    """Columns of n records by the names of their members, else None. first: records whose timestamps are
-    written as those of all.
-    """
-    try:
-        table = pj.read_json(
-            pa.BufferReader(data),
-            read_options=pj.ReadOptions(use_threads=False, block_size=len(data) + 1),
-            parse_options=pj.ParseOptions(
-                explicit_schema=_reading_schema(fields, first), unexpected_field_behavior="ignore"
-            ),
-        )
-        if table.num_rows != n:
-            return None
-        columns = []
-        for field, name in fields:
-            array = table.column(name)
-            if array.null_count and (not field.nullable or field.name == stream.timestamp_column):
-                return None
-            column = Column.decoded(field.type, _as_declared(field.type, array.combine_chunks()))
-            if not _within_the_calendar(column):
-                return None
-            columns.append(column)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        return None
-    return columns
-
-
-def _within_the_calendar(column: Column) -> bool:
-    """Whether dates and timestamps lie in the years 1 to 9999. What stands for NULL is 0."""
-    limits = {Kind.DATE: (DAY_MIN, DAY_MAX), Kind.TIMESTAMP: (TIMESTAMP_MS_MIN, TIMESTAMP_MS_MAX)}
-    if column.type.kind not in limits or not len(column):
-        return True
-    low, high = limits[column.type.kind]
-    return bool(column.values.min() >= low and column.values.max() <= high)
-
-
-def _reading_schema(fields: list[tuple[Field, str]], first: bytes) -> pa.Schema:
-    """As declared, but DATE as text, and TIMESTAMP in the form that the first records have."""
-    found = []
-    for column, name in fields:
-        type_ = column.type.arrow
-        if column.type.kind is Kind.DATE:
-            type_ = pa.string()
-        elif column.type.kind is Kind.DECIMAL:
-            # The reader does not see that 12345 has no room in DECIMAL(6, 2); the cast afterwards does.
-            type_ = pa.decimal128(38, column.type.scale)
-        elif column.type.kind is Kind.TIMESTAMP:
-            as_text = re.search(rb'"' + re.escape(name.encode()) + rb'"\s*:\s*"', first) is not None
-            type_ = pa.timestamp("us") if as_text else pa.int64()
-        found.append(pa.field(name, type_))
-    # Without columns the reader tells no rows; the member of this name, if there is one, is refused.
-    return pa.schema(found or [pa.field("", pa.null())])
-
-
-def _as_declared(type_: Type, array: pa.Array) -> pa.Array:
-    """Cast an array from the type it was read as to the declared one."""
-    if type_.kind in (Kind.DATE, Kind.DECIMAL):
-        return pc.cast(array, type_.arrow)
-    if type_.kind is Kind.TIMESTAMP:
-        if pa.types.is_timestamp(array.type):
-            read = array.view(pa.int64())
-            ms = np.floor_divide(read.fill_null(0).to_numpy(zero_copy_only=False), 1000)
-            mask = ~read.is_valid().to_numpy(zero_copy_only=False) if read.null_count else None
-            array = pa.array(ms, pa.int64(), mask=mask)
-        return array.view(pa.timestamp("ms"))
-    return array

@@ -1,9 +1,9 @@
 """Where the values at paths stand in JSON records, and records of these values alone.
 
-A column with a path is read in two steps: one pass over the bytes finds the text of each value
-(:meth:`Extraction.spans`), and these texts stand one after another (:func:`texts_at`), or as members of flat
-records that are read as others are (:func:`flat_records`). The records have to be JSON; that is checked by
-who reads their other members.
+A value that :mod:`topics.arrow_reader` cannot take in its one pass is read in two steps: a pass over the
+bytes finds its text (:meth:`Extraction.spans`), and these texts stand one after another (:func:`texts_at`),
+or as members of flat records that are read as others are (:func:`flat_records`). The records have to be
+JSON; that is checked by who reads their other members.
 
 Cost: some 1.5 ns a byte of the records, and a copy of the bytes of the values.
 """

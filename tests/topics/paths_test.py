@@ -122,6 +122,30 @@ def test_what_paths_lead_to(text: str, expected: dict[str, Any] | str) -> None:
             assert {k: str(v) if k == "price" else v for k, v in found.items() if v is not None} == expected
 
 
+def test_columns_that_stand_in_each_other() -> None:
+    fields = (
+        Field("meta", STRING),
+        Field("fw", STRING, path=("meta", "fw")),
+        Field("size", BIGINT, path=("meta", "size", "of")),
+        Field("whole", STRING, path=("meta",)),
+        Field("at", TIMESTAMP, path=("time", "at")),
+    )
+    source = Stream(SourceName("s"), Schema(fields), "s")
+    values = [
+        b'{"meta": "a", "time": {"at": "2023-11-14T22:13:20Z"}}',
+        b'{"Meta": "b", "time": {"at": "2023-11-14"}}',
+        b'{"meta": {"fw": "x", "size": {"of": 1}}}',
+        b'{"meta": null, "time": 5}',
+    ]
+    carefully = told_carefully(source, values)
+    assert carefully[0]["whole"] == carefully[0]["meta"] == "a"
+    assert carefully[1]["meta"] == "b"
+    assert carefully[2].startswith("column meta: expected STRING, got an object")
+    assert told(source, values * 20) == carefully * 20
+    for value, expected in zip(values, carefully, strict=True):
+        assert told(source, [value] * 33) == [expected] * 33
+
+
 def test_a_path_that_must_lead_somewhere() -> None:
     fields = tuple(replace(one, nullable=one.name != "fw") for one in stream("fw").schema)
     source = Stream(SourceName("s"), Schema(fields), "s")
