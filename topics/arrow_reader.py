@@ -40,11 +40,8 @@ def columns_of(stream: Stream, layout: Layout, records: list[bytes]) -> tuple[Co
     data = b"\n".join(records)
     if len(data) > _PIECE_BYTES_MAX:
         return None
-    if not data.isascii():
-        try:
-            data.decode("utf-8")
-        except UnicodeDecodeError:
-            return None
+    if not is_utf8(data):
+        return None
     names = iter(layout.names)
     placed = [_Placed(one, (next(names),) if one.path is None else one.path) for one in stream.schema]
     within, apart = _divided(placed)
@@ -64,6 +61,16 @@ def columns_of(stream: Stream, layout: Layout, records: list[bytes]) -> tuple[Co
             return None
         found |= more
     return tuple(found[one.name] for one in stream.schema)
+
+
+def is_utf8(data: bytes) -> bool:
+    """Whether bytes, fewer than 2 GiB, are UTF-8: in a tenth of the time of ``data.decode()``."""
+    offsets = pa.py_buffer(np.array([0, len(data)], np.int32))
+    try:
+        pa.StringArray.from_buffers(1, offsets, pa.py_buffer(data)).validate(full=True)
+    except pa.ArrowInvalid:
+        return False
+    return True
 
 
 def _divided(placed: Iterable[_Placed]) -> tuple[list[_Placed], list[_Placed]]:

@@ -2,8 +2,8 @@
 
 A value that :mod:`topics.arrow_reader` cannot take in its one pass is read in two steps: a pass over the
 bytes finds its text (:meth:`Extraction.spans`), and these texts stand one after another (:func:`texts_at`),
-or as members of flat records that are read as others are (:func:`flat_records`). The records have to be
-JSON; that is checked by who reads their other members.
+or as members of flat records that are read as others are (:func:`flat_records`). The pass tells which records
+are not one object each; that they are JSON is checked by who reads their other members.
 
 Cost: some 1.5 ns a byte of the records, and a copy of the bytes of the values.
 """
@@ -25,8 +25,8 @@ from topics.compiled import borrowing
 ByteArray = npt.NDArray[np.uint8]
 Int64Array = npt.NDArray[np.int64]
 
-LEVELS_MAX = 66
-"""Objects and arrays in each other; the scan lets 64 through."""
+LEVELS_MAX = 65
+"""Objects and arrays in each other are fewer, as the scan has it too."""
 _NULL = np.frombuffer(b"null", np.uint8)
 
 
@@ -50,9 +50,10 @@ class _Found(NamedTuple):
     """What the pass writes and works with.
 
     spans: int64[n, paths, 2], begin and end of the value in the bytes, -1 where the path leads nowhere. odd:
-    bool[n], records in which a name on a path is given twice or has an escape. seen: int64[nodes], the last
-    record that had the node. nodes, places, begins: int64[LEVELS_MAX], of each open object or array its node
-    (-1: none), the place of its element (-1: it is an object), and where it begins.
+    bool[n], records that are not one object, or in which a name on a path is given twice or has an escape.
+    seen: int64[nodes], the last record that had the node. nodes, places, begins: int64[LEVELS_MAX], of each
+    open object or array its node (-1: none), the place of its element (-1: it is an object), and where it
+    begins.
     """
 
     spans: Int64Array
@@ -110,9 +111,13 @@ def _note(trie: Trie, node: int, found: _Found, record: int, start: int, stop: i
 
 
 @borrowing
-def _find_in(data: ByteArray, at: int, end: int, trie: Trie, found: _Found, record: int) -> None:
-    """Note the values of one record, data[at:end]."""
+def _find_in(data: ByteArray, at: int, end: int, trie: Trie, found: _Found, record: int) -> bool:
+    """Note the values of one record, data[at:end]; whether it is one object by its brackets."""
     depth, pending, is_name = 0, 0, False
+    while at < end and data[at] <= 32:
+        at += 1
+    if at == end or data[at] != 123:
+        return False
     while at < end:
         byte, start = data[at], at
         at += 1
@@ -134,6 +139,8 @@ def _find_in(data: ByteArray, at: int, end: int, trie: Trie, found: _Found, reco
                 pending = _element(trie, found.nodes[depth], found.places[depth])
         elif byte == 123 or byte == 91:
             depth += 1
+            if depth == LEVELS_MAX:
+                return False
             found.nodes[depth] = pending
             found.begins[depth] = start
             found.places[depth] = -1 if byte == 123 else 0
@@ -144,19 +151,26 @@ def _find_in(data: ByteArray, at: int, end: int, trie: Trie, found: _Found, reco
             depth -= 1
             pending, is_name = -1, False
             if depth == 0:
-                return
+                while at < end and data[at] <= 32:
+                    at += 1
+                return bool(at == end)
         elif byte > 32 and byte != 58:  # a number, true, false or null
             while at < end and data[at] > 32 and data[at] != 44 and data[at] != 125 and data[at] != 93:
                 at += 1
+            first = data[start + 1] if byte == 45 and at > start + 1 else byte
+            if first == 73 or first == 78:  # Infinity and NaN are not JSON
+                return False
             _note(trie, pending, found, record, start, at)
             pending = -1
+    return False
 
 
 @borrowing
 def _find(data: ByteArray, ends: Int64Array, trie: Trie, found: _Found) -> None:
     at = 0
     for record in range(len(ends)):
-        _find_in(data, at, ends[record], trie, found, record)
+        if not _find_in(data, at, ends[record], trie, found, record):
+            found.odd[record] = True
         at = ends[record] + 1
 
 
@@ -221,7 +235,7 @@ class Extraction:
 
     def spans(self, data: ByteArray, ends: Int64Array) -> tuple[Int64Array, npt.NDArray[np.bool_]]:
         """int64[n, paths, 2], begin and end of each value in ``data``, -1 where a path leads nowhere; and
-        bool[n], records that have to be read one by one.
+        bool[n], records that are not one object each, or have to be read one by one.
 
         data: records of JSON one after another with one byte between them; ends: int64[n], where each ends.
         """

@@ -3,7 +3,7 @@
 What is plain: JSON, an op of c, r, u or d, rows that are objects where the op has them, no schema beside the
 payload, and no day or instant in another unit than JSON's. Of other events nothing is decided here.
 
-Cost: some 3 ns a byte, and 0.3 us a record.
+Cost: some 6 ns a byte of events of 400 bytes.
 """
 
 from __future__ import annotations
@@ -19,9 +19,7 @@ import pyarrow.json as pj
 from engine.model.batch import BoolArray, Int64Array
 from engine.model.paths import Path
 from engine.model.types import Kind
-from topics.codec import DEPTH_MAX
-from topics.members import members_of
-from topics.scan import FINE, scan
+from topics.arrow_reader import is_utf8
 from topics.spans import extraction
 
 LEAST = 64
@@ -63,12 +61,12 @@ def _told(
     data = b"\n".join(values)
     bytes_ = np.frombuffer(data, np.uint8)
     ends = np.cumsum(np.fromiter(map(len, values), np.int64, len(values)) + 1) - 1
-    if not len(data) or not _is_json(data, bytes_, ends):
-        return None
     rows = [(side, name) for name, _ in convertible for side in ("before", "after")]
     paths = (*_MEMBERS, *rows)
     wanted = extraction((("schema",), ("payload",), *paths, *(("payload", *path) for path in paths)))
     spans, odd = wanted.spans(bytes_, ends)
+    if odd.any() or not _is_json(data, len(ends)):
+        return None
     schema, payload = spans[:, 0], spans[:, 1]
     wrapped = (schema[:, 0] >= 0) & (payload[:, 0] >= 0)
     middle = 2 + len(paths)
@@ -79,9 +77,7 @@ def _told(
     no_old = (before[:, 0] < 0) | (_first(bytes_, before) == ord("n"))
     no_new = (after[:, 0] < 0) | (_first(bytes_, after) == ord("n"))
     deletes = letter == ord("d")
-    plain = ~odd & np.where(
-        deletes, no_new & (has_old | (no_old & (not changelog))), has_new & (has_old | no_old)
-    )
+    plain = np.where(deletes, no_new & (has_old | (no_old & (not changelog))), has_new & (has_old | no_old))
     plain &= deletes | np.isin(letter, [ord("c"), ord("r"), ord("u")])
     plain &= ~wrapped | (_first(bytes_, schema) == ord("n"))
     for place, (_, kind) in enumerate(convertible):
@@ -95,19 +91,16 @@ def _told(
     return texts, plain
 
 
-def _is_json(data: bytes, bytes_: npt.NDArray[np.uint8], ends: Int64Array) -> bool:
-    known = members_of(("op",))
-    verdicts, _ = scan(bytes_, ends, DEPTH_MAX, *known.exact.packed, *known.folds, known.beyond_ascii)
-    if (verdicts != FINE).any():
+def _is_json(data: bytes, n: int) -> bool:
+    """Whether n lines, each one pair of brackets, are JSON."""
+    if not is_utf8(data):
         return False
     try:
-        if not data.isascii():
-            data.decode()
         options = pj.ReadOptions(use_threads=False, block_size=len(data) + 1)
         table = pj.read_json(pa.BufferReader(data), read_options=options, parse_options=_NO_COLUMNS)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, UnicodeDecodeError):
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         return False
-    return bool(table.num_rows == len(ends))
+    return bool(table.num_rows == n)
 
 
 def _first(bytes_: npt.NDArray[np.uint8], spans: Int64Array) -> npt.NDArray[np.uint8]:

@@ -306,6 +306,19 @@ _strange = st.sampled_from(
         b'{"op":"\\u0063","after":{}}',
         b'{"op":"c","after":{"name":"\xff"}}',
         b'{"":1,"op":"c","after":{}}',
+        *(
+            b'{"op":"c","after":{"x":%s}}' % number
+            for number in (b"NaN", b"-Infinity", b"Inf", b"-NaN", b"-", b"nully")
+        ),
+        *(b'{"op":"c","after":{"x":%s%s}}' % (b"[" * n, b"]" * n) for n in (61, 62, 63, 64)),
+        *(
+            b'{"op":"c","after":{"id":1',
+            b"}}",
+            b'{"op":"c","after":{"name":"',
+            b'"}}',
+            b" ",
+            b'{"op":"c","after":{}}}',
+        ),
     ]
 )
 _many = st.lists(_events, min_size=LEAST, max_size=LEAST + 10)
