@@ -27,10 +27,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pyarrow as pa
 
 from engine.model.changes import Changes, Operator
+from engine.model.paths import Path
 from engine.model.step import Position
 from topics.admin import Admin, TopicPolicy
 from topics.destination import Destination, Encoding, Format
 from topics.failures import is_refusal
+from topics.insertions import Insertions
 from topics.registry import RegistrySettings, SchemaKind
 from topics.results import Records, encode
 from topics.results_codec import AvroCodec, Codec, JsonCodec
@@ -78,6 +80,19 @@ class OutputSettings:
     letters: tuple[TopicPolicy, ...] = ()
 
 
+class Inserted(Protocol):
+    """A stream that a query inserts into, and where its columns stand in the records."""
+
+    @property
+    def stream(self) -> str: ...
+
+    @property
+    def topic(self) -> str: ...
+
+    @property
+    def paths(self) -> tuple[Path, ...]: ...
+
+
 class Emitted(Protocol):
     """What EMIT CHANGES says of where to, and how."""
 
@@ -89,6 +104,9 @@ class Emitted(Protocol):
 
     @property
     def encoding(self) -> Encoding: ...
+
+    @property
+    def insert(self) -> Inserted | None: ...
 
 
 class Output(Protocol):
@@ -138,20 +156,24 @@ class Outputs:
         self._topics: dict[str, _Topic] = {}
         self._writers: dict[tuple[Destination, tuple[tuple[str, str], ...]], Writer] = {}
         self._made_again: dict[str, dict[str, Any]] = {}
-        self._away: RegistryUnavailable | None = None
-        self._away_until_s = 0.0
+        self._away: tuple[RegistryUnavailable, float] | None = None
+        """A registry that did not answer, and until when, in s, it is left alone."""
         self._users: dict[str, Counter[_Kind]] = {}
         self._of: dict[str, Destination] = {}
         self._letters = {policy.name: policy for policy in settings.letters}
+        self._inserting = Insertions()
 
     # --- who writes where -------------------------------------------------------------------------
 
-    def agree(self, query_id: str, to: Destination) -> None:
-        """A query is to write there; in the place of where it did until now.
+    def agree(self, query_id: str, to: Destination, reads: Collection[str]) -> None:
+        """A query is to write there; in the place of where it did until now. reads: streams and tables.
 
-        Raises OutputConflict where those that write there do so otherwise, LimitExceeded (into_topics_max).
+        Raises OutputConflict where those that write there do so otherwise, LimitExceeded (into_topics_max),
+        NotSupported where what it inserts would come back to it.
         """
         self.release(query_id)
+        if to.stream is not None:
+            self._inserting.add(query_id, reads, to.stream)
         if to.shared:
             return
         users = self._users.get(to.topic)
@@ -172,6 +194,7 @@ class Outputs:
 
     def release(self, query_id: str) -> None:
         """A query writes nowhere any more."""
+        self._inserting.discard(query_id)
         to = self._of.pop(query_id, None)
         if to is None:
             return
@@ -205,6 +228,8 @@ class Outputs:
         Raises KafkaUnavailable, RegistryUnavailable (both pass), TopicPolicyMismatch, OutputRefused,
         SchemaRefused, NotSupported.
         """
+        if to.stream is not None:
+            self._inserting.topics.add(to.topic)
         known = (to, tuple((field.name, str(field.type)) for field in columns))
         topic = self._topics.get(to.topic)
         if topic is not None and topic.compacted == to.compacted and not anew and not topic.is_stale():
@@ -269,7 +294,8 @@ class Outputs:
         if before is not None:
             self._topics[name] = replace(before, stale_s=0.0)  # whatever is found out, others are to know it
         try:
-            self._admin.ensure([self._letters.get(name) or self._policy(name, compacted)])
+            if name not in self._inserting.topics:
+                self._admin.ensure([self._letters.get(name) or self._policy(name, compacted)])
             partitions, topic_id = self._admin.partitions(name), self._admin.topic_id(name)
         except TopicMissing as gone:  # this very moment
             raise KafkaUnavailable(gone.message) from gone
@@ -277,7 +303,7 @@ class Outputs:
             if is_refusal(away):
                 raise OutputRefused(name, away.message) from away
             raise
-        if before is not None and before.id != topic_id:
+        if before is not None and before.id != topic_id and name not in self._inserting.topics:
             log.error("result topic %s was made again", name)
             self._made_again[name] = {
                 "topic": name,
@@ -315,15 +341,14 @@ class Outputs:
         """A registry that did not answer is left alone for a while, the longer the longer it let us wait."""
         if to.encoding == "json":
             return JsonCodec()
-        if self._away is not None and time.monotonic() < self._away_until_s:
-            raise self._away
+        if self._away is not None and time.monotonic() < self._away[1]:
+            raise self._away[0]
         began_s = time.monotonic()
         try:
             return self._codec(to, columns)
         except RegistryUnavailable as away:
             now_s = time.monotonic()
-            self._away = away
-            self._away_until_s = now_s + max(self._settings.retry_ms / 1_000, 2 * (now_s - began_s))
+            self._away = away, now_s + max(self._settings.retry_ms / 1_000, 2 * (now_s - began_s))
             raise
 
     def _codec(self, to: Destination, columns: pa.Schema) -> Codec:
@@ -364,6 +389,10 @@ def destination(names: TopicNames, output: Output) -> Destination | None:
     emit, operator = output.emit, output.operator
     if emit is None:
         return None
+    insert = emit.insert
+    if insert is not None:
+        where = insert.stream, insert.paths
+        return Destination(insert.topic, False, True, emit.format, emit.encoding, operator, None, *where)
     compacted = operator == "changes" and emit.format == "upsert"
     if emit.into is None:
         topic = names.results if compacted else names.results_log
@@ -374,14 +403,17 @@ def destination(names: TopicNames, output: Output) -> Destination | None:
 
 
 def facts(to: Destination, columns: pa.Schema) -> dict[str, Any]:
-    """As states and lists show it. key: names of columns, None where rows have a hash or a number."""
-    return {
+    """As states and lists show it. key: names of columns, None where rows have a hash or a number. stream:
+    that it inserts into; then the format is ``record``.
+    """
+    told = {
         "topic": to.topic,
-        "format": to.format,
+        "format": to.format if to.stream is None else "record",
         "encoding": to.encoding,
         "operator": to.operator,
         "key": None if to.key is None else [columns.names[number] for number in to.key],
     }
+    return told if to.stream is None else told | {"stream": to.stream}
 
 
 def _client(settings: RegistrySettings) -> Registry:
@@ -397,8 +429,9 @@ def is_awaited(error: object) -> bool:
 
 
 def emits(sql: str) -> bool:
-    """Whether a query may say EMIT, without understanding it."""
-    return "emit" in sql.lower()
+    """Whether a query may say EMIT or INSERT, without understanding it."""
+    said = sql.lower()
+    return "emit" in said or "insert" in said
 
 
 class Readiness:

@@ -33,11 +33,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
+import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from engine.model.batch import Int32Array, Int64Array
 from engine.model.changes import Changes
+from engine.model.paths import Path, placed
 from engine.model.step import Position
 from topics.approximation import header_text
 from topics.destination import Destination
@@ -144,6 +146,9 @@ def encode(
         keys = codec.keys(owners, *_key_parts(changes, to, told.rows, counts, position, numbered, rows))
         values = codec.values(to.format, told, rows)
         sizes = _sizes(keys) + _sizes(values)
+    if to.paths:
+        values = _placed(values, changes.table.column_names, to.paths)
+        sizes = _sizes(keys) + _sizes(values)
     if len(sizes) and int(sizes.max()) > bytes_max:
         whose = {owners.query_ids[place] for place in set(owners.places[sizes > bytes_max].tolist())}
         raise RowsTooLarge(bytes_max, int(sizes.max()), frozenset(whose))
@@ -157,6 +162,15 @@ def encode(
         _partitions(owners, partitions) if to.shared else None,
         int(sizes.sum()),
         owners if to.shared else None,
+    )
+
+
+def _placed(values: pa.LargeBinaryArray, names: Sequence[str], paths: Sequence[Path]) -> pa.LargeBinaryArray:
+    """Rows as JSON objects, each column at its path. 2 us a column of a row."""
+    rows = (orjson.loads(value) for value in values.to_pylist())
+    at = list(zip(paths, names, strict=True))
+    return pa.array(
+        [orjson.dumps(placed([(path, row[name]) for path, name in at])) for row in rows], pa.large_binary()
     )
 
 

@@ -57,7 +57,8 @@ def rows(plan: Mapping[str, Any], *, verbose: bool = False) -> list[tuple[Any, .
     if plan["emit"] is not None:
         last = plan["steps"][-1]
         edge = (last["pattern"],) if verbose else ()
-        emitted = f"emit {plan['operator']}", "; ".join(changes(plan)), *edge
+        word = "emit" if plan["emit"].get("insert") is None else "insert"
+        emitted = f"{word} {plan['operator']}", "; ".join(changes(plan)), *edge
         none = (None,) * ((2 if analyzed else 0) + (3 if approximate else 0))
         found.append((*emitted, round(last["estimated_rows"]), None, *none))
     for depth, step in enumerate(reversed(plan["steps"]), len(found)):
@@ -163,7 +164,11 @@ def changes(plan: Mapping[str, Any]) -> list[str]:
         apart = f"identified by {', '.join(key)}" if key else "at most one row"
     lines = [f"changes: {_LEAVING[plan['operator']]}, {apart}", plan["operator_rule"]]
     emit = plan["emit"]
-    if emit is not None:
+    insert = None if emit is None else emit.get("insert")
+    if insert is not None:
+        first = ", after a snapshot" if emit["snapshot"] else ""
+        lines.append(f"inserted into {insert['stream']} as records of {insert['topic']}{first}")
+    elif emit is not None:
         topic = "the topics that queries share" if emit["into"] is None else f"the topic {emit['into']}"
         told = f"as {emit['format']} in {emit['encoding']}"
         lines.append(f"written to {topic} {told}" + (", after a snapshot" if emit["snapshot"] else ""))

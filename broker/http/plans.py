@@ -143,9 +143,10 @@ def _without_rows(node: Node, query: Query) -> Engine:
     """An engine with what a text reads and no rows, so that nothing is timed."""
     engine, there = node.engines.fresh(), node.directory
     referred = {name for one in query.sources for name in referred_to(there.sources[one].stream.constraints)}
-    for name in dict.fromkeys((*sorted(referred), *query.sources)):
+    into = [name for name in query.uses if name not in there.views]
+    for name in dict.fromkeys((*sorted(referred), *query.sources, *into)):
         engine.create(there.sources[name].sql)
-    for view in sorted((there.views[name] for name in query.uses), key=lambda one: len(one.uses)):
+    for view in sorted((there.views[name] for name in query.views), key=lambda one: len(one.uses)):
         engine.create(view.sql)
     for summary in query.summaries:
         engine.create(there.summaries[summary].sql)

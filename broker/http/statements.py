@@ -11,6 +11,7 @@
 | ALTER QUERY name RENAME TO name        | the query, as PATCH does                             |
 | CREATE QUERY name AS SELECT ...        | the query, as POST /queries does                     |
 | INSERT INTO name VALUES (...), ...     | how many records are written, and where              |
+| INSERT INTO name SELECT ...            | the query, as POST /queries does                     |
 | DROP QUERY name                        | the query, as DELETE does                            |
 | CREATE, DROP of a stream, table or view | what became of it, as POST /sources does            |
 | CREATE, ALTER, DROP of a summary       | what became of it, as POST /sources does             |
@@ -58,8 +59,10 @@ from engine.language.query import (
     DescribeSummary,
     DropStream,
     DropSummary,
+    Emit,
     Explain,
     Insert,
+    InsertTarget,
     Query,
     RenameQuery,
     Show,
@@ -159,6 +162,8 @@ class Statements:
             case AlterQuery(handle, query):
                 name = opened(self._node, handle)
                 return await self._changes.change(name, ChangeRequest({}, Wording(query.sql)))
+            case Query(emit=Emit(insert=InsertTarget())):
+                return await self._insert_query(statement)
             case Query():
                 raise NotSupported(
                     "a SELECT is registered as a query, it is not run once",
@@ -180,6 +185,11 @@ class Statements:
         request = RegisterRequest(Wording(statement.query.sql), handle, options, is_handle_ours=True)
         status, told = await self._writes.register(request)
         return status, told | {"name": statement.name}
+
+    async def _insert_query(self, statement: Query) -> Answer:
+        """INSERT INTO stream SELECT: a registered query. Raises what a registration raises."""
+        request = RegisterRequest(Wording(statement.sql), new_handle(), is_handle_ours=True)
+        return await self._writes.register(request)
 
     def _show(self, what: str, extended: bool) -> Table:
         if what == "queries":

@@ -94,7 +94,7 @@ class Admission:
         to = destination(self._names, output_of(query, streams))
         assert to is not None
         columns = schema_of(query.columns)
-        self._outputs.agree(command["name"], to)
+        self._outputs.agree(command["name"], to, query.sources)
         if not self._stands(command):
             ready.check(to, columns)
         return replace(found, output=facts(to, columns))
@@ -108,7 +108,7 @@ class Admission:
         assert isinstance(query, Query)
         to = destination(self._names, output_of(query, self._directory.streams()))
         assert to is not None
-        self._outputs.agree(name, to)
+        self._outputs.agree(name, to, query.sources)
 
     def _meant(self, command: Command) -> Admitted | TureenError | None:
         """What a registration means, or why it means nothing. CPU only."""

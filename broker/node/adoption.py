@@ -91,4 +91,4 @@ def adopt_outputs(directory: Directory, outputs: Outputs, names: TopicNames) -> 
             to = destination(names, output_of(query, directory.streams()))
             if to is not None:
                 entry.output = facts(to, schema_of(query.columns))
-                outputs.agree(name, to)
+                outputs.agree(name, to, query.sources)

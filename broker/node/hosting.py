@@ -48,12 +48,14 @@ class Hosting:
         summaries: Iterable[str] = (),
     ) -> list[ShardCommand]:
         """What a shard is to be told before a query, a view over it, or a stream that refers to others comes
-        there: its replicas. read: streams and tables; uses: views; summaries: those that a preference uses.
+        there: its replicas. read: streams and tables; uses: views, and the stream that it inserts into;
+        summaries: those that a preference uses.
         """
         summarised = self._directory.summaries
         sources, views = self._directory.sources, self._directory.views
-        names: list[str] = [name for name in read if sources[name].shard != number]
-        used = (views[name] for name in uses)
+        into = [name for name in uses if name not in views]
+        names: list[str] = [name for name in (*read, *into) if sources[name].shard != number]
+        used = (views[name] for name in uses if name in views)
         # A view names fewer views than one that names it.
         names += (
             view.derived.name for view in sorted(used, key=lambda one: len(one.uses)) if view.shard != number

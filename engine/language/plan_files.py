@@ -88,6 +88,9 @@ def _changes(query: Query) -> dict[str, Any]:
         found["stream"] = query.operator
     if emit is not None:
         found["emit"] = _emit(emit)
+        if emit.insert is not None:
+            names = [name for name, _ in query.columns]
+            found["emit"] |= {"insert": str(emit.insert.stream), "columns": names}
     return found
 
 

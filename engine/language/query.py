@@ -32,6 +32,7 @@ from engine.algebra.project.stage import Output
 from engine.algebra.streamed.stage import Streamed, StreamOperator
 from engine.language.preference import Preference
 from engine.model.expressions import Expression
+from engine.model.paths import Path
 from engine.model.sample import Sample
 from engine.model.source import Derived, SourceName, Stream
 from engine.model.summary import SummaryDefinition, SummaryName, SummarySettings
@@ -76,13 +77,28 @@ ResultFormat = Literal["upsert", "debezium", "diff"]
 ResultEncoding = Literal["json", "avro", "json_schema"]
 
 
+JsonValue = bool | int | float | str | None | list[Any] | dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class InsertTarget:
+    """The stream of INSERT INTO stream SELECT, and its topic. paths: where the columns of the answer stand in
+    its records, one each; none where all are members of their names.
+    """
+
+    stream: SourceName
+    topic: str
+    paths: tuple[Path, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Emit:
     """EMIT CHANGES: whenever the answer changes, that is written to a topic.
 
     into: the last part of the topic's name; None: the topics that all share. on_close: only what closed
     windows give, which is final; the query's operator is ISTREAM. snapshot: the answer as it stands when the
-    query comes is written first.
+    query comes is written first. insert: of INSERT, whose rows become records of a stream; then into, format
+    and encoding say nothing.
     """
 
     into: str | None = None
@@ -90,15 +106,17 @@ class Emit:
     format: ResultFormat = "upsert"
     encoding: ResultEncoding = "json"
     snapshot: bool = True
+    insert: InsertTarget | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
     """A SELECT. At least one stage gives columns (Project or Aggregate). uses: the views and derived streams
-    that its text names, and those that they name. operator: which changes of its answer leave it, None: as
-    :func:`engine.changes.operator.operator_of` says; emit: where to. Neither changes the answer. tolerance,
-    weight: what the text says of them; weight None: nothing. preference: which part of the answer is wanted
-    first, where there is no time for all of it; None: all of it, always.
+    that its text names, and those that they name, and the stream that it inserts into. operator: which
+    changes of its answer leave it, None: as :func:`engine.changes.operator.operator_of` says; emit: where to.
+    Neither changes the answer. tolerance, weight: what the text says of them; weight None: nothing.
+    preference: which part of the answer is wanted first, where there is no time for all of it; None: all of
+    it, always.
     """
 
     sql: str
@@ -124,6 +142,12 @@ class Query:
         """The summaries that its preference takes estimates from, each once, in order."""
         priorities = () if self.preference is None else self.preference.priorities
         return tuple(dict.fromkeys(one.summary for one in priorities))
+
+    @property
+    def views(self) -> tuple[SourceName, ...]:
+        """The views among what it uses: all but the stream that it inserts into."""
+        inserted = None if self.emit is None or self.emit.insert is None else self.emit.insert.stream
+        return tuple(name for name in self.uses if name != inserted)
 
     @property
     def source(self) -> SourceName:
@@ -310,12 +334,12 @@ class DropStream:
 
 @dataclass(frozen=True, slots=True)
 class InsertedRow:
-    """A row of INSERT. key: the message key of a table's record, as JSON has it. members: those of its record
-    that are not NULL. line, column: where the row begins in the text, from 1.
+    """A row of INSERT. key: the message key of a table's record, as JSON has it. members: of its record,
+    those of columns that are not NULL. line, column: where the row begins in the text, from 1.
     """
 
     key: Any
-    members: Mapping[str, bool | int | float | str | None]
+    members: Mapping[str, JsonValue]
     line: int
     column: int
 

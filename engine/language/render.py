@@ -47,8 +47,8 @@ def render_query(query: Query) -> str:
     """The scan, then a line for each stage; what is inside another stands deeper."""
     is_constant = query.stages[0].reads_nothing
     lines = [f"{'constants beside' if is_constant else 'select from'} {render_name(query.source)}"]
-    if query.uses:
-        lines.append(f"  by way of {render_names(query.uses)}")
+    if query.views:
+        lines.append(f"  by way of {render_names(query.views)}")
     if not is_constant:
         lines += ["  " + line for line in render_scan(query.scan)]
     for stage in query.stages:
@@ -101,6 +101,8 @@ def render_emit(emit: Emit) -> str:
     into = "" if emit.into is None else f" into {emit.into}"
     closed = " of closed windows" if emit.on_close else ""
     first = ", after a snapshot" if emit.snapshot else ""
+    if emit.insert is not None:
+        return f"insert into {render_name(emit.insert.stream)}{closed}{first}"
     return f"emit changes{closed}{into} as {emit.format} in {emit.encoding}{first}"
 
 

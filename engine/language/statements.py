@@ -20,6 +20,7 @@ from engine.language.bind.commands import (
     bind_show,
 )
 from engine.language.bind.environment import NO_SUMMARIES, Catalogue, Environment, Summaries
+from engine.language.bind.insert_queries import bind_insert_query
 from engine.language.bind.inserts import bind_insert
 from engine.language.bind.select import bind_query
 from engine.language.bind.streams import bind_create, bind_drop
@@ -74,6 +75,8 @@ def _bind(tree: exp.Expr, env: Environment) -> Statement:
             return bind_create_query(tree, env)
         case command_nodes.InsertNode():
             return bind_insert(tree, env)
+        case command_nodes.InsertQueryNode():
+            return bind_insert_query(tree, env.text.sql, env)
         case command_nodes.RenameQueryNode():
             return bind_rename(tree, env)
         case nodes.CreateSummaryNode():

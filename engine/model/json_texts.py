@@ -84,7 +84,8 @@ def _quotable(values: pa.Array) -> pa.Array:
         return pc.take(_quotable(values.dictionary), values.indices)
     if pa.types.is_binary(type_):
         return pa.array(
-            [None if one is None else base64.b64encode(one).decode() for one in values.to_pylist()]
+            [None if one is None else base64.b64encode(one).decode() for one in values.to_pylist()],
+            pa.string(),
         )
     text = values.cast(pa.string())
     if not pa.types.is_string(type_) or not pc.any(pc.match_substring_regex(text, _ESCAPED)).as_py():

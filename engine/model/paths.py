@@ -8,6 +8,7 @@ path leads nowhere, which is NULL. The empty path is the value itself.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 Path = tuple[str | int, ...]
@@ -143,3 +144,35 @@ def _step_text(step: str | int) -> str:
     if _PLAIN.fullmatch(step):
         return f".{step}"
     return '."' + step.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def placed(values: Iterable[tuple[Path, Any]]) -> dict[str, Any]:
+    """The object in which these paths lead to these values; where an array has no other, its elements are
+    NULL.
+
+    values: paths, of which the first step is a name, and what they lead to. Raises ValueError where two of
+    the paths are not beside each other: one leads through another, or to an object where another has an
+    array.
+
+    >>> placed([(("a", "b"), 1), (("a", "c", 1), 2)])
+    {'a': {'b': 1, 'c': [None, 2]}}
+    """
+    below: dict[str | int, list[tuple[Path, Any]]] = {}
+    for path, value in values:
+        below.setdefault(path[0], []).append((path[1:], value))
+    found: dict[str, Any] = {str(step): _leads_to(rest) for step, rest in below.items()}
+    return found
+
+
+def _leads_to(rest: Sequence[tuple[Path, Any]]) -> Any:
+    if len(rest) == 1 and not rest[0][0]:
+        return rest[0][1]
+    kinds = {type(path[0]) if path else None for path, _ in rest}
+    if kinds == {str}:
+        return placed(rest)
+    if kinds != {int}:
+        raise ValueError("these paths are not beside each other")
+    elements: dict[int, list[tuple[Path, Any]]] = {}
+    for path, value in rest:
+        elements.setdefault(int(path[0]), []).append((path[1:], value))
+    return [_leads_to(elements[place]) if place in elements else None for place in range(max(elements) + 1)]

@@ -209,7 +209,7 @@ def explain(inputs: PlanInputs, graph: Explained, timer: Timer | None) -> Plan:
     return Plan(
         standing.query_id if standing is not None else None,
         query.sources,
-        query.uses,
+        query.views,
         choice.maintenance,
         choice.reason,
         standing is not None and standing.paused,

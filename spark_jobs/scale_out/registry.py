@@ -209,7 +209,7 @@ class Registry:
             query = bound(registration, self.catalogue).query
             to = destination(self._names, output_of(query, self.streams))
             assert to is not None
-            self._outputs.agree(registration.query_id, to)
+            self._outputs.agree(registration.query_id, to, query.sources)
             told = facts(to, schema_of(query.columns))
             self.entries[registration.query_id] = RegistryEntry(
                 registration, "RUNNING", None, told, query, placement
@@ -420,7 +420,7 @@ class Registry:
             placement = self._place(query, self.streams)
             to = destination(self._names, output_of(query, self.streams))
             assert to is not None
-            self._outputs.agree(registration.query_id, to)
+            self._outputs.agree(registration.query_id, to, query.sources)
             columns = schema_of(query.columns)
             ready.check(to, columns)
         except UnknownSummary as missing:  # it will not come: a scale-out has none

@@ -95,3 +95,83 @@ def test_many_rows_are_limited(shared: Broker, name: str) -> None:
     checked = shared.http.post("/statements/check", json={"sql": f"INSERT INTO {name} VALUES (1, 2, 3)"})
     assert (checked.json()["kind"], checked.json()["error"]) == ("insert", None)
     assert len(shared.records(name)) == 1_000
+
+
+NESTED = (
+    "id BIGINT NOT NULL, tags ARRAY<STRING>, at STRUCT<x DOUBLE, y DOUBLE>, labels MAP<STRING, BIGINT>, "
+    "extra JSON, raw BYTES, fw STRING PATH '$.meta.fw', second BIGINT PATH '$.list[1]', ts TIMESTAMP NOT NULL"
+)
+ROWS = [
+    [
+        1,
+        ["a", "b"],
+        {"x": 1.5, "y": None},
+        {"k": 2},
+        {"n": [1]},
+        "aGk=",
+        "1.2",
+        7,
+        "2024-01-31T12:00:00.000Z",
+    ],
+    [2, [], None, None, "text", None, None, None, "2024-01-31T12:01:00.000Z"],
+]
+
+
+def test_nested_values_and_paths(shared: Broker, name: str) -> None:
+    shared.create(stream_sql(name, columns=NESTED))
+    handle = shared.register(f"SELECT * FROM {name}")
+    status, told = shared.run(
+        f"""INSERT INTO {name} VALUES
+        (1, ARRAY['a', 'b'], STRUCT(1.5e0 AS x, CAST(NULL AS DOUBLE) AS y), '{{"k": 2}}',
+         JSON_OBJECT('n', ARRAY[1]), X'6869', '1.2', 5 + 2, '2024-01-31 12:00:00'),
+        (1 + 1, '[]', NULL, NULL, '"text"', NULL, NULL, NULL,
+         TIMESTAMP '2024-01-31 12:00:00' + INTERVAL '1' MINUTE),
+        (3, NULL, NULL, NULL, NULL, NULL, NULL, NULL, '2024-01-31 12:05:00')"""
+    )
+    assert (status, told["written"]) == (200, 3), told
+    assert shared.await_rows(handle, 2) == ROWS
+    assert json.loads(shared.records(name)[0].value())["meta"] == {"fw": "1.2"}
+
+
+def test_rows_of_a_query_become_records(shared: Broker, name: str) -> None:
+    first, second, third = (f"{name}_{place}" for place in (1, 2, 3))
+    for one in (first, second):
+        shared.create(stream_sql(one, columns=NESTED))
+    shared.create(stream_sql(third, columns="id BIGINT NOT NULL, n BIGINT, ts TIMESTAMP NOT NULL"))
+    handle = shared.register(f"SELECT * FROM {second}")
+    rows = f"INSERT INTO {first} (id, tags, fw, second, extra, ts) VALUES"
+    assert shared.run(f"{rows} (1, ARRAY['a'], '1', 3, '[1]', 1700000000000)")[0] == 200
+    status, told = shared.run(f"INSERT INTO {second} SELECT * FROM {first} WHERE id < 10")
+    assert (status, told["state"]) == (201, "RUNNING"), told
+    assert told["output"] == {
+        "topic": second,
+        "format": "record",
+        "encoding": "json",
+        "operator": "istream",
+        "key": None,
+        "stream": second,
+    }
+    more = "(2, NULL, NULL, NULL, NULL, 1700000001000), (11, NULL, NULL, NULL, NULL, 1700000002000)"
+    status, told = shared.run(f"{rows} {more}")
+    assert status == 200, told
+    wait_until(lambda: len(shared.records(second)) == 2, 120)
+    values = [json.loads(record.value()) for record in shared.records(second)]
+    assert [(one["id"], one["meta"], one["list"]) for one in values] == [
+        (1, {"fw": "1"}, [None, 3]),
+        (2, {"fw": None}, [None, None]),
+    ]
+    assert shared.await_rows(handle, 1)[0][:2] == [1, ["a"]]
+    status, told = shared.run(
+        f"CREATE QUERY {name}_n AS INSERT INTO {third} ISTREAM (SELECT 1, COUNT(*), MAX(ts) FROM {second})"
+    )
+    assert status == 201, told
+    plan = shared.run(f"EXPLAIN QUERY {name}_n")[1]["plan"]
+    assert (plan["emit"]["insert"]["stream"], plan["uses"]) == (third, [])
+    # nothing goes round, and what is inserted into stays
+    status, told = shared.run(f"INSERT INTO {first} (id, ts) SELECT id, ts FROM {third}")
+    assert (status, told["code"]) == (400, "not_supported"), told
+    assert f"queries insert from it into {third}" in told["message"]
+    status, told = shared.run(f"DROP STREAM {third}")
+    assert (status, told["code"]) == (409, "source_conflict"), told
+    assert shared.run(f"DROP QUERY {name}_n")[0] == 200
+    assert shared.run(f"INSERT INTO {first} (id, ts) SELECT id, ts FROM {third}")[0] == 201

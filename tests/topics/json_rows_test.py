@@ -50,3 +50,8 @@ def test_no_columns_and_many_rows() -> None:
     numbers = list(range(SLICE_ROWS + 2))
     assert json_objects(pa.table({"n": numbers})).to_pylist() == [b'{"n":%d}' % n for n in numbers]
     assert json_values(pa.array(["x", None])).to_pylist() == ['"x"', "null"]
+
+
+def test_columns_of_nothing() -> None:
+    for type_ in (pa.binary(), pa.string(), pa.list_(pa.binary()), pa.map_(pa.string(), pa.binary())):
+        assert json_values(pa.array([None, None], type_)).to_pylist() == ["null", "null"]

@@ -166,6 +166,8 @@ EMIT: Mapping[str, Field] = {
     "format": Field("kind", "of the records", choices=("upsert", "debezium", "diff")),
     "encoding": Field("kind", "of the records", choices=("json", "avro", "json_schema")),
     "snapshot": Field("flag", "the answer as it stands comes first; yes if it is left out"),
+    "insert": Field("name", "the stream whose records the rows become"),
+    "columns": Field("names", "those of the stream, one for each column of the output"),
 }
 ALLOWED: Mapping[str, Field] = {
     "max_fp": Field("amount", "the share of wrong rows that the answer may have"),

@@ -106,6 +106,9 @@ class _Writer:
 
     def text(self) -> PlanText:
         plan = self._plan
+        emit = plan.get("emit", {})
+        if "insert" in emit:
+            self._insert(emit)
         for place, name in enumerate(self._names):
             self._say("WITH\n" if place == 0 else ",\n")
             self._say(f"{self._names[name]} AS (")
@@ -346,6 +349,15 @@ class _Writer:
             self._say(f"{', ' if place else ''}{name} = ")
             self._put(repr(value), f"with.{name}")
         self._say(")")
+
+    def _insert(self, emit: Mapping[str, Any]) -> None:
+        self._say("INSERT INTO ")
+        self._put(quoted(emit["insert"]), "emit.insert")
+        if "columns" in emit:
+            self._say(" (")
+            self._put(", ".join(map(quoted, emit["columns"])), "emit.columns")
+            self._say(")")
+        self._say("\n")
 
     def _emit(self, emit: Mapping[str, Any]) -> None:
         self._say("\nEMIT CHANGES")

@@ -6,8 +6,10 @@ from sqlglot import exp
 
 from engine.language.bind.constants import is_constant
 from engine.language.bind.environment import Environment
+from engine.language.bind.insert_queries import bind_insert_query
 from engine.language.bind.select import bind_select, whole_query, with_behind
 from engine.language.bind.sources import as_stream, named, renamed, uses_of, with_operator
+from engine.language.grammar import command_nodes
 from engine.language.places import shown
 from engine.language.query import (
     AlterQuery,
@@ -149,9 +151,10 @@ def bind_alter(tree: exp.Expr, env: Environment) -> AlterQuery:
 
 def _query_in(tree: exp.Expr, env: Environment) -> Query:
     """The query that a command carries."""
-    sql = env.text.sql[tree.args["begin"] : tree.args["end"]]
-    query = whole_query(bind_select(tree.args["query"], env), sql, env)
-    return with_behind(query, tree.args["query"], env)
+    sql, query = env.text.sql[tree.args["begin"] : tree.args["end"]], tree.args["query"]
+    if isinstance(query, command_nodes.InsertQueryNode):
+        return bind_insert_query(query, sql, env)
+    return with_behind(whole_query(bind_select(query, env), sql, env), query, env)
 
 
 def _query_name(node: exp.Expr, env: Environment) -> str:

@@ -14,7 +14,7 @@ from engine.language.bind.environment import Environment
 from engine.language.bind.options import WithOptions
 from engine.language.bind.sources import RSTREAM_HINT, RSTREAM_REFUSED
 from engine.language.places import shown
-from engine.language.query import Emit, Query, ResultEncoding, ResultFormat
+from engine.language.query import Emit, InsertTarget, Query, ResultEncoding, ResultFormat
 from engine.language.update_patterns import Pattern, update_patterns
 from engine.model.tolerance import AMOUNTS
 from engine.windows.clauses import RowWindow
@@ -46,6 +46,21 @@ def with_changes(query: Query, tree: exp.Expr, env: Environment) -> Query:
         if clause.args.get("on_close") is not None:  # that a window is over does not take its rows back
             query = replace(query, operator="istream")
     return query
+
+
+def with_insert(query: Query, target: InsertTarget, tree: exp.Expr, env: Environment) -> Query:
+    """The query of an INSERT INTO a stream, with what its EMIT CHANGES says, if it has one.
+
+    Raises NotSupported for what is said of a topic of changes.
+    """
+    clause, emit = tree.args.get("emit"), query.emit or Emit()
+    if clause is not None and (emit.into is not None or (emit.format, emit.encoding) != ("upsert", "json")):
+        raise env.text.of_node(clause.args.get("into") or clause).refuse(
+            NotSupported,
+            "INSERT writes JSON records of its stream: EMIT CHANGES has no INTO, format or encoding there",
+            hint="leave it out; WITH (snapshot = false) leaves out what is there at the beginning",
+        )
+    return replace(query, emit=replace(emit, insert=target))
 
 
 def _emit(clause: exp.Expr, query: Query, env: Environment) -> Emit:

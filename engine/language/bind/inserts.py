@@ -1,27 +1,51 @@
-"""INSERT: the records that its rows are, as JSON has them. Whether these fit, their reader says."""
+"""INSERT of rows: the records that they are, as JSON has them. Whether these fit, their reader says.
+
+Literals are written as they stand, so that what is wrong with one is told as of any record. Other values are
+constants of their columns' types: ``ARRAY[1, 2]``, ``STRUCT(1 AS n)``, ``DATE '2024-01-31' + INTERVAL '1'
+DAY``. Of a column that holds JSON, an ARRAY, a STRUCT or a MAP text in quotes is the JSON of its value.
+"""
 
 from __future__ import annotations
 
+import base64
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqlglot import exp
 
+from engine.language.bind.calls import coerce
+from engine.language.bind.constants import COMPUTED, NO_CONSTANT, constant_of, constant_scope
 from engine.language.bind.environment import Environment
+from engine.language.bind.scalar import bind_scalar
+from engine.language.instants import date_text, timestamp_text
+from engine.language.lengths import as_answered
 from engine.language.literals import number_literal
 from engine.language.places import Place, shown
-from engine.language.query import Insert, InsertedRow
-from engine.model.record_format import USUAL
+from engine.language.promotion import common
+from engine.language.query import Insert, InsertedRow, JsonValue
+from engine.model.expressions import Expression, Literal
+from engine.model.paths import Path, placed
+from engine.model.record_format import METADATA, USUAL
 from engine.model.source import Derived, Field, SourceName, Stream
-from engine.model.types import Kind
+from engine.model.types import BYTES, Kind
 from tureen.errors import NotSupported, SyntaxRefused, TypeMismatch
-
-JsonValue = bool | int | float | str | None
 
 
 def bind_insert(tree: exp.Expr, env: Environment) -> Insert:
     """Raises UnknownSource, UnknownColumn, NotSupported, SyntaxRefused, TypeMismatch."""
-    name, place = SourceName(str(tree.this.this)), env.text.of_node(tree.this)
+    source = target(tree.this, env)
+    fields = target_fields(tree.args["columns"], tree.this, source, env)
+    rows = tuple(_row(row, fields, source, env.text.of_node(row), env) for row in tree.args["rows"])
+    return Insert(source, rows)
+
+
+def target(node: exp.Expr, env: Environment) -> Stream:
+    """The stream or the table that a name stands for, whose records are JSON objects.
+
+    Raises UnknownSource, NotSupported.
+    """
+    name, place = SourceName(str(node.this)), env.text.of_node(node)
     source = env.catalogue.get(name)
     if source is None:
         raise place.unknown_source(name, env.catalogue)
@@ -37,31 +61,52 @@ def bind_insert(tree: exp.Expr, env: Environment) -> Insert:
             f"INSERT writes JSON, and records of {shown(name)} are in the format {source.format.value}",
             hint="produce records to its topic",
         )
-    fields = _fields(tree.args["columns"], source, env)
-    if any(field.path is not None for field in fields):
-        raise place.refuse(
-            NotSupported,
-            f"columns of {shown(name)} are read by a PATH from nested records",
-            hint="produce records to its topic",
-        )
-    rows = tuple(_row(row, fields, source, env.text.of_node(row), env) for row in tree.args["rows"])
-    return Insert(source, rows)
+    return source
 
 
-def _fields(names: Sequence[exp.Expr] | None, stream: Stream, env: Environment) -> tuple[Field, ...]:
-    """The columns that are given, in order: all where none are named."""
-    if names is None:
-        return stream.schema.fields
+def target_fields(
+    names: Sequence[exp.Expr] | None, node: exp.Expr, stream: Stream, env: Environment
+) -> tuple[Field, ...]:
+    """The columns that are given, in order: all that records hold where none are named.
+
+    Raises UnknownColumn, SyntaxRefused, NotSupported.
+    """
     known = {field.name: field for field in stream.schema}
-    found: list[Field] = []
-    for node in names:
-        name, place = str(node.this), env.text.of_node(node)
-        if name not in known:
-            raise place.unknown_column(name, known)
-        if known[name] in found:
-            raise place.refuse(SyntaxRefused, f"{shown(name)} is given twice", hint="leave one of them out")
-        found.append(known[name])
+    if names is None:
+        found = [field for field in stream.schema if not _tells_of_records(field, stream)]
+    else:
+        found = []
+    for name in names or ():
+        text, place = str(name.this), env.text.of_node(name)
+        if text not in known:
+            raise place.unknown_column(text, known)
+        if known[text] in found:
+            raise place.refuse(SyntaxRefused, f"{shown(text)} is given twice", hint="leave one of them out")
+        if _tells_of_records(known[text], stream):
+            raise place.refuse(
+                NotSupported,
+                f"{shown(text)} tells of the record, which Kafka makes",
+                hint="leave it out; records with keys and headers are produced to the topic",
+            )
+        found.append(known[text])
+    try:
+        placed([(path_of(field), None) for field in found])
+    except ValueError:
+        raise env.text.of_node(node).refuse(
+            NotSupported,
+            f"columns of {shown(stream.name)} are read by PATHs that lead through one another",
+            hint="name those columns whose PATHs are beside each other, or produce records to the topic",
+        ) from None
     return tuple(found)
+
+
+def path_of(field: Field) -> Path:
+    """Where a column's value stands in a record."""
+    return (field.name,) if field.path is None else field.path
+
+
+def _tells_of_records(field: Field, stream: Stream) -> bool:
+    return field.name in METADATA and field.path is None and field.name not in stream.key
 
 
 def _row(
@@ -74,12 +119,20 @@ def _row(
             f"this row has {len(values):,} values for {len(fields):,} columns",
             hint="columns, in order: " + ", ".join(field.name for field in fields),
         )
-    given = {
-        field.name: _value(value, field, env.text.of_node(value))
+    given = [
+        (field, _value(value, field, env.text.of_node(value), env))
         for field, value in zip(fields, values, strict=True)
-    }
-    members = {name: value for name, value in given.items() if value is not None and name not in stream.key}
-    return InsertedRow(_key(stream, given), members, place.line, place.column)
+    ]
+    members = placed(
+        [
+            (path_of(field), value)
+            for field, value in given
+            if value is not None and field.name not in stream.key
+        ]
+    )
+    return InsertedRow(
+        _key(stream, {field.name: value for field, value in given}), members, place.line, place.column
+    )
 
 
 def _key(stream: Stream, given: Mapping[str, JsonValue]) -> Any:
@@ -88,12 +141,14 @@ def _key(stream: Stream, given: Mapping[str, JsonValue]) -> Any:
     return values if len(values) > 1 else values[0] if values else None
 
 
-def _value(node: exp.Expr, field: Field, place: Place) -> JsonValue:
+def _value(node: exp.Expr, field: Field, place: Place, env: Environment) -> JsonValue:
     if isinstance(node, exp.Null):
         return None
+    if not isinstance(node, exp.Boolean | exp.Literal):
+        return _constant(node, field, place, env)
     text = str(node.this)
     if not isinstance(node, exp.Boolean) and node.is_string:
-        return text
+        return text if not field.type.is_nested else _parsed(text, field, place)
     if field.type.kind is Kind.STRING:
         raise place.refuse(
             TypeMismatch, f"{shown(field.name)} is a STRING", hint="write the value in single quotes"
@@ -105,3 +160,55 @@ def _value(node: exp.Expr, field: Field, place: Place) -> JsonValue:
     if field.type.kind is Kind.DECIMAL:
         return text
     return int(text) if digits.isdecimal() else float(text)
+
+
+def _parsed(text: str, field: Field, place: Place) -> JsonValue:
+    try:
+        found: JsonValue = json.loads(text)
+    except ValueError:
+        raise place.refuse(
+            TypeMismatch,
+            f"{shown(field.name)} is a {field.type}, and this is no JSON",
+            hint="""write '{"a": [1, 2]}', a text in double quotes: '"text"', or ARRAY[1, 2]""",
+        ) from None
+    return found
+
+
+def _constant(node: exp.Expr, field: Field, place: Place, env: Environment) -> JsonValue:
+    scope = constant_scope(env, "VALUES")
+    value = fitting(bind_scalar(node, scope), field, place)
+    found = constant_of(value, field.type)
+    if found is None:
+        raise place.refuse(NotSupported, NO_CONSTANT, hint=COMPUTED)
+    return _as_json(found)
+
+
+def fitting(value: Expression, field: Field, place: Place) -> Expression:
+    """A value of a column's type. Raises TypeMismatch where it would have to be cast."""
+    value = as_answered(value)
+    if value.type != field.type and common([value.type, field.type]) != field.type:
+        raise place.refuse(
+            TypeMismatch,
+            f"{shown(field.name)} is {field.type}, this is {value.type}",
+            hint=f"cast it: CAST(x AS {field.type})",
+        )
+    return coerce(value, field.type)
+
+
+def _as_json(constant: Literal) -> JsonValue:
+    """What a record has for a value."""
+    value: Any = constant.value
+    if value is None:
+        return None
+    if constant.type.is_nested:
+        value = json.loads(value)
+    elif constant.type == BYTES:
+        value = base64.b64encode(bytes.fromhex(value)).decode()
+    elif constant.type.kind is Kind.DECIMAL:
+        value = str(value)
+    elif constant.type.kind is Kind.DATE:
+        value = date_text(value)
+    elif constant.type.kind is Kind.TIMESTAMP:
+        value = timestamp_text(value)
+    found: JsonValue = value
+    return found

@@ -50,9 +50,15 @@ class RenameQueryNode(exp.Expression):
 
 
 class InsertNode(exp.Expression):
-    """INSERT INTO this (columns) VALUES rows: identifiers, None for all; tuples of literals."""
+    """INSERT INTO this (columns) VALUES rows: identifiers, None for all; tuples of values."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "columns": False, "rows": True}
+
+
+class InsertQueryNode(exp.Expression):
+    """INSERT INTO this (columns) query: identifiers, None for all."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "columns": False, "query": True}
 
 
 class AlterNode(exp.Expression):

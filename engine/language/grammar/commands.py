@@ -7,8 +7,8 @@ from sqlglot.tokenizer_core import TokenType
 
 from engine.language.grammar import command_nodes
 from engine.language.grammar.cursor import Cursor
+from engine.language.grammar.inserts import parse_registered, starts_registered
 from engine.language.grammar.queries import NAMES, names_query, parse_query_name
-from engine.language.grammar.select import parse_query
 from engine.language.grammar.subqueries import starts_query
 from engine.language.grammar.summaries import parse_alter_summary, parse_summary_name
 
@@ -69,13 +69,13 @@ def parse_explain(cursor: Cursor) -> exp.Expr:
     if cursor.at(TokenType.STRING) or (is_named and names_query(cursor)):
         handle = parse_query_name(cursor)
         return cursor.node(command_nodes.ExplainNode(handle=handle, analyze=analyze), token)
-    if not starts_query(cursor):
+    if not starts_registered(cursor):
         raise cursor.expected(
             "SELECT, or a handle in quotes",
             "write EXPLAIN SELECT ..., EXPLAIN QUERY name, or EXPLAIN 'handle'",
         )
     begin = cursor.token.start
-    query = parse_query(cursor)
+    query = parse_registered(cursor)
     node = command_nodes.ExplainNode(query=query, analyze=analyze, begin=begin, end=cursor.end)
     return cursor.node(node, token, query)
 
@@ -118,9 +118,9 @@ def parse_alter(cursor: Cursor) -> exp.Expr:
         return cursor.node(
             command_nodes.RenameQueryNode(this=cursor.name("the new name"), handle=handle), token
         )
-    if not cursor.take_words("AS") or not starts_query(cursor):
+    if not cursor.take_words("AS") or not starts_registered(cursor):
         raise cursor.expected("AS and a SELECT", hint)
     begin = cursor.token.start
-    query = parse_query(cursor)
+    query = parse_registered(cursor)
     node = command_nodes.AlterNode(query=query, handle=handle, begin=begin, end=cursor.end)
     return cursor.node(node, token, query)

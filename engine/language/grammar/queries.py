@@ -7,9 +7,9 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from engine.language.grammar import command_nodes
 from engine.language.grammar.cursor import Cursor
+from engine.language.grammar.inserts import parse_registered, starts_registered
 from engine.language.grammar.scalar import string
-from engine.language.grammar.select import parse_query
-from engine.language.grammar.subqueries import goes_on_behind_brackets, starts_query
+from engine.language.grammar.subqueries import goes_on_behind_brackets
 from engine.language.places import shown
 from tureen.errors import NotSupported
 
@@ -43,9 +43,9 @@ def parse_create_query(
     cursor.expect_word("AS", hint)
     brackets = not goes_on_behind_brackets(cursor) and cursor.take(TokenType.L_PAREN)
     begin = cursor.token.start
-    if not starts_query(cursor):
+    if not starts_registered(cursor):
         raise cursor.expected("SELECT", hint)
-    query = parse_query(cursor)
+    query = parse_registered(cursor)
     end = cursor.end
     if brackets:
         cursor.expect(TokenType.R_PAREN, ")")

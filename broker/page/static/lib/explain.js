@@ -35,13 +35,15 @@ const chain = (steps) =>
     return { ...step, details: begin < 0 ? details : details.slice(0, begin), inputs: below ? [below, ...inner] : inner };
   }, null);
 
+const emitsInto = ({ into, insert }) => (insert ? `into ${insert.stream}` : into ? `into ${into}` : "");
+
 /** The operators of a query's answer as a tree. @param {any} plan as `GET /queries/{handle}/plan` has it */
 export const answerTree = (plan) => {
   const tree = chain(plan.steps);
   return plan.emit
     ? {
-        operator: `emit ${plan.operator}`,
-        details: [plan.operator_rule, plan.emit.into ? `into ${plan.emit.into}` : ""].filter(Boolean),
+        operator: plan.emit.insert ? "insert" : `emit ${plan.operator}`,
+        details: [plan.operator_rule, emitsInto(plan.emit)].filter(Boolean),
         inputs: [tree],
       }
     : tree;

@@ -1,0 +1,1 @@
+INSERT INTO weather (ts, dest) SELECT MAX(ts), dest FROM flights GROUP BY dest

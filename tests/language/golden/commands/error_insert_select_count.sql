@@ -1,0 +1,1 @@
+INSERT INTO weather SELECT dest, ts FROM flights

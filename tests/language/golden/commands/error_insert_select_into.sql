@@ -1,0 +1,1 @@
+INSERT INTO weather (ts, dest) SELECT ts, dest FROM flights EMIT CHANGES INTO x

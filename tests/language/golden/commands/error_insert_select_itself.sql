@@ -1,0 +1,1 @@
+INSERT INTO flights SELECT * FROM flights

@@ -1,0 +1,1 @@
+INSERT INTO planes SELECT distance, carrier, flight FROM flights

@@ -1,0 +1,1 @@
+INSERT INTO weather (ts, dest, wind) SELECT ts, dest, dest FROM flights

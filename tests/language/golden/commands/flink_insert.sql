@@ -1,1 +1,0 @@
-INSERT INTO s SELECT * FROM flights

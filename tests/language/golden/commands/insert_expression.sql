@@ -1,0 +1,1 @@
+INSERT INTO weather (dest) VALUES (UPPER('lax') || '!')
