@@ -29,7 +29,7 @@ def decoded_batch(stream: Stream, records: pa.RecordBatch, append_ms: str) -> De
         records.column(name).to_numpy(zero_copy_only=False) for name in ("partition", "offset", append_ms)
     )
     apart = {one.name for one in metadata_of(stream)}
-    keys = records.column("key").to_pylist() if stream.is_table or "_key" in apart else None
+    keys = records.column("key").to_pylist() if stream.keyed or "_key" in apart else None
     headers = None
     if "_headers" in apart:
         each: list[list[dict[str, Any]] | None] = records.column("headers").to_pylist()

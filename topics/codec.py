@@ -78,13 +78,15 @@ class Decoded:
     """The rows in the order given, and what is missing between them, by ascending place.
 
     heartbeats: place -> ms since 1970, of messages that are heartbeats and no rows (:mod:`topics.in_band`).
-    unknown_schemas: ids of schemas that records named and the registry did not know.
+    unknown_schemas: ids of schemas that records named and the registry did not know. tombstones: places of
+    null values in a stream of changes, which have a topic forget a key and are no change.
     """
 
     batch: Batch
     bad: tuple[Bad, ...]
     heartbeats: Mapping[int, int] = field(default_factory=dict)
     unknown_schemas: frozenset[int] = frozenset()
+    tombstones: frozenset[int] = frozenset()
 
 
 def decode(

@@ -6,15 +6,17 @@ wrong is a warning. Cost: O(bytes of the sample * types).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from engine.model.paths import Path, path_text
+from engine.model.record_format import METADATA
 from engine.model.source import DAY_MS, Field
-from engine.model.types import TIMESTAMP
+from engine.model.types import TIMESTAMP, Type
 from topics.careful import BadRecord, Pairs, at_path, converted, pairs_of
 from topics.inferred_columns import (
+    EXAMPLES,
     InferredColumn,
     LeftOut,
     Observed,
@@ -30,7 +32,11 @@ from topics.inferred_columns import (
 )
 from topics.inferred_keys import keys_of
 from topics.members import folded
+from tureen.errors import TypeMismatch, UnknownColumn
 
+LOG_TIME = "_timestamp"
+"""The column that is the log's timestamp of a record."""
+NAMES_TOLD = 20
 FAR_AHEAD_MS = DAY_MS
 """A timestamp further ahead of Kafka's own than this is not taken for the event timestamp."""
 LATENESS_MS = (
@@ -78,36 +84,74 @@ class Inferred:
         return tuple(Field(one.name, one.type, one.name not in required, one.path) for one in self.columns)
 
 
-def infer_stream(
-    records: Sequence[Sampled], admits: Callable[[str], bool], columns_max: int, *, event_time: bool = True
-) -> Inferred:
-    """A stream over these records. admits: whether SQL takes a name for a column. event_time: look for a
-    timestamp column.
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What columns may be. admits: whether SQL takes a name for one. columns_max: of a source. declared:
+    types that a schema tells, by path. timestamp: the column of event time, where it is known.
     """
-    columns, left_out = _columns(records, admits, columns_max)
-    found = _event_time(columns, records) if event_time else None
+
+    admits: Callable[[str], bool]
+    columns_max: int
+    declared: Mapping[Path, Type] = field(default_factory=dict)
+    timestamp: str | None = None
+
+
+def infer_stream(records: Sequence[Sampled], rules: Rules, *, event_time: bool = True) -> Inferred:
+    """A stream over these records. event_time: look for a timestamp column. Raises UnknownColumn,
+    TypeMismatch where the one that is known is none.
+    """
+    columns, left_out = _columns(records, rules)
+    found = _timestamp(columns, records, rules, event_time=event_time)
     return Inferred(tuple(columns), tuple(left_out), found)
 
 
-def infer_table(
-    records: Sequence[Sampled], admits: Callable[[str], bool], columns_max: int, *, event_time: bool = True
-) -> Inferred | None:
-    """A table over these records; None: their keys are none of a table. Arguments as of
-    :func:`infer_stream`.
-    """
-    columns, left_out = _columns(records, admits, columns_max)
-    keyed = keys_of(records, columns, admits)
+def infer_table(records: Sequence[Sampled], rules: Rules, *, event_time: bool = True) -> Inferred | None:
+    """A table over these records; None: their keys are none of a table. As :func:`infer_stream`."""
+    columns, left_out = _columns(records, rules)
+    keyed = keys_of(records, columns, rules.admits)
     if not keyed:
         return None
     names = {one.name for one in keyed}
     others = [one for one in columns if one.name not in names]
-    found = _event_time(others, [one for one in records if one.value is not None]) if event_time else None
+    there = [one for one in records if one.value is not None]
+    found = _timestamp(others, there, rules, event_time=event_time)
     return Inferred((*keyed, *others), tuple(left_out), found, tuple(one.name for one in keyed))
 
 
-def _columns(
-    records: Sequence[Sampled], admits: Callable[[str], bool], columns_max: int
-) -> tuple[list[InferredColumn], list[LeftOut]]:
+def with_log_time(inferred: Inferred, records: Sequence[Sampled]) -> Inferred:
+    """With the log's timestamp as the column of event time."""
+    told = "no column is an instant that every record has; Kafka's timestamp of each record is the event time"
+    examples = tuple(str(one.at_ms) for one in records[:EXAMPLES])
+    column = InferredColumn(LOG_TIME, LOG_TIME, TIMESTAMP, len(records), examples, told)
+    known = [(record, record.at_ms) for record in sorted(records, key=_read_order)]
+    return replace(inferred, columns=(*inferred.columns, column), event_time=_with_lateness(LOG_TIME, known))
+
+
+def _timestamp(
+    columns: list[InferredColumn], records: Sequence[Sampled], rules: Rules, *, event_time: bool
+) -> EventTime | None:
+    """The column of event time; one that is known becomes a TIMESTAMP among the columns."""
+    name = rules.timestamp
+    if name is None or name == LOG_TIME:
+        return _event_time(columns, records) if event_time and name is None else None
+    place = next((at for at, one in enumerate(columns) if one.name in (name, name.lower())), None)
+    if place is None:
+        raise UnknownColumn(name, hint="there are " + ", ".join(one.name for one in columns[:NAMES_TOLD]))
+    column = replace(columns[place], type=TIMESTAMP, guessed=None)
+    told = [(record, _members(record)) for record in sorted(records, key=_read_order)]
+    rows = [(record, members) for record, members in told if members is not None]
+    instants = [(record, _instant(column, members)) for record, members in rows]
+    known = [(record, ms) for record, ms in instants if ms is not None]
+    if len(known) < len(rows) - few_of(len(rows)):
+        raise TypeMismatch(
+            f"{column.name} is no instant in {len(rows) - len(known):,} of {len(rows):,} sampled records",
+            hint="event time is a TIMESTAMP that every record has, from ms since 1970 or from text",
+        )
+    columns[place] = column
+    return _with_lateness(column.name, known) if known else EventTime(column.name, 0, 0, 0, 0)
+
+
+def _columns(records: Sequence[Sampled], rules: Rules) -> tuple[list[InferredColumn], list[LeftOut]]:
     told: list[tuple[Pairs, int]] = []
     for record in records:
         if record.value is not None:
@@ -118,17 +162,17 @@ def _columns(
     seen = observe(told)
     columns: list[InferredColumn] = []
     left_out: list[LeftOut] = []
-    for path, one in leaves(seen):
-        if len(path) == 1:
-            made = _column(str(path[0]), one, seen, admits)
+    for path, one in leaves(seen, declared=rules.declared):
+        type_ = rules.declared.get(path)
+        if len(path) == 1 and path[0] not in METADATA:
+            made = _column(str(path[0]), one, seen, type_, rules)
         else:
-            made = _inner_column(
-                path, one, {*map(str.lower, seen), *(known.name for known in columns)}, admits
-            )
+            taken = {*map(str.lower, seen), *(known.name for known in columns), *METADATA}
+            made = _inner_column(path, one, taken, type_, rules)
         member = made.member
-        if isinstance(made, InferredColumn) and len(columns) >= columns_max:
+        if isinstance(made, InferredColumn) and len(columns) >= rules.columns_max:
             made = LeftOut(
-                member, f"a source has at most {columns_max:,} columns", made.values, made.examples
+                member, f"a source has at most {rules.columns_max:,} columns", made.values, made.examples
             )
         (columns if isinstance(made, InferredColumn) else left_out).append(made)  # type: ignore[arg-type]
     # Without a column of its own name a member would be read by the column that differs in letter case alone.
@@ -141,28 +185,28 @@ def _columns(
 
 
 def _column(
-    member: str, one: Observed, seen: dict[str, Observed], admits: Callable[[str], bool]
+    member: str, one: Observed, seen: dict[str, Observed], declared: Type | None, rules: Rules
 ) -> InferredColumn | LeftOut:
-    name = column_name(member, seen)
-    made = infer(member, name, one)
-    if isinstance(made, InferredColumn) and not admits(name):
+    name = column_name(member, {**seen, member: one})
+    made = infer(member, name, one, declared)
+    if isinstance(made, InferredColumn) and not rules.admits(name):
         return LeftOut(member, "SQL takes no such name for a column", made.values, made.examples)
     return made
 
 
 def _inner_column(
-    path: Path, one: Observed, taken: Container[str], admits: Callable[[str], bool]
+    path: Path, one: Observed, taken: Container[str], declared: Type | None, rules: Rules
 ) -> InferredColumn | LeftOut:
     """A column with a PATH. taken: names of other columns."""
     text = path_text(path)
-    made = infer(str(path[-1]), path_name(path, taken), one)
+    made = infer(str(path[-1]), path_name(path, taken), one, declared)
     if isinstance(made, LeftOut):
         return replace(made, member=text)
     if not is_written(text):
         return LeftOut(text, "SQL takes no such name", made.values, made.examples)
-    if not admits(made.name):
+    if not rules.admits(made.name):
         made = replace(made, name=path_name(("member",), taken))
-        if not admits(made.name):
+        if not rules.admits(made.name):
             return LeftOut(text, "SQL takes no such name for a column", made.values, made.examples)
     return replace(made, member=text, path=path)
 

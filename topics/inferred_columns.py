@@ -14,7 +14,8 @@ any name; ids of 13 digits seldom do. Arrays are ARRAYs of such a type, or of a 
 with the same members, else JSON, and so are objects whose members are no columns. What no type reads
 (numbers beside text) is left out, since a column that does not fit makes the whole record a dead letter; but
 a few records of many that do not fit are told beside the column, and so are a few that are no instants under
-a name that speaks of time. A column of which nothing but NULL was seen is STRING.
+a name that speaks of time. A column of which nothing but NULL was seen is STRING. Where a schema declares a
+type that reads the values, it is that one; but instants in a number or a text are TIMESTAMP all the same.
 Cost: O(values * types).
 """
 
@@ -33,6 +34,7 @@ from engine.model.types import (
     DATE,
     DECIMAL_DIGITS_MAX,
     DOUBLE,
+    INTEGER,
     JSON,
     STRING,
     TIMESTAMP,
@@ -68,6 +70,9 @@ _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z_0-9]{0,99}")
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _NUMERIC = re.compile(r"[+-]?[0-9]{1,18}(?:\.([0-9]{1,18}))?")
+
+
+_NONE: Mapping[Path, Type] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,18 +123,31 @@ class LeftOut:
     examples: tuple[str, ...]
 
 
-def leaves(seen: Mapping[str, Observed], inside: Path = ()) -> Iterator[tuple[Path, Observed]]:
+def leaves(
+    seen: Mapping[str, Observed], inside: Path = (), declared: Mapping[Path, Type] = _NONE
+) -> Iterator[tuple[Path, Observed]]:
     """What was seen at each path that does not lead to objects; an object that is so deep that a path to its
     members would have more than PATH_STEPS_MAX steps is a leaf, and so are objects without members.
 
-    seen: of the members at ``inside``.
+    seen: of the members at ``inside``. declared: the columns of a schema, which are leaves, and are there
+    where nothing was seen of them.
     """
+    missing = {path[len(inside)]: None for path in declared if path[: len(inside)] == inside}
+    for member in [one for one in missing if folded(str(one)) not in set(map(folded, seen))]:
+        yield from ((path, Observed()) for path in declared if path[: len(inside) + 1] == (*inside, member))
     for member, one in seen.items():
         path = (*inside, member)
+        if path in declared:
+            yield path, one
+            continue
+        below = [known for known in declared if known[: len(path)] == path]
+        if below and not one.values:
+            yield from ((known, Observed()) for known in below)
+            continue
         objects = [(value, at_ms) for value, at_ms in one.values if isinstance(value, Pairs)]
         inner = observe(objects, exact=True) if len(path) < PATH_STEPS_MAX else {}
         if inner and not one.twice and len(one.values) - len(objects) <= few_of(len(one.values)):
-            yield from leaves(inner, path)
+            yield from leaves(inner, path, declared)
         else:
             yield path, one
 
@@ -194,8 +212,29 @@ def is_written(text: str) -> bool:
         return False
 
 
-def infer(member: str, name: str, seen: Observed) -> InferredColumn | LeftOut:
-    """A column for what was seen of a member, or why there is none."""
+def infer(member: str, name: str, seen: Observed, declared: Type | None = None) -> InferredColumn | LeftOut:
+    """A column for what was seen of a member, or why there is none. declared: its type by a schema."""
+    found = _inferred(member, name, seen)
+    if declared is None or seen.twice > few_of(len(seen.values)):
+        return found
+    is_instant = seen.values and isinstance(found, InferredColumn) and found.type == TIMESTAMP
+    if is_instant and declared in (INTEGER, BIGINT, DOUBLE, STRING):
+        return found
+    values = [value for value, _ in seen.values]
+    misfits = _misfits(declared, values) + seen.twice
+    if misfits > few_of(len(values)):
+        return found
+    guessed = (
+        f"{misfits:,} of {len(values):,} records do not fit {declared} and give no row" if misfits else None
+    )
+    if guessed is None and declared.kind is Kind.DECIMAL and declared.precision == DECIMAL_DIGITS_MAX:
+        guessed = (
+            f"the schema may allow more than {DECIMAL_DIGITS_MAX} digits; a value that has them gives no row"
+        )
+    return InferredColumn(name, member, declared, len(values), _examples(seen), guessed, misfits)
+
+
+def _inferred(member: str, name: str, seen: Observed) -> InferredColumn | LeftOut:
     examples = _examples(seen)
     values = [value for value, _ in seen.values]
     spare = few_of(len(values))

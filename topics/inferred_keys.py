@@ -15,7 +15,7 @@ from engine.model.source import Field, Schema, SourceName, Stream
 from engine.model.types import STRING
 from topics.careful import BadRecord, Pairs, pairs_of
 from topics.inferred_columns import InferredColumn, Observed, Sampled, column_name, infer, observe
-from topics.keyed import decode_table
+from topics.keyed import decode_keyed
 
 
 def keys_of(
@@ -140,5 +140,5 @@ def _reads(columns: Sequence[InferredColumn], keys: Sequence[bytes]) -> bool:
     names = tuple(one.name for one in columns)
     table = Stream(SourceName("t"), schema, "t", key=names)
     places = range(len(keys))
-    decoded = decode_table(table, keys, [None] * len(keys), [0] * len(keys), [*places], [0] * len(keys))
+    decoded = decode_keyed(table, keys, [None] * len(keys), [0] * len(keys), [*places], [0] * len(keys))
     return not decoded.bad

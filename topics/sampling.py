@@ -77,7 +77,7 @@ def sample(stream: Stream, messages: Sequence[Any]) -> Sample:
         [one.offset() for one in messages],
         [one.timestamp()[1] for one in messages],
     )
-    aside = frozenset(stream.key)
+    aside = frozenset(stream.keyed)
     columns = tuple(field.name for field in stream.schema if field.name not in aside and field.path is None)
     paths = {field.name: field.path for field in stream.schema if field.path is not None}
     heads = {step for path in paths.values() for step in path[:1]}

@@ -280,9 +280,10 @@ def sources() -> Talk[list[Source]]:
     return ask(Request("GET", "/sources", _sources))
 
 
-def infer(topic: str, name: str | None) -> Talk[dict[str, Any]]:
+def infer(topic: str | None, name: str | None, sql: str | None) -> Talk[dict[str, Any]]:
     """POST /sources/infer."""
-    fields = {"topic": topic} if name is None else {"topic": topic, "name": name}
+    given = {"topic": topic, "name": name, "sql": sql}
+    fields = {field: value for field, value in given.items() if value is not None}
     return ask(Request("POST", "/sources/infer", json_of, body={"json": fields}))
 
 

@@ -492,14 +492,14 @@ class Client:
         """All streams, tables and views."""
         return self._http.run(calls.sources())
 
-    def infer(self, topic: str, name: str | None = None) -> dict[str, Any]:
-        """A CREATE that reads a topic, guessed from its newest records: its text is ``sql``, None where there
-        is nothing to guess from; what to look at before is in ``warnings``. Nothing is created. name: of the
-        source.
-
-        Raises TopicMissing, KafkaUnavailable, NotAllowed: only the operator may look at records.
+    def infer(
+        self, topic: str | None = None, name: str | None = None, *, sql: str | None = None
+    ) -> dict[str, Any]:
+        """A CREATE that reads a topic, guessed from its newest records, as ``sql`` (None: nothing tells one),
+        and ``warnings``; for the operator. name: of the source. sql: a CREATE ... FROM TOPIC in their place.
+        Raises TopicMissing, KafkaUnavailable, QueryError, NotAllowed.
         """
-        return self._http.run(calls.infer(topic, name))
+        return self._http.run(calls.infer(topic, name, sql))
 
     def summaries(self) -> list[dict[str, Any]]:
         """All summaries of streams: their definitions, their state, and how much they hold."""

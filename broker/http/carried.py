@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from broker.base.settings import Settings
 from broker.http.creations import Creations
 from broker.http.endings import Endings
+from broker.http.inference import Inference
 from broker.http.options import QueryChanges
 from broker.http.statements import Statements
 from broker.http.summaries import SummaryRequests
@@ -23,6 +24,7 @@ class Carried:
     endings: Endings
     changes: QueryChanges
     summaries: SummaryRequests
+    inference: Inference
     creations: Creations
     statements: Statements
 
@@ -33,6 +35,7 @@ class Carried:
         endings = Endings(settings, node, writes, publisher)
         changes = QueryChanges(node, writes)
         summaries = SummaryRequests(settings, node, writes)
-        creations = Creations(settings, node, writes, endings, summaries)
+        inference = Inference(settings, node)
+        creations = Creations(settings, node, writes, endings, summaries, inference)
         statements = Statements(settings, node, endings, creations, changes, summaries, writes)
-        return cls(writes, endings, changes, summaries, creations, statements)
+        return cls(writes, endings, changes, summaries, inference, creations, statements)

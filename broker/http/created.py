@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,12 +48,16 @@ def look_before(admin: Admin, statement: CreateStream) -> TopicBefore:
     known = admin.topics()
     if topic in known:
         return TopicBefore(facts_of(admin, topic), ())
-    others = [name for name in known if _without_digits(name) != _without_digits(topic)]
-    similar = difflib.get_close_matches(topic, others, n=3, cutoff=0.8)
+    similar = similar_topics([one for one in known if _without_digits(one) != _without_digits(topic)], topic)
     if not statement.create_topic:
         hint = f"there is a topic {similar[0]}" if similar else f"create it: tureen topic create {topic}"
         raise TopicMissing(topic, hint=f"{hint}; or leave create_topic = false out")
     return TopicBefore(None, tuple(similar))
+
+
+def similar_topics(known: Iterable[str], topic: str) -> list[str]:
+    """Topics of nearly this name, at most three."""
+    return difflib.get_close_matches(topic, list(known), n=3, cutoff=0.8)
 
 
 def _without_digits(name: str) -> str:

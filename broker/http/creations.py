@@ -17,6 +17,8 @@ from broker.base.settings import Settings
 from broker.http.created import look_before, refuse_unreadable, topic_answer
 from broker.http.endings import Endings, readers
 from broker.http.errors import status_of
+from broker.http.inference import Inference
+from broker.http.named import require_operator
 from broker.http.requests import RegisterRequest, body_object, sql_of
 from broker.http.summaries import SummaryRequests
 from broker.http.writes import Answer, Writes
@@ -27,6 +29,7 @@ from engine.language.places import did_you_mean
 from engine.language.query import (
     AlterSummary,
     CreateFromQuery,
+    CreateFromTopic,
     CreateStream,
     CreateSummary,
     DropStream,
@@ -47,6 +50,8 @@ from tureen.errors import (
 )
 from tureen.protocol import new_handle
 
+Defining = CreateStream | CreateFromTopic | CreateFromQuery | DropStream
+"""Statements that are carried out here, besides those of summaries."""
 ANY_KIND = "stream, table or view"
 LISTS = {"stream": "STREAMS", "table": "TABLES", "view": "VIEWS", ANY_KIND: "SOURCES"}
 """What SHOW calls them."""
@@ -56,8 +61,15 @@ class Creations:
     """Creates and drops by way of the sources topic."""
 
     def __init__(
-        self, settings: Settings, node: Node, writes: Writes, endings: Endings, summaries: SummaryRequests
+        self,
+        settings: Settings,
+        node: Node,
+        writes: Writes,
+        endings: Endings,
+        summaries: SummaryRequests,
+        inference: Inference,
     ) -> None:
+        self._inference = inference
         self._endings = endings
         self._summaries = summaries
         self._settings = settings
@@ -73,20 +85,23 @@ class Creations:
         statement = await self._node.understand(sql)
         if isinstance(statement, CreateSummary | AlterSummary | DropSummary):
             return await self._summaries.make(statement)
-        if not isinstance(statement, CreateStream | CreateFromQuery | DropStream):
+        if not isinstance(statement, Defining):
             raise NotSupported(
                 "this endpoint takes CREATE and DROP of streams, tables, views and summaries",
                 hint="register a SELECT; run other statements as such",
             )
         return await self.make(statement, operator)
 
-    async def make(self, statement: CreateStream | CreateFromQuery | DropStream, operator: bool) -> Answer:
+    async def make(self, statement: Defining, operator: bool) -> Answer:
         """(status, what became of it). operator: asks.
 
-        Raises SourceConflict, UnknownSource, KafkaUnavailable, TopicMissing.
+        Raises SourceConflict, UnknownSource, KafkaUnavailable, TopicMissing, and of FROM TOPIC as
+        :meth:`broker.http.inference.Inference.meant`.
 
         Of a new stream or table also what is known of its topic: :func:`broker.http.created.topic_answer`.
         """
+        if isinstance(statement, CreateFromTopic):
+            return await self._from_topic(statement, operator)
         if isinstance(statement, DropStream):
             return await self._drop(statement, operator)
         if isinstance(statement, CreateFromQuery) and statement.materialized is not None:
@@ -120,6 +135,24 @@ class Creations:
             assert isinstance(statement, CreateStream)
             created |= await asyncio.to_thread(topic_answer, self._node.kafka, statement, before)
         return 201, created
+
+    async def _from_topic(self, statement: CreateFromTopic, operator: bool) -> Answer:
+        """Infer the statement that is meant, once, and carry that out; it is told as ``sql``. With IF NOT
+        EXISTS nothing is inferred where the name is taken.
+        """
+        require_operator(operator, "look at records of a topic")
+        there = self._node.directory.catalogue.get(statement.name)
+        if there is not None and statement.if_not_exists:
+            told = self._created(statement.name, {"state": "RUNNING"})
+            is_other = told["kind"] != statement.kind or told["topic"] != statement.topic
+            return 200, told | {"skipped": True, "differs": is_other}
+        found = await self._inference.meant(statement)
+        create = await self._node.understand(found["sql"])
+        assert isinstance(create, CreateStream)
+        status, made = await self.make(create, operator)
+        guesses = {one["code"] for one in found["warnings"]}
+        others = [one for one in made.get("warnings", ()) if one["code"] not in guesses]
+        return status, made | {"sql": create.sql, "warnings": [*found["warnings"], *others]}
 
     async def _materialize(self, statement: CreateFromQuery, emits: str) -> Answer:
         """A view, and the query of its name that keeps its answer; neither where one of them is refused."""

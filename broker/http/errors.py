@@ -97,6 +97,16 @@ class BadRequest(TureenError):
     code = "bad_request"
 
 
+class NotInferred(TureenError):
+    """What a topic holds does not tell a statement that reads it."""
+
+    code = "not_inferred"
+
+    def __init__(self, topic: str, reason: str, **facts: Any) -> None:
+        self.topic = topic
+        super().__init__(f"nothing is inferred from the topic {topic}: {reason}", **facts)
+
+
 class Unauthorized(TureenError):
     """No token, or not the right one."""
 

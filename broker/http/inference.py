@@ -1,6 +1,8 @@
-"""POST /sources/infer: a statement that reads a topic, guessed from its newest records.
+"""A statement that reads a topic, guessed from its newest records: POST /sources/infer, and what CREATE ...
+FROM TOPIC means.
 
-Nothing is created.
+Records are sampled and guessed at in the process that answers requests, one topic at a time, and nothing is
+created. Limits: :data:`RECORDS`, :data:`SAMPLE_BYTES_MAX`, and :data:`WAIT_S` in which Kafka gives nothing.
 """
 
 from __future__ import annotations
@@ -11,12 +13,16 @@ from collections.abc import Collection
 from typing import Any
 
 from broker.base.settings import Settings
-from broker.http.errors import BadRequest
-from broker.http.proposal import Topic, admits_name, propose
-from broker.http.requests import body_object
+from broker.http.created import similar_topics
+from broker.http.errors import BadRequest, NotInferred
+from broker.http.proposal import admits_name, propose
+from broker.http.requests import body_object, sql_of
+from broker.http.sampled_topic import Topic
 from broker.node.node import Node
+from engine.language.query import CreateFromTopic
 from topics.admin import refuse_own
 from topics.newest import facts_of, look
+from tureen.errors import TopicMissing
 
 RECORDS = 1_000
 SAMPLE_BYTES_MAX = 16 * 1024 * 1024
@@ -24,7 +30,13 @@ WAIT_S = 5.0
 NAME_CHARACTERS_MAX = 60
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 """What Kafka takes as a name."""
-_HINT = 'send {"topic": "trades"}, and a name for the source if it is to have another'
+READ_MIN = 0.95
+"""The share of the sampled records that CREATE ... FROM TOPIC has to read; others would be dead letters."""
+REASONS_TOLD = 3
+_HINT = (
+    'send {"topic": "trades"}, and a name for the source if it is to have another; '
+    'or {"sql": "CREATE STREAM s FROM TOPIC \'trades\'"}'
+)
 
 
 def free_name(topic: str, taken: Collection[str]) -> str:
@@ -47,18 +59,27 @@ class Inference:
 
     def __init__(self, settings: Settings, node: Node) -> None:
         self._names = settings.names
+        self._sql_bytes_max = settings.sql_bytes_max
         self._node = node
         self._readers = asyncio.Semaphore(1)
 
     async def propose(self, body: bytes) -> dict[str, Any]:
         """What :func:`broker.http.proposal.propose` gives, and what reads the topic already (``read_by``).
 
-        Raises BadRequest, NotSupported for a topic of the service, KafkaUnavailable, TopicMissing.
+        Raises BadRequest, NotSupported for a topic of the service, KafkaUnavailable, TopicMissing; and as
+        :meth:`meant` where a statement is given.
         """
         fields = body_object(body, hint=_HINT)
-        unknown = sorted(fields.keys() - {"topic", "name"})
+        unknown = sorted(fields.keys() - {"topic", "name", "sql"})
         if unknown:
             raise BadRequest(f"unknown field {unknown[0]!r}", hint=_HINT)
+        if "sql" in fields:
+            if len(fields) > 1:
+                raise BadRequest("a statement names the topic and the source", hint=_HINT)
+            asked = await self._node.understand(sql_of(fields, self._sql_bytes_max))
+            if not isinstance(asked, CreateFromTopic):
+                raise BadRequest("sql is no CREATE ... FROM TOPIC", hint=_HINT)
+            return await self.meant(asked)
         topic, name = fields.get("topic"), fields.get("name")
         if not isinstance(topic, str) or not topic:
             raise BadRequest("topic is missing", hint=_HINT)
@@ -66,16 +87,47 @@ class Inference:
             raise BadRequest(
                 "this is no name of a topic", hint="topics have 1 to 249 characters of A-Z a-z 0-9 . _ -"
             )
-        refuse_own(self._names, topic)
         if name is not None and (not isinstance(name, str) or not admits_name(name)):
             raise BadRequest("name is no name of a source", hint=_HINT)
-        async with self._readers:
-            return await asyncio.to_thread(self._propose, topic, name)
+        return await self._looked(topic, name or free_name(topic, self._node.directory.catalogue))
 
-    def _propose(self, topic: str, name: str | None) -> dict[str, Any]:
+    async def meant(self, asked: CreateFromTopic) -> dict[str, Any]:
+        """What a statement means: as :meth:`propose`, and ``sql`` is there.
+
+        Raises NotInferred for a topic that is empty, or of whose records too many give no row; UnknownColumn
+        and TypeMismatch for a timestamp that is none; NotSupported, KafkaUnavailable, TopicMissing.
+        """
+        found = await self._looked(asked.topic, asked.name, asked)
+        sample = found["sample"]
+        if found["sql"] is None:
+            (warning,) = found["warnings"]
+            raise NotInferred(asked.topic, warning["message"], hint=warning["hint"])
+        if sample["read"] < READ_MIN * sample["records"]:
+            why = "; ".join(
+                f"{one['reason']} ({one['records']:,})" for one in sample["unreadable"][:REASONS_TOLD]
+            )
+            raise NotInferred(
+                asked.topic,
+                f"its records are mixed, and {sample['records'] - sample['read']:,} of {sample['records']:,} "
+                f"would give no row: {why}",
+                hint=f"declare the columns; `tureen infer {asked.topic}` proposes them all the same",
+            )
+        return found
+
+    async def _looked(self, topic: str, name: str, asked: CreateFromTopic | None = None) -> dict[str, Any]:
+        refuse_own(self._names, topic)
+        async with self._readers:
+            return await asyncio.to_thread(self._propose, topic, name, asked)
+
+    def _propose(self, topic: str, name: str, asked: CreateFromTopic | None) -> dict[str, Any]:
         node = self._node
+        try:
+            facts = facts_of(node.prober, topic)
+        except TopicMissing:
+            alike = similar_topics(node.prober.topics(), topic)
+            hint = f"there is a topic {alike[0]}" if alike else "`tureen topic list` shows those there are"
+            raise TopicMissing(topic, hint=hint) from None
         config = node.prober.configs([topic])[topic]
-        facts = facts_of(node.prober, topic)
         looked = look(
             node.kafka,
             topic,
@@ -88,7 +140,7 @@ class Inference:
         messages = sorted(looked.messages, key=lambda one: (one.partition(), one.offset()))
         found = Topic(
             topic,
-            name or free_name(topic, node.directory.catalogue),
+            name,
             facts.partitions,
             facts.records,
             "compact" in config.get("cleanup.policy", ""),
@@ -97,4 +149,4 @@ class Inference:
         readers = sorted(
             one.stream.name for one in [*node.directory.sources.values()] if one.stream.topic == topic
         )
-        return propose(found, messages, node.engines.limits) | {"read_by": readers}
+        return propose(found, messages, node.engines.limits, asked) | {"read_by": readers}

@@ -32,7 +32,7 @@ async def insert(statement: Insert, publisher: Publisher) -> Answer:
     503: some records are not confirmed; ``unwritten`` has their rows.
     """
     stream = statement.stream
-    records = [_record(row, is_table=stream.is_table) for row in statement.rows]
+    records = [_record(row) for row in statement.rows]
     refused = await asyncio.to_thread(_refused, statement, records)
     if refused:
         first = refused[0]
@@ -64,10 +64,10 @@ async def insert(statement: Insert, publisher: Publisher) -> Answer:
     return 200, told
 
 
-def _record(row: InsertedRow, *, is_table: bool) -> tuple[bytes | None, bytes]:
+def _record(row: InsertedRow) -> tuple[bytes | None, bytes]:
     """Key and value, as the topic is to have them."""
-    has_key = is_table and row.key is not None  # NULL as text would be the text null
-    return (orjson.dumps(row.key) if has_key else None), orjson.dumps(row.members)
+    key = None if row.key is None else orjson.dumps(row.key)  # NULL as text would be the text null
+    return key, orjson.dumps(row.members)
 
 
 def _refused(statement: Insert, records: list[tuple[bytes | None, bytes]]) -> list[dict[str, Any]]:
@@ -75,7 +75,7 @@ def _refused(statement: Insert, records: list[tuple[bytes | None, bytes]]) -> li
     stream, count = statement.stream, len(records)
     now_ms = time.time_ns() // 1_000_000
     limit_ms = now_ms + stream.future_max_ms
-    keys = [key for key, _ in records] if stream.is_table else None
+    keys = [key for key, _ in records] if stream.keyed else None
     values = [value for _, value in records]
     decoded = decode_records(stream, Written(values, [0] * count, list(range(count)), [now_ms] * count, keys))
     rows = statement.rows

@@ -25,6 +25,7 @@ from engine.language.query import (
     AlterSummary,
     Control,
     CreateFromQuery,
+    CreateFromTopic,
     CreateQuery,
     CreateStream,
     CreateSummary,
@@ -48,6 +49,7 @@ PLAN_MS_MAX = 2_000
 KINDS: dict[type, str] = {
     Query: "query",
     CreateStream: "create",
+    CreateFromTopic: "create",
     CreateFromQuery: "create",
     CreateSummary: "create",
     DropStream: "drop",
@@ -130,6 +132,8 @@ async def checked(node: Node, body: bytes, sql_bytes_max: int, *, of_rows: bool)
     match statement:
         case CreateStream(stream):
             told["name"] = stream.name
+        case CreateFromTopic(name):
+            told["name"] = name
         case CreateFromQuery(derived):
             told["name"] = derived.name
         case CreateQuery(name, _, if_not_exists):

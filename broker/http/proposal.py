@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
 
-from engine.language.query import CreateStream
+from broker.http.errors import NotInferred
+from broker.http.proposal_warnings import no_columns, reasons_of_none, warnings
+from broker.http.sampled_topic import Topic
+from engine.language.query import CreateFromTopic, CreateStream
 from engine.language.render import quoted, render_span
 from engine.language.statements import parse
 from engine.model.limits import Limits
@@ -16,31 +19,16 @@ from engine.model.paths import path_text
 from engine.model.record_format import USUAL, RecordFormat
 from engine.model.source import Field, Stream
 from engine.windows.source_clock import SourceClock
-from topics.codec import SCHEMA_ID_BYTES, WIRE_FORMAT, Decoded
-from topics.formats.detection import detect
+from topics.codec import Decoded
+from topics.formats.detection import Detected, detect
+from topics.formats.plain_detection import raw_column
 from topics.in_band import heartbeats
-from topics.inference import Inferred, infer_stream, infer_table
+from topics.inference import LOG_TIME, Inferred, Rules, infer_stream, infer_table, with_log_time
 from topics.inferred_columns import Sampled
 from topics.keyed import decode_messages
 from topics.sampling import grouped
 from tureen.errors import TureenError
 from tureen.literals import name as name_sql
-
-FEW_RECORDS = 20
-
-
-@dataclass(frozen=True, slots=True)
-class Topic:
-    """What is known of a topic besides its records. name: of the source that is to read it. stamps: Kafka
-    stamps records when they arrive.
-    """
-
-    topic: str
-    name: str
-    partitions: int
-    records: int
-    compacted: bool
-    stamps: bool
 
 
 def admits_name(name: str) -> bool:
@@ -52,28 +40,31 @@ def admits_name(name: str) -> bool:
     return True
 
 
-def propose(topic: Topic, messages: Sequence[Any], limits: Limits) -> dict[str, Any]:
+def propose(
+    topic: Topic, messages: Sequence[Any], limits: Limits, asked: CreateFromTopic | None = None
+) -> dict[str, Any]:
     """The statement and what was guessed for it. messages: by partition and offset. Heartbeats among them are
-    passed over. Raises SyntaxRefused where a name is none.
+    passed over. asked: what is known of the statement; None: its name alone.
+
+    Raises SyntaxRefused where a name is none; of what is asked QueryError where records are not so,
+    NotInferred where they have no keys of a table.
     """
     told, refused = heartbeats(one.headers() for one in messages)
     rows = [one for place, one in enumerate(messages) if place not in told and place not in refused]
     written = [
         Sampled(one.key(), one.value(), one.partition(), one.offset(), one.timestamp()[1]) for one in rows
     ]
-    detected = detect(written)
+    detected = detect(
+        written,
+        None if asked is None else asked.format,
+        is_stream=asked is not None and asked.kind == "stream",
+    )
     records = detected.records
-    inferred = None
-    if detected.events and not detected.format.changelog:
-        inferred = infer_table(records, admits_name, limits.columns_max, event_time=False)
-    elif topic.compacted:
-        inferred = infer_table(records, admits_name, limits.columns_max, event_time=not topic.stamps)
-    if inferred is None:
-        inferred = infer_stream(records, admits_name, limits.columns_max)
+    inferred = _inferred(topic, detected, limits, asked)
     format_ = detected.format if inferred.key else replace(detected.format, key=None)
     facts = {
         "format": format_.value,
-        "format_options": _format_options(format_),
+        "format_options": [f"{name} = {value}" for name, value in _format_options(format_).items()],
         "topic": topic.topic,
         "name": topic.name,
         "name_sql": name_sql(topic.name),
@@ -88,8 +79,8 @@ def propose(topic: Topic, messages: Sequence[Any], limits: Limits) -> dict[str, 
         "key": list(inferred.key),
         "timestamp": _timestamp(inferred),
     }
-    if not inferred.columns:
-        reasons = _reasons_of_none(records)
+    if all(one.name == LOG_TIME for one in inferred.columns):
+        reasons = reasons_of_none(records)
         sample = {
             "records": len(records),
             "read": 0,
@@ -97,41 +88,77 @@ def propose(topic: Topic, messages: Sequence[Any], limits: Limits) -> dict[str, 
             "unreadable": reasons,
             "heartbeats": len(told),
         }
-        warnings = [_no_columns(records)]
-        return facts | {"sql": None, "sample": sample, "warnings": warnings}
-    sql = statement(topic, inferred, format_)
+        nothing: dict[str, Any] = {"columns": [], "timestamp": None, "sql": None}
+        return facts | nothing | {"sample": sample, "warnings": [no_columns(records)]}
+    sql = statement(topic, inferred, format_, asked)
     parsed = parse(sql, {}, limits)
     assert isinstance(parsed, CreateStream)
     tried, reasons = _tried(parsed.stream, rows)
     sample = {"records": len(records), **tried, "unreadable": reasons, "heartbeats": len(told)}
-    return facts | {"sql": sql, "sample": sample, "warnings": _warnings(topic, inferred, records, sample)}
+    found = warnings(topic, inferred, records, sample, detected.guessed)
+    return facts | {"sql": sql, "sample": sample, "warnings": found}
 
 
-def statement(topic: Topic, inferred: Inferred, format_: RecordFormat) -> str:
+def _inferred(topic: Topic, detected: Detected, limits: Limits, asked: CreateFromTopic | None) -> Inferred:
+    """The columns, the key and the column of event time."""
+    records, timestamp = detected.records, None if asked is None else asked.timestamp
+    if detected.format.value == "raw":
+        inferred = Inferred((raw_column(records),) if records else (), (), None)
+        return with_log_time(inferred, records) if records and not topic.stamps else inferred
+    rules = Rules(admits_name, limits.columns_max, detected.declared, timestamp)
+    as_table = topic.compacted or (detected.events and not detected.format.changelog)
+    if asked is not None:
+        as_table = asked.kind == "table"
+    if as_table:
+        found = infer_table(records, rules, event_time=not topic.stamps and not detected.events)
+        if found is not None:
+            return found
+        if asked is not None and records:
+            raise NotInferred(
+                topic.topic,
+                "the keys of its records are none of a table: some are missing or cannot be read",
+                hint="CREATE STREAM ... FROM TOPIC reads the values",
+            )
+    inferred = infer_stream(records, rules)
+    by_log = timestamp == LOG_TIME or (inferred.event_time is None and not topic.stamps)
+    return with_log_time(inferred, records) if records and by_log else inferred
+
+
+def statement(
+    topic: Topic, inferred: Inferred, format_: RecordFormat, asked: CreateFromTopic | None = None
+) -> str:
     """The text. Raises SyntaxRefused where a name is none."""
     lines = ["    " + column_sql(field) for field in inferred.fields()]
     if inferred.key:
         lines.append(f"    PRIMARY KEY ({', '.join(map(name_sql, inferred.key))})")
-    options = [f"topic = {quoted(topic.topic)}"]
-    options += _format_options(format_)
+    options = {"topic": quoted(topic.topic), **_format_options(format_)}
     if inferred.event_time is not None:
-        options.append(f"timestamp = {quoted(inferred.event_time.column)}")
+        options["timestamp"] = quoted(inferred.event_time.column)
         if inferred.event_time.lateness_ms:
-            options.append(f"lateness = {quoted(render_span(inferred.event_time.lateness_ms))}")
+            options["lateness"] = quoted(render_span(inferred.event_time.lateness_ms))
+    if asked is not None:
+        options |= {name: value for name, value in asked.given.items() if name != "timestamp"}
     kind = "TABLE" if inferred.key else "STREAM"
-    body = ",\n".join(lines)
-    return f"CREATE {kind} {name_sql(topic.name)} (\n{body}\n) WITH ({', '.join(options)})"
+    missing = "IF NOT EXISTS " if asked is not None and asked.if_not_exists else ""
+    body, said = ",\n".join(lines), ", ".join(f"{name} = {value}" for name, value in options.items())
+    return f"CREATE {kind} {missing}{name_sql(topic.name)} (\n{body}\n) WITH ({said})"
 
 
-def _format_options(format_: RecordFormat) -> list[str]:
+def _format_options(format_: RecordFormat) -> dict[str, str]:
     """What WITH says of a format, as it is written."""
-    options = []
+    options = {}
     if format_.value != USUAL.value:
-        options.append(f"format = {quoted(format_.value)}")
+        options["format"] = quoted(format_.value)
+    if format_.delimiter != USUAL.delimiter:
+        options["delimiter"] = quoted(format_.delimiter)
+    if format_.schema is not None:
+        options["schema"] = quoted(format_.schema)
+    if format_.framed != (format_.schema is None):
+        options["framed"] = str(format_.framed).lower()
     if format_.key is not None:
-        options.append(f"key_format = {quoted(format_.key)}")
+        options["key_format"] = quoted(format_.key)
     if format_.changelog:
-        options.append("changelog = true")
+        options["changelog"] = "true"
     return options
 
 
@@ -205,116 +232,3 @@ def _decoded(stream: Stream, rows: Sequence[Any]) -> Decoded:
         [one.offset() for one in rows],
         [one.timestamp()[1] for one in rows],
     )
-
-
-# --- what to look at before it is created ---------------------------------------------------------
-
-
-def _warning(code: str, message: str, hint: str) -> dict[str, Any]:
-    return {"code": code, "message": message, "hint": hint}
-
-
-def _reasons_of_none(records: Sequence[Sampled]) -> list[dict[str, Any]]:
-    return [{"reason": "it holds no member that can be a column", "records": len(records)}] if records else []
-
-
-def _no_columns(records: Sequence[Sampled]) -> dict[str, Any]:
-    if not records:
-        return _warning(
-            "topic_empty",
-            "the topic has no records to look at",
-            "write the columns yourself, or send some records",
-        )
-    values = [one.value for one in records if one.value is not None]
-    if values and all(value[:1] == b"\0" and len(value) > SCHEMA_ID_BYTES for value in values):
-        return _warning(
-            "not_json", f"the records {WIRE_FORMAT.replace('looks', 'look', 1)}", "send JSON objects"
-        )
-    return _warning(
-        "not_json",
-        "none of the records is a JSON object with a member that can be a column",
-        "a record is one JSON object; `tureen records` shows some",
-    )
-
-
-def _warnings(
-    topic: Topic, inferred: Inferred, records: Sequence[Sampled], sample: dict[str, Any]
-) -> list[dict[str, Any]]:
-    found = []
-    if len(records) < FEW_RECORDS:
-        found.append(
-            _warning(
-                "few_records",
-                f"only {len(records):,} records were looked at",
-                "look at each type before you create it",
-            )
-        )
-    if sample["read"] < sample["records"]:
-        found.append(
-            _warning(
-                "records_unreadable",
-                f"{sample['records'] - sample['read']:,} of {sample['records']:,} records give no row",
-                "they become dead letters; the reasons are in sample.unreadable",
-            )
-        )
-    found += [
-        _warning("column_guessed", f"{one.name}: {one.guessed}", "correct the type if it is another")
-        for one in inferred.columns
-        if one.guessed
-    ]
-    found += [
-        _warning("member_left_out", f"{one.member}: {one.reason}", "it is in no column; the others are read")
-        for one in inferred.left_out
-    ]
-    return found + _of_time(topic, inferred, sample) + _of_keys(topic, inferred, records)
-
-
-def _of_time(topic: Topic, inferred: Inferred, sample: dict[str, Any]) -> list[dict[str, Any]]:
-    at = inferred.event_time
-    if at is None and not topic.stamps and not inferred.key:
-        return [
-            _warning(
-                "no_timestamp",
-                "no column is an instant that every record has, and Kafka does not stamp the records",
-                f"a stream without a timestamp is refused, unless Kafka stamps its records: tureen topic set "
-                f"{topic.topic} message.timestamp.type=LogAppendTime",
-            )
-        ]
-    if at is None:
-        return []
-    found = []
-    if at.disorder_ms:
-        found.append(
-            _warning(
-                "lateness_guessed",
-                f"rows of the sample are up to {render_span(at.disorder_ms)} earlier than one before them",
-                f"lateness is {render_span(at.lateness_ms)}; NOW is so far behind the latest row",
-            )
-        )
-    if sample["late"]:
-        found.append(
-            _warning(
-                "rows_late", f"{sample['late']:,} rows would be late even so", "choose a larger lateness"
-            )
-        )
-    return found
-
-
-def _of_keys(topic: Topic, inferred: Inferred, records: Sequence[Sampled]) -> list[dict[str, Any]]:
-    if topic.compacted and not inferred.key:
-        return [
-            _warning(
-                "compacted_without_keys",
-                "the topic is compacted, but its keys are none of a table: some are missing or unreadable",
-                "a stream over it loses records when Kafka compacts",
-            )
-        ]
-    if not inferred.key and any(one.key is not None for one in records):
-        return [
-            _warning(
-                "keys_unread",
-                "the records have keys, which a stream does not read",
-                "a table reads them: its topic is compacted (cleanup.policy=compact)",
-            )
-        ]
-    return []

@@ -77,7 +77,7 @@ def public_api(
     def operates(request: Request) -> bool:
         return is_operator(request.scope, settings)
 
-    add_source_routes(app, settings, node, operates)
+    add_source_routes(app, settings, node, operates, carried.inference)
     add_register_route(app, settings, carried.writes, plan_files)
     add_query_routes(app, settings, node, operates, carried.endings, changes, entities.dry_runs)
     add_query_list_routes(app, node, QueryLists(node, QueryList(node, entities.read)))

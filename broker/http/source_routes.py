@@ -24,14 +24,15 @@ SOURCES_MAX = 1_000
 OFFSET_MAX = 2**31 - 1
 
 
-def add_source_routes(app: FastAPI, settings: Settings, node: Node, operates: Operates) -> None:
+def add_source_routes(
+    app: FastAPI, settings: Settings, node: Node, operates: Operates, inference: Inference
+) -> None:
     """operates: whether a request comes from the operator."""
     lists = SourceLists(node)
     facts = SourceFacts(node, lists)
     answers = SharedAnswers()
     shown = SourceRecords(settings, node)
     topics = TopicList(settings, node)
-    inference = Inference(settings, node)
 
     @app.get("/sources", tags=["sources"])
     async def get_sources(
@@ -77,7 +78,7 @@ def add_source_routes(app: FastAPI, settings: Settings, node: Node, operates: Op
     @app.post("/sources/infer", tags=["sources"])
     async def post_infer(request: Request) -> Response:
         """`{"topic", "name"?}`: a CREATE that reads the topic, guessed from its newest records and tried on
-        them. Nothing is created. The operator's.
+        them. `{"sql"}`: what a CREATE ... FROM TOPIC means. Nothing is created. The operator's.
         """
         require_operator(operates(request), "look at records of a topic")
         return json(await inference.propose(await request.body()))

@@ -52,6 +52,7 @@ from engine.language.query import (
     AlterSummary,
     Control,
     CreateFromQuery,
+    CreateFromTopic,
     CreateQuery,
     CreateStream,
     CreateSummary,
@@ -125,7 +126,7 @@ class Statements:
         if only_reads and not isinstance(statement, READING):
             raise ReadToken
         match statement:
-            case CreateStream() | CreateFromQuery() | DropStream():
+            case CreateStream() | CreateFromTopic() | CreateFromQuery() | DropStream():
                 return await self._creations.make(statement, operator)
             case CreateSummary() | AlterSummary() | DropSummary():
                 return await self._summaries.make(statement)

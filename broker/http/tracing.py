@@ -196,7 +196,7 @@ class _Way:
     @property
     def may_match(self) -> bool:
         """Whether it is a row."""
-        return self._decoded is None or not (self._decoded.bad or self._decoded.heartbeats)
+        return self._decoded is None or len(self._decoded.batch) > 0
 
     @property
     def _ids(self) -> tuple[str, ...]:
@@ -213,6 +213,8 @@ class _Way:
             return "dead_letter"
         if self._decoded is not None and self._decoded.heartbeats:
             return "heartbeat"
+        if self._decoded is not None and self._decoded.tombstones:
+            return "tombstone"
         if not self.is_read:
             return "not_read"
         if self._waits:
@@ -275,6 +277,8 @@ class _Way:
         if decoded is not None and decoded.heartbeats:
             (below,) = decoded.heartbeats.values()
             return _stage("decoded", ids, "it is a heartbeat, and no row", heartbeat_ms=below)
+        if decoded is not None and decoded.tombstones:
+            return _stage("decoded", ids, "it is a tombstone behind a delete, and no change")
         if decoded is not None and decoded.bad:
             reason = decoded.bad[0].reason
             return _stage("decoded", ids, f"it gives no row, and is a dead letter: {reason}", reason=reason)
@@ -311,7 +315,7 @@ class _Way:
                 return _stage("entered", ids[:1], why=why, **facts)
             case "not_read" | "not_written":
                 return _stage("entered", (), "it has not entered", **facts)
-            case "dead_letter" | "heartbeat":
+            case "dead_letter" | "heartbeat" | "tombstone":
                 return _stage("entered", (), "nothing of it enters", **facts)
         why = "neither Kafka nor the broker holds it any more" if self.is_read else "there is no record"
         return _stage("entered", (), why=why, **facts)

@@ -18,7 +18,7 @@ from broker.node.hosting import Hosting
 from broker.node.shards import Shards
 from broker.node.summarising import Summarising
 from broker.shard.shard_command import ShardCommand
-from engine.language.query import CreateFromQuery, CreateStream
+from engine.language.query import CreateFromQuery, CreateFromTopic, CreateStream
 from engine.language.statements import parse
 from engine.model.constraint import referred_to
 from engine.queries.definitions import Decision, Drop, Unbound, create_of, decide
@@ -75,6 +75,11 @@ class Creation:
             decide(name, Unbound(missing), there.definitions)
             there.waiting[name] = WaitingView(sql, missing.as_dict())
             return {"state": "PENDING", "error": missing.as_dict()}
+        if isinstance(statement, CreateFromTopic):
+            raise NotSupported(
+                "columns are inferred from a topic's records before a statement is published",
+                hint=f"publish what `tureen infer {statement.topic}` prints, or ask for it by HTTP",
+            )
         if not isinstance(statement, CreateStream | CreateFromQuery):
             raise NotSupported("write CREATE STREAM, CREATE TABLE or CREATE VIEW")
         if isinstance(statement, CreateFromQuery) and statement.materialized is not None:

@@ -222,6 +222,7 @@ def _stream(node: Node, name: str, info: SourceInfo | None) -> dict[str, Any]:
         "columns": [
             {"name": field.name, "type": str(field.type), "nullable": field.nullable}
             | ({} if field.path is None else {"path": path_text(field.path)})
+            | ({"from_key": True} if field.from_key else {})
             for field in entry.stream.schema
         ],
         "constraints": [

@@ -338,6 +338,8 @@ def _notices(told: dict[str, Any]) -> list[tuple[str, str | None]]:
     found: list[tuple[str, str | None]] = []
     if "handle" in told:
         found.append((f"handle: {told['handle']}", "it opens the answer, and is not shown again"))
+    if "topic_existed" in told and "sql" in told:
+        found.append((f"it means: {told['sql']}", "its columns were inferred from records, and stay so"))
     if told.get("skipped"):
         found.append(("nothing was done: it exists already, or does not exist", None))
     error = told.get("error")

@@ -222,7 +222,7 @@ class Intake:
         if shedding.unread:
             lasts = polled.lasts()
             decoded = self._decoded(lasts)
-            if not decoded.bad and not decoded.heartbeats:
+            if len(decoded.batch) == len(lasts):
                 shed = replace(shed, unread=len(polled) - len(lasts))
                 return replace(self._taken(lasts, decoded, shed), size=_bytes(polled))
         return self._taken(polled, self._decoded(polled), shed)
@@ -235,8 +235,8 @@ class Intake:
     def _taken(self, polled: Polled, decoded: Decoded, shed: Shed | None = None) -> TakenRows:
         bad = [(item.place, item.reason) for item in decoded.bad]
         rows = np.arange(len(polled))
-        if bad or decoded.heartbeats:
-            rows = np.delete(rows, [*(place for place, _ in bad), *decoded.heartbeats])
+        if len(decoded.batch) < len(polled):
+            rows = np.delete(rows, [*(place for place, _ in bad), *decoded.heartbeats, *decoded.tombstones])
         for partition in decoded.batch.partitions():
             self._awaited.pop(partition, None)
         complete_from_ms = self._lost_prefixes.complete_from_ms(polled, decoded.batch)

@@ -28,6 +28,11 @@ STATEMENTS = (
         "a stream of the records of a topic; or AS SELECT ... from other streams",
     ),
     (
+        "CREATE STREAM ... FROM TOPIC",
+        "CREATE STREAM name FROM TOPIC 'topic'",
+        "a stream whose columns are inferred from the topic's records; CREATE TABLE likewise",
+    ),
+    (
         "CREATE TABLE",
         "CREATE TABLE name (column TYPE PRIMARY KEY, ...)",
         "a table: the latest record of each key of a topic; or AS SELECT ... with a key",

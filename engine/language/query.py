@@ -33,6 +33,7 @@ from engine.algebra.streamed.stage import Streamed, StreamOperator
 from engine.language.preference import Preference
 from engine.model.expressions import Expression
 from engine.model.paths import Path
+from engine.model.record_format import KeyFormat, RecordFormat
 from engine.model.sample import Sample
 from engine.model.source import Derived, SourceName, Stream
 from engine.model.summary import SummaryDefinition, SummaryName, SummarySettings
@@ -256,6 +257,25 @@ class CreateStream:
 
 
 @dataclass(frozen=True, slots=True)
+class CreateFromTopic:
+    """CREATE STREAM | TABLE ... FROM TOPIC: a :class:`CreateStream` whose columns, and options that are not
+    given, whoever carries it out infers from the topic's records, once.
+
+    kind: what it makes. given: options as SQL writes their values, by name. format: as given; None: inferred.
+    key_format, timestamp: as given.
+    """
+
+    name: SourceName
+    kind: Literal["stream", "table"]
+    topic: str
+    given: Mapping[str, str]
+    format: RecordFormat | None = None
+    key_format: KeyFormat | None = None
+    timestamp: str | None = None
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class CreateFromQuery:
     """CREATE VIEW, or CREATE STREAM | TABLE ... AS SELECT. query: what it means at present. replace: one of
     this name gives way; if_not_exists: an equal definition is no error. materialized: of CREATE MATERIALIZED
@@ -334,8 +354,8 @@ class DropStream:
 
 @dataclass(frozen=True, slots=True)
 class InsertedRow:
-    """A row of INSERT. key: the message key of a table's record, as JSON has it. members: of its record,
-    those of columns that are not NULL. line, column: where the row begins in the text, from 1.
+    """A row of INSERT. key: that of its record, as JSON has it; None: it has none. members: of its
+    record, those of columns that are not NULL. line, column: where the row begins in the text, from 1.
     """
 
     key: Any
@@ -427,6 +447,7 @@ class AlterQuery:
 Statement = (
     Query
     | CreateStream
+    | CreateFromTopic
     | CreateFromQuery
     | CreateQuery
     | Insert

@@ -20,6 +20,7 @@ from engine.language.bind.commands import (
     bind_show,
 )
 from engine.language.bind.environment import NO_SUMMARIES, Catalogue, Environment, Summaries
+from engine.language.bind.from_topic import bind_from_topic
 from engine.language.bind.insert_queries import bind_insert_query
 from engine.language.bind.inserts import bind_insert
 from engine.language.bind.select import bind_query
@@ -69,6 +70,8 @@ def _bind(tree: exp.Expr, env: Environment) -> Statement:
             return bind_query(tree, env)
         case nodes.CreateStreamNode():
             return bind_create(tree, env)
+        case nodes.CreateFromTopicNode():
+            return bind_from_topic(tree, env)
         case nodes.CreateDerivedNode():
             return bind_derived(tree, env)
         case command_nodes.CreateQueryNode():

@@ -19,7 +19,7 @@ from engine.model.types import Kind, Logical, Type
 
 def stream_as_dict(stream: Stream) -> dict[str, Any]:
     """Everything that a stream declares, as JSON values; ``key`` and ``retroactive`` only of a table,
-    ``past_max_ms`` and ``format`` only where they are declared.
+    ``past_max_ms``, ``format`` and ``from_key`` only where they are declared.
     """
     facts: dict[str, Any] = {
         "name": stream.name,
@@ -42,6 +42,8 @@ def stream_as_dict(stream: Stream) -> dict[str, Any]:
     }
     if stream.format != USUAL:
         facts["format"] = stream.format.as_dict()
+    if any(one.from_key for one in stream.schema):
+        facts["from_key"] = list(stream.keyed)
     if stream.is_table:
         facts |= {"key": list(stream.key), "retroactive": stream.retroactive}
     return facts
@@ -56,11 +58,18 @@ def stream_from_dict(facts: Mapping[str, Any]) -> Stream:
     fields = given.pop("fields")
     constraints = given.pop("constraints")
     key = tuple(given.pop("key", ()))
+    keyed = frozenset(given.pop("from_key", ()))
     written = RecordFormat.from_dict(given.pop("format", {}))
     return Stream(
         schema=Schema(
             tuple(
-                Field(name, type_from_json(kind, p, s), nullable, *(parse_path(one) for one in path))
+                Field(
+                    name,
+                    type_from_json(kind, p, s),
+                    nullable,
+                    parse_path(path[0]) if path else None,
+                    name in keyed,
+                )
                 for name, kind, p, s, nullable, *path in fields
             )
         ),

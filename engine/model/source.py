@@ -30,13 +30,15 @@ FUTURE_DEFAULT_MS = DAY_MS
 class Field:
     """One declared column. A NULL in a column that is not nullable makes the record a dead letter.
 
-    path: where its value stands in a record's JSON; None: it is the member of the column's name.
+    path: where its value stands in a record's JSON; None: it is the member of the column's name. from_key: a
+    stream reads it from the record's key; of a table :attr:`Stream.key` says so.
     """
 
     name: str
     type: Type
     nullable: bool = True
     path: Path | None = None
+    from_key: bool = False
 
     @property
     def is_apart(self) -> bool:
@@ -129,6 +131,11 @@ class Stream:
     def kind(self) -> str:
         """What lists and messages call it."""
         return "table" if self.is_table else "stream"
+
+    @property
+    def keyed(self) -> tuple[str, ...]:
+        """The columns that are read from the keys of records: of a table those of its key."""
+        return self.key or tuple(one.name for one in self.schema if one.from_key)
 
     @property
     def stored_schema(self) -> Schema:

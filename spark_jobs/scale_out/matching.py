@@ -29,7 +29,8 @@ from engine.standing.query import StandingQuery
 from engine.stems.query_stem import QueryStem
 from spark_jobs.decoding import is_heartbeat
 from spark_jobs.scale_out.micro_batch import Plan
-from topics.codec import decode
+from topics.formats.metadata import Written
+from topics.keyed import decode_records
 
 MATCHED = "partition int, offset long, queries array<int>"
 _LISTS = pa.list_(pa.field("element", pa.int32(), nullable=False))
@@ -41,14 +42,16 @@ def matched(records: DataFrame, stream: str, plan: Callable[[], Plan]) -> DataFr
 
     records: columns ``partition``, ``offset``, ``value`` and ``timestamp``, as Spark's Kafka source gives
     them; without ``timestamp`` no record is refused for what lies between it and the row's. With a column
-    ``headers``, heartbeats are passed over. stream: by name, no table. plan: gives it on executors, such as a
+    ``headers``, heartbeats are passed over; with ``key``, columns that say KEY are read from it, and are NULL
+    without. stream: by name, no table. plan: gives it on executors, such as a
     broadcast's value; numbers count its queries.
     """
     if "headers" in records.columns:
         records = records.where(~is_heartbeat("headers"))
     known = "timestamp" in records.columns
     at_ms = (F.unix_millis("timestamp") if known else F.lit(0)).cast("long").alias("append_ms")
-    wanted = records.select("partition", "offset", "value", at_ms)
+    key = F.col("key") if "key" in records.columns else F.lit(None).cast("binary").alias("key")
+    wanted = records.select("partition", "offset", "value", key, at_ms)
     return wanted.mapInArrow(_match(SourceName(stream), plan), MATCHED)
 
 
@@ -62,7 +65,8 @@ def _match(
             partitions = batch.column("partition").to_numpy(zero_copy_only=False)
             values = batch.column("value").to_pylist()
             append_ms = batch.column("append_ms").to_numpy(zero_copy_only=False)
-            rows = decode(queries.stream, values, partitions, offsets, append_ms).batch
+            keys = batch.column("key").to_pylist()
+            rows = decode_records(queries.stream, Written(values, partitions, offsets, append_ms, keys)).batch
             for first in range(0, len(rows), BATCH_ROWS_MAX):
                 yield queries.match(rows.slice(first, min(len(rows), first + BATCH_ROWS_MAX)))
 

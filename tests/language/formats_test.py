@@ -75,7 +75,7 @@ def test_formats_of_tables() -> None:
         ("format = 'debezium'", False, COLUMNS, "rows of a table, or of a stream of changes"),
         ("format = 'debezium', changelog = true", True, COLUMNS, "rows of a table, or of a stream"),
         ("changelog = true", False, COLUMNS, "changelog has no meaning in the format json"),
-        ("key_format = 'json'", False, COLUMNS, "keys of a stream's records are not read"),
+        ("key_format = 'json'", False, COLUMNS, "no column is read from the keys"),
         ("key_format = 'csv'", True, COLUMNS, "not a value of key_format"),
         ("topic = 's'", False, "_offset STRING", "_offset tells of the record, and is BIGINT, not STRING"),
         ("topic = 's'", False, "_headers ARRAY<STRING>", "_headers tells of the record"),

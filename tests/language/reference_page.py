@@ -29,7 +29,7 @@ def catalogue() -> dict[str, Stream | Derived]:
     ):
         found[name] = replace(stream_of(columns, options)["t"], name=SourceName(name))
     for sql in EXAMPLES:
-        if re.match(r"CREATE (TABLE|STREAM) [^(]*\(", sql) and " AS" not in sql.split("(")[0]:
+        if re.match(r"CREATE (TABLE|STREAM) [^(]*\(", sql) and not re.search(" AS| FROM ", sql.split("(")[0]):
             table = parse(sql, found, Limits())
             assert isinstance(table, CreateStream)
             found.setdefault(table.stream.name, table.stream)

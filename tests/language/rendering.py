@@ -7,6 +7,7 @@ from engine.language.query import (
     AlterSummary,
     Control,
     CreateFromQuery,
+    CreateFromTopic,
     CreateQuery,
     CreateStream,
     CreateSummary,
@@ -34,6 +35,8 @@ def render_statement(statement: Statement) -> str:
             return render_query(statement)
         case CreateStream():
             return _create(statement)
+        case CreateFromTopic():
+            return _create_from_topic(statement)
         case CreateFromQuery():
             return _create_derived(statement)
         case DropStream(name, if_exists, view, table, cascade, materialized):
@@ -108,6 +111,12 @@ def _create_derived(create: CreateFromQuery) -> str:
     )
 
 
+def _create_from_topic(create: CreateFromTopic) -> str:
+    missing = " if it does not exist" if create.if_not_exists else ""
+    given = [f"  {name} = {value}" for name, value in create.given.items()]
+    return "\n".join([f"infer {create.kind} {render_name(create.name)} from {create.topic}{missing}", *given])
+
+
 def _create(create: CreateStream) -> str:
     stream = create.stream
     what = "table" if stream.is_table else "stream"
@@ -118,6 +127,7 @@ def _create(create: CreateStream) -> str:
     lines += [
         f"  {render_name(f.name)} {f.type}{'' if f.nullable else ' not null'}"
         f"{'' if f.path is None else f' path {path_text(f.path)}'}"
+        f"{' from the key' if f.from_key else ''}"
         for f in stream.schema
     ]
     if stream.is_table:

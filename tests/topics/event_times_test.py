@@ -16,7 +16,7 @@ from engine.model.source import DAY_MS, Field, Schema, SourceName, Stream
 from engine.model.types import STRING, TIMESTAMP
 from engine.model.units import REACH_MS, are_seconds, unit_of
 from topics.codec import decode
-from topics.keyed import decode_table
+from topics.keyed import decode_keyed
 
 NOW_MS = 1_748_772_000_123
 STREAM = Stream(SourceName("s"), Schema((Field("v", STRING), Field("at", TIMESTAMP))), "s", "at")
@@ -83,7 +83,7 @@ def test_tables_refuse_them_too_but_no_deletion() -> None:
         key=("k",),
     )
     values = [b'{"at": 1748772000}', None, f'{{"at": {NOW_MS}}}'.encode()]
-    decoded = decode_table(table, [b"a", b"b", b"c"], values, [0] * 3, range(3), [NOW_MS] * 3)
+    decoded = decode_keyed(table, [b"a", b"b", b"c"], values, [0] * 3, range(3), [NOW_MS] * 3)
     assert decoded.batch.offset.tolist() == [1, 2]
     assert ["looks like seconds" in one.reason for one in decoded.bad] == [True]
 

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.http.proposal import Topic, propose
+from broker.http.proposal import propose
+from broker.http.sampled_topic import Topic
 from engine.language.query import CreateStream
 from engine.language.statements import parse
 from engine.model.limits import Limits
@@ -58,7 +59,8 @@ def inferred(
 
 
 def types(found: dict[str, Any]) -> dict[str, str]:
-    return {one["name"]: one["type"] for one in found["columns"]}
+    """Of the columns, but for the log's timestamp, which is told where no other is."""
+    return {one["name"]: one["type"] for one in found["columns"] if one["name"] != "_timestamp"}
 
 
 def codes(found: dict[str, Any]) -> list[str]:
@@ -108,7 +110,8 @@ def test_statement_reads_every_record_that_is_an_object(records: list[dict[str, 
     assert found["sample"]["late"] == 0
     statement = parse(found["sql"], {}, Limits())
     assert isinstance(statement, CreateStream)
-    assert [(one.name, str(one.type)) for one in statement.stream.schema] == [*types(found).items()]
+    told = [(one.name, str(one.type)) for one in statement.stream.schema]
+    assert told == [(one["name"], one["type"]) for one in found["columns"]]
 
 
 keys = st.one_of(
@@ -218,7 +221,7 @@ def test_what_cannot_be_a_column_is_left_out_with_the_reason() -> None:
     told = {one["member"]: one["reason"] for one in found["left_out"]}
     assert ("mixed" in told["m"], "twice" in told["d"]) == (True, True)
     assert found["sample"]["read"] == 3
-    assert {"few_records", "member_left_out", "no_timestamp"} <= {*codes(found)}
+    assert {"few_records", "member_left_out"} <= {*codes(found)}
 
 
 @pytest.mark.parametrize(
@@ -265,11 +268,33 @@ def test_topics_without_json_objects_give_no_statement() -> None:
     for values, code in (
         ([], "topic_empty"),
         ([b"\0\0\0\0\1abc"], "not_json"),
-        ([b"text", 7, None], "not_json"),
+        ([b'{"cut": ', b'{"a" 1}', None], "not_json"),
     ):
         found = inferred(values)
         assert (found["sql"], codes(found)) == (None, [code])
     assert "Avro" in inferred([b"\0\0\0\0\1abc"])["warnings"][0]["message"]
+
+
+def test_without_an_instant_the_logs_timestamp_is_event_time() -> None:
+    found = inferred([{"v": at} for at in range(40)])
+    assert found["timestamp"] == {
+        "column": "_timestamp", "unit": "ms", "from_ms": NOW_MS, "to_ms": NOW_MS + 39_000, "disorder_ms": 0,
+        "lateness_ms": 0,
+    }  # fmt: skip
+    assert found["sql"].endswith(
+        "_timestamp TIMESTAMP NOT NULL\n) WITH (topic = 't', timestamp = '_timestamp')"
+    )
+    assert (found["sample"]["read"], codes(found)) == (40, ["column_guessed"])
+    stamped = inferred([{"v": at} for at in range(40)], stamps=True)
+    assert (stamped["timestamp"], "_timestamp" in stamped["sql"]) == (None, False)
+
+
+def test_a_member_with_the_name_of_what_tells_of_the_record_is_read_by_a_path() -> None:
+    found = inferred([{"_offset": 5, "_key": "x", "ts": NOW_MS + at} for at in range(40)])
+    assert [(one["name"], one["path"]) for one in found["columns"]] == [
+        ("_offset_2", "$._offset"), ("_key_2", "$._key"), ("ts", None),
+    ]  # fmt: skip
+    assert found["sample"]["read"] == 40
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from engine.model.step import Position
 from engine.model.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, STRING, TIMESTAMP, Type, decimal
 from topics.consumer import Range
 from topics.journal import JournalUnreadable, RecordsNamed, StepRecord
-from topics.keyed import decode_table
+from topics.keyed import decode_keyed
 
 APPENDED_MS = 7_000
 
@@ -33,7 +33,7 @@ def decoded(
 ) -> tuple[list[dict[str, Any]], dict[int, str]]:
     n = len(records)
     keys, values = [key for key, _ in records], [value for _, value in records]
-    found = decode_table(of, keys, values, [0] * n, range(n), [APPENDED_MS + place for place in range(n)])
+    found = decode_keyed(of, keys, values, [0] * n, range(n), [APPENDED_MS + place for place in range(n)])
     assert found.batch.schema == of.stored_schema
     rows = found.batch.to_arrow().to_pylist()
     return rows, {one.place: one.reason for one in found.bad}
@@ -110,7 +110,7 @@ def test_keys_of_several_columns_are_arrays_or_objects() -> None:
 def test_a_deletion_has_the_instant_of_its_record() -> None:
     of = table(("k", STRING), timestamp=True)
     values = [b'{"n": 1, "ts": 5}', None, b'{"n": 1}', b'{"ts": 1}']
-    batch = decode_table(of, [b"a", b"a", b"b", b"b"], values, [0] * 4, range(4), [100, 101, 102, 103]).batch
+    batch = decode_keyed(of, [b"a", b"a", b"b", b"b"], values, [0] * 4, range(4), [100, 101, 102, 103]).batch
     assert batch.timestamp.tolist() == [5, 101]
     assert batch.columns[-1].values.tolist() == [False, True]
 
@@ -147,7 +147,7 @@ def test_a_step_of_a_table_may_have_lost_superseded_records() -> None:
     body = RecordsNamed(of.name, (Range(0, 0, 2, 3),), {0: 3}, frozenset(), 3)
     record = StepRecord(Position(1, 5), 9, body, 8, frozenset())
     values = [orjson.dumps({"n": n}) for n in range(2)]
-    left = decode_table(of, [b"a", b"b"], values, [0, 0], [1, 2], [5, 5]).batch
+    left = decode_keyed(of, [b"a", b"b"], values, [0, 0], [1, 2], [5, 5]).batch
     assert len(record.step(left, compacted=True).body.batch) == 2  # type: ignore[union-attr]
     with pytest.raises(JournalUnreadable, match="had 3 rows of t, now 2"):
         record.step(left)

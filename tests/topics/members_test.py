@@ -10,7 +10,7 @@ import pytest
 from engine.model.source import Field, Schema, SourceName, Stream
 from engine.model.types import BIGINT, STRING, TIMESTAMP
 from topics.codec import decode
-from topics.keyed import decode_table
+from topics.keyed import decode_keyed
 
 DEVICES = Stream(
     SourceName("s"),
@@ -95,7 +95,7 @@ def test_key_columns_of_a_table_are_no_columns_of_its_values() -> None:
         "t",
         key=("Id",),
     )
-    decoded = decode_table(table, [b'"k"'], [b'{"Id": "other", "ID": 5, "Name": "n"}'], [0], [0], [7])
+    decoded = decode_keyed(table, [b'"k"'], [b'{"Id": "other", "ID": 5, "Name": "n"}'], [0], [0], [7])
     assert [tuple(row.values())[:3] for row in decoded.batch.to_arrow().to_pylist()] == [("k", None, "n")]
 
 

@@ -36,7 +36,7 @@ from engine.model.types import (
 )
 from tests.strategies import examples
 from tests.topics.reading import told, told_carefully
-from topics.keyed import decode_table
+from topics.keyed import decode_keyed
 
 TEXT = """CREATE STREAM s (id BIGINT, j JSON, a ARRAY<INT>, d ARRAY<DECIMAL(6, 2)>,
     s STRUCT<x INT, "y Z" STRING>, m MAP<STRING, DOUBLE>,
@@ -135,7 +135,7 @@ def test_keys_of_tables() -> None:
     table = source("CREATE TABLE t (u UUID, b BYTES, j JSON, PRIMARY KEY (u, b))")
     key, value = b'["550E8400e29b41d4a716446655440000", "aGk="]', b'{"j": {"b": 1, "a": 2.0}}'
     for n in (1, 40):
-        decoded = decode_table(table, [key] * n, [value] * n, np.zeros(n), np.arange(n), np.full(n, 7))
+        decoded = decode_keyed(table, [key] * n, [value] * n, np.zeros(n), np.arange(n), np.full(n, 7))
         assert not decoded.bad
         texts = [column.text_array().to_pylist() for column in decoded.batch.columns[:3]]
         assert texts == [["550e8400-e29b-41d4-a716-446655440000"] * n, ["6869"] * n, ['{"a":2,"b":1}'] * n]

@@ -18,7 +18,7 @@ from engine.model.types import BIGINT, DATE, DOUBLE, STRING, TIMESTAMP, Type, de
 from tests.strategies import examples
 from tests.topics.reading import APPEND_MS, told, told_carefully
 from topics.codec import decode
-from topics.keyed import decode_table
+from topics.keyed import decode_keyed
 
 PATHS: dict[str, tuple[Type, str]] = {
     "fw": (STRING, "$.meta.fw"),
@@ -171,7 +171,7 @@ def test_paths_of_a_table() -> None:
     fields = (Field("k", STRING, nullable=False), Field("fw", STRING, path=("meta", "fw")))
     table = Stream(SourceName("t"), Schema(fields), "t", key=("k",))
     for n in (1, 40):
-        decoded = decode_table(
+        decoded = decode_keyed(
             table,
             [b"a"] * n,
             [b'{"meta": {"fw": "1"}, "k": 5}'] * n,

@@ -2,27 +2,31 @@
 
 Records that most begin as the wire format of a registry does are what their schema's kind says, where the
 registry knows it. Most objects that have an op and a row, alone or as payload beside a schema, are change
-events of Debezium. Others are JSON. Of compacted topics and of change events keys are looked at as well.
+events of Debezium. What begins as an object is JSON, and others are lines of CSV or raw
+(:mod:`topics.formats.plain_detection`). Of compacted topics and of change events keys are looked at as well.
 """
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import orjson
 
-from engine.model.record_format import USUAL, FormatName, RecordFormat
+from engine.model.record_format import FRAMED, USUAL, FormatName, RecordFormat
 from engine.model.source import Field
 from engine.model.types import STRING, TIMESTAMP
 from topics.formats.debezium import Debezium
+from topics.formats.plain_detection import are_objects, csv_lines
+from topics.formats.schema_columns import Declared, connect_columns, declared_columns
 from topics.formats.schemas import schemas
-from topics.formats.table import key_reader, read_some, whole_reader
+from topics.formats.table import avro_reader, key_reader, read_some, whole_reader
 from topics.formats.texts import Format, Texts
 from topics.formats.wire import ids_of
 from topics.inferred_columns import Sampled
-from topics.registry import SchemaKind
+from topics.registry import HEAD_BYTES, Registered, SchemaKind
 from tureen.errors import RegistryUnavailable
 
 _OPS = ("c", "r", "u", "d", "t")
@@ -36,36 +40,75 @@ class Detected:
     """What was found.
 
     format: of the records. records: with keys and values as JSON; what cannot be read is as it was. events:
-    they are change events, of a table where they have keys.
+    they are change events, of a table where they have keys. declared: the columns that a schema tells.
+    guessed: what of the format is a guess.
     """
 
     format: RecordFormat
     records: list[Sampled]
     events: bool = False
+    declared: Declared = field(default_factory=dict)
+    guessed: str | None = None
 
 
-def detect(records: Sequence[Sampled]) -> Detected:
-    """The format of a sample."""
+def detect(
+    records: Sequence[Sampled], given: RecordFormat | None = None, *, is_stream: bool = False
+) -> Detected:
+    """The format of a sample. given: as it is known. is_stream: change events are those of a stream, whatever
+    their keys are.
+    """
     values = [one.value for one in records]
-    kind = _kind_of(values)
-    name: FormatName = "json" if kind is None else _NAMES[kind]
-    read = list(values) if kind is None else _read(whole_reader(), values)
-    if _are_events(read):
+    schema = _schema_of(values)
+    name: FormatName = given.value if given is not None else "json" if schema is None else _NAMES[schema.kind]
+    reader = _reader_of(given, schema)
+    read = list(values) if reader is None else _read(reader, values)
+    if name == "debezium" or (given is None and _are_events(read)):
         has_keys = all(one.key is not None for one in records)
-        return _events(records, changelog=not has_keys)
-    key = _kind_of([one.key for one in records])
-    keys = (
-        [one.key for one in records] if key is None else _keys(whole_reader(), [one.key for one in records])
-    )
-    found = [replace(one, key=k, value=v) for one, k, v in zip(records, keys, read, strict=True)]
-    format_ = replace(USUAL, value=name)
+        changelog = given.changelog if given is not None else is_stream or not has_keys
+        return _events(records, schema, read, changelog=changelog)
+    key = _schema_of([one.key for one in records])
+    keys = [one.key for one in records]
+    format_ = replace(USUAL, value=name) if given is None else given
     if key is not None:
-        format_ = replace(format_, key="avro" if key == "AVRO" else "json-schema")
-    return Detected(format_, found)
+        keys = _keys(whole_reader(), keys)
+        format_ = replace(format_, key=format_.key or ("avro" if key.kind == "AVRO" else "json-schema"))
+    found = [replace(one, key=k, value=v) for one, k, v in zip(records, keys, read, strict=True)]
+    if name in ("csv", "raw") or (given is None and schema is None and not _are_objects(values)):
+        return _plain(found, format_, name)
+    if given is not None and given.schema is not None:
+        schema = Registered("AVRO", given.schema)
+    return Detected(format_, found, declared={} if schema is None else declared_columns(schema))
 
 
-def _kind_of(values: Sequence[bytes | None]) -> SchemaKind | None:
-    """The kind of schema that most values name; None: they name none, or the registry does not tell."""
+def _reader_of(given: RecordFormat | None, schema: Registered | None) -> Format | None:
+    """What reads values; None: they are read as they are."""
+    if given is None:
+        return None if schema is None else whole_reader()
+    if given.value == "avro":
+        return avro_reader(given)
+    return whole_reader() if given.value in FRAMED and schema is not None else None
+
+
+def _are_objects(values: Sequence[bytes | None]) -> bool:
+    """Whether they are to be read as JSON objects, or begin as a wire format that no registry tells."""
+    there = [one for one in values if one is not None]
+    framed = sum(one[:1] == b"\0" and len(one) > HEAD_BYTES for one in there)
+    return 2 * framed > len(there) or are_objects(values)
+
+
+def _plain(records: list[Sampled], format_: RecordFormat, name: FormatName) -> Detected:
+    """Lines of CSV, or raw ones. name: csv or raw where that is known."""
+    lines = None if name == "raw" else csv_lines(records, format_.delimiter if name == "csv" else None)
+    if lines is None:
+        return Detected(replace(format_, value=name if name == "csv" else "raw"), records)
+    names = "the names are those of a line" if lines.has_names else "no line has names of the columns"
+    told = f"lines of fields divided by {json.dumps(lines.delimiter)} are taken for CSV, and {names}"
+    found = replace(format_, value="csv", delimiter=lines.delimiter)
+    return Detected(found, lines.records, guessed=told)
+
+
+def _schema_of(values: Sequence[bytes | None]) -> Registered | None:
+    """The schema that most values name; None: they name none, or the registry does not tell."""
     there = [one for one in values if one is not None]
     named = Counter(one for one in ids_of(there).tolist() if one >= 0) if there else Counter[int]()
     if named.total() * 2 <= len(there):
@@ -76,7 +119,7 @@ def _kind_of(values: Sequence[bytes | None]) -> SchemaKind | None:
         except RegistryUnavailable:
             return None
         if registered is not None:
-            return registered.kind if registered.kind in _NAMES else None
+            return registered if registered.kind in _NAMES else None
     return None
 
 
@@ -109,7 +152,14 @@ def _is_event(value: bytes) -> bool:
     return isinstance(event, dict) and event.get("op") in _OPS and ("after" in event or "before" in event)
 
 
-def _events(records: Sequence[Sampled], *, changelog: bool) -> Detected:
+def _events(
+    records: Sequence[Sampled],
+    schema: Registered | None,
+    read: Sequence[bytes | None],
+    *,
+    changelog: bool,
+) -> Detected:
+    """read: the events as JSON."""
     format_ = RecordFormat("debezium", changelog=changelog)
     fields = _OF_CHANGES if changelog else ()
     values = _read(Debezium(whole_reader(), fields, changelog), [one.value for one in records])
@@ -119,4 +169,17 @@ def _events(records: Sequence[Sampled], *, changelog: bool) -> Detected:
         assert reader is not None
         keys = _keys(reader, keys)
     found = [replace(one, key=k, value=v) for one, k, v in zip(records, keys, values, strict=True)]
-    return Detected(format_, found, events=True)
+    declared = declared_columns(schema, "after") if schema is not None else _beside(read)
+    return Detected(format_, found, events=True, declared=declared)
+
+
+def _beside(events: Sequence[bytes | None]) -> Declared:
+    """The columns that the schema beside the first event that has one tells."""
+    for event in events:
+        try:
+            told = orjson.loads(event or b"null")
+        except ValueError:
+            continue
+        if isinstance(told, dict) and "payload" in told:
+            return connect_columns(told.get("schema"))
+    return {}

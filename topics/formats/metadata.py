@@ -49,7 +49,7 @@ def metadata_of(stream: Stream) -> tuple[Field, ...]:
     return tuple(
         one
         for one in stream.schema
-        if one.name in METADATA and one.path is None and one.name not in stream.key
+        if one.name in METADATA and one.path is None and one.name not in stream.keyed
     )
 
 

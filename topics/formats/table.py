@@ -10,7 +10,7 @@ import numpy as np
 
 from engine.model.record_format import FormatName, RecordFormat
 from engine.model.source import Field, Stream
-from engine.model.types import Logical
+from engine.model.types import JSON, Logical
 from topics.codec import RECORD_BYTES_MAX
 from topics.formats.avro import AvroReader
 from topics.formats.avro_program import Wanted
@@ -56,6 +56,11 @@ def _debezium(written: RecordFormat, fields: Fields) -> Format:
 def whole_reader() -> Format:
     """What reads framed records, all that they have."""
     return WireFormat({"AVRO": lambda one: _of_avro(one, None, lambda _: True), "JSON": lambda _: Headless()})
+
+
+def avro_reader(written: RecordFormat) -> Format:
+    """What reads Avro as a statement says it is written, all that records have."""
+    return _avro(written, (Field("", JSON, path=()),))
 
 
 def _of_avro(registered: Registered, reader: str | None, wanted: Wanted) -> Format:
@@ -107,7 +112,7 @@ def key_reader(written: RecordFormat, fields: Fields = ()) -> Format | None:
 
 def keys_of(stream: Stream, keys: Sequence[bytes | None]) -> Texts:
     """The keys of records as JSON. None stays None. Raises RegistryUnavailable."""
-    fields = tuple(field for field in stream.schema if field.name in stream.key)
+    fields = tuple(field for field in stream.schema if field.name in stream.keyed)
     format_ = key_reader(stream.format, fields)
     return Texts(list(keys)) if format_ is None else read_some(format_, keys)
 
@@ -128,13 +133,13 @@ def missing_schemas(stream: Stream, values: Sequence[bytes | None], messages: Se
 def named_schemas(stream: Stream, values: Sequence[bytes | None], messages: Sequence[Any]) -> set[int]:
     """Ids of schemas that these records name. messages: for their keys."""
     found = np.unique(ids_of(values)).tolist() if stream.format.is_framed else []
-    if stream.is_table and stream.format.has_framed_keys:
+    if stream.keyed and stream.format.has_framed_keys:
         found += np.unique(ids_of([one.key() for one in messages])).tolist()
     return {one for one in found if one >= 0}
 
 
 def _fields(stream: Stream) -> Fields:
-    apart = {*stream.key, *(field.name for field in metadata_of(stream))}
+    apart = {*stream.keyed, *(field.name for field in metadata_of(stream))}
     return tuple(field for field in stream.schema if field.name not in apart)
 
 

@@ -26,8 +26,13 @@ HELP = """\
 Statements end with ; and may take several lines. A SELECT is asked once, with EMIT CHANGES until Ctrl-C;
 REGISTER SELECT ... registers it and shows its handle once.
 Without ; on a line of their own: sources, queries, help, exit."""
+DRY_RUN = "tureen.dry_run"
 PROMPT = "tureen> "
 CONTINUED = "   ...> "
+
+
+def _note_dry_run(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+    ctx.meta[DRY_RUN] = value
 
 
 @click.command(no_args_is_help=False)
@@ -45,6 +50,13 @@ CONTINUED = "   ...> "
     help="Ask a SELECT when its sources have read what their topics hold, or at once.  [default: wait]",
 )
 @click.option("--continue", "goes_on", is_flag=True, help="Run the statements behind a refused one too.")
+@click.option(
+    "--dry-run",
+    is_flag=True,
+    expose_value=False,
+    callback=_note_dry_run,
+    help="Print what CREATE ... FROM TOPIC means, and do nothing.",
+)
 @click.option("--once", is_flag=True, hidden=True, expose_value=False, help="A SELECT is asked once anyway.")
 @click.option(
     "--archive/--no-archive",
@@ -86,7 +98,12 @@ def sql(
     tureen sql "REGISTER SELECT * FROM trades [RANGE 1 HOUR] WHERE price > 100"
     """
     answers = Answers(
-        rows, form or ("json" if broker.as_json else console.default_form()), archive, waits, listings=form
+        rows,
+        form or ("json" if broker.as_json else console.default_form()),
+        archive,
+        waits,
+        listings=form,
+        is_dry=click.get_current_context().meta[DRY_RUN],
     )
     given = console.statement_text(text, file)
     with broker.client() as client:
@@ -139,7 +156,8 @@ def run_all(
 class Answers:
     """How answers are shown. rows: of a table, at most. archive: as of a snapshot. waits: for sources that
     have not yet what their topics held. written: what INSERT has answered since the last SELECT, which waits
-    for it too. listings: the form of tables of SHOW and so on; None: for people.
+    for it too. listings: the form of tables of SHOW and so on; None: for people. is_dry: nothing is done,
+    what CREATE ... FROM TOPIC means is shown.
     """
 
     rows: int
@@ -148,10 +166,14 @@ class Answers:
     waits: bool = True
     written: list[Mapping[str, Any]] = field(default_factory=list)
     listings: str | None = None
+    is_dry: bool = False
 
 
 def run(client: Client, statement: str, answers: Answers, as_json: bool) -> None:
     """One statement. Raises TureenError."""
+    if answers.is_dry:
+        _show_meaning(client.infer(sql=console.about(statement)), as_json)
+        return
     registered = registered_text(statement)
     if registered is not None:
         query = client.register(console.about(registered))
@@ -170,6 +192,16 @@ def run(client: Client, statement: str, answers: Answers, as_json: bool) -> None
             _show_created(client, listing.facts)
         else:
             _show_listing(listing, answers, as_json)
+
+
+def _show_meaning(found: Mapping[str, Any], as_json: bool) -> None:
+    """What CREATE ... FROM TOPIC means."""
+    from tureen.commands import infer
+
+    if as_json:
+        console.show_json(found)
+    else:
+        infer.show(found)
 
 
 def _show_created(client: Client, facts: Mapping[str, Any]) -> None:
@@ -249,6 +281,8 @@ def _show_listing(listing: Listing, answers: Answers, as_json: bool) -> None:
             noun = "record is" if count == 1 else "records are"
             console.err().print(f"{count:,} {noun} written to the topic {facts['topic']}", style="green")
             return
+        if "topic_existed" in facts and "sql" in facts:
+            click.echo(f"{facts['sql']};")
         topic = f", read from topic {facts['topic']}" if facts.get("topic") and state == "RUNNING" else ""
         console.err().print(f"{told} {became.get(state, state)}{topic}{_of_topic(facts)}", style="green")
         console.show_warnings(facts.get("warnings") or ())

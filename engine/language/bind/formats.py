@@ -30,12 +30,34 @@ _METADATA_TYPES: Mapping[str, tuple[tuple[Type, ...], str]] = {
 
 
 def bind_format(
-    options: WithOptions, fields: Sequence[Field], key: Sequence[str], name: Place
+    options: WithOptions, fields: Sequence[Field], key: Sequence[str], name: Place, *, is_table: bool
 ) -> RecordFormat:
     """fields: all columns. key: those that are read from the key. name: where the statement's name stands.
 
     Raises SyntaxRefused, TypeMismatch, NotSupported.
     """
+    written = written_format(options)
+    apart = {*key, *(field.name for field in fields if _is_metadata(field, key, name))}
+    others = [field for field in fields if field.name not in apart]
+    if written.value in ("csv", "raw"):
+        _check_flat(written.value, others, name)
+    if written.value == "debezium" and written.changelog == is_table:
+        raise options.place("changelog" if written.changelog else "format").refuse(
+            SyntaxRefused,
+            "change events are the rows of a table, or of a stream of changes",
+            hint="write CREATE TABLE without changelog, or CREATE STREAM with changelog = true",
+        )
+    if written.key is not None and not key:
+        raise options.place("key_format").refuse(
+            SyntaxRefused,
+            "no column is read from the keys of the records",
+            hint="leave it out, or write KEY behind the columns that are",
+        )
+    return written
+
+
+def written_format(options: WithOptions) -> RecordFormat:
+    """What options say, whatever the columns are. Raises SyntaxRefused, TypeMismatch."""
     value: FormatName = options.choice("format", get_args(FormatName), "json")  # type: ignore[assignment]
     for option, formats in _OF_FORMAT.items():
         if option in options and value not in formats:
@@ -44,10 +66,6 @@ def bind_format(
                 f"{option} has no meaning in the format {value}",
                 hint=f"leave it out, or write format = {' or '.join(map(repr, formats))}",
             )
-    apart = {*key, *(field.name for field in fields if _is_metadata(field, key, name))}
-    others = [field for field in fields if field.name not in apart]
-    if value in ("csv", "raw"):
-        _check_flat(value, others, name)
     schema = _schema(options) if "schema" in options else None
     framed = options.flag("framed", default=schema is None)
     if schema is None and not framed:
@@ -57,24 +75,13 @@ def bind_format(
             hint="write schema = '...', or leave framed = false out",
         )
     changelog = options.flag("changelog", default=False)
-    if value == "debezium" and changelog == bool(key):
-        raise options.place("changelog" if changelog else "format").refuse(
-            SyntaxRefused,
-            "change events are the rows of a table, or of a stream of changes",
-            hint="write CREATE TABLE without changelog, or CREATE STREAM with changelog = true",
-        )
-    return RecordFormat(value, _delimiter(options), schema, framed, changelog, _key_format(options, key))
+    return RecordFormat(value, _delimiter(options), schema, framed, changelog, key_format_of(options))
 
 
-def _key_format(options: WithOptions, key: Sequence[str]) -> KeyFormat | None:
+def key_format_of(options: WithOptions) -> KeyFormat | None:
+    """The format of keys as it is given. Raises TypeMismatch."""
     if "key_format" not in options:
         return None
-    if not key:
-        raise options.place("key_format").refuse(
-            SyntaxRefused,
-            "keys of a stream's records are not read",
-            hint="leave it out, or write CREATE TABLE",
-        )
     return options.choice("key_format", get_args(KeyFormat), "json")  # type: ignore[return-value]
 
 

@@ -40,6 +40,13 @@ def bind_insert_query(tree: exp.Expr, sql: str, env: Environment) -> Query:
             hint="CREATE TABLE name AS SELECT ... is a table whose rows change",
         )
     fields = target_fields(tree.args["columns"], tree.this, stream, env)
+    keyed = next((field.name for field in fields if field.from_key), None)
+    if keyed is not None:
+        raise place.refuse(
+            NotSupported,
+            f"{shown(keyed)} is read from the record's key, and INSERT of a SELECT writes none",
+            hint="name the other columns: INSERT INTO name (a, b) SELECT ...",
+        )
     _require_not_null(stream, fields, place)
     select = tree.args["query"]
     relation = _fitted(bind_select(select, env), fields, select, env)

@@ -106,7 +106,7 @@ def path_of(field: Field) -> Path:
 
 
 def _tells_of_records(field: Field, stream: Stream) -> bool:
-    return field.name in METADATA and field.path is None and field.name not in stream.key
+    return field.name in METADATA and field.path is None and field.name not in stream.keyed
 
 
 def _row(
@@ -127,7 +127,7 @@ def _row(
         [
             (path_of(field), value)
             for field, value in given
-            if value is not None and field.name not in stream.key
+            if value is not None and field.name not in stream.keyed
         ]
     )
     return InsertedRow(
@@ -136,8 +136,10 @@ def _row(
 
 
 def _key(stream: Stream, given: Mapping[str, JsonValue]) -> Any:
-    """What the message key of a table's record is, as JSON has it: the value, of several columns a list."""
-    values = [given.get(name) for name in stream.key]
+    """The key of a record as JSON has it: the value, of several columns a list; None: it has none."""
+    values = [given.get(name) for name in stream.keyed]
+    if not stream.is_table and all(value is None for value in values):
+        return None
     return values if len(values) > 1 else values[0] if values else None
 
 

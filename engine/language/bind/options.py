@@ -11,6 +11,7 @@ from sqlglot import exp
 from engine.language.grammar import nodes
 from engine.language.grammar.durations import duration_ms
 from engine.language.places import Place, Text, did_you_mean, shown
+from engine.language.render import quoted, render_span
 from engine.model.tolerance import amount
 from tureen.errors import OptionRefused, QueryError, SyntaxRefused, TypeMismatch
 
@@ -87,6 +88,15 @@ class WithOptions:
 
     def __contains__(self, name: str) -> bool:
         return name in self._nodes
+
+    def written(self) -> dict[str, str]:
+        """Each value as SQL has it, by name."""
+        found = {}
+        for name in self._nodes:
+            value, kind = self._value(name)
+            text = render_span(value) if kind == "duration" else str(value)
+            found[name] = text.lower() if kind == "boolean" else text if kind == "number" else quoted(text)
+        return found
 
     def place(self, name: str) -> Place:
         """Where the value stands."""

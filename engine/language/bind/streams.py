@@ -71,7 +71,8 @@ def bind_create(tree: exp.Expr, env: Environment) -> CreateStream:
     name = str(tree.this.this)
     fields = _fields(tree, text)
     key = _key(tree, fields, text)
-    schema = Schema(tuple(replace(f, nullable=False) if f.name in key else f for f in fields))
+    is_table = tree.args["what"] == "TABLE"
+    schema = Schema(tuple(_keyed(field, is_table) if field.name in key else field for field in fields))
     options = WithOptions(tree.args.get("options") or (), tuple(known_options.STREAM), text)
     timestamp = _timestamp(options, schema)
     retain: nodes.Duration | None = tree.args.get("retain")
@@ -96,9 +97,9 @@ def bind_create(tree: exp.Expr, env: Environment) -> CreateStream:
         retain_ms=retain_ms,
         future_max_ms=options.duration("future_max", FUTURE_DEFAULT_MS),
         past_max_ms=options.duration("past_max", 0) if "past_max" in options else None,
-        key=key,
+        key=key if is_table else (),
         retroactive=_retroactive(tree, timestamp, text),
-        format=bind_format(options, fields, key, text.of_node(tree.this)),
+        format=bind_format(options, fields, key, text.of_node(tree.this), is_table=is_table),
     )
     if timestamp is None:
         for option in ("lateness", "idle_advances", "future_max", "past_max"):
@@ -126,13 +127,17 @@ def _idle_timeout_ms(options: WithOptions) -> int:
     return ms
 
 
+def _keyed(field: Field, is_table: bool) -> Field:
+    """A column that is read from the record's key."""
+    return replace(field, nullable=False) if is_table else replace(field, from_key=True)
+
+
 def _key(tree: exp.Expr, fields: Sequence[Field], text: Text) -> tuple[str, ...]:
-    """The columns of a table's key; none of a stream."""
+    """The columns that are read from the record's key: of a table those of its key."""
     names = [column.this for column in tree.args["columns"] if column.args.get("key")]
-    if tree.args["what"] != "TABLE":
-        return ()
+    is_table = tree.args["what"] == "TABLE"
     written: list[exp.Expr] | None = tree.args.get("key")
-    if len(names) > 1 or (names and written is not None):
+    if is_table and (len(names) > 1 or (names and written is not None)):
         raise text.of_node(names[-1]).refuse(
             SyntaxRefused, "the key is given twice", hint="write PRIMARY KEY (a, b) after the columns"
         )
@@ -159,7 +164,7 @@ def _key(tree: exp.Expr, fields: Sequence[Field], text: Text) -> tuple[str, ...]
                 SyntaxRefused, f"{shown(column)!r} is twice in the key", hint="leave one of them out"
             )
         found.append(column)
-    if not found:
+    if is_table and not found:
         raise text.of_node(tree.this).refuse(
             SyntaxRefused,
             "a table needs a key: it has one row for each value of it",
@@ -198,7 +203,7 @@ def bind_drop(tree: exp.Expr) -> DropStream:
 def _topic(options: WithOptions, default: str, name: Place) -> str:
     """The topic; ``default``, the stream's name, which stands at ``name``, where none is said."""
     if "topic" not in options:
-        if not _legal_topic(default):
+        if not is_topic(default):
             raise name.refuse(
                 SyntaxRefused,
                 "this stream's name cannot be a topic's name",
@@ -206,7 +211,7 @@ def _topic(options: WithOptions, default: str, name: Place) -> str:
             )
         return default
     topic = options.string("topic")
-    if topic is None or not _legal_topic(topic):
+    if topic is None or not is_topic(topic):
         raise options.wrong("topic", "a topic's name has at most 249 letters, digits, dots, - and _")
     return topic
 
@@ -234,5 +239,6 @@ def _timestamp(options: WithOptions, schema: Schema) -> str | None:
     return column
 
 
-def _legal_topic(name: str) -> bool:
+def is_topic(name: str) -> bool:
+    """Whether Kafka takes a name for a topic."""
     return _TOPIC.fullmatch(name) is not None and name not in (".", "..")

@@ -413,6 +413,21 @@ class CreateStreamNode(exp.Expression):
     }
 
 
+class CreateFromTopicNode(exp.Expression):
+    """CREATE STREAM, or CREATE TABLE where ``what`` says so, this FROM TOPIC topic WITH (options) RETAIN
+    retain: an Identifier, a Literal, OptionSettings, a Duration or None.
+    """
+
+    arg_types: ClassVar[dict[str, bool]] = {
+        "this": True,
+        "what": True,
+        "topic": True,
+        "options": False,
+        "retain": False,
+        "if_not_exists": False,
+    }
+
+
 class CreateSummaryNode(exp.Expression):
     """CREATE SUMMARY this ON stream (attribute) WITH GRANULARITY granularity AND COLLAPSE (rate, depth)
     SETTINGS (settings): Identifiers, a Duration, Literals with their sign, OptionSettings.

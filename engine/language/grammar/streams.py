@@ -10,6 +10,7 @@ from engine.language.grammar.constraints import parse_constraint, starts_constra
 from engine.language.grammar.cursor import Cursor
 from engine.language.grammar.durations import parse_duration
 from engine.language.grammar.emit import refuse_changes
+from engine.language.grammar.from_topic import parse_from_topic
 from engine.language.grammar.options import parse_options
 from engine.language.grammar.queries import parse_create_query, parse_drop_query
 from engine.language.grammar.scalar import string
@@ -32,7 +33,7 @@ _OTHERS = (
 _KINDS = ("STREAM", "TABLE", "VIEW", "SUMMARY")
 _KINDS_TEXT = "STREAM, TABLE, VIEW, SUMMARY or QUERY"
 _OF_COLUMNS = {
-    "KEY": "leave it out; a TABLE has a PRIMARY KEY",
+    "KEY": "write PRIMARY KEY: a table has one row for each key",
     "HEADER": "headers of records are not read; declare members of the JSON object",
     "HEADERS": "headers of records are not read; declare members of the JSON object",
     "METADATA": "only members of the JSON object are columns",
@@ -56,8 +57,8 @@ _BEHIND = {
 
 
 def parse_create(cursor: Cursor) -> exp.Expr:
-    """CREATE STREAM | TABLE with columns, CREATE [OR REPLACE] VIEW | STREAM name AS query, CREATE SUMMARY,
-    CREATE QUERY.
+    """CREATE STREAM | TABLE with columns or FROM TOPIC, CREATE [OR REPLACE] VIEW | STREAM name AS query,
+    CREATE SUMMARY, CREATE QUERY.
     """
     token = cursor.advance()
     replace = cursor.take_words("OR", "REPLACE")
@@ -100,6 +101,8 @@ def parse_create(cursor: Cursor) -> exp.Expr:
             f"CREATE OR REPLACE of a {what.lower()} with columns is not supported",
             hint=f"DROP {what}, then CREATE {what}",
         )
+    if cursor.word == "FROM":
+        return parse_from_topic(cursor, token, what, name, if_not_exists)
     return _with_columns(cursor, token, what, name, if_not_exists)
 
 
@@ -189,8 +192,9 @@ def _with_columns(
         _refuse_options_before_query(cursor, what)
         raise cursor.refuse(
             SyntaxRefused,
-            "the columns are missing: they are not taken from a schema registry",
-            hint=f"write CREATE {what} name (column TYPE, ...{key}) WITH (...)",
+            "the columns are missing",
+            hint=f"write CREATE {what} name (column TYPE, ...{key}) WITH (...), or CREATE {what} name FROM "
+            "TOPIC 'topic', which infers them from the topic's records",
         )
     cursor.expect(TokenType.L_PAREN, "( and the columns", f"write CREATE {what} name (column TYPE, ...{key})")
     columns: list[nodes.ColumnDeclaration] = []
@@ -248,7 +252,8 @@ def _key(cursor: Cursor, what: str, *, again: bool) -> list[exp.Identifier]:
         raise cursor.not_supported("FOREIGN KEY is not supported", "leave it out")
     if what == "STREAM":
         raise cursor.not_supported(
-            "a stream has no key: it only grows", "leave it out, or write CREATE TABLE"
+            "a stream has no primary key: it only grows",
+            "write KEY behind the columns that are read from the record's key, or CREATE TABLE",
         )
     if again:
         raise cursor.refuse(SyntaxRefused, "the key is given twice", hint="leave one of them out")
@@ -347,13 +352,14 @@ def _column(cursor: Cursor, what: str) -> nodes.ColumnDeclaration:
                     hint="write name STRING PATH '$.member.inner'",
                 )
             path = string(cursor)
-        elif what == "TABLE" and cursor.take_words("PRIMARY", "KEY"):
+        elif cursor.take_words(*(("PRIMARY", "KEY") if what == "TABLE" else ("KEY",))):
             key = True
         elif not_null or not cursor.take_words("NULL"):
             break
     if what == "STREAM" and cursor.word == "PRIMARY":
         raise cursor.not_supported(
-            "a stream has no key: it only grows", "leave it out, or write CREATE TABLE"
+            "a stream has no primary key: it only grows",
+            "write KEY for a column that is read from the record's key, or CREATE TABLE",
         )
     if cursor.word in _OF_COLUMNS:
         raise cursor.not_supported(f"{cursor.word} on a column is not supported", _OF_COLUMNS[cursor.word])

@@ -166,6 +166,7 @@ BY_PLACE = frozenset(
         "TABLES",
         "TERMINATE",
         "TIES",
+        "TOPIC",
         "TIME",
         "TO",
         "TUMBLING",

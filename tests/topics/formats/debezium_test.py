@@ -199,6 +199,7 @@ def test_a_stream_of_changes_has_the_op_the_times_and_both_rows() -> None:
             dumped(event("t")),
             dumped(event("c", None, {})),
             None,
+            wrapped(None),
         ],
     )
     first, second = '{"id":7,"name":"Ann"}', '{"id":7,"name":"Bob"}'
@@ -211,7 +212,7 @@ def test_a_stream_of_changes_has_the_op_the_times_and_both_rows() -> None:
         (None, None, "t", at, then, "false", None, None),
         (None, None, "c", at, then, "false", None, "{}"),
     ]
-    assert reasons(decoded) == {5: "the value is null"}
+    assert (reasons(decoded), decoded.tombstones) == ({}, {5, 6})
 
 
 def in_avro(number: int, schema: Any, value: Any) -> bytes:

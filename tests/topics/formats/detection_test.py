@@ -5,17 +5,24 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from decimal import Decimal
 from typing import Any
 
 import fastavro
 import pytest
 
-from broker.http.proposal import Topic, propose
+from broker.http.errors import NotInferred
+from broker.http.proposal import propose
+from broker.http.sampled_topic import Topic
+from engine.language.query import CreateFromTopic
+from engine.language.statements import parse
 from engine.model.limits import Limits
 from tests.registry import TestRegistry
 from tests.topics.formats.avro import encoded
 from topics.formats.schemas import use_registry
 from topics.registry import wire_prefix
+from tureen.errors import QueryError
 
 NOW_MS = 1_780_000_000_000
 SCHEMA = {
@@ -60,10 +67,17 @@ class Message:
 
 
 def proposed(
-    values: Sequence[bytes | None], keys: Sequence[bytes | None] = (), *, compacted: bool = False
+    values: Sequence[bytes | None],
+    keys: Sequence[bytes | None] = (),
+    asked: str | None = None,
+    *,
+    compacted: bool = False,
 ) -> dict[str, Any]:
+    """asked: CREATE ... FROM TOPIC."""
     messages = [Message(at, one, keys[at] if keys else None) for at, one in enumerate(values)]
-    return propose(Topic("t", "s", 1, len(values), compacted, False), messages, Limits())
+    statement = None if asked is None else parse(asked, {}, Limits())
+    assert statement is None or isinstance(statement, CreateFromTopic)
+    return propose(Topic("t", "s", 1, len(values), compacted, False), messages, Limits(), statement)
 
 
 def lines(found: dict[str, Any]) -> list[str]:
@@ -152,3 +166,199 @@ def test_what_the_registry_does_not_tell_stays_what_it_looks_like(here: TestRegi
 def test_json_is_json() -> None:
     found = proposed([json.dumps({**row, "op": "c"}).encode() for row in records()])
     assert (found["format"], found["format_options"], "format" in found["sql"]) == ("json", [], False)
+
+
+TYPED = {
+    "type": "record",
+    "name": "T",
+    "fields": [
+        {"name": "small", "type": "int"},
+        {"name": "price", "type": {"type": "bytes", "logicalType": "decimal", "precision": 12, "scale": 2}},
+        {"name": "picture", "type": ["null", "bytes"]},
+        {"name": "day", "type": {"type": "int", "logicalType": "date"}},
+        {"name": "at", "type": {"type": "long", "logicalType": "timestamp-micros"}},
+        {"name": "digits", "type": "string"},
+        {"name": "kind", "type": {"type": "enum", "name": "K", "symbols": ["A", "B"]}},
+        {"name": "limits", "type": {"type": "map", "values": "double"}},
+        {"name": "never", "type": ["null", {"type": "record", "name": "N", "fields": [
+            {"name": "x", "type": "long"}]}]},
+        {"name": "lines", "type": {"type": "array", "items": {"type": "record", "name": "L", "fields": [
+            {"name": "sku", "type": "string"}, {"name": "n", "type": ["null", "int"]}]}}},
+        {"name": "either", "type": ["null", "string", "long"]},
+        {"name": "ms", "type": "long"},
+    ],
+}  # fmt: skip
+
+
+def test_types_are_those_of_the_avro_schema(here: TestRegistry) -> None:
+    prefix = wire_prefix(here.put("t-value", json.dumps(TYPED)))
+    parsed = fastavro.parse_schema(TYPED)
+    rows = [
+        {
+            "small": i, "price": Decimal("12.50"), "picture": None, "day": date(2024, 2, 29),
+            "at": datetime.fromtimestamp(NOW_MS / 1_000 + i, UTC), "digits": "0123", "kind": "A",
+            "limits": {"a": 1.0}, "never": None, "lines": [{"sku": "x", "n": 1}], "either": 5,
+            "ms": NOW_MS + 1_000 * i,
+        }
+        for i in range(30)
+    ]  # fmt: skip
+    found = proposed([prefix + encoded(parsed, row) for row in rows])
+    assert {one["name"]: one["type"] for one in found["columns"]} == {
+        "small": "INTEGER", "price": "DECIMAL(12, 2)", "picture": "BYTES", "day": "DATE", "at": "TIMESTAMP",
+        "digits": "STRING", "kind": "STRING", "limits": "MAP<STRING, DOUBLE>", "never_x": "BIGINT",
+        "lines": "ARRAY<STRUCT<sku STRING, n INTEGER>>", "either": "BIGINT", "ms": "TIMESTAMP",
+    }  # fmt: skip
+    assert (found["sample"]["read"], found["left_out"]) == (30, [])
+    assert [one["name"] for one in found["columns"] if one["guessed"]] == ["ms"]
+
+
+def test_types_are_those_of_the_json_schema(here: TestRegistry) -> None:
+    schema = {
+        "type": "object",
+        "properties": {
+            "id": {"type": ["integer", "null"]},
+            "total": {"oneOf": [{"type": "null"}, {"type": "number"}]},
+            "at": {"type": "string", "format": "date-time"},
+            "code": {"type": "string"},
+            "unseen": {"$ref": "#/definitions/Address"},
+            "tags": {"type": "array", "items": {"type": "string"}},
+            "open": {"type": "object"},
+        },
+        "definitions": {"Address": {"type": "object", "properties": {"city": {"type": "string"}}}},
+    }
+    prefix = wire_prefix(here.put("t-value", json.dumps(schema), "JSON"))
+    rows = [
+        {
+            "id": 1,
+            "total": 5,
+            "at": "2026-05-28T20:00:00Z",
+            "code": "2024-02-29",
+            "tags": [],
+            "open": {"b": 1},
+        }
+        for _ in range(30)
+    ]
+    found = proposed([prefix + json.dumps(row).encode() for row in rows])
+    assert {one["name"]: one["type"] for one in found["columns"]} == {
+        "unseen_city": "STRING", "id": "BIGINT", "total": "DOUBLE", "at": "TIMESTAMP", "code": "STRING",
+        "tags": "ARRAY<STRING>", "open_b": "BIGINT",
+    }  # fmt: skip
+    assert (found["sample"]["read"], [one for one in found["columns"] if one["guessed"]]) == (30, [])
+    loop = json.dumps({"$ref": "#"})
+    prefix = wire_prefix(here.put("loop-value", loop, "JSON"))
+    assert lines(proposed([prefix + json.dumps(row).encode() for row in records()]))[1] == "id BIGINT"
+
+
+def test_types_are_those_of_the_schema_beside_an_event() -> None:
+    fields = [
+        {"field": "id", "type": "int32"},
+        {"field": "born", "type": "int32", "name": "io.debezium.time.Date"},
+        {"field": "credit", "type": "bytes", "name": "org.apache.kafka.connect.data.Decimal",
+         "parameters": {"scale": "2", "connect.decimal.precision": "12"}},
+        {"field": "seen", "type": "int64", "name": "io.debezium.time.MicroTimestamp"},
+    ]  # fmt: skip
+    schema = {"type": "struct", "fields": [{"field": "after", "type": "struct", "fields": fields}]}
+    row = {"born": 19_000, "credit": "BOE=", "seen": NOW_MS * 1_000}
+    values = [
+        json.dumps(
+            {"schema": schema, "payload": {"before": None, "after": {"id": i, **row}, "op": "c"}}
+        ).encode()
+        for i in range(30)
+    ]
+    found = proposed(values, [json.dumps({"id": i}).encode() for i in range(30)], compacted=True)
+    assert {one["name"]: one["type"] for one in found["columns"]} == {
+        "id": "BIGINT", "born": "DATE", "credit": "DECIMAL(12, 2)", "seen": "TIMESTAMP",
+    }  # fmt: skip
+    assert (found["kind"], found["sample"]["read"]) == ("table", 30)
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+@pytest.mark.parametrize("has_names", [True, False])
+def test_lines_of_fields_are_csv(delimiter: str, has_names: bool) -> None:
+    rows = [
+        f'{i},"a b{delimiter}c",,2026-05-2{i % 9},{i / 4},{str(i % 2 == 0).lower()},00{i}' for i in range(40)
+    ]
+    names = ["Id,Some name,none,day,share,flag,code"] if has_names else []
+    values = [one.replace(",", delimiter).encode() for one in (*names, *rows)]
+    found = proposed(values)
+    assert (found["format"], found["sample"]["read"]) == ("csv", 40)
+    types = [one["type"] for one in found["columns"][:-1]]
+    assert types == ["BIGINT", "STRING", "STRING", "DATE", "DOUBLE", "BOOLEAN", "STRING"]
+    told = [one["name"] for one in found["columns"][:-1]]
+    expected = ["id", "some_name", "none", "day", "share", "flag", "code"]
+    assert told == (expected if has_names else [f"column_{at}" for at in range(1, 8)])
+    assert found["warnings"][0]["code"] == "format_guessed"
+    assert ("delimiter" in found["sql"]) == (delimiter != ",")
+
+
+@pytest.mark.parametrize(
+    ("values", "column"),
+    [
+        ([b"plain text", "größer".encode(), None], "line STRING"),
+        ([b"one, two", b"three", b"four, five, six"], "line STRING"),
+        ([b"[1, 2]"], "line STRING"),
+        ([b"\xff\xfe", b"\x00"], "data BYTES"),
+    ],
+)
+def test_what_is_nothing_else_is_raw(values: list[bytes | None], column: str) -> None:
+    found = proposed(values)
+    assert lines(found)[1:3] == [column, "_timestamp TIMESTAMP NOT NULL"]
+    assert "format = 'raw'" in found["sql"]
+    assert found["sample"]["read"] == sum(one is not None for one in values)
+    assert "is a guess" in found["columns"][0]["guessed"]
+
+
+def test_what_is_asked_is_kept() -> None:
+    values = [json.dumps({"id": i, "when": 1_000 * i, "at": NOW_MS + i}).encode() for i in range(30)]
+    asked = (
+        "CREATE STREAM IF NOT EXISTS s FROM TOPIC 't' WITH (timestamp = 'when', lateness = '2 seconds', "
+        "past_max = '100000 days') RETAIN 2 DAYS"
+    )
+    found = proposed(values, asked=asked)
+    assert lines(found) == [
+        "CREATE STREAM IF NOT EXISTS s (",
+        "id BIGINT",
+        '"when" TIMESTAMP NOT NULL',
+        "at TIMESTAMP",
+        (
+            ") WITH (topic = 't', timestamp = 'when', lateness = '2 seconds', past_max = '100000 days', "
+            "retain = '2 days')"
+        ),
+    ]
+    assert found["sample"]["read"] == 30
+    assert (
+        "timestamp = '_timestamp'"
+        in proposed(values, asked="CREATE STREAM s FROM TOPIC 't' WITH (timestamp = '_timestamp')")["sql"]
+    )
+    with pytest.raises(QueryError, match="is no instant in 30 of 30"):
+        proposed([b'{"x": "soon"}'] * 30, asked="CREATE STREAM s FROM TOPIC 't' WITH (timestamp = 'x')")
+    with pytest.raises(QueryError, match="y"):
+        proposed([b'{"x": "soon"}'] * 30, asked="CREATE STREAM s FROM TOPIC 't' WITH (timestamp = 'y')")
+    with pytest.raises(NotInferred, match="none of a table"):
+        proposed(values, asked="CREATE TABLE s FROM TOPIC 't'")
+    keys = [str(i).encode() for i in range(30)]
+    assert proposed(values, keys, "CREATE TABLE s FROM TOPIC 't'")["key"] == ["id"]
+    assert proposed(values, keys, "CREATE STREAM s FROM TOPIC 't'", compacted=True)["kind"] == "stream"
+    events = [json.dumps({"op": "c", "before": None, "after": {"id": i}}).encode() for i in range(30)]
+    keys = [json.dumps({"id": i}).encode() for i in range(30)]
+    found = proposed([*events[:29], None], keys, "CREATE STREAM s FROM TOPIC 't'")
+    assert ("changelog = true" in found["sql"], found["sample"]["read"]) == (True, 30)
+
+
+def test_a_format_that_is_given_is_not_guessed() -> None:
+    lines_ = [f"{i}:x".encode() for i in range(30)]
+    found = proposed(lines_, asked="CREATE STREAM s FROM TOPIC 't' WITH (format = 'csv', delimiter = ':')")
+    assert [one["type"] for one in found["columns"]] == ["BIGINT", "STRING", "TIMESTAMP"]
+    assert "format = 'csv', delimiter = ':'" in found["sql"]
+    assert (
+        lines(proposed(lines_, asked="CREATE STREAM s FROM TOPIC 't' WITH (format = 'raw')"))[1]
+        == "line STRING"
+    )
+    schema = json.dumps(SCHEMA)
+    asked = f"CREATE STREAM s FROM TOPIC 't' WITH (format = 'avro', schema = '{schema}')"
+    parsed = fastavro.parse_schema(SCHEMA)
+    found = proposed([encoded(parsed, row) for row in records()], asked=asked)
+    assert (lines(found)[1:4], found["sample"]["read"]) == (
+        ["id BIGINT", "at TIMESTAMP NOT NULL", "meta_fw STRING PATH '$.meta.fw'"], 30,
+    )  # fmt: skip
+    assert f"schema = '{schema}'" in found["sql"]

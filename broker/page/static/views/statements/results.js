@@ -59,6 +59,7 @@ const Registered = ({ told }) => html`
 const Done = ({ told }) => {
   const facts = Object.entries(told).filter(([name, value]) => value !== null && typeof value !== "object" && name !== "sql");
   return html`
+    ${told.sql && told.topic_existed !== undefined && html`<p class="dim">Its columns were inferred from records of the topic. It means:</p><${Sql} text=${told.sql} />`}
     <dl class="facts">${facts.map(([name, value]) => [html`<dt>${name.replaceAll("_", " ")}</dt>`, html`<dd>${String(value)}</dd>`])}</dl>
     <${Warnings} warnings=${told.warnings ?? []} />
     ${told.error && html`<${ErrorBox} error=${told.error} />`}`;

@@ -1,0 +1,1 @@
+CREATE STREAM orders FROM TOPIC 'orders' WITH (delimiter = ';')

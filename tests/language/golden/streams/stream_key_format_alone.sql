@@ -1,0 +1,1 @@
+CREATE STREAM s (id BIGINT, v DOUBLE) WITH (key_format = 'avro')

@@ -1,0 +1,1 @@
+CREATE STREAM s (id BIGINT PATH '$.a' KEY, v DOUBLE)
