@@ -5,6 +5,7 @@ Commands that change nothing make no step. Used by the shard's thread alone.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -64,7 +65,12 @@ class Execution:
         awaited = self._preparations.awaited(self._steps.engine, commands)
         outcomes: list[Outcome] = []
         left = [one for place, one in enumerate(commands) if place not in awaited]
+        began_s = time.monotonic()
         for group in self._preparations.groups(left):
+            later = self._preparations.put_off(group, time.monotonic() - began_s)
+            if later:
+                outcomes += later
+                continue
             self._preparations.begin(group)
             outcomes += self._carried_out(group, outgoing)
             self._preparations.done(group)

@@ -11,7 +11,8 @@ before other commands; a registration of the same query waits behind it. Where t
 control process has the next one remove what it does not know.
 
 Slices are made for one after the other, and some threads work at the same time. What takes them too long is
-refused; a removal then takes no answer back.
+refused; a removal then takes no answer back. Each registration that was prepared comes in a step of its own,
+as many of a batch as :data:`PREPARED_S` has time for.
 
 Before a registration that may be dear is carried out it is noted (:mod:`broker.shard.trials`). One that was
 at work when a worker died is carried out alone. Used by the shard's thread alone; ``progress``, ``prepared``
@@ -41,6 +42,9 @@ from engine.preparing import Preparation
 from tureen.errors import BeingPrepared, BeingRemoved, TureenError
 
 log = logs.get()
+
+PREPARED_S = 0.1
+"""So long registrations of one batch that were prepared come; the others come when they are said again."""
 
 
 @dataclass(slots=True)
@@ -99,10 +103,9 @@ class Preparations:
         self._trials = trials
         self._waiting: dict[str, _Waiting] = {}
         """By query id, in the order in which they came."""
-        self._coming: str | None = None
-        """The one query, of those that are prepared, that comes with the commands at hand."""
         self._gone: list[Future[None]] = []
         """What waits for removals that were carried out and are not journalled yet."""
+        self._shares: dict[str, float] = {}
         self.progress: Mapping[str, float] = {}
         """By id of a query that is prepared: what share is made. Never changed in place."""
         self.prepared: frozenset[str] = frozenset()
@@ -121,7 +124,6 @@ class Preparations:
 
     def awaited(self, engine: Engine, commands: Sequence[ShardCommand]) -> dict[int, Outcome]:
         """Find the commands that are not carried out now: by their places, what becomes of them."""
-        self._coming = None
         outcomes: dict[int, Outcome] = {}
         asked: dict[int, ShardCommand] = {}
         named = Counter(one.name for one in commands if one.kind in ("register", "unregister"))
@@ -179,7 +181,7 @@ class Preparations:
                 self._waiting[one.name] = _Waiting(one, made[one.name])
                 event = "registration_prepared" if one.kind == "register" else "removal_prepared"
                 log.info(event, shard=self._number, query=one.name)
-        self._tell()
+        self._tell(*made)
 
     def _comes(self, command: ShardCommand) -> bool:
         """Whether a command registers what does not stand so, and may be dear."""
@@ -192,14 +194,25 @@ class Preparations:
         return self._trials.ends_of(command) > 0
 
     def groups(self, commands: Sequence[ShardCommand]) -> list[list[ShardCommand]]:
-        """Commands in order, those over which a worker died each alone."""
+        """Commands in order, each alone where a worker died over it, or it was prepared, so that its first
+        answer takes time.
+        """
         groups: list[list[ShardCommand]] = [[]]
         for command in commands:
-            if self._comes(command) and self._died_over(command):
+            if self._comes(command) and (command.name in self.prepared or self._died_over(command)):
                 groups += [[command], []]
             else:
                 groups[-1].append(command)
         return [group for group in groups if group]
+
+    def put_off(self, commands: Sequence[ShardCommand], spent_s: float) -> list[Outcome]:
+        """What becomes of a group that was prepared and comes with the commands that follow, since others
+        have taken their time of these; empty: it comes now. spent_s: how long they took.
+        """
+        waiting = [self._waiting[one.name] for one in commands if one.name in self.prepared]
+        if spent_s < PREPARED_S or not waiting:
+            return []
+        return [one.outcome(one.made.progress) for one in waiting]
 
     def begin(self, commands: Sequence[ShardCommand]) -> None:
         """Note that these commands are carried out now."""
@@ -233,13 +246,7 @@ class Preparations:
         if not waiting.is_for(command) or not waiting.made.is_current:
             self.give_up(command.name)
             return False
-        return command.name in self.prepared and self._has_its_turn(command.name)
-
-    def _has_its_turn(self, name: str) -> bool:
-        """Whether no other that is prepared comes with the same commands: their first answers take time."""
-        if self._coming is None:
-            self._coming = name
-        return self._coming == name
+        return command.name in self.prepared
 
     def give_up(self, name: str) -> None:
         """A query does not come, or comes in another way."""
@@ -249,6 +256,7 @@ class Preparations:
 
     def _dismiss(self, name: str) -> None:
         waiting = self._waiting.pop(name, None)
+        self._shares.pop(name, None)
         if waiting is not None:
             waiting.made.dismiss()
             if waiting.run is not None:
@@ -277,8 +285,8 @@ class Preparations:
             did = waiting.is_removal  # it is carried out at once
         elif not did and waiting.run is None:
             waiting.run = self._beside.begin(waiting.made.run)
-        self._tell()
-        return did
+        self._tell(command.name)
+        return did or self._next(has_room) is not None
 
     def _next(self, has_room: bool) -> _Waiting | None:
         """For whom a slice is made, or a thread begins. Nothing else is done while something over which a
@@ -311,11 +319,13 @@ class Preparations:
                     one.refusal = refusal
         self._beside.break_off()
 
-    def _tell(self) -> None:
+    def _tell(self, *names: str) -> None:
+        """names: of what has made progress."""
         self.prepared = self.prepared.intersection(self._waiting)
-        self.progress = {
-            name: waiting.made.progress for name, waiting in self._waiting.items() if not waiting.is_removal
-        }
+        for name in names:
+            if not self._waiting[name].is_removal:
+                self._shares[name] = self._waiting[name].made.progress
+        self.progress = dict(self._shares)
 
     def stop(self) -> None:
         """The worker stops as asked."""
