@@ -12,6 +12,7 @@ import pytest
 
 from tests.broker.running import Broker, broker
 from tests.kafka import free_ports, wait_until
+from tests.registry import TestRegistry
 
 TOKEN = "a-token-of-more-than-16-characters"
 READ_TOKEN = "another-token-that-only-reads"
@@ -68,10 +69,17 @@ class Door:
 
 
 @pytest.fixture(scope="package")
-def door(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
+def door(
+    kafka: str, tmp_path_factory: pytest.TempPathFactory, schema_registry: TestRegistry
+) -> Iterator[Door]:
     """One for all tests that do not stop it."""
     (port,) = free_ports(1)
-    settings = {"POSTGRES_PORT": port, "HTTP_TOKEN": TOKEN, "HTTP_READ_TOKEN": READ_TOKEN}
+    settings = {
+        "POSTGRES_PORT": port,
+        "HTTP_TOKEN": TOKEN,
+        "HTTP_READ_TOKEN": READ_TOKEN,
+        "SCHEMA_REGISTRY_URL": schema_registry.url,
+    }
     with broker(
         kafka, tmp_path_factory.mktemp("door") / "data", f"t{uuid.uuid4().hex[:12]}", **settings
     ) as one:

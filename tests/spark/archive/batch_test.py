@@ -253,7 +253,8 @@ def test_records_mean_what_they_mean_to_the_broker(
 def test_results_in_avro(spark: SparkSession, tmp_path: Path) -> None:
     """By the schemas that a registry has; one that it does not know is a reason."""
     schemas = ResultSchemas("results", COLUMNS, (0,), "upsert")
-    served = TestRegistry().start()
+    served = TestRegistry()
+    served.start()
     try:
         registry = Registry(RegistrySettings(served.url))
         ids = [
