@@ -11,6 +11,7 @@ from engine.model.expressions import Literal
 from engine.model.nested.canonical import Misfit
 from engine.model.types import (
     BIGINT,
+    BYTES,
     DATE,
     DECIMAL_DIGITS_MAX,
     DOUBLE,
@@ -96,22 +97,34 @@ def logical_literal(literal: Literal, wanted: Type, place: Place) -> Literal:
 
 def _logical(literal: Literal, wanted: Type, place: Place) -> Literal:
     assert wanted.logical is not None
+    text = str(literal.value)
+    if wanted.logical is Logical.BYTES and text.startswith("\\x"):
+        return _hexadecimal(text, place)
     try:
         return Literal(converted(literal.value, literal.type, wanted), wanted)
     except Misfit as misfit:
         raise place.refuse(
-            TypeMismatch,
-            f"'{shown(str(literal.value))}' is not {wanted}: {misfit}",
-            hint=_LOGICAL[wanted.logical],
+            TypeMismatch, f"'{shown(text)}' is not {wanted}: {misfit}", hint=_LOGICAL[wanted.logical]
         ) from None
 
 
+def _hexadecimal(text: str, place: Place) -> Literal:
+    """BYTES as PostgreSQL writes them: ``\\x`` and pairs of digits."""
+    try:
+        return Literal(bytes.fromhex(text[2:]).hex(), BYTES)
+    except ValueError:
+        raise place.refuse(
+            TypeMismatch, f"'{shown(text)}' is not BYTES: pairs of digits stand behind \\x", hint=_BYTES
+        ) from None
+
+
+_BYTES = "write X'6869'"
 _LOGICAL = {
     Logical.JSON: """write JSON, such as '{"a": 1}' or '"text"'""",
     Logical.ARRAY: "write ARRAY[1, 2], or JSON in quotes: '[1, 2]'",
     Logical.MAP: """write MAP('key', 1), or JSON in quotes: '{"key": 1}'""",
     Logical.STRUCT: """write STRUCT(1 AS a), or JSON in quotes: '{"a": 1}'""",
-    Logical.BYTES: "write X'6869'",
+    Logical.BYTES: _BYTES,
     Logical.UUID: "write '550e8400-e29b-41d4-a716-446655440000'",
 }
 

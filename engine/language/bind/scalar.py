@@ -30,7 +30,7 @@ from engine.language.literals import instant_literal, logical_literal, number_li
 from engine.language.promotion import arithmetic, castable, common
 from engine.model import expressions as bound
 from engine.model.expressions import Expression, Literal
-from engine.model.types import BOOLEAN, INTERVAL, JSON, NULL, STRING, Kind
+from engine.model.types import BOOLEAN, BYTES, INTERVAL, JSON, NULL, STRING, Kind
 from tureen.errors import NotSupported, TypeMismatch
 
 _READ = (Kind.DATE, Kind.TIMESTAMP, Kind.TIME)
@@ -425,6 +425,8 @@ def _cast(node: exp.Expr, scope: Scope) -> Expression:
             literal = instant_literal(operand, target, scope.place(node.this))
         if literal.type == target:
             return literal
+    if target == BYTES and isinstance(operand, Literal) and operand.type == STRING and not lenient:
+        return logical_literal(operand, BYTES, scope.place(node.this))
     if operand.type == target:
         return operand
     if operand.type == JSON and target.logical is None and target != STRING:

@@ -1,0 +1,1 @@
+SELECT carrier FROM flights WHERE ENCODE(DECODE(carrier, 'hex'), 'hex') <> '\x00' AND DECODE(carrier, 'hex') = '\x00FF' AND DECODE(carrier, 'hex') IN ('\x', 'text') AND DECODE(carrier, 'hex') <> CAST('\x0a' AS BYTES)

@@ -1,0 +1,1 @@
+SELECT carrier FROM flights WHERE DECODE(carrier, 'hex') = '\x0'
