@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from tureen import cells, console
 from tureen.changes import SnapshotEvent
+from tureen.not_computed import not_computed
 from tureen.snapshot import Snapshot
 
 
@@ -43,9 +44,4 @@ def of(answer: Snapshot | SnapshotEvent) -> Iterator[str]:
         yield f"incomplete: older rows are no longer retained; complete from {since} UTC"
     for tag in answer.approximation:
         yield f"approximate: {cells.cell(str(tag))}"
-    if answer.condition_errors:
-        rows = "1 row is" if answer.condition_errors == 1 else f"{answer.condition_errors:,} rows are"
-        yield f"{rows} not in the answer: their condition could not be computed"
-    if answer.errors:
-        values = "1 value" if answer.errors == 1 else f"{answer.errors:,} values"
-        yield f"{values} could not be computed and are NULL"
+    yield from not_computed(answer.condition_errors, answer.errors)

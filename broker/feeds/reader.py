@@ -50,7 +50,9 @@ class ChangeLines:
 
 
 class Reader:
-    """Reads the changes of one query. cursor: where it is. end: why nothing follows, when it is so."""
+    """Reads the changes of one query. memory: of the query. cursor: where it is. end: why nothing follows,
+    when it is so.
+    """
 
     def __init__(
         self,
@@ -65,7 +67,7 @@ class Reader:
         """
         self._history = history
         self._hub = hub
-        self._memory = memory
+        self.memory = memory
         self._pool = pool
         self._rows_max = rows_max
         reading = hub.read(memory, 0, 0)
@@ -76,13 +78,13 @@ class Reader:
     @property
     def head(self) -> bytes:
         """What the first line of a feed has besides: columns and operator."""
-        return self._memory.head
+        return self.memory.head
 
     @property
     def tags(self) -> tuple[Approximation, ...]:
         """What of the answer is not exact, as of the last look."""
         try:
-            return self._view.approximation(self._memory.query_id)
+            return self._view.approximation(self.memory.query_id)
         except UnknownQuery:  # it is being replaced
             return ()
 
@@ -91,22 +93,22 @@ class Reader:
 
         Raises UnknownQuery, QueryPaused, LimitExceeded.
         """
-        view, name = self._view, self._memory.query_id
+        view, name = self._view, self.memory.query_id
         answer = await self.run(lambda: view.snapshot(name, rows_max=self._rows_max))
         self.cursor = Cursor(answer.position, answer.now_ms, self._birth)
         return answer
 
     def rows(self, answer: Answer) -> pa.Table:
         """The rows that a feed begins with."""
-        return answer.table.slice(0, 0) if self._memory.operator == "dstream" else answer.table
+        return answer.table.slice(0, 0) if self.memory.operator == "dstream" else answer.table
 
     def resume(self, since: str) -> None:
         """Go on from a position. Raises PositionRefused, MustRefetch."""
-        self.cursor = Cursor.parse(since, self._memory.births, self._view.position)
+        self.cursor = Cursor.parse(since, self.memory.births, self._view.position)
 
     async def more(self) -> list[ChangeLines]:
         """What comes next; nothing where the reader knows all there is. Raises MustRefetch."""
-        reading = self._hub.read(self._memory, self.cursor.position.sequence, ENTRIES_AT_ONCE)
+        reading = self._hub.read(self.memory, self.cursor.position.sequence, ENTRIES_AT_ONCE)
         self._view, self._birth = reading.view, reading.birth
         if reading.entries is None:
             if reading.end is not None:
@@ -127,12 +129,12 @@ class Reader:
         """Where the reader is, when :meth:`more` has just found nothing. It stays there while its query is
         paused, or set apart.
         """
-        name = self._memory.query_id
+        name = self.memory.query_id
         standing = self._view.standing.get(name)
         if (standing is not None and standing.paused) or name in self._view.apart:
             return self.cursor
         try:
-            now_ms = self._view.now_ms(self._memory.query_id)
+            now_ms = self._view.now_ms(self.memory.query_id)
         except UnknownQuery:  # it is being replaced
             return self.cursor
         self.cursor = Cursor(self._view.position, now_ms, self._birth)
@@ -153,7 +155,7 @@ class Reader:
 
     async def _again(self, view: View) -> list[ChangeLines]:
         """All that changed between the reader's position and a view, from retained rows."""
-        name, since_ms, birth = self._memory.query_id, self.cursor.now_ms, self._birth
+        name, since_ms, birth = self.memory.query_id, self.cursor.now_ms, self._birth
         if self.cursor.birth != birth:
             raise MustRefetch(hint=ALTERED_HINT)  # what the text was is not kept
 
@@ -162,7 +164,7 @@ class Reader:
             if cursor.now_ms is None:
                 return (), cursor, 0
             before = self.cursor.position.sequence < self._history(view.standing[name].sources)
-            if before and self._memory.operator != "istream":
+            if before and self.memory.operator != "istream":
                 raise MustRefetch()  # rows from before its windows' beginning came back since
             tags = view.approximation(name)
             changes = view.changes(name, since_ms, self._rows_max)

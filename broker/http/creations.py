@@ -290,6 +290,8 @@ def missing(directory: Directory, name: str, said: str) -> UnknownSource | None:
     known = [*directory.catalogue, *directory.waiting]
     if name in known:
         return None
+    if directory.queries.names.id_of(name) is not None:
+        return UnknownSource(name, kind=said, hint=f"it is the name of a query: write DROP QUERY {name}")
     alike = [one for one in known if said in (kind_of(directory.catalogue.get(one)), ANY_KIND)]
     hint = did_you_mean(name, alike) or did_you_mean(name, known) or f"SHOW {LISTS[said]} lists them"
     return UnknownSource(name, kind=said, hint=hint)

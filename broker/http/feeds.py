@@ -23,7 +23,7 @@ from broker.base import logs
 from broker.base.counts import FEED_SECONDS, FeedCounts
 from broker.base.cursor import ALTERED_HINT, Cursor
 from broker.base.settings import Settings
-from broker.feeds.follows import Follows
+from broker.feeds.follows import Follows, Watcher
 from broker.feeds.hub import Hub
 from broker.feeds.lines import (
     CONTENT_TYPES,
@@ -115,7 +115,8 @@ class Feeds:
         try:
             request = feed_request(scope, opened(self.node, handle))
             feed = Feed(self, request, connection_of(scope), send)
-            self._admit(feed)
+            self.enter()
+            self._quiet[feed] = feed.loop.time()
             await feed.serve()
         except _Gone:
             pass
@@ -129,17 +130,35 @@ class Feeds:
             feed.connection.abort()  # a cut, not an end: the reader comes again
         finally:
             if feed is not None and self._quiet.pop(feed, None) is not None:
-                self.counts.open -= 1
+                self.leave()
                 feed.close()
         return None
 
-    def _admit(self, feed: Feed) -> None:
+    def enter(self) -> None:
+        """Count one who follows a query. Raises BrokerUnavailable, TooManyFeeds."""
         if self.is_stopping:
             raise BrokerUnavailable("the broker is stopping", hint="try again in a second")
         if self.counts.open >= self.settings.feeds_max:
             raise TooManyFeeds(self.settings.feeds_max)
         self.counts.open += 1
-        self._quiet[feed] = feed.loop.time()
+
+    def leave(self) -> None:
+        """One that was counted follows no more."""
+        self.counts.open -= 1
+
+    async def reader(self, query_id: str, watcher: Watcher) -> Reader:
+        """Have a query followed; ``watcher`` is woken where there is something new, until it leaves
+        :attr:`follows`.
+
+        Raises UnknownQuery, QueryNotRunning, BrokerUnavailable.
+        """
+        wait_s = self.settings.outcome_wait_ms / 1_000
+        memory = await asked(
+            self.node, query_id, wait_s, lambda shard: self.follows.follow(query_id, shard, watcher)
+        )
+        assert memory.birth is not None
+        history = self.node.shards[memory.birth.shard].history.last
+        return Reader(self.hub, memory, self.snapshots.pool, self.settings.snapshot_rows_max, history)
 
     async def why(self, query_id: str, end: FeedEnd) -> FeedEnd:
         """Why a feed really ends. A query that left its shard is gone, or was altered to a text that another
@@ -246,16 +265,9 @@ class Feed:
 
     async def _reader(self) -> Reader:
         """Have the query followed. Raises UnknownQuery, QueryNotRunning, BrokerUnavailable."""
-        feeds, name, settings = self._feeds, self._request.query_id, self._feeds.settings
-        self._memory = await asked(
-            feeds.node,
-            name,
-            settings.outcome_wait_ms / 1_000,
-            lambda shard: feeds.follows.follow(name, shard, self),
-        )
-        assert self._memory.birth is not None
-        notes = feeds.node.shards[self._memory.birth.shard].history.last
-        return Reader(feeds.hub, self._memory, feeds.snapshots.pool, settings.snapshot_rows_max, notes)
+        reader = await self._feeds.reader(self._request.query_id, self)
+        self._memory = reader.memory
+        return reader
 
     async def _sleeping(self) -> None:
         """Until woken."""

@@ -17,28 +17,43 @@ import asyncio
 import contextlib
 import time
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from broker.base.settings import Settings
 from broker.http.answers import Snapshots, TakenAnswer
 from broker.http.carried import Carried as Requests
+from broker.http.creations import said_of
+from broker.http.feeds import Feeds
 from broker.http.requests import RegisterRequest
 from broker.http.rights import ReadToken
 from broker.http.statements import READING
 from broker.node.node import Node
 from broker.postgres import rewriting, types
-from broker.postgres.errors import ReadOnlyTransaction, refused
+from broker.postgres.errors import ReadOnlyTransaction, SourceIsRead, SourceOfAnotherKind, refused
 from broker.postgres.evaluation import Evaluation, Select
 from broker.postgres.messages import Field
-from broker.postgres.parameters import Value, constant
-from broker.postgres.plans import Carried, Copied, Evaluated, Once, Plan, Whole
+from broker.postgres.parameters import Array, Value, constant
+from broker.postgres.plans import Carried, Copied, Evaluated, Once, Plan, Subscribed, Whole
 from broker.postgres.relations import Columns, Relations
 from broker.postgres.results import Done, Result, Rows, listed
-from engine.language.query import Query
+from broker.postgres.subscription import LEADING, Subscription
+from engine.language.query import DropStream, Query
+from engine.queries.definitions import kind_of
 from topics.wording import Wording
-from tureen.errors import BeingPrepared, BeingRegistered, LimitExceeded, TureenError, UnknownQuery
+from tureen.errors import (
+    BeingPrepared,
+    BeingRegistered,
+    LimitExceeded,
+    SourceConflict,
+    TureenError,
+    UnknownQuery,
+    UnknownSource,
+)
+from tureen.not_computed import not_computed
 from tureen.protocol import Handle, new_handle, query_id
 from tureen.statements import keyword
 
@@ -60,6 +75,7 @@ class Services:
     requests: Requests
     relations: Relations
     evaluation: Evaluation
+    feeds: Feeds
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +97,16 @@ class Answering:
 
     # --- rows -------------------------------------------------------------------------------------
 
-    def at_once(self, plan: Plan) -> Rows | None:
-        """The rows of a plan that takes little; None: they are waited for. Raises what refuses it."""
+    def at_once(self, plan: Plan, most: int) -> Rows | None:
+        """The rows of a plan that takes little; None: they are more, or are waited for.
+
+        Raises what refuses it.
+        """
         if not isinstance(plan, Whole) or plan.first is not None:
             return None
         identifier = self._opened(plan)
         taken = self._services.snapshots.at_once(identifier, "rows")
-        return None if taken is None else self._whole(identifier, taken)
+        return None if taken is None or taken.answer.rows.n > most else self._whole(identifier, taken)
 
     async def result(self, plan: Plan, values: Sequence[Value], reads_only: bool) -> Result:
         """What a plan gives. reads_only: nothing may be changed. Raises what refuses it."""
@@ -102,7 +121,7 @@ class Answering:
                 return await self._carried(plan, values, reads_only)
             case Copied():
                 return await self.result(plan.plan, values, reads_only)
-        raise AssertionError(plan)
+        raise AssertionError(plan)  # the connection follows what is subscribed to
 
     def _opened(self, plan: Whole) -> str:
         """The id of the query, for who may have its answer. Raises UnknownQuery, HandleNeeded."""
@@ -125,12 +144,25 @@ class Answering:
         for schema, name in plan.queries:
             whole = Whole(name, schema, 0 if empty else None)
             answers[schema, name] = (await self._answer(whole)).table
-        plain = [constant_or_instant(value) for value in values]
+        plain = [_evaluated_value(value) for value in values]
         select = Select(plan.sql, plan.tree, answers, plain, self._who.user)
         table = await self._services.evaluation.evaluate(select, 0 if empty else None)
         return Rows(tuple(types.field(one.name, one.type) for one in table.schema), table)
 
     async def _once(self, plan: Once, values: Sequence[Value]) -> Rows:
+        name, columns, told = await self._begun(plan, values, ONCE)
+        try:
+            taken = await self._services.snapshots.take(name, "rows", None)
+            return _rows(taken, columns, told.get("warnings") or ())
+        finally:
+            self._end_later(name)
+
+    async def _begun(
+        self, plan: Once, values: Sequence[Value], options: Mapping[str, Any]
+    ) -> tuple[str, Columns, dict[str, Any]]:
+        """Register a query that is ended later, and wait until it has read what is there: its id, columns,
+        and what was told. Raises what refuses it.
+        """
         if self._who.reads:
             raise ReadToken
         wording = _wording(plan.sql, values)
@@ -139,18 +171,38 @@ class Answering:
         handle = Handle(new_handle())
         name = query_id(handle)
         try:
-            request = RegisterRequest(wording, handle, dict(ONCE), is_handle_ours=True)
+            request = RegisterRequest(wording, handle, dict(options), is_handle_ours=True)
             status, told = await self._services.requests.writes.register(request)
             if status >= 400:
                 raise refused(told)
             await self._stands(name)
             await self._caught_up(name)
-            taken = await self._services.snapshots.take(name, "rows", None)
-            return _rows(taken, columns, told.get("warnings") or ())
-        finally:
-            ending = asyncio.ensure_future(self._end(name))
-            self._ending.add(ending)
-            ending.add_done_callback(self._ending.discard)
+        except BaseException:
+            self._end_later(name)
+            raise
+        return name, columns, told
+
+    async def subscription(self, plan: Subscribed, values: Sequence[Value], form: int = 0) -> Subscription:
+        """A query's answer and changes, to be closed. form: of its rows. Raises what refuses it."""
+        if isinstance(plan.plan, Whole):
+            name = self._opened(plan.plan)
+            columns = self._services.relations.query_columns(name)
+            leave: Callable[[], None] = _nothing
+        else:
+            name, columns, _ = await self._begun(plan.plan, values, {})
+            leave = partial(self._end_later, name)
+        made = Subscription(self._services.feeds, columns, leave, form)
+        try:
+            await made.open(name, plan.since, snapshot=plan.snapshot)
+        except BaseException:
+            made.close()
+            raise
+        return made
+
+    def _end_later(self, name: str) -> None:
+        ending = asyncio.ensure_future(self._end(name))
+        self._ending.add(ending)
+        ending.add_done_callback(self._ending.discard)
 
     async def _end(self, name: str) -> None:
         with contextlib.suppress(TureenError):
@@ -194,31 +246,58 @@ class Answering:
 
     async def _carried(self, plan: Carried, values: Sequence[Value], reads_only: bool) -> Result:
         wording = _wording(plan.sql, values)
-        if plan.registers:
-            if self._who.reads:
-                raise ReadToken
-            if reads_only:
-                raise ReadOnlyTransaction
-            request = RegisterRequest(wording, Handle(new_handle()), {}, is_handle_ours=True)
-            status, told = await self._services.requests.writes.register(request)
-        else:
-            statement = await self._services.node.understand(wording.sql, wording.parameters)
-            if reads_only and not isinstance(statement, READING):
-                raise ReadOnlyTransaction
-            status, told = await self._services.requests.statements.carry_out(
-                statement, self._who.operator, self._who.reads
-            )
+        try:
+            if plan.registers:
+                status, told = await self._registered(wording, reads_only)
+            else:
+                status, told = await self._executed(wording, reads_only)
+        except UnknownSource as unknown:
+            raise self._perhaps_a_query(unknown, plan) from None
         if status >= 400:
             raise refused(told)
         if "columns" in told:
             return listed(told["columns"], told["rows"], plan.sql.split(None, 1)[0].upper())
         return Done(_tag(plan, told), tuple(_notices(told)), changes=True)
 
+    async def _registered(self, wording: Wording, reads_only: bool) -> tuple[int, dict[str, Any]]:
+        if self._who.reads:
+            raise ReadToken
+        if reads_only:
+            raise ReadOnlyTransaction
+        request = RegisterRequest(wording, Handle(new_handle()), {}, is_handle_ours=True)
+        return await self._services.requests.writes.register(request)
+
+    async def _executed(self, wording: Wording, reads_only: bool) -> tuple[int, dict[str, Any]]:
+        statement = await self._services.node.understand(wording.sql, wording.parameters)
+        if reads_only and not isinstance(statement, READING):
+            raise ReadOnlyTransaction
+        try:
+            return await self._services.requests.statements.carry_out(
+                statement, self._who.operator, self._who.reads
+            )
+        except SourceConflict as conflict:
+            if not isinstance(statement, DropStream):
+                raise
+            there = kind_of(self._services.node.directory.catalogue.get(statement.name))
+            error = SourceIsRead if said_of(statement) == there else SourceOfAnotherKind
+            raise error(conflict.message, hint=conflict.hint) from None
+
+    def _perhaps_a_query(self, unknown: UnknownSource, plan: Carried) -> UnknownSource:
+        """What is told of a name that no source has, where a query has it."""
+        name = unknown.name
+        if keyword(plan.sql) == "DROP" or self._services.relations.query(name) is None:
+            return unknown
+        hint = f"it is the name of a query: CREATE VIEW with the text of {name}, and read that"
+        if keyword(plan.sql) == "EXPLAIN":
+            hint = f"it is the name of a query: write EXPLAIN QUERY {name}"
+        return UnknownSource(name, hint=hint, line=unknown.line, column=unknown.column)
+
     # --- what is told before ----------------------------------------------------------------------
 
     def parameter_types(self, plan: Plan, given: Sequence[int], count: int) -> tuple[int, ...]:
         """The types of a statement's parameters: as the client said, else as they are used, else text."""
-        inner = plan.plan if isinstance(plan, Copied) else plan
+        inner = plan.plan if isinstance(plan, Copied | Subscribed) else plan
+        inner = inner.plan if isinstance(inner, Subscribed) else inner
         tree = inner.tree if isinstance(inner, Evaluated) else None
         if isinstance(inner, Once):
             tree = rewriting.select_of(inner.sql)
@@ -228,12 +307,7 @@ class Answering:
         for place in range(max(count, max(found, default=0), len(given))):
             oid = given[place] if place < len(given) else 0
             if oid in (0, types.UNKNOWN):
-                use = found.get(place + 1)
-                oid = (
-                    columns.get(use[1].lower(), types.TEXT)
-                    if use and use[0] == "column"
-                    else (types.oid_of_name(use[1]) if use else types.TEXT)
-                )
+                oid = _used_as(found.get(place + 1), columns)
             oids.append(oid)
         return tuple(oids)
 
@@ -261,6 +335,9 @@ class Answering:
                 return _fields(self._services.relations.query_columns(identifier))
             case Evaluated():
                 return (await self._evaluated(plan, [None] * len(oids), empty=True)).fields
+            case Subscribed(inner):
+                found = await self.fields(inner, oids)
+                return None if found is None else (*LEADING, *found)
             case Once():
                 if self._who.reads:
                     raise ReadToken
@@ -283,24 +360,45 @@ _EXAMPLES: dict[int, Value] = {
     types.TIMESTAMPTZ: "2000-01-01 00:00:00",
     types.UUID: "00000000-0000-0000-0000-000000000000",
 }
+_EXAMPLES |= {array: Array(element, ()) for array, element in types.ELEMENTS.items()}
 """A value of each type, to know the columns of a SELECT before its values."""
 
 
-def constant_or_instant(value: Value) -> Value:
-    """A value as DuckDB takes it: instants without their zone, as columns have them."""
-    text = constant(value)
-    return text if value is not None and type(value).__name__ == "datetime" else value
+def _nothing() -> None:
+    """A registered query stays when nobody follows it any more."""
+
+
+def _used_as(use: tuple[str, str] | None, columns: Mapping[str, int]) -> int:
+    """The oid of a parameter by its use. columns: types by name."""
+    if use is None:
+        return types.TEXT
+    kind, name = use
+    if kind == "type":
+        return types.oid_of_name(name)
+    oid = columns.get(name.lower(), types.TEXT)
+    return types.ARRAYS.get(oid, oid) if kind == "elements" else oid
+
+
+def _evaluated_value(value: Value) -> object:
+    """A value as DuckDB takes it: instants without their zone, as columns have them; arrays as lists."""
+    if isinstance(value, Array):
+        return [_evaluated_value(one) for one in value.elements]
+    return value.astimezone(UTC).replace(tzinfo=None) if isinstance(value, datetime) else value
 
 
 def _wording(sql: str, values: Sequence[Value]) -> Wording:
     """A text with its values. Bytes are base64 in rows that are written, else what decodes them stands for
-    them.
+    them; what reads an array from JSON for an array.
     """
-    places = {place for place, one in enumerate(values, 1) if isinstance(one, bytes)}
-    if places and keyword(sql) == "INSERT":
+    if keyword(sql) == "INSERT":
         values = [b64encode(one).decode() if isinstance(one, bytes) else one for one in values]
-    elif places:
-        sql = rewriting.with_bytes(sql, places)
+    forms = {
+        place: "DECODE({}, 'hex')" if isinstance(one, bytes) else f"CAST({{}} AS {one.type})"
+        for place, one in enumerate(values, 1)
+        if isinstance(one, bytes | Array)
+    }
+    if forms:
+        sql = rewriting.with_placeholders(sql, forms)
     return Wording(sql, [constant(one) for one in values] if values else None)
 
 
@@ -321,6 +419,7 @@ def _rows(taken: TakenAnswer, columns: Columns, notices: Sequence[dict[str, Any]
         warnings.append(f"the answer lacks what is not read yet: {late}")
     if answer.approximation:
         warnings.append("the answer is approximate: " + ", ".join(one.kind for one in answer.approximation))
+    warnings += not_computed(answer.condition_errors, answer.errors)
     return Rows(fields, answer.rows.table, tuple(warnings))
 
 

@@ -18,7 +18,7 @@ catalogue.pg_class
     relispartition:bool=f relrewrite:oid=0 relfrozenxid:big=0 relminmxid:big=0 relacl:texts
     reloptions:texts relpartbound:text relhasoids:bool=f xmin:big=1
 catalogue.pg_attribute
-    attrelid:oid attname:text atttypid:oid attstattarget:int=-1 attlen:int attnum:int attndims:int=0
+    attrelid:oid attname:text atttypid:oid attstattarget:int=-1 attlen:int attnum:int attndims:int
     attcacheoff:int=-1 atttypmod:int attbyval:bool=f attalign:text=d attstorage:text=x
     attcompression:text attnotnull:bool atthasdef:bool=f atthasmissing:bool=f attidentity:text
     attgenerated:text attisdropped:bool=f attislocal:bool=t attinhcount:int=0 attcollation:oid=0

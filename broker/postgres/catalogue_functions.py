@@ -15,9 +15,9 @@ MACROS = [
     for one in r"""
 version() AS 'PostgreSQL $SERVER_VERSION (Tureen)'
 
-format_type(id, modifier) AS (SELECT CASE WHEN id = 1700 AND modifier > 4 THEN 'numeric(' || ((modifier
-    - 4) >> 16) || ',' || ((modifier - 4) & 65535) || ')' ELSE sql_name END FROM catalogue.type_names
-    WHERE type_oid = id)
+format_type(id, modifier) AS (SELECT CASE WHEN id IN (1700, 1231) AND modifier > 4 THEN 'numeric(' ||
+    ((modifier - 4) >> 16) || ',' || ((modifier - 4) & 65535) || ')' || CASE id WHEN 1231 THEN '[]' ELSE ''
+    END ELSE sql_name END FROM catalogue.type_names WHERE type_oid = id)
 
 pg_get_userbyid(id) AS 'tureen'
 
@@ -155,8 +155,22 @@ inet_server_port() AS NULL::INTEGER
 
 txid_current() AS 1::BIGINT
 
-as_text(given) AS CASE WHEN regexp_matches(typeof(given), '^(STRUCT|MAP)\(|\]$') THEN
-    to_json(given)::VARCHAR ELSE given::VARCHAR END
+element_text(item, kind) AS CASE WHEN item IS NULL THEN 'NULL' WHEN kind = 'BOOLEAN[]' THEN item[1:1]
+    WHEN kind = 'DOUBLE[]' THEN regexp_replace(item, '\.0$', '') WHEN starts_with(kind, 'TIMESTAMP') THEN
+    '"' || item || '+00"' WHEN regexp_matches(item, '^$|[{}",\\\s]') OR upper(item) = 'NULL' THEN '"' ||
+    regexp_replace(item, '(["\\])', '\\\1', 'g') || '"' ELSE item END
+
+array_text(given) AS '{' || array_to_string(list_transform(json_extract_string(to_json(given)::VARCHAR,
+    '$[*]'), lambda item: element_text(item, typeof(given))), ',') || '}'
+
+double_text(given) AS CASE given WHEN 'inf' THEN 'Infinity' WHEN '-inf' THEN '-Infinity' WHEN 'nan' THEN
+    'NaN' ELSE regexp_replace(given, '\.0$', '') END
+
+as_text(given) AS CASE WHEN regexp_matches(typeof(given), '^(STRUCT|MAP)\(|\]\[\]$|^JSON\[\]$') THEN
+    to_json(given)::VARCHAR WHEN ends_with(typeof(given), '[]') THEN array_text(given) WHEN typeof(given)
+    IN ('DOUBLE', 'FLOAT') THEN double_text(given::VARCHAR) WHEN starts_with(typeof(given), 'TIMESTAMP')
+    THEN given::VARCHAR || '+00' WHEN typeof(given) = 'BLOB' THEN '\x' || lower(hex(TRY_CAST(given::VARCHAR
+    AS BLOB))) ELSE given::VARCHAR END
 """.replace("$SERVER_VERSION", SERVER_VERSION).split("\n\n")
 ]
 
@@ -182,5 +196,5 @@ def type_names() -> pa.Table:
     """oid, name, and the name that format_type gives."""
     rows = [{"type_oid": one.oid, "name": one.name, "sql_name": one.sql} for one in types.TYPES.values()]
     return pa.Table.from_pylist(
-        rows, pa.schema({"type_oid": pa.int64(), "name": pa.string(), "sql_name": pa.string()})
+        rows, pa.schema({"type_oid": pa.uint32(), "name": pa.string(), "sql_name": pa.string()})
     )

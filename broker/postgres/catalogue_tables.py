@@ -20,14 +20,14 @@ from broker.postgres.relations import Relation
 from broker.postgres.settings import SETTINGS
 
 _ARROW = {
-    "oid": pa.int64(),
+    "oid": pa.uint32(),
     "int": pa.int32(),
     "big": pa.int64(),
     "text": pa.string(),
     "bool": pa.bool_(),
     "float": pa.float64(),
     "ints": pa.list_(pa.int32()),
-    "oids": pa.list_(pa.int64()),
+    "oids": pa.list_(pa.uint32()),
     "texts": pa.list_(pa.string()),
     "instant": pa.timestamp("us"),
 }
@@ -120,6 +120,7 @@ def _attributes(known: Known) -> list[Row]:
                     "attlen": field.size,
                     "attnum": place,
                     "atttypmod": field.modifier,
+                    "attndims": int(field.oid in types.ELEMENTS),
                     "attnotnull": name in one.key,
                     "attidentity": "",
                     "attgenerated": "",
@@ -132,7 +133,14 @@ def _attributes(known: Known) -> list[Row]:
 
 def _types(_: Known) -> list[Row]:
     return [
-        {"oid": one.oid, "typname": one.name, "typlen": one.size, "typcategory": one.category}
+        {
+            "oid": one.oid,
+            "typname": one.name,
+            "typlen": one.size,
+            "typcategory": one.category,
+            "typelem": one.element,
+            "typarray": types.ARRAYS.get(one.oid, 0),
+        }
         for one in types.TYPES.values()
     ]
 
@@ -197,7 +205,7 @@ def _columns(known: Known) -> list[Row]:
                     "column_name": name,
                     "ordinal_position": place,
                     "is_nullable": "NO" if name in one.key else "YES",
-                    "data_type": pg.sql,
+                    "data_type": "ARRAY" if pg.element else pg.sql,
                     "udt_name": pg.name,
                     "numeric_precision": _precision(field),
                     "numeric_precision_radix": 10

@@ -1,4 +1,5 @@
-"""Values of a column as PostgreSQL writes them, in text and in binary, a column at a time.
+"""Values of a column as PostgreSQL writes them, in text and in binary, a column at a time; but for arrays,
+which :mod:`broker.postgres.array_texts` has.
 
 :mod:`broker.postgres.types` has the forms. Cost: 20 to 100 ns a value; a microsecond for a DECIMAL in binary
 and for a value of BYTES.
@@ -27,29 +28,27 @@ _EPOCH_US = _EPOCH_DAYS * 86_400_000_000
 _NO_BYTES = np.zeros(0, np.uint8)
 
 
-def cells_of(column: pa.Array, oid: int, form: int) -> Cells:
-    """The values of a column that has the type ``oid``. form: 0 text, 1 binary."""
+def scalar_cells(column: pa.Array, oid: int, form: int) -> Cells:
+    """The values of a column that has the type ``oid``, which is no array. form: 0 text, 1 binary."""
     valid = column.is_valid().to_numpy(zero_copy_only=False) if column.null_count else None
     if form == 1 and oid in _BINARY:
         return Cells(*_BINARY[oid](column), valid)
-    if oid in (types.INT4, types.INT8):
+    if oid in (types.INT4, types.INT8, types.OID):
         return Cells(*_digits(_numbers(column)), valid)
-    if oid == types.FLOAT8 and np.isfinite(numbers := _numbers(column)).all():
-        return Cells(*_digits(numbers), valid)
     if oid == types.BOOL:
         truths = np.where(_truths(column), np.uint8(ord("t")), np.uint8(ord("f")))
         return Cells(truths, np.arange(len(column) + 1), valid)
-    return Cells(*_cut(text_of(column, oid)), valid)
+    return Cells(*cut(scalar_text(column, oid)), valid)
 
 
-def text_of(column: pa.Array, oid: int) -> pa.Array:
+def scalar_text(column: pa.Array, oid: int) -> pa.Array:
     """string[n], or binary[n]: each value's text; NULL is NULL, or any text."""
     if oid == types.BOOL:
         return pc.if_else(column, "t", "f")
     if oid == types.FLOAT8:
-        return _doubles(column)
+        return double_texts(_numbers(column))
     if oid == types.TIMESTAMPTZ:
-        return pc.binary_join_element_wise(pc.cast(column, pa.string()), "+00", "")
+        return _instant_texts(column)
     if oid == types.BYTEA:
         return pa.array(
             [None if one is None else "\\x" + one.hex() for one in column.to_pylist()], pa.string()
@@ -61,14 +60,68 @@ def text_of(column: pa.Array, oid: int) -> pa.Array:
     return pc.cast(column, pa.string())
 
 
-def _doubles(column: pa.Array) -> pa.Array:
-    texts = pc.cast(column, pa.string())
-    finite = pc.is_finite(column)
-    infinite = pc.if_else(pc.greater(column, 0), "Infinity", "-Infinity")
-    return pc.if_else(finite, texts, pc.if_else(pc.is_nan(column), "NaN", infinite))
+def _instant_texts(column: pa.Array) -> pa.Array:
+    """Without zeros at the end of a fraction, in UTC."""
+    us = column.cast(pa.timestamp("us"), safe=False)
+    if not np.any(_numbers(us.view(pa.int64())) % 1_000_000):
+        texts = pc.cast(us.cast(pa.timestamp("s"), safe=False), pa.string())
+    else:
+        texts = pc.cast(us, pa.string())
+        for pattern, kept in ((r"(\.\d*[1-9])0+$", r"\1"), (r"\.0+$", "")):
+            texts = pc.replace_substring_regex(texts, pattern, kept)
+    return pc.binary_join_element_wise(texts, "+00", "")
 
 
-def _cut(texts: pa.Array) -> tuple[Bytes, Int64Array]:
+LEAST_PLAIN, MOST_PLAIN = 1e-4, 1e15
+"""A DOUBLE from the one to below the other is written without an exponent."""
+
+
+def double_texts(values: npt.NDArray[np.float64]) -> pa.Array:
+    """string[n]: the shortest digits that mean each value, as PostgreSQL writes them.
+
+    >>> double_texts(np.array([10.0, -0.0, 1e20, 1e-7, 1.5e15, float("nan")])).to_pylist()
+    ['10', '-0', '1e+20', '1e-07', '1.5e+15', 'NaN']
+    """
+    sizes = np.abs(values)
+    is_plain = ((sizes >= LEAST_PLAIN) & (sizes < MOST_PLAIN)) | (sizes == 0.0)
+    data, ends = _without_point(*_digits(np.where(is_plain, values, 0.0)))
+    offsets = pa.py_buffer(ends.astype(np.int32))
+    texts = pa.Array.from_buffers(pa.string(), len(values), [None, offsets, pa.py_buffer(data)])
+    if is_plain.all():
+        return texts
+    others = [_double_text(one) for one in values[~is_plain].tolist()]
+    return pc.replace_with_mask(texts, pa.array(~is_plain), pa.array(others, pa.string()))
+
+
+def _double_text(value: float) -> str:
+    if value != value:
+        return "NaN"
+    if value in (np.inf, -np.inf):
+        return "Infinity" if value > 0 else "-Infinity"
+    text = repr(value)
+    if "e" in text:
+        return text
+    sign, digits = "-" * (value < 0), text.lstrip("-").replace(".", "")
+    exponent = text.lstrip("-").index(".") - 1
+    part = digits[1:].rstrip("0")
+    return f"{sign}{digits[0]}{'.' * bool(part)}{part}e+{exponent:02}"
+
+
+def _without_point(data: Bytes, ends: Int64Array) -> tuple[Bytes, Int64Array]:
+    """Texts of numbers without ``.0`` at their end."""
+    last = ends[1:] - 1
+    is_whole = data[last] == ord("0")
+    is_whole &= data[last - 1] == ord(".")  # the first digit of a text, if it is short, is before no point
+    if not is_whole.any():
+        return data, ends
+    kept = np.ones(len(data), np.bool_)
+    kept[last[is_whole]] = False
+    kept[last[is_whole] - 1] = False
+    gone = np.concatenate([[0], np.cumsum(2 * is_whole)])
+    return data[kept], ends - gone
+
+
+def cut(texts: pa.Array) -> tuple[Bytes, Int64Array]:
     """The bytes of all texts, and where each begins and ends in them."""
     _, offsets, data = texts.buffers()
     width = np.int64 if pa.types.is_large_string(texts.type) else np.int32
@@ -161,13 +214,14 @@ def _uuids(column: pa.Array) -> tuple[Bytes, Int64Array]:
 
 
 def _bytes(column: pa.Array) -> tuple[Bytes, Int64Array]:
-    return _cut(column)
+    return cut(column)
 
 
 _BINARY = {
     types.BOOL: _booleans,
     types.INT4: lambda column: _fixed(_numbers(column), ">i4"),
     types.INT8: lambda column: _fixed(_numbers(column), ">i8"),
+    types.OID: lambda column: _fixed(_numbers(column), ">u4"),
     types.FLOAT8: lambda column: _fixed(_numbers(column), ">f8"),
     types.NUMERIC: _decimals,
     types.DATE: _dates,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from broker.postgres.settings import SessionSettings
+from broker.postgres.settings import SessionSettings, duration_ms
 from tureen.errors import NotSupported, SyntaxRefused
 from tureen.statements import keyword
 
@@ -183,7 +183,8 @@ _DECLARE = re.compile(
 )
 _FETCH = re.compile(
     r"(?:FETCH|MOVE)\s+(?:(?P<count>ALL|NEXT|FIRST|FORWARD\s+ALL|FORWARD\s+\d+|FORWARD|RELATIVE\s+\d+|\d+)\s+)?"
-    r"(?:(?:FROM|IN)\s+)?(?P<name>\"(?:[^\"]|\"\")+\"|\w+)",
+    r"(?:(?:FROM|IN)\s+)?(?P<name>\"(?:[^\"]|\"\")+\"|\w+)"
+    r"(?:\s+WITH\s*\(\s*TIMEOUT\s*=?\s*(?P<timeout>'[^']*'|\w+)\s*\))?",
     re.IGNORECASE,
 )
 _NAMED = re.compile(r"(?:CLOSE|DEALLOCATE)\s+(?:PREPARE\s+)?(\"(?:[^\"]|\"\")+\"|\w+)", re.IGNORECASE)
@@ -204,17 +205,34 @@ def declared(sql: str) -> tuple[str, str, bool]:
     return unquoted(found["name"]), found["select"], "BINARY" in found["options"].upper()
 
 
-def fetched(sql: str) -> tuple[str, int | None]:
-    """The name of a cursor, and how many rows; None: all that are left. Raises SyntaxRefused."""
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """What FETCH and MOVE say: the name of a cursor, and how many rows; None: all that are left. timeout_ms:
+    for how long one is waited for, where none is there; None: as long as it takes.
+    """
+
+    name: str
+    count: int | None
+    timeout_ms: int | None = None
+
+
+def fetched(sql: str) -> Fetched:
+    """Raises SyntaxRefused, UnknownSetting."""
     found = _FETCH.fullmatch(sql.strip().rstrip(";").strip())
     if found is None:
         raise SyntaxRefused(
-            "this FETCH is not understood", hint="FETCH 100 FROM name: forward alone", line=1, column=1
+            "this FETCH is not understood",
+            hint="FETCH 100 FROM name: forward alone; of changes also WITH (timeout = '1s')",
+            line=1,
+            column=1,
         )
     words = (found["count"] or "1").upper().split()
     last = words[-1]
     count = None if last == "ALL" else int(last) if last.isdigit() else 1
-    return unquoted(found["name"]), count
+    timeout = found["timeout"]
+    return Fetched(
+        unquoted(found["name"]), count, None if timeout is None else duration_ms(timeout.strip("'"))
+    )
 
 
 def named(sql: str) -> str | None:

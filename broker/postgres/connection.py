@@ -96,6 +96,8 @@ class Connection(asyncio.Protocol):
         self._door.in_flight.connections -= 1
         self._patience.stop()
         self._door.leave(self)
+        if self.session is not None:
+            self.session.close()
         self._transport = None
         self._buffer.clear()
         self._out.clear()

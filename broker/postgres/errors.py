@@ -33,6 +33,8 @@ SQLSTATES = {
     "name_in_use": "42P07",
     "handle_in_use": "42710",
     "source_conflict": "42P07",
+    "source_is_read": "2BP01",
+    "source_of_another_kind": "42809",
     "bad_record": "22P02",
     "bad_request": "22023",
     "limit_exceeded": "54000",
@@ -57,6 +59,9 @@ SQLSTATES = {
     "evaluation_refused": "42000",
     "unknown_function": "42883",
     "bad_value": "22P02",
+    "must_refetch": "72000",
+    "position_refused": "22023",
+    "too_many_feeds": "53300",
     "division_by_zero": "22012",
     "unknown_setting": "42704",
 }
@@ -91,6 +96,18 @@ class ReadOnlyTransaction(TureenError):
 
     def __init__(self) -> None:
         super().__init__("cannot change anything in a read-only transaction")
+
+
+class SourceIsRead(TureenError):
+    """DROP of what others read, or refer to."""
+
+    code = "source_is_read"
+
+
+class SourceOfAnotherKind(TureenError):
+    """DROP STREAM of a table, or the like."""
+
+    code = "source_of_another_kind"
 
 
 def refused(fields: Mapping[str, Any]) -> TureenError:

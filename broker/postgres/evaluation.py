@@ -30,7 +30,6 @@ from broker.postgres import rewriting
 from broker.postgres.catalogue_columns import TABLES
 from broker.postgres.catalogue_functions import DERIVED, MACROS, type_names
 from broker.postgres.catalogue_tables import tables
-from broker.postgres.parameters import Value
 from broker.postgres.relations import Relation, Relations
 from broker.postgres.rewriting import CATALOGUES, Name
 from engine.language.places import did_you_mean
@@ -73,7 +72,7 @@ class Select:
     sql: str
     tree: exp.Query
     answers: Mapping[Name, pa.Table]
-    values: Sequence[Value]
+    values: Sequence[object]
     user: str
 
 
@@ -137,7 +136,8 @@ class Evaluation:
             for number, (name, table) in enumerate(select.answers.items()):
                 places[name] = f"answer_{number}"
                 cursor.register(places[name], _plain(table))
-            text = rewriting.rewritten(select.tree, partial(_place_of, places), select.user)
+            is_bytes = partial(_is_bytes, select)
+            text = rewriting.rewritten(select.tree, partial(_place_of, places), select.user, is_bytes)
             limit = self._rows_max + 1 if rows_max is None else rows_max
             values = list(select.values)
             relation = cursor.sql(f"SELECT * FROM ({text}) LIMIT {limit}", params=values)
@@ -237,6 +237,18 @@ def _with_json(table: pa.Table, kinds: Sequence[str]) -> pa.Table:
     return table
 
 
+def _is_bytes(select: Select, column: exp.Column) -> bool:
+    """Whether each answer that has a column of the name has bytes there, of those that its table names."""
+    aliases = {one.alias_or_name.lower(): one.name for one in select.tree.find_all(exp.Table)}
+    table = aliases.get(column.table.lower(), column.table)
+    kinds = {
+        pa.types.is_binary(one.schema.field(column.name).type)
+        for (_, name), one in select.answers.items()
+        if column.name in one.column_names and (not table or name.lower() == table.lower())
+    }
+    return kinds == {True}
+
+
 def _place_of(names: Mapping[Name, str], name: Name) -> tuple[str, str]:
     schema, relation = name
     if name in names:
@@ -247,6 +259,9 @@ def _place_of(names: Mapping[Name, str], name: Name) -> tuple[str, str]:
     raise UnknownSource(f"{schema}.{relation}" if schema else relation)
 
 
+_CALLED = re.compile(
+    r"Function with name \"?(\w+)|No function matches the given name and argument types '(\w+)\("
+)
 _COLUMN = re.compile(r'column (?:named )?"([^"]+)"')
 _FUNCTION: tuple[tuple[type[duckdb.Error], type[TureenError]], ...] = (
     (duckdb.ConversionException, BadOperand),
@@ -272,14 +287,25 @@ def _refusal(refused: duckdb.Error, select: Select) -> TureenError:
         if "not found" in message or "does not have" in message:
             return _unknown_column(found[1], select)
         return EvaluationRefused(message)
-    if isinstance(refused, duckdb.CatalogException) and "Function" in message:
-        return UnknownFunction(message, hint=hint)
+    if (called := _CALLED.search(message)) is not None:
+        return _unknown_function(message, called[1] or called[2], hint, select)
     if "Division by zero" in message:
         return DivisionByZero("division by zero", hint="x / NULLIF(y, 0) is NULL there")
     for kind, error in _FUNCTION:
         if isinstance(refused, kind):
             return error(message, hint=hint)
     return EvaluationRefused(message, hint=hint)
+
+
+def _unknown_function(message: str, name: str, hint: str | None, select: Select) -> UnknownFunction:
+    place = rewriting.place_of_function(select.tree, select.sql, name)
+    given = re.search(r"argument types '([^']*)'", message)
+    if given is not None:
+        return UnknownFunction(f"function {given[1]} does not exist", hint=_ADD_CASTS, **place)
+    return UnknownFunction(f"function {name} does not exist", hint=hint, **place)
+
+
+_ADD_CASTS = "it is not there for these types: add a cast, x::text"
 
 
 def _unknown_column(name: str, select: Select) -> UnknownColumn:

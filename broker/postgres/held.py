@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 from broker.postgres import commands
 from broker.postgres.messages import Field
@@ -69,13 +69,50 @@ class Portal:
     at: int = 0
 
 
+class Cursor(Protocol):
+    """What FETCH gives out. fields: its columns. form: 0 text, 1 binary. nbytes: what it holds."""
+
+    @property
+    def fields(self) -> tuple[Field, ...]: ...
+
+    @property
+    def form(self) -> int: ...
+
+    @property
+    def nbytes(self) -> int: ...
+
+    async def take(self, count: int | None, wait_s: float | None) -> Rows:
+        """The next rows, ``count`` at most. wait_s: for how long they are waited for; None: any."""
+
+    def close(self) -> None:
+        """Nobody asks it any more."""
+
+
 @dataclass(slots=True)
-class Cursor:
-    """Rows that FETCH gives out. form: 0 text, 1 binary."""
+class RowsCursor:
+    """Rows that are there."""
 
     rows: Rows
     form: int
     at: int = 0
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        return self.rows.fields
+
+    @property
+    def nbytes(self) -> int:
+        return int(self.rows.table.nbytes)
+
+    async def take(self, count: int | None, wait_s: float | None) -> Rows:
+        """None waits: there are all that will be."""
+        stop = self.rows.n if count is None else min(self.rows.n, self.at + count)
+        part = self.rows.table.slice(self.at, stop - self.at)
+        self.at = stop
+        return replace(self.rows, table=part, tag="FETCH")
+
+    def close(self) -> None:
+        pass
 
 
 @dataclass(slots=True)
@@ -104,7 +141,7 @@ class Held:
 
     def declare(self, name: str, cursor: Cursor, bytes_max: int) -> None:
         """Keep a cursor. Raises LimitExceeded: its rows with those of others fill too much."""
-        held = sum(one.rows.table.nbytes for one in (*self.cursors.values(), cursor))
+        held = sum(one.nbytes for one in (*self.cursors.values(), cursor))
         if held > bytes_max:
             raise LimitExceeded("snapshot_bytes_max", bytes_max, held)
         self.cursors[name] = cursor
@@ -140,27 +177,39 @@ class Held:
     def cursor_form(self, plan: Plan) -> int:
         """The form in which a cursor's rows are written: 1 of one that is BINARY."""
         if isinstance(plan, Command) and keyword(plan.sql) == "FETCH":
-            found = self.cursors.get(commands.fetched(plan.sql)[0])
+            found = self.cursors.get(commands.fetched(plan.sql).name)
             return 0 if found is None else found.form
         return 0
 
-    def fetch(self, sql: str) -> Result:
-        """Carry out FETCH or MOVE. Raises UnknownCursor, SyntaxRefused."""
-        name, count = commands.fetched(sql)
-        cursor = self.cursor(name)
-        stop = cursor.rows.n if count is None else min(cursor.rows.n, cursor.at + count)
-        part = cursor.rows.table.slice(cursor.at, stop - cursor.at)
-        sent, cursor.at = stop - cursor.at, stop
-        if keyword(sql) == "MOVE":
-            return Done(f"MOVE {sent}")
-        return Rows(cursor.rows.fields, part, tag="FETCH")
+    async def fetch(self, sql: str) -> Result:
+        """Carry out FETCH or MOVE. Raises UnknownCursor, SyntaxRefused, and what its cursor raises."""
+        asked = commands.fetched(sql)
+        wait_s = None if asked.timeout_ms is None else asked.timeout_ms / 1_000
+        rows = await self.cursor(asked.name).take(asked.count, wait_s)
+        return Done(f"MOVE {rows.n}") if keyword(sql) == "MOVE" else rows
 
-    def forget(self, sql: str, held: dict[str, Any], tag: str) -> Result:
-        """Carry out CLOSE or DEALLOCATE. Raises UnknownCursor, SyntaxRefused."""
+    def close(self, sql: str) -> Result:
+        """Carry out CLOSE. Raises UnknownCursor, SyntaxRefused."""
         name = commands.named(sql)
         if name is None:
-            held.clear()
-            return Done(f"{tag} ALL")
-        if held.pop(name, None) is None:
-            raise UnknownCursor(f'"{name}" does not exist')
-        return Done(tag)
+            self.close_cursors()
+            return Done("CLOSE CURSOR ALL")
+        self.cursor(name).close()
+        del self.cursors[name]
+        return Done("CLOSE CURSOR")
+
+    def close_cursors(self) -> None:
+        """Close all of them."""
+        for one in self.cursors.values():
+            one.close()
+        self.cursors.clear()
+
+    def deallocate(self, sql: str) -> Result:
+        """Carry out DEALLOCATE. Raises UnknownStatement, SyntaxRefused."""
+        name = commands.named(sql)
+        if name is None:
+            self.statements.clear()
+            return Done("DEALLOCATE ALL")
+        self.statement(name)
+        del self.statements[name]
+        return Done("DEALLOCATE")

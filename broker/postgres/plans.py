@@ -8,6 +8,7 @@
 | Evaluated | SELECT over the catalogue and registered queries | DuckDB                                  |
 | Once      | SELECT over streams, tables and views            | a query, registered, asked and ended    |
 | Carried   | CREATE, DROP, INSERT, SHOW QUERIES, EXPLAIN, ... | as POST /statements                     |
+| Subscribed | SUBSCRIBE query, SUBSCRIBE (SELECT ...)         | an answer, then its changes, for good   |
 | Copied    | COPY (SELECT ...) TO STDOUT                      | the rows of one of the above, as lines  |
 
 What names mean may change: plans are made anew for each text, from trees that are kept.
@@ -86,6 +87,15 @@ class Carried:
 
 
 @dataclass(frozen=True, slots=True)
+class Subscribed:
+    """An answer and its changes. snapshot: it begins with the answer. since: it goes on from there."""
+
+    plan: Whole | Once
+    snapshot: bool = True
+    since: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class CopyOptions:
     """How COPY writes lines. null: the text of a NULL."""
 
@@ -99,12 +109,12 @@ class CopyOptions:
 class Copied:
     """COPY ... TO STDOUT."""
 
-    plan: Whole | Evaluated | Once
+    plan: Whole | Evaluated | Once | Subscribed
     options: CopyOptions
 
 
 Asked = Whole | Evaluated | Once
-Plan = Nothing | Command | Asked | Carried | Copied
+Plan = Nothing | Command | Asked | Carried | Subscribed | Copied
 
 _NAME = r'(?:"((?:[^"]|"")+)"|([A-Za-z_][\w$]*))'
 _WHOLE = re.compile(
@@ -129,6 +139,8 @@ def plan_of(sql: str, relations: Relations) -> Plan:
         return Command(sql)
     if word == "COPY":
         return _copied(sql, relations)
+    if word == "SUBSCRIBE":
+        return subscribed_of(sql, relations)
     if word == "TABLE":
         return asked_of(f"SELECT * FROM {sql.strip()[5:].strip().rstrip(';')}", relations)
     if word == "REGISTER":
@@ -141,7 +153,8 @@ def plan_of(sql: str, relations: Relations) -> Plan:
         return Carried(sql.strip().rstrip(";"))
     raise SyntaxRefused(
         f"there is no statement that begins with {word}",
-        hint="SELECT, CREATE, DROP, INSERT, SHOW, DESCRIBE, EXPLAIN, ALTER, PAUSE, RESUME, TERMINATE, COPY",
+        hint="SELECT, CREATE, DROP, INSERT, SHOW, DESCRIBE, EXPLAIN, ALTER, PAUSE, RESUME, TERMINATE, COPY, "
+        "SUBSCRIBE",
         line=1,
         column=1,
     )
@@ -160,6 +173,13 @@ def asked_of(sql: str, relations: Relations) -> Asked:
     whole = _WHOLE.fullmatch(sql)
     if whole is not None and (found := _whole(whole, relations)) is not None:
         return found
+    lock = _LOCK.search(sql)
+    if lock is not None:
+        raise NotSupported(
+            f"{' '.join(lock[1].upper().split())} is not supported: nothing here locks a row",
+            hint="leave it out",
+            **rewriting.place_at(sql, lock.start(1)),
+        )
     tree = rewriting.select_of(sql)
     if tree is None:
         return Once(_without_schema(sql))
@@ -182,6 +202,12 @@ def asked_of(sql: str, relations: Relations) -> Asked:
             hint=f"CREATE VIEW with the text of {queries[0][1]}, and read that",
         )
     return Once(_without_schema(sql))
+
+
+_LOCK = re.compile(
+    r"\s(FOR\s+(?:(?:NO\s+KEY\s+)?UPDATE|(?:KEY\s+)?SHARE))(?:\s+OF\s+[\w.,\s\"]+?)?(?:\s+NOWAIT|\s+SKIP\s+LOCKED)?\s*;?\s*$",
+    re.IGNORECASE,
+)
 
 
 def _refuse_unknown(name: Name, tree: exp.Query, sql: str, relations: Relations) -> None:
@@ -252,9 +278,11 @@ def _copied(sql: str, relations: Relations) -> Copied:
             hint="COPY (SELECT ...) TO STDOUT (FORMAT csv, HEADER); INSERT writes rows, or Kafka's own tools",
         )
     options = _copy_options(found["options"] or "")
-    if found["select"]:  # its places are those of the whole
-        before = re.sub(r"[^\n]", " ", sql[: found.start("select")])
-        return Copied(asked_of(before + found["select"], relations), options)
+    if found["select"]:
+        select = _in_place(sql, found)
+        if keyword(select) == "SUBSCRIBE":
+            return Copied(subscribed_of(select, relations), options)
+        return Copied(asked_of(select, relations), options)
     select = f"SELECT * FROM {found['name']}"
     try:
         asked = asked_of(select, relations)
@@ -264,6 +292,61 @@ def _copied(sql: str, relations: Relations) -> Copied:
         place = rewriting.place_at(sql, found.start("name"))
         raise UnknownSource(refused.name, kind=NOTHING_NAMED, hint=refused.hint, **place) from None
     return Copied(asked, options)
+
+
+def _in_place(sql: str, found: re.Match[str]) -> str:
+    """The SELECT of a statement, whose places are those of the whole."""
+    return re.sub(r"[^\n]", " ", sql[: found.start("select")]) + found["select"]
+
+
+_SUBSCRIBE = re.compile(
+    rf"\s*SUBSCRIBE\s+(?:TO\s+)?(?:\((?P<select>.+)\)|(?P<name>(?:\"?\w+\"?\s*\.\s*)?{_NAME}))"
+    r"(?:\s+WITH\s*\((?P<options>[^()]*)\))?\s*;?\s*",
+    re.IGNORECASE | re.DOTALL,
+)
+_SUBSCRIBE_OPTION = re.compile(
+    r"\s*(?:(?P<snapshot>SNAPSHOT)(?:\s*=?\s*(?P<truth>TRUE|FALSE))?|SINCE\s*=?\s*'(?P<since>[^']*)')\s*(?:,|$)",
+    re.IGNORECASE,
+)
+
+
+def subscribed_of(sql: str, relations: Relations) -> Subscribed:
+    """The plan of SUBSCRIBE. Raises SyntaxRefused, NotSupported."""
+    found = _SUBSCRIBE.fullmatch(sql)
+    if found is None:
+        raise SyntaxRefused(
+            "this SUBSCRIBE is not understood",
+            hint="SUBSCRIBE query, SUBSCRIBE (SELECT ...), WITH (snapshot = false), WITH (since = '...')",
+            line=1,
+            column=1,
+        )
+    if found["select"]:
+        asked = asked_of(_in_place(sql, found), relations)
+    else:
+        asked = asked_of(f"SELECT * FROM {found['name']}", relations)
+        if isinstance(asked, Once):
+            _require_known(asked.sql, relations)
+    if isinstance(asked, Evaluated) or (isinstance(asked, Whole) and asked.first is not None):
+        raise NotSupported(
+            "changes are those of a whole query, or of a SELECT over streams, tables and views",
+            hint="CREATE QUERY with the SELECT that is meant, and SUBSCRIBE to it",
+        )
+    snapshot, since = _subscribe_options(found["options"] or "")
+    return Subscribed(asked, snapshot, since)
+
+
+def _subscribe_options(text: str) -> tuple[bool, str | None]:
+    snapshot, since, at = True, None, 0
+    while at < len(text.rstrip()):
+        one = _SUBSCRIBE_OPTION.match(text, at)
+        if one is None:
+            raise NotSupported(f"SUBSCRIBE has no option {text[at:].strip()[:40]}", hint="snapshot, since")
+        if one["snapshot"]:
+            snapshot = (one["truth"] or "TRUE").upper() == "TRUE"
+        else:
+            since = one["since"]
+        at = one.end()
+    return snapshot, since
 
 
 def _require_known(select: str, relations: Relations) -> None:

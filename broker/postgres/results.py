@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from broker.postgres import types
-from broker.postgres.column_texts import cells_of, text_of
+from broker.postgres.array_texts import cells_of, text_of
 from broker.postgres.messages import Field
 from broker.postgres.plans import CopyOptions
 from broker.postgres.row_messages import Cells, CopyForm, copy_lines, data_rows
@@ -23,12 +23,15 @@ PART_ROWS = 32_768
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Rows of an answer. warnings: what is to be told of it."""
+    """Rows of an answer. warnings: what is to be told of it. digits: of a DOUBLE in text; None: the shortest
+    that mean it.
+    """
 
     fields: tuple[Field, ...]
     table: pa.Table
     warnings: tuple[str, ...] = ()
     tag: str = "SELECT"
+    digits: int | None = None
 
     @property
     def n(self) -> int:
@@ -38,7 +41,11 @@ class Rows:
         """With the types that a client was told before. Raises pyarrow's errors where they do not fit."""
         if wanted == self.fields or len(wanted) != len(self.fields):
             return self
-        return Rows(wanted, self.table, self.warnings, self.tag)
+        return replace(self, fields=wanted)
+
+    def in_digits(self, digits: int | None) -> Rows:
+        """With so many digits of a DOUBLE in text; None: as they are."""
+        return self if digits is None else replace(self, digits=digits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +55,10 @@ class Done:
     tag: str
     notices: tuple[tuple[str, str | None], ...] = ()
     changes: bool = field(default=False)
+
+    def in_digits(self, digits: int | None) -> Done:
+        """It has none."""
+        return self
 
 
 Result = Rows | Done
@@ -64,7 +75,7 @@ def copied(rows: Rows, options: CopyOptions, start: int, stop: int) -> bytes:
     if options.form == "binary":
         return data_rows(_cells(rows, [1] * len(rows.fields), start, stop), stop - start, copied=True)
     cells = []
-    for column, one in _columns(rows, start, stop):
+    for column, one in _columns(rows, start, stop, [0] * len(rows.fields)):
         valid = column.is_valid().to_numpy(zero_copy_only=False) if column.null_count else None
         texts = pc.cast(text_of(column, one.oid), pa.string())
         plain = _escaped(texts, options) if one.oid in _ESCAPED else texts
@@ -72,7 +83,7 @@ def copied(rows: Rows, options: CopyOptions, start: int, stop: int) -> bytes:
     return copy_lines(cells, stop - start, CopyForm(ord(options.delimiter), options.null.encode()))
 
 
-_ESCAPED = (types.TEXT, types.JSON, types.BYTEA)
+_ESCAPED = (types.TEXT, types.JSON, types.BYTEA, *types.ELEMENTS)
 """Types whose texts may hold what divides columns and lines."""
 
 
@@ -129,36 +140,48 @@ COPY_END = _copy_data(_END)
 """What stands behind the rows of a binary COPY."""
 
 
-def _columns(rows: Rows, start: int, stop: int) -> list[tuple[pa.Array, Field]]:
+def _columns(rows: Rows, start: int, stop: int, formats: Sequence[int]) -> list[tuple[pa.Array, Field]]:
     """The columns of a part, each as one array of the type that its field is written by."""
     part = rows.table.slice(start, stop - start)
     found = []
-    for place, one in enumerate(rows.fields):
+    for place, (one, form) in enumerate(zip(rows.fields, formats, strict=True)):
         column = part.column(place)
         array = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
         if isinstance(array, pa.ChunkedArray):
             array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], column.type)
-        found.append((_as_field(array, one), one))
+        array = _as_field(array, one)
+        if form == 0 and rows.digits is not None and one.oid == types.FLOAT8:
+            array = _rounded(array, rows.digits)
+        found.append((array, one))
     return found
+
+
+def _rounded(array: pa.Array, digits: int) -> pa.Array:
+    values = [None if one is None else float(f"{one:.{digits}g}") for one in array.to_pylist()]
+    return pa.array(values, pa.float64())
 
 
 def _as_field(array: pa.Array, one: Field) -> pa.Array:
     """An array of another type than its field's, as that: what a client was told holds."""
-    if types.oid_of(array.type) != one.oid and one.oid != types.UUID:
+    if types.oid_of(array.type) != one.oid and one.oid not in _AS_TEXT:
         wanted = _WRITTEN.get(one.oid)
         if wanted is None:
             return array
-        if wanted == pa.string() and types.oid_of(array.type) == types.JSON:
-            return text_of(array, types.JSON)
+        come = types.oid_of(array.type)
+        if wanted == pa.string() and (come == types.JSON or come in types.ELEMENTS):
+            return text_of(array, come)
         return array.cast(wanted)
     wanted = normal(array.type)
     return array if wanted == array.type else array.cast(wanted)
 
 
+_AS_TEXT = (types.UUID, types.ARRAYS[types.UUID])
+"""Types whose values come as texts."""
 _WRITTEN = {
     types.BOOL: pa.bool_(),
     types.INT4: pa.int32(),
     types.INT8: pa.int64(),
+    types.OID: pa.uint32(),
     types.FLOAT8: pa.float64(),
     types.TEXT: pa.string(),
     types.DATE: pa.date32(),
@@ -170,7 +193,7 @@ _WRITTEN = {
 def _cells(rows: Rows, formats: Sequence[int], start: int, stop: int) -> list[Cells]:
     return [
         cells_of(column, one.oid, form)
-        for (column, one), form in zip(_columns(rows, start, stop), formats, strict=True)
+        for (column, one), form in zip(_columns(rows, start, stop, formats), formats, strict=True)
     ]
 
 

@@ -10,7 +10,7 @@ Cost: some milliseconds for the long texts of catalogue browsers; what it gives 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
 
@@ -18,6 +18,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
+from broker.postgres import literals
 from broker.postgres.settings import SETTINGS
 from engine.language.places import did_you_mean
 from tureen.errors import NotSupported, SyntaxRefused
@@ -42,13 +43,17 @@ Name = tuple[str | None, str]
 """A schema, where it is written, and a name."""
 
 
+_OIDS = re.compile(r"::\s*oid\s*\[\s*\]", re.IGNORECASE)
+"""An array of oids, which the parser does not know by that name."""
+
+
 @lru_cache(1_024)
 def select_of(sql: str) -> exp.Query | None:
     """The tree of a SELECT, which nobody changes; None for anything else, or what is not understood."""
     if len(sql) > TEXT_MAX:
         return None
     try:
-        found = sqlglot.parse(sql, read="postgres")
+        found = sqlglot.parse(_OIDS.sub("::oidvector", sql), read="postgres")
     except (SqlglotError, RecursionError):
         return None
     tree = found[0] if len(found) == 1 else None
@@ -95,6 +100,8 @@ def _column_name(node: exp.Expr) -> str:
         return "case"
     if isinstance(node, exp.TimeToStr):
         return "to_char"
+    if isinstance(node, exp.ArraySize):
+        return "array_length"
     if isinstance(node, exp.TimestampTrunc):
         return "date_trunc"
     if isinstance(node, exp.JSONExtract | exp.JSONExtractScalar):
@@ -121,6 +128,16 @@ def place_of_column(tree: exp.Query, sql: str, name: str) -> dict[str, int]:
     return {}
 
 
+def place_of_function(tree: exp.Query, sql: str, name: str) -> dict[str, int]:
+    """Line and column, from 1, where a function is called first; nothing where it is not."""
+    for node in tree.find_all(exp.Func):
+        start = node.meta.get("start")
+        written = "" if start is None else sql[start : node.meta["end"] + 1]
+        if name.lower() in (written.lower(), node.sql_name().lower()) and start is not None:
+            return place_at(sql, start)
+    return {}
+
+
 def place_of_table(tree: exp.Query, sql: str, name: str) -> dict[str, int]:
     """Line and column, from 1, where a relation is named first; nothing where it is not."""
     for node in tree.find_all(exp.Table):
@@ -142,17 +159,19 @@ _PLACEHOLDER = re.compile(
 )
 
 
-def with_bytes(sql: str, places: Collection[int]) -> str:
-    """A text in Tureen's language, in which the values of these placeholders are bytes in hexadecimal."""
+def with_placeholders(sql: str, forms: Mapping[int, str]) -> str:
+    """A text in Tureen's language with these in the place of placeholders. forms: by number, with ``{}``
+    where the placeholder itself stands.
+    """
     return _PLACEHOLDER.sub(
-        lambda found: found[0] if found[1] or int(found[2]) not in places else f"DECODE({found[0]}, 'hex')",
-        sql,
+        lambda found: found[0] if found[1] else forms.get(int(found[2]), "{}").format(found[0]), sql
     )
 
 
 def parameter_uses(tree: exp.Query) -> dict[int, tuple[str, str] | None]:
     """By the number of each parameter what tells its type: ("column", name) that it is compared with,
-    ("type", name) that it is cast to or that its place has; None: nothing does.
+    ("elements", name) of a column that its elements are compared with, ("type", name) that it is cast to or
+    that its place has; None: nothing does.
     """
     found: dict[int, tuple[str, str] | None] = {}
     for one in tree.find_all(exp.Parameter):
@@ -170,9 +189,14 @@ def _use_of(parameter: exp.Parameter) -> tuple[str, str] | None:
         return "type", parent.args["to"].sql("postgres")
     if isinstance(parent, exp.Limit | exp.Offset):
         return "type", "int8"
+    kind = "column"
+    while isinstance(parent, exp.Paren):
+        parent = parent.parent
+    if isinstance(parent, exp.Any) or (isinstance(parent, exp.Anonymous) and parent.name.upper() == "ALL"):
+        kind, parent = "elements", parent.parent
     if isinstance(parent, exp.Predicate | exp.Binary | exp.Between | exp.In):
         column = next((one for one in parent.iter_expressions() if isinstance(one, exp.Column)), None)
-        return None if column is None else ("column", str(column.name))
+        return None if column is None else (kind, str(column.name))
     return None
 
 
@@ -184,10 +208,15 @@ def _folded(identifier: exp.Expr | None) -> str | None:
     return text if identifier.args.get("quoted") else text.lower()
 
 
-def rewritten(tree: exp.Query, place_of: Callable[[Name], tuple[str, str]], user: str) -> str:
+def rewritten(
+    tree: exp.Query,
+    place_of: Callable[[Name], tuple[str, str]],
+    user: str,
+    is_bytes: literals.IsBytes = lambda column: False,
+) -> str:
     """The text for DuckDB. place_of: schema and name of the table of a relation. user: who asks.
 
-    Raises NotSupported, and what ``place_of`` raises.
+    Raises NotSupported, BadValue, and what ``place_of`` raises.
     """
     own = {one.alias_or_name for one in tree.find_all(exp.CTE)}
     now = datetime.now(UTC)
@@ -217,8 +246,8 @@ def rewritten(tree: exp.Query, place_of: Callable[[Name], tuple[str, str]], user
             return exp.Literal.string("public")
         if isinstance(node, exp.CurrentCatalog | exp.CurrentDatabase):
             return exp.Literal.string("tureen")
-        if isinstance(node, exp.Between | exp.GT | exp.GTE | exp.LT | exp.LTE | exp.EQ | exp.NEQ):
-            return _instants(node)
+        if isinstance(node, literals.COMPARISONS):
+            return literals.compared(node, is_bytes)
         return node
 
     try:
@@ -342,17 +371,17 @@ def _cast(cast: exp.Cast) -> exp.Expr:
             return _inner(cast)
     if name in _TEXTS:
         return exp.cast(cast.this, "text")
-    if (
-        isinstance(to, exp.DataType)
-        and to.this in exp.DataType.TEXT_TYPES
-        and isinstance(cast.this, exp.Column)
-    ):
+    if not isinstance(to, exp.DataType):
+        return cast
+    if to.this in exp.DataType.TEXT_TYPES and not isinstance(cast.this, exp.Literal | exp.Parameter):
         return exp.Anonymous(this="as_text", expressions=[cast.this])
-    if isinstance(to, exp.DataType) and to.this in (
-        exp.DataType.Type.TIMESTAMPTZ,
-        exp.DataType.Type.TIMESTAMPLTZ,
-    ):
-        return exp.cast(_instant(cast.this), "timestamp")
+    if to.this in (exp.DataType.Type.TIMESTAMPTZ, exp.DataType.Type.TIMESTAMPLTZ):
+        return exp.cast(literals.instant(cast.this), "timestamp")
+    if to.this == exp.DataType.Type.VARBINARY:
+        data = literals.of_bytes(cast.this)
+        return cast if data is cast.this else data
+    if to.this == exp.DataType.Type.ARRAY:
+        cast.set("this", literals.listed(cast.this))
     return cast
 
 
@@ -366,34 +395,6 @@ def _registered(kind: str, value: exp.Expr) -> exp.Expr:
     if isinstance(value, exp.Parameter):
         return exp.Anonymous(this=f"oid_of_{kind}", expressions=[value])
     return exp.Anonymous(this=f"name_of_{kind}", expressions=[value])
-
-
-_ISO = re.compile(
-    r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d(?::\d\d(?:\.\d+)?)?)\s*(Z|[+-]\d\d(?::?\d\d)?)", re.IGNORECASE
-)
-
-
-def _instant(value: exp.Expr) -> exp.Expr:
-    """A literal instant with a zone, in UTC without it: columns hold such."""
-    if not (isinstance(value, exp.Literal) and value.is_string):
-        return value
-    found = _ISO.fullmatch(value.name.strip())
-    if found is None:
-        return value
-    try:
-        instant = datetime.fromisoformat(f"{found[1]}T{found[2]}{found[3].upper()}").astimezone(UTC)
-    except ValueError:
-        return value
-    return exp.Literal.string(instant.strftime("%Y-%m-%d %H:%M:%S.%f"))
-
-
-def _instants(node: exp.Expr) -> exp.Expr:
-    """Literals of a comparison, where they are instants with a zone."""
-    for key in ("this", "expression", "low", "high"):
-        value = node.args.get(key)
-        if isinstance(value, exp.Literal):
-            node.set(key, _instant(value))
-    return node
 
 
 def refuse_syntax(sql: str) -> SyntaxRefused:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Protocol
+from typing import NoReturn, Protocol
+
+import pyarrow as pa
 
 from broker.node.request_work import RequestWork
 from broker.postgres import messages, results
 from broker.postgres.errors import notice_of
-from broker.postgres.messages import ProtocolViolation
-from broker.postgres.plans import Copied
+from broker.postgres.messages import Field, ProtocolViolation
+from broker.postgres.plans import Copied, CopyOptions
 from broker.postgres.results import PART_ROWS, Result, Rows
 
 FEW_ROWS = 256
@@ -28,6 +30,19 @@ class Out(Protocol):
 
     def flush(self) -> None:
         """Send what is ready now."""
+
+
+class Changes(Protocol):
+    """What is followed. fields: its columns."""
+
+    @property
+    def fields(self) -> tuple[Field, ...]: ...
+
+    async def take(self, count: int | None, wait_s: float | None) -> Rows:
+        """The next rows, as soon as there is one."""
+
+
+_NONE = pa.table({})
 
 
 class Sender:
@@ -69,6 +84,29 @@ class Sender:
             self._out.write(results.COPY_END if rows.n else results.signed(results.COPY_END))
         self._out.write(messages.COPIED)
         self._out.write(messages.complete(f"COPY {rows.n}"))
+
+    async def changes(self, changes: Changes, form: CopyOptions | Sequence[int]) -> NoReturn:
+        """What a subscription gives, as it comes. form: of lines, or of each column.
+
+        Raises ConnectionError: the client has gone; and why nothing follows.
+        """
+        begun = False
+        if isinstance(form, CopyOptions):
+            is_binary = form.form == "binary"
+            self._out.write(messages.copy_out(len(changes.fields), int(is_binary)))
+            self._out.write(results.copy_head(Rows(changes.fields, _NONE), form))
+        self._out.flush()  # a first change may be long in coming
+        while True:
+            rows = await changes.take(None, None)
+            if isinstance(form, CopyOptions):
+                work = partial(results.copied, rows, form, 0, rows.n)
+                data = work() if rows.n <= FEW_ROWS else await self._pool.do(work)
+                self._out.write(results.signed(data) if form.form == "binary" and not begun else data)
+            else:
+                await self.rows(rows, form, 0, rows.n)
+            begun = True
+            self._out.flush()
+            await self._out.room()
 
     def complete(self, result: Result, sent: int) -> None:
         """What is told of a result, and its tag. sent: rows."""

@@ -8,9 +8,8 @@ import ssl
 
 from broker.base import logs
 from broker.base.settings import Settings
-from broker.http.answers import Snapshots
 from broker.http.carried import Carried
-from broker.node.node import Node
+from broker.http.feeds import Feeds
 from broker.postgres import row_messages
 from broker.postgres.answering import Services
 from broker.postgres.connection import Connection
@@ -28,14 +27,13 @@ log = logs.get()
 class PostgresServer:
     """What its connections share: see :class:`broker.postgres.connection.Door`."""
 
-    def __init__(
-        self, settings: Settings, node: Node, snapshots: Snapshots, carried: Carried, in_flight: InFlight
-    ) -> None:
+    def __init__(self, settings: Settings, carried: Carried, feeds: Feeds, in_flight: InFlight) -> None:
+        """feeds: with the node and the answers that all doors share."""
+        node = feeds.node
         relations = Relations(node)
         self._settings = settings
-        self.services = Services(
-            settings, node, snapshots, carried, relations, Evaluation(settings, relations)
-        )
+        evaluation = Evaluation(settings, relations)
+        self.services = Services(settings, node, feeds.snapshots, carried, relations, evaluation, feeds)
         self.in_flight = in_flight
         self.tls = _tls(settings)
         full, read = settings.http_token, settings.http_read_token

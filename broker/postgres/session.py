@@ -8,18 +8,29 @@ messages: those until the next Sync are passed over.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Sequence
-from typing import Any
+import contextlib
+from collections.abc import AsyncIterator, Coroutine, Sequence
+from typing import Any, NoReturn
 
 from broker.base import logs
 from broker.postgres import commands, messages, results
 from broker.postgres.answering import Answering, Services
 from broker.postgres.commands import Told, Transaction
 from broker.postgres.errors import Canceled, TransactionFailed, fields_of, notice_of
-from broker.postgres.held import Cursor, Held, Portal, Prepared
+from broker.postgres.held import Cursor, Held, Portal, Prepared, RowsCursor
 from broker.postgres.messages import Field, Message, ProtocolViolation
 from broker.postgres.parameters import Value, decoded
-from broker.postgres.plans import Carried, Command, Copied, Nothing, Plan, asked_of, plan_of
+from broker.postgres.plans import (
+    Carried,
+    Command,
+    Copied,
+    Nothing,
+    Plan,
+    Subscribed,
+    asked_of,
+    plan_of,
+    subscribed_of,
+)
 from broker.postgres.results import Done, Result, Rows
 from broker.postgres.sending import FEW_ROWS, Out, Sender, each
 from broker.postgres.settings import SessionSettings
@@ -116,10 +127,10 @@ class Session:
         try:
             plan = self._planned(sql)
             self._require_possible(plan, sql)
-            rows = self._answering.at_once(plan)
-            if rows is None or rows.n > FEW_ROWS:
+            rows = self._answering.at_once(plan, FEW_ROWS)
+            if rows is None:
                 return False
-            self._sender.described(rows)
+            self._sender.described(rows.in_digits(self._settings.float_digits))
         except TureenError:
             return False  # it fails the other way as well, which tells where
         self._sender.ready(self._transaction.status)
@@ -145,6 +156,12 @@ class Session:
         if isinstance(plan, Nothing):
             self._out.write(messages.EMPTY)
             return
+        if (subscribed := _subscribed(plan)) is not None:
+            fields = await self._answering.fields(subscribed, ())
+            assert fields is not None
+            if plan is subscribed:
+                self._out.write(messages.row_description(fields, [0] * len(fields)))
+            await self._follow(plan, subscribed, (), ())
         form = self._held.cursor_form(plan)
         result = await self._result(plan, ())
         if isinstance(plan, Copied) and isinstance(result, Rows):
@@ -190,7 +207,7 @@ class Session:
         """Describe what is known; False: it is to be waited for."""
         cursor = self._held.cursors.get(name) if kind == "P" and name not in self._held.portals else None
         if cursor is not None:  # a cursor is a portal, to who describes one
-            fields = cursor.rows.fields
+            fields = cursor.fields
             self._out.write(messages.row_description(fields, [cursor.form] * len(fields)))
             return True
         statement = self._held.statement(name) if kind == "S" else self._held.portal(name).statement
@@ -229,7 +246,7 @@ class Session:
     async def _command_fields(self, plan: Command, portal: Portal | None) -> tuple[Field, ...] | None:
         word = keyword(plan.sql)
         if word == "FETCH":
-            return self._held.cursor(commands.fetched(plan.sql)[0]).rows.fields
+            return self._held.cursor(commands.fetched(plan.sql).name).fields
         if word != "SHOW":
             return None
         result = await self._command(plan.sql)
@@ -241,10 +258,10 @@ class Session:
         if portal.result is not None or rows_max > 0:
             return False
         self._require_possible(portal.statement.plan, portal.statement.sql)
-        rows = self._answering.at_once(portal.statement.plan)
-        if rows is None or rows.n > FEW_ROWS:
+        rows = self._answering.at_once(portal.statement.plan, FEW_ROWS)
+        if rows is None:
             return False
-        rows = self._as_told(rows, portal.statement)
+        rows = self._as_told(rows.in_digits(self._settings.float_digits), portal.statement)
         if rows.n:
             formats = each(portal.formats, len(rows.fields))
             self._out.write(results.messages_of(rows, formats, 0, rows.n))
@@ -258,6 +275,13 @@ class Session:
         if isinstance(statement.plan, Nothing):
             self._out.write(messages.EMPTY)
             return
+        if (subscribed := _subscribed(statement.plan)) is not None:
+            if rows_max > 0:
+                raise NotSupported(
+                    "changes are not taken from a portal some at a time",
+                    hint="DECLARE c CURSOR FOR SUBSCRIBE ..., and FETCH 100 FROM c",
+                )
+            await self._follow(statement.plan, subscribed, portal.values, portal.formats)
         first = portal.result is None
         if portal.result is None:
             portal.result = await self._result(statement.plan, portal.values)
@@ -309,15 +333,23 @@ class Session:
     async def _result(self, plan: Plan, values: Sequence[Value]) -> Result:
         if isinstance(plan, Command):
             return await self._command(plan.sql)
-        limit_ms = self._settings.timeout_ms
-        try:
-            async with asyncio.timeout(None if limit_ms is None else limit_ms / 1_000):
-                result = await self._answering.result(plan, values, self._transaction.reads_only)
-        except TimeoutError:
-            raise Canceled("statement timeout") from None
+        async with _limited(self._settings.timeout_ms):
+            result = await self._answering.result(plan, values, self._transaction.reads_only)
         if isinstance(result, Done) and result.changes and self._transaction.status == "T":
             self._transaction.changed = True
-        return result
+        return result.in_digits(self._settings.float_digits)
+
+    async def _follow(
+        self, plan: Plan, subscribed: Subscribed, values: Sequence[Value], formats: Sequence[int]
+    ) -> NoReturn:
+        """Send an answer and its changes, until there is a reason to end, which is raised."""
+        async with _limited(self._settings.timeout_ms):
+            changes = await self._answering.subscription(subscribed, values)
+            try:
+                forms = each(formats, len(changes.fields))
+                await self._sender.changes(changes, plan.options if isinstance(plan, Copied) else forms)
+            finally:
+                changes.close()
 
     async def _command(self, sql: str) -> Result:
         told = commands.transaction(sql, self._transaction, self._settings)
@@ -325,7 +357,7 @@ class Session:
             told = commands.setting(sql, self._transaction, self._settings)
         if told is not None:
             if keyword(sql) in (*commands.ENDS, "DISCARD"):
-                self._held.cursors.clear()
+                self._held.close_cursors()
             if keyword(sql) == "DISCARD":
                 self._held.statements.clear()
             return self._told(told)
@@ -333,10 +365,12 @@ class Session:
             case "DECLARE":
                 return await self._declare(sql)
             case "FETCH" | "MOVE":
-                return self._held.fetch(sql)
+                async with _limited(self._settings.timeout_ms):
+                    fetched = await self._held.fetch(sql)
+                return fetched.in_digits(self._settings.float_digits)
             case "CLOSE":
-                return self._held.forget(sql, self._held.cursors, "CLOSE CURSOR")
-        return self._held.forget(sql, self._held.statements, "DEALLOCATE")
+                return self._held.close(sql)
+        return self._held.deallocate(sql)
 
     def _told(self, told: Told) -> Result:
         if told.columns:
@@ -348,10 +382,25 @@ class Session:
     async def _declare(self, sql: str) -> Result:
         name, select, is_binary = commands.declared(sql)
         self._held.require_room(name)
-        rows = await self._result(asked_of(select, self._services.relations), ())
-        assert isinstance(rows, Rows)
-        self._held.declare(name, Cursor(rows, int(is_binary)), self._services.settings.snapshot_bytes_max)
+        cursor: Cursor
+        if keyword(select) == "SUBSCRIBE":
+            plan = subscribed_of(select, self._services.relations)
+            async with _limited(self._settings.timeout_ms):
+                cursor = await self._answering.subscription(plan, (), int(is_binary))
+        else:
+            rows = await self._result(asked_of(select, self._services.relations), ())
+            assert isinstance(rows, Rows)
+            cursor = RowsCursor(rows, int(is_binary))
+        try:
+            self._held.declare(name, cursor, self._services.settings.snapshot_bytes_max)
+        except TureenError:
+            cursor.close()
+            raise
         return Done("DECLARE CURSOR")
+
+    def close(self) -> None:
+        """The connection has ended."""
+        self._held.close_cursors()
 
     # --- errors -----------------------------------------------------------------------------------
 
@@ -386,3 +435,19 @@ class Session:
         self._out.write(fields_of(error, sql, offset))
         if isinstance(error, ProtocolViolation):
             raise error
+
+
+def _subscribed(plan: Plan) -> Subscribed | None:
+    """What a plan subscribes to, by itself or by COPY; None of any other."""
+    inner = plan.plan if isinstance(plan, Copied) else plan
+    return inner if isinstance(inner, Subscribed) else None
+
+
+@contextlib.asynccontextmanager
+async def _limited(limit_ms: int | None) -> AsyncIterator[None]:
+    """Raises Canceled where it takes longer; None: however long it takes."""
+    try:
+        async with asyncio.timeout(None if limit_ms is None else limit_ms / 1_000):
+            yield
+    except TimeoutError:
+        raise Canceled("statement timeout") from None

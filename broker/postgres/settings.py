@@ -1,5 +1,5 @@
 """What SHOW and current_setting tell, and SET changes: settings of a connection, none of which changes an
-answer but ``statement_timeout`` and ``default_transaction_read_only``.
+answer but ``statement_timeout``, ``default_transaction_read_only`` and ``extra_float_digits``.
 """
 
 from __future__ import annotations
@@ -105,7 +105,9 @@ class SessionSettings:
         if key == "client_encoding" and value.lower().replace("-", "").strip("'") not in ("utf8", "unicode"):
             raise UnknownSetting("texts are UTF8 here", hint="SET client_encoding = 'UTF8'")
         if key == "statement_timeout":
-            value = str(_duration_ms(value))
+            value = str(duration_ms(value))
+        if key == "extra_float_digits" and not re.fullmatch(r"[0-3]|-\d|-1[0-5]", value.strip()):
+            raise UnknownSetting(f"{value!r} is no value of extra_float_digits", hint="-15 to 3")
         self._own[key] = value
 
     def reset(self, name: str | None) -> None:
@@ -121,6 +123,12 @@ class SessionSettings:
         return int(self.get("statement_timeout")) or None
 
     @property
+    def float_digits(self) -> int | None:
+        """How many digits a DOUBLE has in text; None: the shortest that mean it."""
+        extra = int(self.get("extra_float_digits"))
+        return None if extra > 0 else max(1, 15 + extra)
+
+    @property
     def reads_only(self) -> bool:
         """Whether transactions only read, unless they say otherwise."""
         return self.get("default_transaction_read_only").lower() in ("on", "true", "1", "yes")
@@ -129,8 +137,9 @@ class SessionSettings:
         return SETTINGS | self._own
 
 
-def _duration_ms(value: str) -> int:
+def duration_ms(value: str) -> int:
+    """A length of time as settings have it: 500ms, 5s, 1min; ms without a unit. Raises UnknownSetting."""
     found = _DURATION.fullmatch(value.strip().lower())
     if found is None:
-        raise UnknownSetting(f"{value!r} is no duration", hint="SET statement_timeout = '5s'")
+        raise UnknownSetting(f"{value!r} is no duration", hint="write it as '500ms', '5s' or '1min'")
     return round(int(found[1]) * _MS[found[2]])

@@ -138,8 +138,8 @@ class Worker:
         observer = Observer(self.node, self.metrics, Entities(self.node, CHANGEABLE))
         carried = Carried.made(self.settings, self.node, publisher)
         api = public_api(self.settings, self.node, carried, snapshots, self.metrics, observer)
-        postgres = self._postgres(snapshots, carried)
         feeds = Feeds(api, self.settings, self.node, self.hub, self.follows, snapshots, self.metrics.feeds)
+        postgres = self._postgres(carried, feeds)
         id_of = self.node.directory.queries.names.id_of
         servers = [
             self._public_server(Called(HandleHeader(ShortWay(feeds, snapshots), id_of)), snapshots),
@@ -267,13 +267,13 @@ class Worker:
             )
         )
 
-    def _postgres(self, snapshots: Snapshots, carried: Carried) -> PostgresServer | None:
+    def _postgres(self, carried: Carried, feeds: Feeds) -> PostgresServer | None:
         """What serves PostgreSQL's clients, where a port is set."""
         if self.settings.postgres_port is None:
             return None
         from broker.postgres.server import PostgresServer
 
-        return PostgresServer(self.settings, self.node, snapshots, carried, self.in_flight)
+        return PostgresServer(self.settings, carried, feeds, self.in_flight)
 
     def _private_server(self, snapshots: Snapshots) -> Server:
         return Server(

@@ -56,7 +56,7 @@ def test_every_type_comes_back(door: Door, binary: bool, over: str) -> None:
         rows = cursor.execute(f"SELECT * FROM {over}").fetchall()
         assert sorted(rows, key=lambda row: row[0]) == EXPECTED
         codes = [one.type_code for one in cursor.description or ()]
-    assert codes == [20, 23, 16, 701, 1700, 25, 1082, 1184, 2950, 17, 114, 114, 114]
+    assert codes == [20, 23, 16, 701, 1700, 25, 1082, 1184, 2950, 17, 114, 1016, 114]
 
 
 def test_a_simple_query_of_several_statements(door: Door) -> None:
@@ -111,13 +111,80 @@ def test_parameters(door: Door, over: str) -> None:
 def test_nested_values_are_json_in_what_is_evaluated(door: Door) -> None:
     with door.connect() as connection:
         cursor = connection.execute(
-            "SELECT a::text, n::text, d::text, id::text, json_array_length(a), n->>'y', rank() OVER () "
+            "SELECT a::text, n::text, d::text, id::text, array_length(a, 1), n->>'y', rank() OVER () "
             "FROM all_types WHERE id = 1"
         )
-        assert cursor.fetchall() == [("[1,2]", '{"x":5,"y":"z"}', "12345.60", "1", 2, "z", 1)]
+        assert cursor.fetchall() == [("{1,2}", '{"x":5,"y":"z"}', "12345.60", "1", 2, "z", 1)]
         assert [one.name for one in cursor.description or ()] == [
-            *("a", "n", "d", "id", "json_array_length", "?column?", "rank")
+            *("a", "n", "d", "id", "array_length", "?column?", "rank")
         ]
+
+
+@pytest.mark.parametrize("over", ["all_types", "everything"])
+def test_bytes_are_compared_with_postgresql_s_literals(door: Door, over: str) -> None:
+    with door.connect() as connection:
+        for condition in (
+            r"raw = '\x0001FF'",
+            r"raw IN ('\x01', '\x0001ff')",
+            r"raw = '\x0001ff'::bytea",
+            "raw = X'0001ff'",
+            r"'\x0001ff' = raw",
+        ):
+            assert connection.execute(f"SELECT id FROM {over} WHERE {condition}").fetchall() == [(1,)]
+        assert connection.execute(f"SELECT id FROM {over} WHERE s = '\\x0001ff'").fetchall() == []
+        with pytest.raises((psycopg.errors.InvalidTextRepresentation, psycopg.errors.DatatypeMismatch)):
+            connection.execute(rf"SELECT id FROM {over} WHERE raw = '\x0'")
+
+
+@pytest.mark.parametrize("over", ["all_types", "everything"])
+def test_arrays_are_parameters(door: Door, over: str) -> None:
+    cases: list[tuple[str, list[Any], list[int]]] = [
+        ("id", [1, 3, None], [1, 3]),
+        ("id", [], []),
+        ("s", ["", 'a "b"', RECORDS[0]["s"]], [1, 3]),
+        ("b", [False], [3]),
+        ("day", [date(2013, 1, 31)], [1]),
+        ("at", [datetime(1999, 12, 31, 23, 59, 59, 999_000, UTC)], [3]),
+        ("u", [UUID(RECORDS[0]["u"])], [1]),
+        ("raw", [b"\x00\x01\xff", b""], [1]),
+    ]
+    if over == "all_types":
+        cases = [case for case in cases if case[0] != "u"]  # a UUID is text there
+    with door.connect() as connection:
+        for column, given, expected in cases:
+            for form in ("%s", "%b"):
+                sql = f"SELECT id FROM {over} WHERE {column} = ANY({form})"
+                assert [row[0] for row in connection.execute(sql, (given,))] == expected, (column, form)
+        rest = connection.execute(f"SELECT id FROM {over} WHERE id <> ALL(%s)", ([1, 2],)).fetchall()
+        assert rest == [(3,)]
+        with pytest.raises(psycopg.errors.InvalidTextRepresentation):
+            connection.execute(f"SELECT id FROM {over} WHERE id = ANY(%s::int8[])", ("{1",))
+
+
+def test_values_as_text_are_postgresql_s(door: Door) -> None:
+    with door.connect() as connection:
+        found = connection.execute(
+            "SELECT at::text, raw::text, v::text, 10.0::float8::text, ARRAY['a b', NULL]::text, "
+            "ARRAY[1.5::float8], '{3,NULL}'::int[] FROM all_types WHERE id = 1"
+        ).fetchall()
+        assert found == [
+            ("2013-01-31 09:15:00.123+00", "\\x0001ff", "1.5", "10", '{"a b",NULL}', [1.5], [3, None])
+        ]
+        assert connection.execute(
+            "SELECT id FROM all_types WHERE id = ANY('{1,3}') ORDER BY 1"
+        ).fetchall() == [
+            (1,),
+            (3,),
+        ]
+        assert connection.execute("SELECT id FROM all_types WHERE id <> ALL('{1,3}')").fetchall() == [(2,)]
+        assert connection.pgconn.exec_(
+            b"SELECT 1e20::float8, 10::float8, 0.1::float8 + 0.2::float8"
+        ).get_value(0, 2) == (b"0.30000000000000004")
+        connection.execute("SET extra_float_digits = 0")
+        shown = connection.pgconn.exec_(b"SELECT 1e20::float8, 10::float8, 0.1::float8 + 0.2::float8")
+        assert [shown.get_value(0, place) for place in range(3)] == [b"1e+20", b"10", b"0.3"]
+        with pytest.raises(psycopg.errors.UndefinedObject):
+            connection.execute("SET extra_float_digits = 99")
 
 
 def test_errors_of_what_is_evaluated_say_where(door: Door) -> None:
@@ -131,6 +198,38 @@ def test_errors_of_what_is_evaluated_say_where(door: Door) -> None:
         with pytest.raises(psycopg.errors.UndefinedTable) as refused_name:
             connection.execute("SELECT id FROM all_type")
         assert refused_name.value.diag.message_hint == "did you mean all_types?"
+        for call, place in (("nosuch(id)", "8"), ("id, upper(id)", "12")):
+            with pytest.raises(psycopg.errors.UndefinedFunction) as no_function:
+                connection.execute(f"SELECT {call} FROM all_types")
+            assert no_function.value.diag.statement_position == place
+
+
+def test_what_is_refused_says_what_to_write_instead(door: Door) -> None:
+    refused = {
+        "EXPLAIN SELECT id FROM all_types": ("42P01", "write EXPLAIN QUERY all_types"),
+        "CREATE VIEW v1 AS SELECT id FROM all_types": ("42P01", "CREATE VIEW with the text of all_types"),
+        "DROP MATERIALIZED VIEW all_types": ("42P01", "write DROP QUERY all_types"),
+        "DROP STREAM everything": ("2BP01", "CASCADE"),
+        "DROP TABLE everything": ("42809", "write DROP STREAM everything"),
+        "SELECT id FROM all_types FOR NO KEY UPDATE SKIP LOCKED": ("0A000", "leave it out"),
+        "SELECT id FROM everything FOR UPDATE OF everything": ("0A000", "leave it out"),
+    }
+    with door.connect() as connection:
+        for sql, (state, hint) in refused.items():
+            with pytest.raises(psycopg.Error) as told:
+                connection.execute(sql)
+            assert told.value.diag.sqlstate == state, sql
+            assert hint in (told.value.diag.message_hint or ""), sql
+
+
+def test_what_could_not_be_computed_is_told(door: Door) -> None:
+    told: list[str] = []
+    with door.connect() as connection:
+        connection.add_notice_handler(lambda one: told.append(one.message_primary or ""))
+        assert connection.execute("SELECT 1 / (id - 1) AS x FROM everything WHERE id = 1").fetchall() == [
+            (None,)
+        ]
+    assert told == ["1 value could not be computed and is NULL"]
 
 
 def _names() -> list[str]:
@@ -154,7 +253,8 @@ def test_asyncpg(door: Door) -> None:
             rows = [tuple(one) for one in await connection.fetch(SQL)]
             read = [
                 tuple(
-                    json.loads(value) if place >= 10 and value else value for place, value in enumerate(row)
+                    json.loads(value) if place in (10, 12) and value else value
+                    for place, value in enumerate(row)
                 )
                 for row in rows
             ]

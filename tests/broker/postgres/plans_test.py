@@ -23,7 +23,7 @@ from broker.postgres.rewriting import (
     relations_of,
     rewritten,
     select_of,
-    with_bytes,
+    with_placeholders,
 )
 from broker.postgres.settings import SessionSettings, UnknownSetting
 from tureen.errors import NotSupported, SyntaxRefused, UnknownSource
@@ -132,7 +132,7 @@ def test_parameters_of_an_insert_that_are_cast() -> None:
 
 def test_bytes_are_decoded_where_their_placeholder_stands() -> None:
     sql = """SELECT '$1', "$1" FROM s WHERE a = $1 AND b = $2 -- $1"""
-    assert with_bytes(sql, {1}) == sql.replace("= $1", "= DECODE($1, 'hex')")
+    assert with_placeholders(sql, {1: "DECODE({}, 'hex')"}) == sql.replace("= $1", "= DECODE($1, 'hex')")
 
 
 def test_nothing_but_a_select_is_a_select() -> None:
@@ -187,8 +187,8 @@ def test_settings_and_transactions() -> None:
     ended = commands.transaction("COMMIT", now, settings)
     assert ended is not None
     assert (ended.tag, now.status) == ("ROLLBACK", "I")
-    assert commands.fetched("FETCH FORWARD 5 FROM c") == ("c", 5)
-    assert commands.fetched('FETCH ALL IN "C c"') == ("C c", None)
+    assert commands.fetched("FETCH FORWARD 5 FROM c") == commands.Fetched("c", 5)
+    assert commands.fetched('FETCH ALL IN "C c"') == commands.Fetched("C c", None)
     assert commands.declared("DECLARE c BINARY CURSOR FOR SELECT 1") == ("c", "SELECT 1", True)
     with pytest.raises(SyntaxRefused):
         commands.fetched("FETCH BACKWARD 5 FROM c")

@@ -13,30 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from broker.postgres import types
-from broker.postgres.column_texts import cells_of, numeric
+from broker.postgres.array_texts import cells_of
+from broker.postgres.column_texts import numeric
 from broker.postgres.parameters import decoded
 from broker.postgres.plans import CopyOptions
 from broker.postgres.results import Rows, copied, messages_of
 from broker.postgres.row_messages import FEW
-
-VALUES: dict[int, tuple[pa.DataType, st.SearchStrategy[Any]]] = {
-    types.BOOL: (pa.bool_(), st.booleans()),
-    types.INT4: (pa.int32(), st.integers(-(1 << 31), (1 << 31) - 1)),
-    types.INT8: (pa.int64(), st.integers(-(1 << 63), (1 << 63) - 1)),
-    types.FLOAT8: (pa.float64(), st.floats()),
-    types.TEXT: (pa.string(), st.text()),
-    types.BYTEA: (pa.binary(), st.binary(max_size=20)),
-    types.UUID: (pa.string(), st.uuids().map(str)),
-    types.DATE: (pa.date32(), st.dates()),
-    types.TIMESTAMPTZ: (
-        pa.timestamp("ms"),
-        st.datetimes().map(lambda one: one.replace(microsecond=one.microsecond // 1_000 * 1_000)),
-    ),
-    types.NUMERIC: (
-        pa.decimal128(18, 4),
-        st.integers(-(10**18) + 1, 10**18 - 1).map(lambda one: Decimal(one).scaleb(-4)),
-    ),
-}
+from tests.broker.postgres.row_values import VALUES, same
 
 
 @st.composite
@@ -78,18 +61,6 @@ def test_values_come_back_by_their_types(held: list[tuple[int, list[Any]]], form
             assert same(value, values[place], oid), (value, values[place])
     again = split(copied(rows, CopyOptions("binary"), 0, n), b"d")
     assert again == split(messages_of(rows, [1] * len(held), 0, n), b"D")
-
-
-def same(read: Any, written: Any, oid: int) -> bool:
-    if written is None or read is None:
-        return read is written
-    if oid == types.FLOAT8:
-        return struct.pack("!d", read) == struct.pack("!d", written) or read != read
-    if oid == types.UUID:
-        return str(read) == written
-    if oid == types.TIMESTAMPTZ:
-        return bool(read == written.replace(tzinfo=UTC))
-    return bool(read == written)
 
 
 @given(st.decimals(allow_nan=False, allow_infinity=False, places=6) | st.integers().map(Decimal))

@@ -208,7 +208,7 @@ def test_watching_once_waits_as_well(shared: Broker, topic: str, name: str) -> N
 def test_values_that_could_not_be_computed_are_told_in_a_pipe(shared: Broker, topic: str, name: str) -> None:
     shared.create(f"CREATE STREAM {name} ({COLUMNS}) WITH (topic = '{topic}', {SOON})")
     _, said = asked(shared, f"SELECT 1 / (id - 7) AS r FROM {name} WHERE id < 10")
-    assert "1 value could not be computed and are NULL" in said
+    assert "1 value could not be computed and is NULL" in said
     for form in ("csv", "json", "table"):
         _, said = asked(shared, f"SELECT id FROM {name} WHERE id / 0 > 1", "--format", form)
         assert f"{ROWS:,} rows are not in the answer: their condition could not be computed" in said
