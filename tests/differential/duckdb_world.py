@@ -98,22 +98,28 @@ def follow(world: World, text: str) -> None:
 
 
 def compare_on_the_way(
-    database: duckdb.DuckDBPyConnection, steps: list[tuple[str, list[Row], int]], text: str, begin: int
+    database: duckdb.DuckDBPyConnection,
+    steps: list[tuple[str, list[Row], int]],
+    text: str,
+    begin: int,
+    theirs: str | None = None,
 ) -> None:
-    """Bring rows; follow a query from one of the steps on, and compare its answer behind each."""
+    """Bring rows; follow a query from one of the steps on, and compare its answer behind each. theirs: what
+    DuckDB is asked, if not the text.
+    """
     world = World()
     for place, (name, rows, chance) in enumerate(steps):
         if place == begin:
             follow(world, text)
         world.bring(name, rows, gone=chance == 0)
         if place >= begin:
-            check(database, world, text)
+            check(database, world, text, theirs)
     if begin == len(steps):
         follow(world, text)
-        check(database, world, text)
+        check(database, world, text, theirs)
 
 
-def check(database: duckdb.DuckDBPyConnection, world: World, text: str) -> None:
+def check(database: duckdb.DuckDBPyConnection, world: World, text: str, asked: str | None = None) -> None:
     answer, expected = world.subject.answer("q"), world.reference.answer("q")
     assert exact_rows(answer.rows) == exact_rows(expected.rows), text
     assert answer.errors == expected.errors, text
@@ -121,7 +127,7 @@ def check(database: duckdb.DuckDBPyConnection, world: World, text: str) -> None:
     for name, rows in world.rows.items():
         database.register(name, table_of(rows, SCHEMA))
     try:
-        theirs = plain_rows(database.sql(text).to_arrow_table())
+        theirs = plain_rows(database.sql(asked or text).to_arrow_table())
     except duckdb.InvalidInputException:
         return
     finally:

@@ -107,8 +107,8 @@ REFUSED = {
     "series in SELECT": "SELECT GENERATE_SERIES(1, 3) FROM flights",
     "window over VALUES": "SELECT * FROM (VALUES (1)) [NOW] AS v (x)",
     "STREAM AS VALUES": "CREATE STREAM s AS VALUES (1)",
-    "LATERAL by an inequality": """SELECT * FROM flights f,
-        LATERAL (SELECT wind FROM weather WHERE measured < f.departed ORDER BY measured LIMIT 1) w""",
+    "LATERAL with OVER": """SELECT * FROM flights f,
+        LATERAL (SELECT RANK() OVER (ORDER BY wind) FROM weather WHERE measured < f.departed) w""",
     "LATERAL VIEW": "SELECT * FROM flights LATERAL VIEW EXPLODE(dest) t AS x",
     "RIGHT SEMI": "SELECT * FROM flights f RIGHT SEMI JOIN planes p ON f.tail = p.tail",
     "ASOF RIGHT": "SELECT * FROM flights f ASOF RIGHT JOIN weather w ON departed >= measured",
@@ -144,13 +144,13 @@ REFUSED = {
         GROUP BY GROUPING SETS (TUMBLE(INTERVAL '1' HOUR), dest)""",
     "LIMIT BY": "SELECT * FROM flights LIMIT 3 BY dest",
     "LIMIT m, n": "SELECT * FROM flights LIMIT 3, 4",
-    "value in ON": "SELECT 1 FROM flights a JOIN weather ON wind > (SELECT AVG(delay) FROM flights)",
-    "value by an inequality": """SELECT (SELECT AVG(wind) FROM weather WHERE measured < departed) AS w
-        FROM flights""",
+    "value in ON": "SELECT 1 FROM flights a FULL JOIN weather ON wind > (SELECT AVG(delay) FROM flights)",
+    "value over groups by an inequality": """SELECT
+        (SELECT AVG(wind) FROM weather WHERE measured < departed) AS w
+        FROM flights GROUP BY departed""",
     "ANY": "SELECT * FROM flights WHERE delay < ANY (ARRAY[1, 2])",
-    "rows of IN below OR": """SELECT * FROM flights
-        WHERE delay > 3 OR (dest, carrier) IN (SELECT dest, carrier FROM flights)""",
-    "correlation": "SELECT 1 FROM flights a WHERE dest IN (SELECT a.dest FROM weather WHERE wind > 3)",
+    "rows of IN below OR over groups": """SELECT dest, carrier FROM flights GROUP BY dest, carrier
+        HAVING COUNT(*) > 3 OR (dest, carrier) IN (SELECT dest, carrier FROM flights)""",
     "groups": "SELECT 1 FROM flights WHERE EXISTS (SELECT SUM(wind) FROM weather WHERE wind > delay)",
     "NOT IN": (
         "SELECT dest, carrier FROM flights GROUP BY dest, carrier "

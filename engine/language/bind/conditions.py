@@ -87,6 +87,8 @@ class Correlation:
 
     mixed: other conditions with columns of both, where they may stand (None: they may not). The subquery has
     one more column for each pair, behind those that it selects.
+    domain: the relation around it, where its columns may stand anywhere in the subquery
+    (:mod:`engine.language.bind.subqueries.domain`).
     is_lateral: it is joined to what is around. Then empties: of an aggregate without GROUP BY what its
     columns are over no rows.
     is_value: it stands in the place of a value. Then rows: how many there may be, for each value of the
@@ -96,6 +98,7 @@ class Correlation:
     around: Scope
     pairs: list[tuple[Expression, Expression]] = field(default_factory=list)
     mixed: list[Expression] | None = None
+    domain: BoundRelation | None = None
     is_value: bool = False
     is_lateral: bool = False
     empties: list[Expression] = field(default_factory=list)
@@ -192,16 +195,34 @@ def _is_mixed(node: exp.Expr, scope: Scope, around: Scope) -> bool:
 
 def _is_equal(node: exp.Expr, scope: Scope, correlation: Correlation) -> bool:
     """Whether this is ``inner = outer``, which is then noted."""
-    if not isinstance(node, exp.EQ):
+    sides = _equal_sides(node, scope, correlation)
+    if sides is None:
         return False
+    around = bind_scalar(sides[1], replace(correlation.around, values=None))
+    key, value = fit(node, around, bind_scalar(sides[0], scope), scope)
+    correlation.pairs.append((value, key))
+    return True
+
+
+def is_equality(node: exp.Expr, scope: Scope, correlation: Correlation) -> bool:
+    """Whether this is ``inner = outer``."""
+    return _equal_sides(node, scope, correlation) is not None
+
+
+def _equal_sides(node: exp.Expr, scope: Scope, correlation: Correlation) -> tuple[exp.Expr, exp.Expr] | None:
+    """The inner and the outer side of an equality."""
+    if not isinstance(node, exp.EQ):
+        return None
+    around = correlation.around
     for inner, outer in ((node.this, node.expression), (node.expression, node.this)):
-        if not _is_around(outer, scope, correlation.around) or _is_mixed(inner, scope, correlation.around):
-            continue
-        around = bind_scalar(outer, replace(correlation.around, values=None))
-        key, value = fit(node, around, bind_scalar(inner, scope), scope)
-        correlation.pairs.append((value, key))
-        return True
-    return False
+        if _is_around(outer, scope, around) and not _is_mixed(inner, scope, around):
+            return inner, outer
+    return None
+
+
+def _domain(scope: Scope) -> BoundRelation | None:
+    """The relation that these names are of, where subqueries may have its columns anywhere."""
+    return None if scope.values is None or scope.grouping is not None else scope.values.domain
 
 
 def _is_around(node: exp.Expr, scope: Scope, around: Scope) -> bool:
@@ -231,7 +252,7 @@ def _join(
 def _exists(
     node: exp.Expr, negated: bool, scope: Scope, env: Environment, subselect: Subselect
 ) -> SubqueryJoin | BoundSubquery:
-    correlation = Correlation(scope, mixed=[] if scope.grouping is None else None)
+    correlation = Correlation(scope, mixed=[] if scope.grouping is None else None, domain=_domain(scope))
     inner = nested(node, subselect(node.args["query"], env, correlation), scope)
     if correlation.mixed:
         return BoundSubquery(inner, negated, _conditions(correlation, inner))
@@ -245,7 +266,7 @@ def _in(
     node: exp.Expr, negated: bool, scope: Scope, env: Environment, subselect: Subselect
 ) -> SubqueryJoin | BoundSubquery:
     written = node.this.expressions if isinstance(node.this, nodes.RowValue) else [node.this]
-    correlation = Correlation(scope, mixed=[] if scope.grouping is None else None)
+    correlation = Correlation(scope, mixed=[] if scope.grouping is None else None, domain=_domain(scope))
     inner = nested(node, subselect(node.args["query"], env, correlation), scope)
     selected = inner.columns[: len(inner.columns) - len(correlation.pairs)]
     check_columns(node, len(selected), len(written), scope)
@@ -273,7 +294,7 @@ def _in(
 def _any(
     node: exp.Expr, negated: bool, scope: Scope, env: Environment, subselect: Subselect
 ) -> BoundSubquery:
-    correlation = Correlation(scope, mixed=[])
+    correlation = Correlation(scope, mixed=[], domain=_domain(scope))
     inner = nested(node, subselect(node.args["query"], env, correlation), scope)
     check_columns(node, len(inner.columns) - len(correlation.pairs), 1, scope)
     key, value = fit(node, bind_scalar(node.this, scope), inner.columns[0].expression, scope)

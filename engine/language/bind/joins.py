@@ -27,6 +27,7 @@ from engine.language.bind.placing import asked_of_pairs
 from engine.language.bind.scalar import compare
 from engine.language.bind.scope import NamedItem, Scope
 from engine.language.bind.sources import Select, bind_item, sampled_join
+from engine.language.bind.subqueries.in_on import asked_before, asked_of, with_queries
 from engine.language.bind.temporal_filters import TemporalFilter, asked_of_partners
 from engine.language.bind.unnest import bind_unnest, join_unnest
 from engine.language.bind.versions import BoundVersions
@@ -99,13 +100,16 @@ def _joined(left: From, join: exp.Expr, ends: exp.Expr | None, env: Environment,
     kind: JoinKind = "inner" if join.args["kind"] == "cross" else join.args["kind"]
     right = _bind_item(join.this, ends, env, selects, alone=False)
     check_names(left, right, join, env)
+    queries = [] if join.args.get("asof") else with_queries(join.args.get("on"))
+    if queries and kind != "inner":
+        left, right = asked_before(kind, left, right, queries, env, selects.lateral)
     versions = BoundVersions.of(left.relation, right.relation, join, env, left.parts, right.parts)
     count = len(left.relation.columns)
     inner = right.relation if versions is None else versions.inner
     relation = left.relation.joined(inner, kind, env.text.sql)
     both = both_sides(relation, left, right, count)
     scope = both.scope(env).at("ON")
-    written, merged = _on(join, left, right, both, env, scope)
+    written, merged = _on(join, left, right, both, env, scope, queries)
     on: list[Asked] = [(each, node) for each, node in written if not isinstance(each, TemporalFilter)]
     if versions is not None:
         relation = versions.joined(relation, on)
@@ -116,15 +120,25 @@ def _joined(left: From, join: exp.Expr, ends: exp.Expr | None, env: Environment,
     if kind in ("semi", "anti"):
         relation = replace(relation, columns=relation.columns[:count])
         return replace(left, relation=relation, hidden=(*left.hidden, *(part.name for part in right.parts)))
-    return _merged(replace(both, relation=relation), kind, merged)
+    both = _merged(replace(both, relation=relation), kind, merged)
+    return asked_of(both, queries, env, selects.lateral) if queries and kind == "inner" else both
 
 
 def _on(
-    join: exp.Expr, left: From, right: From, both: From, env: Environment, scope: Scope
+    join: exp.Expr,
+    left: From,
+    right: From,
+    both: From,
+    env: Environment,
+    scope: Scope,
+    queries: Sequence[exp.Expr],
 ) -> tuple[list[tuple[Expression | TemporalFilter, exp.Expr]], dict[str, tuple[int, int]]]:
-    """The conditions of ON or USING, and the places of the columns that USING makes one."""
+    """The conditions of ON or USING but for those that hold subqueries, and the places of the columns that
+    USING makes one.
+    """
     if join.args.get("on") is not None:
-        parts = conjuncts(join.args["on"], scope)
+        apart = {id(part) for part in queries}
+        parts = [part for part in conjuncts(join.args["on"], scope) if id(part) not in apart]
         return [(bound, part) for part in parts for bound in bind_parts(part, scope)], {}
     columns, count = both.relation.columns, len(left.relation.columns)
     using: Sequence[exp.Expr] = join.args.get("using") or ()

@@ -136,7 +136,7 @@ def _of_query(
     keeps: bool,
 ) -> tuple[BoundRelation, bool]:
     """A join with what a query gives, and whether conditions may be asked in it."""
-    correlation = Correlation(scope, mixed=[], is_lateral=True)
+    correlation = Correlation(scope, mixed=[], domain=left, is_lateral=True)
     inner = nested(tree, subselect(tree, env, correlation), scope)
     count = len(inner.columns) - len(correlation.pairs)
     selected, equal = inner.columns[:count], inner.columns[count:]

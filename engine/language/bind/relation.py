@@ -404,3 +404,11 @@ def base(stream: Stream) -> BoundRelation:
         Output(field.name, Column(place, field.name, field.type)) for place, field in enumerate(stream.schema)
     )
     return BoundRelation(stream, columns)
+
+
+def is_not_null(relation: BoundRelation, expression: Expression) -> bool:
+    """Whether an expression over what a relation gives is known to be never NULL: a column declared so."""
+    if relation.stages or relation.joins or not isinstance(expression, Column):
+        return False
+    fields = relation.stream.schema.fields
+    return expression.index < len(fields) and not fields[expression.index].nullable

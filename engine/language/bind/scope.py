@@ -14,7 +14,7 @@ from engine.language.functions import BUILT_IN, FunctionCatalogue
 from engine.language.grammar.words import CLOCKS, COLUMNS_REFUSED, NOT_NESTED, ROW_TIMES
 from engine.language.places import Place, Text, did_you_mean, shown
 from engine.language.rules.tree import transform
-from engine.model.expressions import Column, Expression, children
+from engine.model.expressions import Column, Expression, children, columns_of
 from engine.model.limits import Limits
 from engine.model.source import Stream
 from tureen.errors import NotSupported, SyntaxRefused, UnknownColumn
@@ -62,10 +62,13 @@ class NamedItem:
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """What is around a subquery; is_mixed: its columns may stand in it too, as those of OUTER."""
+    """What is around a subquery; is_mixed: its columns may stand in it too, as those of OUTER. columns: of
+    it, by their places, that are among the subquery's, as expressions over these.
+    """
 
     scope: Scope
     is_mixed: bool = False
+    columns: Mapping[int, Expression] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +129,16 @@ class Scope:
 
         Raises SyntaxRefused where several items of FROM have it.
         """
+        found = self._find_own(node)
+        if found is None and self.outer is not None and self.outer.columns:
+            around, columns = self.outer.scope.find(node), self.outer.columns
+            if around is not None and all(each.index in columns for each in columns_of(around)):
+                return transform(
+                    around, lambda each: columns[each.index] if isinstance(each, Column) else each
+                )
+        return found
+
+    def _find_own(self, node: exp.Column) -> Expression | None:
         qualifier, name = node.args.get("table"), str(node.this.this)
         if self.parts:
             return self._find_in_parts(node, qualifier, name)
@@ -171,9 +184,10 @@ class Scope:
         if around is not None:
             raise self.place(node).refuse(
                 NotSupported,
-                f"{shown(str(node.this.this))!r} is a column of the query around this one, "
-                "which may be used only in the WHERE of a subquery, that of a value only in an equality",
-                hint="write (SELECT MAX(b.v) FROM s b WHERE b.key = a.key)",
+                f"{shown(str(node.this.this))!r} is a column of groups, or of versions of a table, around "
+                "this query, which may be used only in an equality of its WHERE",
+                hint="write (SELECT MAX(b.v) FROM s b WHERE b.key = a.key), or this query around "
+                "(SELECT ... GROUP BY ...) a",
             )
         qualifier = node.args.get("table")
         if qualifier is not None:

@@ -50,6 +50,7 @@ from engine.language.bind.scope import Around, Scope
 from engine.language.bind.set_operations import bind_sets
 from engine.language.bind.sizes import check_size, check_stages
 from engine.language.bind.sources import renamed, uses_of, with_operator
+from engine.language.bind.subqueries.domain import with_domain
 from engine.language.bind.subqueries.joined_value import SubqueryValue
 from engine.language.bind.subqueries.rows import (
     equal_columns,
@@ -165,10 +166,11 @@ class _Select:
             select = partial(_bind_side, around=correlation.around)
         found = bind_from(tree.args["source"], tree.args.get("ends"), env, Selects(select, bind_select))
         self.relation, self.rows = found.relation, found.scope(env)
-        self.values = SubqueryValues(env, bind_select, self._join_value)
-        self.rows = replace(self.rows, values=self.values)
         if correlation is not None:
             self.rows = replace(self.rows, outer=Around(correlation.around))
+            self.relation, self.rows = with_domain(self.relation, tree, self.rows, correlation, env)
+        self.values = SubqueryValues(env, bind_select, self._join_value, self.relation)
+        self.rows = replace(self.rows, values=self.values)
         self.numbered: list[WrittenOutput] = written_outputs(tree.expressions, self.rows)
         self.written = self.numbered
         self.aliases = {column.name: column.node for column in self.written if column.alias}
@@ -207,12 +209,12 @@ class _Select:
         qualify = self._qualify(scope.at("QUALIFY"))
         correlated = self._correlated(grouping, bool(keys) and all(sets or ()))
         if correlated and self.correlation is not None and grouping is not None and not keys:
-            note_empties(tree, grouping, outputs, having, self.correlation, env)
+            note_empties(tree, grouping, outputs, having, self.correlation, self.rows)
         if self.correlation is not None and self.correlation.is_value and len(outputs) == 1:
             note_rows(tree, self.relation, self.correlation)
             if grouping is not None and not keys:
                 outputs[0], having = value_of_groups(
-                    tree, grouping, outputs[0], having, self.correlation, env
+                    tree, grouping, outputs[0], having, self.correlation, self.rows
                 )
         self._check_size(grouping, [*where, *outputs, *having, *qualify], [key for key, _ in order])
         names = unique([column.name for column in self.written])
@@ -263,6 +265,7 @@ class _Select:
         scope = replace(self.rows, clause="GROUP BY", aliases=self.aliases)
         grouping = Grouping(self.rows)
         equal = [] if self.correlation is None else [inner for inner, _ in self.correlation.pairs]
+        equal += [] if self.rows.outer is None else self.rows.outer.columns.values()
         grouping.group_by([*(bind_scalar(node, scope) for node in keys), *equal], keys, sets)
         return grouping
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from sqlglot import exp
 
@@ -12,6 +12,7 @@ from engine.language.bind.conditions import BoundSubquery, Condition, Correlatio
 from engine.language.bind.environment import Environment
 from engine.language.bind.grouping import Grouping
 from engine.language.bind.relation import BoundRelation
+from engine.language.bind.scope import Scope
 from engine.language.bind.subqueries.nothing import over_nothing
 from engine.language.bind.temporal_filters import TemporalFilter
 from engine.language.grammar import nodes
@@ -70,7 +71,7 @@ def value_of_groups(
     output: Expression,
     having: Sequence[Condition],
     correlation: Correlation,
-    env: Environment,
+    scope: Scope,
 ) -> tuple[Expression, list[Condition]]:
     """The value of an aggregate without GROUP BY, and what its groups must satisfy. Where it correlates, rows
     are grouped by what they must equal; a group that HAVING rejects stays, its value NULL, so that it is told
@@ -83,7 +84,7 @@ def value_of_groups(
         each for each in having if not isinstance(each, SubqueryJoin | BoundSubquery | TemporalFilter)
     ]
     if len(conditions) < len(having):
-        raise env.text.of_node(tree.args["having"]).refuse(
+        raise scope.place(tree.args["having"]).refuse(
             NotSupported,
             "HAVING of a value that uses a column of the query around has no IN and EXISTS",
             hint="write CASE WHEN ... THEN ... END around the value",
@@ -91,7 +92,7 @@ def value_of_groups(
     if conditions:
         output = Case(((conjunction(conditions), output),), Literal(None, output.type), output.type)
     stage = grouping.stage(grouping.plain_names())
-    empty = over_nothing(output, stage.calls, len(stage.keys))
+    empty = over_nothing(output, stage.calls, len(stage.keys), _around(grouping, correlation, scope))
     limit = tree.args.get("limit")
     gives_none = (limit is not None and limit < 1) or tree.args.get("offset")
     correlation.empty = None if gives_none or (isinstance(empty, Literal) and empty.is_null) else empty
@@ -104,7 +105,7 @@ def note_empties(
     outputs: Sequence[Expression],
     having: Sequence[Condition],
     correlation: Correlation,
-    env: Environment,
+    scope: Scope,
 ) -> None:
     """Note what the columns of an aggregate without GROUP BY are where it is over no rows, of LATERAL, which
     has a row then too. Raises NotSupported where HAVING, LIMIT or OFFSET may take it.
@@ -113,13 +114,27 @@ def note_empties(
         return
     limit = tree.args.get("limit")
     if having or (limit is not None and limit < 1) or tree.args.get("offset"):
-        raise env.text.of_node(tree).refuse(
+        raise scope.place(tree).refuse(
             NotSupported,
             "an aggregate without GROUP BY that uses a column of the query around has no HAVING and OFFSET",
             hint="write the condition in the query around",
         )
     stage = grouping.stage(grouping.plain_names())
-    correlation.empties = [over_nothing(output, stage.calls, len(stage.keys)) for output in outputs]
+    around = _around(grouping, correlation, scope)
+    correlation.empties = [over_nothing(output, stage.calls, len(stage.keys), around) for output in outputs]
+
+
+def _around(grouping: Grouping, correlation: Correlation, scope: Scope) -> Mapping[int, Expression]:
+    """The columns around that are keys of the groups, by their places there. scope: of the rows."""
+    if scope.outer is None or correlation.domain is None:
+        return {}
+    given = correlation.domain.given()
+    found: dict[int, Expression] = {}
+    for place, own in scope.outer.columns.items():
+        key = grouping.column(own)
+        assert isinstance(key, Column)
+        found[key.index] = given[place]
+    return found
 
 
 def only_selects(tree: exp.Expr, grouping: Grouping | None) -> bool:

@@ -29,6 +29,7 @@ from engine.language.bind.subqueries.membership import (
 )
 from engine.language.bind.subqueries.one_row import one_row
 from engine.language.bind.subqueries.rejecting import rejecting
+from engine.language.bind.subqueries.row_membership import is_row_member, rows_that_might
 from engine.language.grammar import nodes
 from engine.language.rules.tree import transform
 from engine.model.expressions import Column, Expression, IsNull, Not
@@ -43,8 +44,14 @@ class SubqueryValues:
     """``joined`` takes a value that was bound and gives what stands for it. Each node is bound once."""
 
     def __init__(
-        self, env: Environment, subselect: Subselect, joined: Callable[[SubqueryValue], Expression]
+        self,
+        env: Environment,
+        subselect: Subselect,
+        joined: Callable[[SubqueryValue], Expression],
+        domain: BoundRelation | None = None,
     ) -> None:
+        """domain: the relation of FROM around them; None: what is around them is groups of it."""
+        self.domain = domain
         self._env = env
         self._subselect = subselect
         self._joined = joined
@@ -76,7 +83,7 @@ class SubqueryValues:
 
     def _rows(self, node: exp.Expr, scope: Scope) -> tuple[BoundRelation, list[Output], list[Output], Outer]:
         """The relation of a subquery, what it selects, what must equal, and what that must equal."""
-        correlation = Correlation(replace(scope, values=None))
+        correlation = Correlation(replace(scope, values=None), domain=self.domain)
         relation = nested(node, self._subselect(node.args["query"], self._env, correlation), scope)
         outer = tuple(around for _, around in correlation.pairs)
         count = len(relation.columns) - len(outer)
@@ -88,11 +95,7 @@ class SubqueryValues:
 
     def _member(self, node: exp.Expr, scope: Scope) -> Expression:
         if isinstance(node.this, nodes.RowValue):
-            raise scope.place(node).refuse(
-                NotSupported,
-                "(a, b) IN (SELECT ...) is supported only as a separate condition of WHERE or HAVING",
-                hint="join it to the other conditions by AND, or write EXISTS (SELECT ... WHERE ...)",
-            )
+            return self._row_member(node, scope)
         relation, selected, equal, outer = self._rows(node, scope)
         check_columns(node, len(selected), 1, scope)
         key, value = fit(node, bind_scalar(node.this, scope), selected[0].expression, scope)
@@ -100,6 +103,32 @@ class SubqueryValues:
         count = self._joined(count_of_equals(relation, [column, *equal], [key, *outer]))
         kind = self._joined(nulls_among(relation, column, equal, outer))
         return is_member(key, Not(IsNull(count)), kind)
+
+    def _row_member(self, node: exp.Expr, scope: Scope) -> Expression:
+        written = node.this.expressions
+        if self.domain is None or scope.grouping is not None:
+            raise scope.place(node).refuse(
+                NotSupported,
+                "over groups (a, b) IN (SELECT ...) is supported only as a separate condition of HAVING",
+                hint="join it to the other conditions by AND, or write "
+                "SELECT ... FROM (SELECT ... GROUP BY ...) WHERE (a, b) IN (SELECT ...)",
+            )
+        relation, selected, equal, outer = self._rows(node, scope)
+        check_columns(node, len(selected), len(written), scope)
+        fitted = [
+            fit(node, bind_scalar(part, scope), output.expression, scope)
+            for part, output in zip(written, selected, strict=True)
+        ]
+        keys = [key for key, _ in fitted]
+        values = [replace(one, expression=value) for one, (_, value) in zip(selected, fitted, strict=True)]
+        found = self._joined(count_of_equals(relation, [*values, *equal], [*keys, *outer]))
+        might = [
+            rows_that_might(
+                relation, values, equal, keys, outer, self.domain, self._env.text.sql, has_null=has_null
+            )
+            for has_null in (True, False)
+        ]
+        return is_row_member(found, [self._joined(each) for each in might if each is not None])
 
     def _any(self, node: exp.Expr, scope: Scope) -> Expression:
         relation, selected, equal, outer = self._rows(node, scope)
@@ -120,7 +149,7 @@ class SubqueryValues:
 
     def _value(self, node: exp.Expr, scope: Scope) -> SubqueryValue:
         query = node.args["query"]
-        correlation = Correlation(replace(scope, values=None), is_value=True)
+        correlation = Correlation(replace(scope, values=None), domain=self.domain, is_value=True)
         relation = nested(node, self._subselect(query, self._env, correlation), scope)
         outer = tuple(around for _, around in correlation.pairs)
         value, *equal = relation.columns
