@@ -49,6 +49,14 @@ def _too_old(stream: Stream, name: str) -> str:
     return f"column {name}: more than past_max ({stream.past_max_ms} ms) before the record's own timestamp"
 
 
+def years_as_seconds(timestamp: Int64Array) -> npt.NDArray[np.bool_]:
+    """bool[n]: which of int64[n] event timestamps lie in the first weeks of 1970, and in 1990 to 2100 if they
+    were seconds. These are no proof, as :func:`implausible` has one, and worth a word.
+    """
+    low, high = _PLAUSIBLE_S
+    return (timestamp >= low) & (timestamp <= high)
+
+
 def hint(kind: Kind, digits: str) -> str:
     """What a number that is no TIMESTAMP looks like, to be put behind the reason; "" where nothing fits."""
     if kind is not Kind.TIMESTAMP:

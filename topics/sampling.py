@@ -12,6 +12,7 @@ import orjson
 
 from engine.model.paths import value_at
 from engine.model.source import Stream
+from topics.event_times import years_as_seconds
 from topics.formats.table import texts_of
 from topics.keyed import decode_messages
 from topics.members import members_of
@@ -53,6 +54,7 @@ class Sample:
     records: how many were looked at. unreadable: how many of those give no row. reasons: why, the most
     frequent first. columns_without_member: columns that none of the records has, where their PATH leads if
     they have one. members_without_column: the most frequent members that are no column, and in no PATH.
+    like_seconds: how many rows have an event timestamp that may be seconds, taken for ms.
     """
 
     records: int
@@ -60,6 +62,7 @@ class Sample:
     reasons: tuple[Reason, ...]
     columns_without_member: tuple[str, ...]
     members_without_column: tuple[str, ...]
+    like_seconds: int = 0
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -106,4 +109,5 @@ def sample(stream: Stream, messages: Sequence[Any]) -> Sample:
         tuple(grouped(one.reason for one in decoded.bad)),
         tuple(field.name for field in stream.schema if field.name in missing) if objects else (),
         tuple(name for name, _ in others.most_common(SHOWN_MAX)),
+        int(years_as_seconds(decoded.batch.timestamp).sum()) if stream.event_time else 0,
     )

@@ -81,7 +81,12 @@ def topic_answer(kafka: dict[str, str], statement: CreateStream, before: TopicBe
         "partitions": partitions,
         "topic_records": before.facts.records if before.facts is not None else 0,
         "sample": None if found is None else found.as_dict(),
-        "warnings": [*_of_topic(stream, before), *_of_sample(found), *_of_time(stream, partitions)],
+        "warnings": [
+            *_of_topic(stream, before),
+            *_of_sample(found),
+            *_of_seconds(stream, found),
+            *_of_time(stream, partitions),
+        ],
     }
 
 
@@ -135,6 +140,19 @@ def _of_sample(found: Sample | None) -> list[dict[str, Any]]:
             )
         )
     return warnings
+
+
+def _of_seconds(stream: Stream, found: Sample | None) -> list[dict[str, Any]]:
+    if found is None or not found.like_seconds:
+        return []
+    return [
+        _warning(
+            "timestamps_like_seconds",
+            f"{stream.timestamp_column} of {found.like_seconds:,} of the newest {found.records:,} records is "
+            "in the first weeks of 1970, and looks like seconds since then",
+            "TIMESTAMP is read from milliseconds since 1970 or from text",
+        )
+    ]
 
 
 def _why(found: Sample) -> str:

@@ -44,6 +44,7 @@ from engine.overload.shed_order import ShedOrder
 from engine.sources.promise import check_promise
 from engine.views.view import View
 from topics.consumer import Range
+from topics.event_times import SECONDS, years_as_seconds
 from topics.letters import forwarded
 from tureen.errors import HeartbeatRefused, KafkaUnavailable
 
@@ -307,8 +308,10 @@ class Ingestion:
         for refusal in result.rejected:
             message = taken.messages[taken.rows[refusal.row]]
             outgoing.letters.append(self._letter(names.dead_letters, message, refusal.reason))
-        for row in result.late:
-            outgoing.letters.append(self._letter(names.late, taken.messages[taken.rows[row]], "late"))
+        like_seconds = years_as_seconds(taken.body.batch.timestamp[list(result.late)])
+        for row, looks_so in zip(result.late, like_seconds.tolist(), strict=True):
+            reason = f"late; the timestamp {SECONDS}" if looks_so else "late"
+            outgoing.letters.append(self._letter(names.late, taken.messages[taken.rows[row]], reason))
 
     def _count(
         self, taken: TakenRows, refused: Sequence[tuple[int, str]], result: StepResult, entered: int

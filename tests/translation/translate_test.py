@@ -209,10 +209,36 @@ def test_the_page_has_what_becomes_of_each_question() -> None:
         ("ksqldb", "SELECT `id` FROM orders", 'SELECT "id" FROM orders'),
         ("ksqldb", "SELECT STRUCT(id AS a, STRUCT(city AS c) AS b)->b->c AS x, '->' AS y FROM orders",
          "SELECT STRUCT(id AS a, STRUCT(city AS c) AS b).b.c AS x, '->' AS y FROM orders"),
+        ("ksqldb", "CREATE STREAM `s` (id BIGINT KEY, v VARCHAR) WITH (KAFKA_TOPIC='x', VALUE_FORMAT='json')",
+         "CREATE STREAM \"s\" (id BIGINT KEY, v VARCHAR) WITH (topic = 'x')"),
+        ("ksqldb", ("CREATE TABLE s (k STRING PRIMARY KEY, at TIMESTAMP) WITH (kafka_topic = 'x', "
+         "FORMAT = 'avro', PARTITIONS = 4, REPLICAS = 3, TIMESTAMP = 'at') ;"),
+         ("CREATE TABLE s (k STRING PRIMARY KEY, at TIMESTAMP) WITH (topic = 'x', format = 'avro', "
+         "key_format = 'avro', partitions = 4, timestamp = 'at') ;")),
+        ("ksqldb", "CREATE SOURCE STREAM s WITH (KAFKA_TOPIC='x', VALUE_FORMAT='AVRO', PARTITIONS=2)",
+         "CREATE STREAM s FROM TOPIC 'x' WITH (format = 'avro', timestamp = '_timestamp')"),
+        ("ksqldb", "CREATE TABLE IF NOT EXISTS s WITH (KAFKA_TOPIC='x', KEY_FORMAT='JSON_SR')",
+         "CREATE TABLE IF NOT EXISTS s FROM TOPIC 'x' WITH (key_format = 'json-schema')"),
+        ("ksqldb", "CREATE TABLE s WITH (KAFKA_TOPIC='x', FORMAT='JSON')", "CREATE TABLE s FROM TOPIC 'x'"),
+        ("ksqldb", ("CREATE STREAM s (a INT, b STRING) WITH (KAFKA_TOPIC='x', VALUE_FORMAT='DELIMITED', "
+         "VALUE_DELIMITER='TAB', KEY_FORMAT='KAFKA')"),
+         "CREATE STREAM s (a INT, b STRING) WITH (topic = 'x', format = 'csv', delimiter = '\t')"),
     ],
 )  # fmt: skip
 def test_what_is_rewritten(dialect: DialectName, given: str, written: str) -> None:
     assert translate(given, dialect, Limits(), CATALOGUE).sql == written
+
+
+def test_what_differs_of_sources_is_told() -> None:
+    def remarks(options: str) -> str:
+        sql = f"CREATE STREAM s (a STRING KEY, v DOUBLE) WITH (KAFKA_TOPIC='x', VALUE_FORMAT='JSON'{options})"
+        return " ".join(translate(sql, "ksqldb", Limits(), CATALOGUE).remarks)
+
+    assert "Kafka's timestamp" in remarks("")
+    assert "REPLICAS" in remarks(", REPLICAS=2")
+    assert "format KAFKA" in remarks(", KEY_FORMAT='KAFKA'")
+    with pytest.raises(TureenError, match="of_something"):
+        remarks(", OF_SOMETHING=1")
 
 
 def test_a_refusal_has_its_place_in_what_was_given() -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Mapping, Sequence
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from sqlglot import exp
@@ -30,6 +31,10 @@ from engine.model.record_format import METADATA, USUAL
 from engine.model.source import Derived, Field, SourceName, Stream
 from engine.model.types import BYTES, Kind
 from tureen.errors import NotSupported, SyntaxRefused, TypeMismatch
+
+_WHOLE = (Kind.INTEGER, Kind.BIGINT, Kind.TIMESTAMP)
+_WHOLE_DIGITS_MAX = 40
+"""Numbers with more digits before the point fit no type, and are told as they are written."""
 
 
 def bind_insert(tree: exp.Expr, env: Environment) -> Insert:
@@ -161,7 +166,19 @@ def _value(node: exp.Expr, field: Field, place: Place, env: Environment) -> Json
     number_literal(digits, text != digits, place)
     if field.type.kind is Kind.DECIMAL:
         return text
+    if field.type.kind in _WHOLE and (whole := _whole(text)) is not None:
+        return whole
     return int(text) if digits.isdecimal() else float(text)
+
+
+def _whole(text: str) -> int | None:
+    """A number that has a point or an exponent and is whole all the same, as 8.0; None: it is none."""
+    try:
+        value = Decimal(text)
+    except InvalidOperation:
+        return None
+    small = value.adjusted() <= _WHOLE_DIGITS_MAX
+    return int(value) if small and value == value.to_integral_value() else None
 
 
 def _parsed(text: str, field: Field, place: Place) -> JsonValue:

@@ -17,6 +17,7 @@ from engine.language.translation.ksqldb import (
     renamed_aggregates,
     window_columns,
 )
+from engine.language.translation.ksqldb_sources import sources
 from engine.language.translation.quoted_names import quoted_names
 from engine.language.translation.versions import joined_tables, versions_of_tables
 
@@ -27,6 +28,7 @@ REWRITINGS: dict[DialectName, tuple[Rewriting, ...]] = {
     "flink": (quoted_names, cut_texts, versions_of_tables),
     "ksqldb": (
         quoted_names,
+        sources,
         members,
         emitting_definitions,
         renamed_aggregates,

@@ -71,6 +71,7 @@ def test_create_tells_of_a_topic_that_was_there_and_of_its_members(shared: Broke
         "reasons": [{"reason": seconds, "records": 2}, {"reason": expected, "records": 1}],
         "columns_without_member": ["temp"],
         "members_without_column": ["temperature"],
+        "like_seconds": 0,
     }
     assert [one["code"] for one in facts["warnings"]] == ["columns_without_member", "records_unreadable"]
     message = facts["warnings"][1]["message"]

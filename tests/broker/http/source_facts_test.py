@@ -111,6 +111,20 @@ def test_records_newest_late_and_dead_with_reasons(shared: Broker, name: str) ->
         assert shared.http.get(path).json()["code"] == code
 
 
+def test_seconds_of_long_ago_are_told(shared: Broker, name: str) -> None:
+    shared.admin.ensure_source_topic(name)
+    shared.send(name, [{"id": at, "ts": 900_000_000 + at} for at in range(3)])
+    made = shared.http.post("/statements", json={"sql": stream_sql(name)}).json()
+    (told,) = (one for one in made["warnings"] if one["code"] == "timestamps_like_seconds")
+    assert "ts of 3 of the newest 3 records" in told["message"]
+    shared.send(name, [{"id": 3, "ts": BASE_MS}, {"id": 4, "ts": 900_000_004}, {"id": 5, "ts": BASE_MS - 1}])
+    wait_until(lambda: shared.source(name)["late"] == 2, what="all was read")
+    await_ended(shared.bootstrap, shared.names.late)
+    seconds, late = sorted(records(shared, name, "late")["records"], key=lambda one: one["offset"])
+    assert seconds["reason"].startswith("late; the timestamp looks like seconds")
+    assert late["reason"] == "late"
+
+
 def test_topic_is_listed_inferred_created_and_read(shared: Broker, name: str) -> None:
     hostile = '"><img src=x onerror=alert(1)>'
     shared.admin.ensure_source_topic(name, 2)

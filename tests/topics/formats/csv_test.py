@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +18,7 @@ from tests.topics.formats.rows import (
     NESTED,
     TYPES,
     Row,
+    are_dead_letters,
     as_texts,
     expected,
     read,
@@ -122,3 +124,25 @@ def test_more_text_than_fits_one_buffer() -> None:
     decoded = read(SOURCE, values)
     assert [row["i"] for row in seen(decoded)] == list(range(100))
     assert reasons(decoded) == {100: "as JSON it is longer than a record may be"}
+
+
+def test_ten_thousand_broken_lines_are_dead_letters() -> None:
+    chance = random.Random(7)
+    source = stream(CSV, {"i": INTEGER, "s": STRING, "f": DOUBLE, "j": JSON})
+    good = b'7,"a, ""b""",2.5,"[1, {}]"'
+    huge = b"7," + b"x" * (1024 * 1024) + b",1,"
+    broken: list[bytes | None] = []
+    for turn in range(10_000):
+        depth = chance.randrange(65, 2_000)
+        match turn % 5:
+            case 0:
+                broken.append(good[: chance.randrange(good.rindex(b',"[') + 1)])
+            case 1:
+                broken.append(good + b"," * chance.randrange(1, 100))
+            case 2:
+                broken.append(b'7,a,1,"' + b"[" * depth + b"]" * depth + b'"')
+            case 3:
+                broken.append(b"\xff" + chance.randbytes(chance.randrange(200)))
+            case 4:
+                broken.append(huge if turn % 1_000 == 4 else b"7,a,1," + b"[" * depth)
+    are_dead_letters(source, broken, good)

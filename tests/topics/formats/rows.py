@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import math
+import resource
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
@@ -169,3 +170,16 @@ def as_texts(row: Row) -> dict[str, Any]:
 
 def with_format(source: Stream, format_: RecordFormat) -> Stream:
     return replace(source, format=format_)
+
+
+def are_dead_letters(source: Stream, broken: Sequence[bytes | None], good: bytes) -> None:
+    """Each of these gives a reason and no row, the record behind them its row; read again they take no more
+    memory.
+    """
+    read(source, broken)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    for _ in range(3):
+        decoded = read(source, [*broken, good])
+        assert list(reasons(decoded)) == list(range(len(broken)))
+        assert decoded.batch.offset.tolist() == [len(broken)]
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 32 * 1024

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import threading
 
 import pytest
@@ -13,7 +14,7 @@ from engine.model.types import BIGINT, STRING
 from tests.kafka import wait_until
 from tests.registry import TestRegistry
 from tests.topics.formats.avro import encoded
-from tests.topics.formats.rows import read, reasons, seen, stream
+from tests.topics.formats.rows import are_dead_letters, read, reasons, seen, stream
 from topics.consumer import Range
 from topics.formats import schemas as module
 from topics.formats.schemas import schemas, use_registry
@@ -207,3 +208,33 @@ def test_keys_have_a_format_of_their_own(here: TestRegistry) -> None:
     assert decoded.unknown_schemas == {77}
     source = stream(RecordFormat(key="json-schema"), {"a": BIGINT}, ("a",))
     assert seen(read(source, [None], [wire_prefix(text) + b"5"])) == [{"a": 5, "deleted": True}]
+
+
+def test_ten_thousand_broken_records_behind_the_id_of_a_json_schema_are_dead_letters(
+    here: TestRegistry,
+) -> None:
+    chance = random.Random(7)
+    head = wire_prefix(here.put("s-value", "{}", "JSON"))
+    avro = wire_prefix(here.put("a-value", '"long"'))
+    source = stream(RecordFormat("json-schema"), {"a": BIGINT, "s": STRING})
+    good = head + b'{"a": 7, "s": "text"}'
+    huge = head + b'{"a": 7, "s": "' + b"x" * (1024 * 1024) + b'"}'
+    broken: list[bytes | None] = []
+    for turn in range(10_000):
+        depth = chance.randrange(65, 2_000)
+        match turn % 6:
+            case 0:
+                broken.append(good[: chance.randrange(len(good))])
+            case 1:
+                broken.append(wire_prefix(chance.choice([0, 99_999])) + good[5:])
+            case 2:
+                broken.append(avro + good[5:])
+            case 3:
+                broken.append(head + b'{"a":' * depth + b"1" + b"}" * depth)
+            case 4:
+                broken.append(good[5:])
+            case 5:
+                broken.append(
+                    huge if turn % 1_000 == 5 else head + b"{" + chance.randbytes(chance.randrange(200))
+                )
+    are_dead_letters(source, broken, good)
