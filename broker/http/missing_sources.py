@@ -7,6 +7,7 @@ import asyncio
 from broker.base.internal import Outcome
 from broker.node.node import Node
 from tureen.errors import TureenError, UnknownSource
+from tureen.literals import name as name_sql
 from tureen.protocol import TopicNames
 
 
@@ -23,6 +24,6 @@ async def with_topic(node: Node, names: TopicNames, missing: str | None, outcome
         return outcome
     if found[missing] is None:
         return outcome
-    proposal = f"`tureen infer {missing}` proposes its columns"
-    hint = f"there is a topic {missing}: CREATE STREAM reads it, and {proposal}"
+    statement = f"CREATE STREAM {name_sql(missing)} FROM TOPIC '{missing}'"
+    hint = f"there is a topic {missing}: {statement} infers its columns"
     return {**outcome, "error": {**error, "hint": hint}}

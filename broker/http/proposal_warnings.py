@@ -34,7 +34,9 @@ def no_columns(records: Sequence[Sampled]) -> dict[str, Any]:
     values = [one.value for one in records if one.value is not None]
     if values and all(value[:1] == b"\0" and len(value) > SCHEMA_ID_BYTES for value in values):
         return _warning(
-            "not_json", f"the records {WIRE_FORMAT.replace('looks', 'look', 1)}", "send JSON objects"
+            "not_json",
+            f"the records {WIRE_FORMAT.replace('looks', 'look', 1)}",
+            "set schema_registry_url to the registry that has their schemas, or give format and schema",
         )
     return _warning(
         "not_json",

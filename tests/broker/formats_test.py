@@ -169,3 +169,40 @@ def test_a_table_and_a_stream_are_what_change_events_say(
         [1, "Cid", "u", "Ann"],
         [2, "Bob", "d", "Bob"],
     ]
+
+
+def test_a_stream_has_the_columns_of_its_keys_through_a_restart(
+    reading: tuple[Broker, TestRegistry], name: str
+) -> None:
+    one, known = reading
+    prefix = wire_prefix(known.put(f"{name}-key", '"long"'))
+    columns = "k BIGINT KEY, v DOUBLE, ts TIMESTAMP"
+    one.create(stream_sql(name, columns=columns, options=", key_format = 'avro'"))
+    plain = f"{name}_plain"
+    one.create(stream_sql(plain, columns=columns.replace("BIGINT", "STRING")))
+    handle = one.register(f"SELECT k, v FROM {name} ORDER BY v")
+    for place, key in enumerate([prefix + encoded("long", 7), None, b"rubbish", prefix + encoded("long", 8)]):
+        value = json.dumps({"k": "passed over", "v": place, "ts": BASE_MS + place}).encode()
+        one.producer.send(name, value, key)
+    one.producer.send(name, json.dumps({"ts": BASE_MS + 9}).encode(), prefix + encoded("long", 9))
+    one.producer.flush()
+    expected = [[7, 0.0], [None, 1.0], [8, 3.0]]
+    assert one.await_rows(handle, 3) == expected
+    (reason,) = letters_of(one, name)
+    assert reason.startswith("key: ")
+    status, told = one.run(
+        f"INSERT INTO {plain} VALUES ('x', 1.5, {BASE_MS}), (NULL, 2, {BASE_MS + 1}), ('y', 3, {BASE_MS + 2})"
+    )
+    assert (status, told["written"]) == (200, 3)
+    other = one.register(f"SELECT k, v FROM {plain}")
+    assert one.await_rows(other, 2) == [["x", 1.5], [None, 2.0]]
+    assert [record.key() for record in one.records(plain)] == [b'"x"', None, b'"y"']
+    one.kill()
+    one.start()
+    assert (one.await_rows(handle, 3), one.rows(other)) == (expected, [["x", 1.5], [None, 2.0]])
+    assert one.source(name)["columns"][0] == {
+        "name": "k",
+        "type": "BIGINT",
+        "nullable": True,
+        "from_key": True,
+    }

@@ -42,7 +42,7 @@ def test_topic_of_the_name_of_a_missing_stream_is_told(shared: Broker, name: str
     told = shared.http.post("/queries", json={"sql": f'SELECT * FROM "{topic}"'}).json()
     assert (told["state"], told["error"]["hint"]) == (
         "PENDING",
-        f"there is a topic {topic}: CREATE STREAM reads it, and `tureen infer {topic}` proposes its columns",
+        f"there is a topic {topic}: CREATE STREAM \"{topic}\" FROM TOPIC '{topic}' infers its columns",
     )
     own = shared.names.steps
     told = shared.http.post("/queries", json={"sql": f'SELECT * FROM "{own}"'}).json()

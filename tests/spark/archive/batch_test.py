@@ -44,7 +44,7 @@ from tests.topics.codec import TYPES
 from tests.topics.codec import _records as values
 from tests.topics.results import COLUMNS, KEYED, changes, pairs, to, written
 from topics.codec import decode
-from topics.keyed import decode_table
+from topics.keyed import decode_keyed
 from topics.registry import RegistrySettings
 from topics.registry_client import Registry
 from topics.results_codec import AvroCodec
@@ -237,7 +237,7 @@ def test_records_mean_what_they_mean_to_the_broker(
     keys, data = zip(*records, strict=True)
     where = (np.zeros(n, np.int32), np.arange(n), NOW_MS + np.arange(n))
     if keyed:
-        expected = decode_table(stream, keys, data, *where)
+        expected = decode_keyed(stream, keys, data, *where)
     else:
         expected = decode(stream, data, *where)
     found = read(root, stream)

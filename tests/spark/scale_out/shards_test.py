@@ -26,7 +26,7 @@ from spark_jobs.scale_out.shards.layout import Layout
 from spark_jobs.settings import StreamSettings
 from topics.admin import Admin, Policies, service_topics
 from topics.codec import decode
-from topics.keyed import decode_table
+from topics.keyed import decode_keyed
 from topics.producer import BatchProducer
 from tureen.protocol import TopicNames, query_id
 from tureen.results import ResultTopic
@@ -138,7 +138,7 @@ class Service:
             keys, values = [key for key, _ in told], [value for _, value in told]
             places = [partition] * len(told), range(first, until), [0] * len(told)
             given = (
-                decode_table(stream, keys, values, *places)
+                decode_keyed(stream, keys, values, *places)
                 if stream.is_table
                 else decode(stream, values, *places)
             )
