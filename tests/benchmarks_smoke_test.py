@@ -258,6 +258,10 @@ BROKER_RUNS = {
         "--rows 200 --pairs 400 --only violations,followers",
         ["lag_s.none", "lag_s.violations", "lag_s.followers", "lag_s.max", "took_s.followers"],
     ),
+    "postgres": (
+        "--groups 3 --rate 500 --rows 2000 --connections 20 --seconds 0.5",
+        ["answers_per_s", "http_answers_per_s", "ms.p99", "copy_rows_per_s", "idle_mb"],
+    ),
     "trickle": (
         "--streams 2 --rate 20 --queries 4 --seconds 1",
         ["cpu_share", "worker_cpu_share", "kafka_cpu_share", "steps_per_s", "delay_ms.p50", "delay_ms.p99"],

@@ -103,6 +103,15 @@ def _show(facts: dict[str, Any]) -> None:
         f"Kafka at {broker['kafka']}",
         soft_wrap=True,
     )
+    for door in broker.get("doors") or ():
+        tls, token = "TLS" if door["tls"] else "no TLS", "a token" if door["token"] else "no token"
+        name = {"http": "HTTP", "postgresql": "PostgreSQL"}.get(door["protocol"], door["protocol"])
+        out.print(
+            f"Door    {name} at {door['host']}:{door['port']}, {tls}, {token}, "
+            f"{door['connections']:,} connection{'s' * (door['connections'] != 1)}",
+            markup=False,
+            soft_wrap=True,
+        )
     for reason in readiness["reasons"] + readiness["degraded"]:
         where = f"stream {reason['stream']}: " if "stream" in reason else ""
         out.print(f"        {where}{reason['message']}", style="red", markup=False, soft_wrap=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
-from typing import get_args
+from typing import Any, get_args
 
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -40,6 +40,8 @@ class Metrics:
         self._registry = CollectorRegistry()
         self._in_flight = in_flight
         self.feeds = FeedCounts()
+        self.doors: Callable[[], list[dict[str, Any]]] = list
+        """Where clients connect: see ``GET /status``."""
         self.events = EventCounts()
         for measured in (
             SNAPSHOT_SECONDS,

@@ -301,6 +301,7 @@ def status(node: Node, settings: Settings, metrics: Metrics) -> dict[str, Any]:
         "readiness": readiness(node),
         "uptime_s": round(time.monotonic() - node.began_s, 1),
         "kafka": node.kafka.get("bootstrap.servers"),
+        "doors": metrics.doors(),
         "data_dir": str(settings.data_dir),
         "archive": None if node.archive is None else node.archive.facts(),
         "queries": directory.queries.states(),

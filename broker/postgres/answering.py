@@ -33,6 +33,7 @@ from broker.http.rights import ReadToken
 from broker.http.statements import READING
 from broker.node.node import Node
 from broker.postgres import rewriting, types
+from broker.postgres.commands import words_of
 from broker.postgres.errors import ReadOnlyTransaction, SourceIsRead, SourceOfAnotherKind, refused
 from broker.postgres.evaluation import Evaluation, Select
 from broker.postgres.messages import Field
@@ -256,7 +257,7 @@ class Answering:
         if status >= 400:
             raise refused(told)
         if "columns" in told:
-            return listed(told["columns"], told["rows"], plan.sql.split(None, 1)[0].upper())
+            return listed(told["columns"], told["rows"], words_of(plan.sql)[0])
         return Done(_tag(plan, told), tuple(_notices(told)), changes=True)
 
     async def _registered(self, wording: Wording, reads_only: bool) -> tuple[int, dict[str, Any]]:
@@ -428,7 +429,7 @@ def _tag(plan: Carried, told: dict[str, Any]) -> str:
         return f"INSERT 0 {told['written']}"
     if plan.registers:
         return "REGISTER"
-    words = [word for word in plan.sql.upper().split()[:5] if word not in ("OR", "REPLACE")]
+    words = [word for word in words_of(plan.sql)[:5] if word not in ("OR", "REPLACE")]
     return " ".join(words[: 3 if words[1:2] == ["MATERIALIZED"] else 2])
 
 

@@ -34,6 +34,7 @@ _WORDS = {
     "MOVE",
     "LISTEN",
     "UNLISTEN",
+    "REFRESH",
 }
 ENDS = ("COMMIT", "END", "ROLLBACK", "ABORT")
 """What is understood in a transaction that failed."""
@@ -42,10 +43,11 @@ ENDS = ("COMMIT", "END", "ROLLBACK", "ABORT")
 def is_command(sql: str) -> bool:
     """Whether a statement is one of the connection itself."""
     word = keyword(sql)
-    return word in _WORDS or (word == "SHOW" and _words(sql)[1:2] != [] and _words(sql)[1] not in _LISTS)
+    return word in _WORDS or (word == "SHOW" and words_of(sql)[1:2] != [] and words_of(sql)[1] not in _LISTS)
 
 
-def _words(sql: str) -> list[str]:
+def words_of(sql: str) -> list[str]:
+    """The first words of a statement, in capitals, without comments."""
     return re.findall(r"\w+", re.sub(r"--[^\n]*|/\*.*?\*/", " ", sql, flags=re.DOTALL).upper())[:8]
 
 
@@ -83,7 +85,7 @@ _SET = re.compile(
 
 def transaction(sql: str, now: Transaction, settings: SessionSettings) -> Told | None:
     """Carry out a statement of transactions; None: it is another."""
-    words = _words(sql)
+    words = words_of(sql)
     match words[0]:
         case "BEGIN" | "START":
             warning = "there is already a transaction in progress" if now.status != "I" else None
@@ -112,11 +114,11 @@ def transaction(sql: str, now: Transaction, settings: SessionSettings) -> Told |
 
 
 def setting(sql: str, now: Transaction, settings: SessionSettings) -> Told | None:
-    """Carry out SET, RESET, SHOW, DISCARD and LISTEN; None: it is another.
+    """Carry out SET, RESET, SHOW, DISCARD, LISTEN and REFRESH; None: it is another.
 
     Raises UnknownSetting, NotSupported.
     """
-    words = _words(sql)
+    words = words_of(sql)
     match words[0]:
         case "SET":
             return _set(sql, words, now, settings)
@@ -128,6 +130,8 @@ def setting(sql: str, now: Transaction, settings: SessionSettings) -> Told | Non
         case "DISCARD":
             settings.reset(None)
             return Told("DISCARD " + " ".join(words[1:2]))
+        case "REFRESH":
+            return Told("REFRESH MATERIALIZED VIEW")  # its answer is kept
         case "UNLISTEN":
             return Told("UNLISTEN")
         case "LISTEN":

@@ -118,7 +118,7 @@ Plan = Nothing | Command | Asked | Carried | Subscribed | Copied
 
 _NAME = r'(?:"((?:[^"]|"")+)"|([A-Za-z_][\w$]*))'
 _WHOLE = re.compile(
-    rf'\s*(?:SELECT\s+\*\s+FROM|TABLE)\s+(?:"?(public|queries)"?\s*\.\s*)?{_NAME}(?:\s+LIMIT\s+(\d{{1,9}}))?\s*;?\s*',
+    rf'\s*(?:SELECT\s+\*\s+FROM|TABLE)\s+(?:"?tureen"?\s*\.\s*(?="?public))?(?:"?(public|queries)"?\s*\.\s*)?{_NAME}(?:\s+LIMIT\s+(\d{{1,9}}))?\s*;?\s*',
     re.IGNORECASE,
 )
 
@@ -150,7 +150,7 @@ def plan_of(sql: str, relations: Relations) -> Plan:
     if word == "INSERT":
         sql = _CAST.sub(lambda found: found[1] or found[2] + " " * (len(found[0]) - len(found[2])), sql)
     if word in EXECUTED:
-        return Carried(sql.strip().rstrip(";"))
+        return Carried(_without_schema(sql.strip()))
     raise SyntaxRefused(
         f"there is no statement that begins with {word}",
         hint="SELECT, CREATE, DROP, INSERT, SHOW, DESCRIBE, EXPLAIN, ALTER, PAUSE, RESUME, TERMINATE, COPY, "
@@ -189,13 +189,15 @@ def asked_of(sql: str, relations: Relations) -> Asked:
         schema, relation = name
         if is_catalogue(name, relations):
             continue
-        if (schema == "queries" or not relations.is_source(relation)) and relations.query(relation, schema):
+        kept = schema == "queries" or not relations.is_source(relation) or relations.is_materialized(relation)
+        if kept and relations.query(relation, schema):
             queries.append(name)
         else:
             _refuse_unknown(name, tree, sql, relations)
             others = True
     if not others:
         return Evaluated(sql, tree, tuple(queries))
+    queries = [one for one in queries if one[0] == "queries" or not relations.is_source(one[1])]
     if queries:
         raise NotSupported(
             "a SELECT reads streams, tables and views, or the answers of registered queries, not both",
@@ -235,7 +237,7 @@ def _whole(found: re.Match[str], relations: Relations) -> Whole | None:
     schema = found[1] and found[1].lower()
     name = found[2].replace('""', '"') if found[2] is not None else found[3]
     folded = name if found[2] is not None else name.lower()
-    if schema != "queries" and relations.is_source(folded):
+    if schema != "queries" and relations.is_source(folded) and not relations.is_materialized(folded):
         return None
     for one in dict.fromkeys((folded, name)):  # a handle is as it is written
         if relations.query(one, schema) is not None:
@@ -244,8 +246,9 @@ def _whole(found: re.Match[str], relations: Relations) -> Whole | None:
 
 
 _SCHEMA = re.compile(
-    r"""('(?:[^']|'')*'|--[^\n]*|"(?!public")(?:[^"]|"")*")|(?<![\w."])(?:"public"|public)\s*\.\s*(?=["A-Za-z_])""",
-    re.IGNORECASE,
+    r"""(?P<schema>(?<![\w."])(?:(?:"tureen"|tureen)\s*\.\s*)?(?:"public"|public)\s*\.\s*(?=["A-Za-z_]))"""
+    r"""|'(?:[^']|'')*'|--[^\n]*|/\*.*?\*/|"(?:[^"]|"")*\"""",
+    re.IGNORECASE | re.DOTALL,
 )
 
 
@@ -256,7 +259,7 @@ def _without_schema(sql: str) -> str:
     text = sql.rstrip().rstrip(";").rstrip()
     if "public" not in text.lower():
         return text
-    return _SCHEMA.sub(lambda found: found[1] or re.sub(r"[^\n]", " ", found[0]), text)
+    return _SCHEMA.sub(lambda found: re.sub(r"[^\n]", " ", found[0]) if found["schema"] else found[0], text)
 
 
 _COPY = re.compile(

@@ -21,6 +21,7 @@ from typing import Literal
 from broker.base.entries import QueryEntry
 from broker.http.named import known, opened
 from broker.http.requests import is_handle
+from broker.node.materialized import materialized_by
 from broker.node.node import Node
 from engine.language.query import Describe, Query
 from engine.model.source import Stream
@@ -60,6 +61,10 @@ class Relations:
     def is_source(self, name: str) -> bool:
         """Whether a stream, table or view has the name."""
         return name in self._node.directory.catalogue
+
+    def is_materialized(self, name: str) -> bool:
+        """Whether a view has the name whose answer a query of that name keeps."""
+        return materialized_by(self._node.directory, name) is not None
 
     def query(self, name: str, schema: str | None = None) -> str | None:
         """The id of the query that a relation without a source's name means; None: there is none.
@@ -118,6 +123,8 @@ class Relations:
             key: tuple[str, ...] = ()
             if isinstance(stands, Stream):
                 kind, key = ("table" if stands.is_table else "stream"), stands.key
+            elif self.is_materialized(name):
+                kind = "query"
             with contextlib.suppress(TureenError):
                 about = "" if isinstance(stands, Stream) else stands.sql
                 found.append(Relation("public", name, kind, self.source_columns(name), key, about))

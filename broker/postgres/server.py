@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import ssl
+from typing import Any
 
 from broker.base import logs
 from broker.base.settings import Settings
@@ -44,12 +45,25 @@ class PostgresServer:
         )
         self._connections: dict[int, Connection] = {}
         self._server: asyncio.Server | None = None
+        self.port = settings.postgres_port
+        """Once it listens, the one that it has where any free one was asked for."""
         row_messages.prepare()
 
     @property
     def connections(self) -> int:
         """How many were let in."""
         return len(self._connections)
+
+    def facts(self) -> dict[str, Any]:
+        """What is told of the door."""
+        return {
+            "protocol": "postgresql",
+            "host": self._settings.http_host,
+            "port": self.port,
+            "tls": self.tls is not None,
+            "token": self.verifier is not None,
+            "connections": self.connections,
+        }
 
     async def serve(self) -> None:
         """Listen until cancelled. Raises OSError: the port is in use."""
@@ -60,8 +74,8 @@ class PostgresServer:
             self._settings.postgres_port,
             backlog=BACKLOG,
         )
-        port = self._server.sockets[0].getsockname()[1]
-        log.info("postgres_listens", host=self._settings.http_host, port=port)
+        self.port = self._server.sockets[0].getsockname()[1]
+        log.info("postgres_listens", host=self._settings.http_host, port=self.port)
         await self._server.serve_forever()
 
     def stop(self) -> None:

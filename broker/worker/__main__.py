@@ -16,7 +16,7 @@ import signal
 import sys
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import uvicorn
 import uvloop
@@ -140,6 +140,7 @@ class Worker:
         api = public_api(self.settings, self.node, carried, snapshots, self.metrics, observer)
         feeds = Feeds(api, self.settings, self.node, self.hub, self.follows, snapshots, self.metrics.feeds)
         postgres = self._postgres(carried, feeds)
+        self.metrics.doors = partial(self._doors, postgres)
         id_of = self.node.directory.queries.names.id_of
         servers = [
             self._public_server(Called(HandleHeader(ShortWay(feeds, snapshots), id_of)), snapshots),
@@ -274,6 +275,19 @@ class Worker:
         from broker.postgres.server import PostgresServer
 
         return PostgresServer(self.settings, carried, feeds, self.in_flight)
+
+    def _doors(self, postgres: PostgresServer | None) -> list[dict[str, Any]]:
+        """Where clients connect, and how many have."""
+        given, others = self.settings, 0 if postgres is None else postgres.connections
+        http = {
+            "protocol": "http",
+            "host": given.http_host,
+            "port": given.http_port,
+            "tls": given.http_tls_certificate is not None,
+            "token": given.http_token is not None,
+            "connections": self.in_flight.connections - others,
+        }
+        return [http] if postgres is None else [http, postgres.facts()]
 
     def _private_server(self, snapshots: Snapshots) -> Server:
         return Server(

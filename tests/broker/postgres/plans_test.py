@@ -33,10 +33,13 @@ class Known:
     """Relations of which some are queries and some are sources."""
 
     def is_source(self, name: str) -> bool:
-        return name in ("orders", "both")
+        return name in ("orders", "both", "kept")
+
+    def is_materialized(self, name: str) -> bool:
+        return name == "kept"
 
     def query(self, name: str, schema: str | None = None) -> str | None:
-        return f"id-of-{name}" if name in ("alerts", "both", "Mixed") else None
+        return f"id-of-{name}" if name in ("alerts", "both", "Mixed", "kept") else None
 
     def all(self) -> tuple[Relation, ...]:
         return (Relation("public", "alerts", "query", ()), Relation("public", "orders", "stream", ()))
@@ -56,6 +59,14 @@ class Known:
         ('SELECT o.id FROM "public"."orders" o', Once('SELECT o.id FROM          "orders" o')),
         ("SELECT 'public.x' FROM public.orders", Once("SELECT 'public.x' FROM        orders")),
         ("SELECT a FROM orders [RANGE 1 HOUR]", Once("SELECT a FROM orders [RANGE 1 HOUR]")),
+        ("SELECT * FROM kept", Whole("kept", None, None)),
+        ('SELECT * FROM "tureen"."public"."alerts"', Whole("alerts", "public", None)),
+        ("SELECT 1 FROM kept JOIN orders USING (id)", Once("SELECT 1 FROM kept JOIN orders USING (id)")),
+        ('DROP VIEW IF EXISTS "tureen"."public"."v"', Carried('DROP VIEW IF EXISTS                   "v"')),
+        (
+            """/* {"name": "tureen", 'it''s public.v'} */ DROP VIEW public.v""",
+            Carried("""/* {"name": "tureen", 'it''s public.v'} */ DROP VIEW        v"""),
+        ),
         ("VALUES (1)", Once("VALUES (1)")),
         ("BEGIN", Command("BEGIN")),
         ("show server_version", Command("show server_version")),

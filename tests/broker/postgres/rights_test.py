@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import socket
+import ssl
 import struct
 import threading
 import time
 from pathlib import Path
 
+import httpx
 import psycopg
 import pytest
 
@@ -133,6 +135,10 @@ def test_tls_and_the_limit_of_connections(kafka: str, tmp_path: Path, service_id
     with psycopg.connect(secure, autocommit=True) as connection:
         assert connection.pgconn.ssl_in_use
         assert connection.execute("SELECT 1").fetchone() == (1,)
+        headers, trust = {"Authorization": f"Bearer {TOKEN}"}, ssl.create_default_context(cafile=CERTIFICATE)
+        status = httpx.get(f"https://localhost:{one.port}/status", headers=headers, verify=trust)
+        door = {"protocol": "postgresql", "host": "127.0.0.1", "port": port, "tls": True, "token": True}
+        assert status.json()["doors"][1] == door | {"connections": 1}
         rows = connection.execute("SELECT repeat('x', 1000) FROM generate_series(1, 20000)").fetchall()
         assert len(rows) == 20_000
         others = [psycopg.connect(f"{dsn} sslmode=disable") for _ in range(7)]

@@ -1,0 +1,1 @@
+SELECT customer, spent FROM {{ ref('spending') }} WHERE spent > 100
