@@ -62,7 +62,7 @@ def both_sides(relation: BoundRelation, left: From, right: From, count: int) -> 
     for name, place in right.names.items():
         names[name] = None if place is None or name in names else place + count
     parts = [
-        NamedItem(part.name, {name: place + count for name, place in part.columns.items()})
+        replace(part, columns={name: place + count for name, place in part.columns.items()})
         for part in right.parts
     ]
     star = (*left.star, *((name, place + count) for name, place in right.star))

@@ -24,7 +24,7 @@ from engine.language.bind.from_items import From, both_sides, check_names
 from engine.language.bind.lateral import join_lateral
 from engine.language.bind.latest import Asked, as_of
 from engine.language.bind.placing import asked_of_pairs
-from engine.language.bind.scalar import compare
+from engine.language.bind.scalar import bind_scalar, compare
 from engine.language.bind.scope import NamedItem, Scope
 from engine.language.bind.sources import Select, bind_item, sampled_join
 from engine.language.bind.subqueries.in_on import asked_before, asked_of, with_queries
@@ -50,6 +50,14 @@ def bind_from(tree: exp.Expr, ends: exp.Expr | None, env: Environment, selects: 
 
     Raises UnknownSource, SyntaxRefused, NotSupported, LimitExceeded, and what binding expressions raises.
     """
+    first = tree.this if isinstance(tree, nodes.FromList) else tree
+    if first.args.get("as_of") is not None:
+        raise env.text.of_node(first.args["as_of"]).refuse(
+            NotSupported,
+            "FOR SYSTEM_TIME AS OF stands behind a table that a stream is joined with",
+            hint="write FROM s JOIN t FOR SYSTEM_TIME AS OF s.at ON s.key = t.key; an answer of an earlier "
+            "instant is fetched by at=",
+        )
     if not isinstance(tree, nodes.FromList):
         return _bind_item(tree, ends, env, selects)
     found = _bind_item(tree.this, ends, env, selects, alone=False)
@@ -103,7 +111,10 @@ def _joined(left: From, join: exp.Expr, ends: exp.Expr | None, env: Environment,
     queries = [] if join.args.get("asof") else with_queries(join.args.get("on"))
     if queries and kind != "inner":
         left, right = asked_before(kind, left, right, queries, env, selects.lateral)
-    versions = BoundVersions.of(left.relation, right.relation, join, env, left.parts, right.parts)
+    instant = join.this.args.get("as_of")
+    if instant is not None:
+        instant = bind_scalar(instant, left.scope(env).at("FOR SYSTEM_TIME AS OF"))
+    versions = BoundVersions.of(left.relation, right.relation, join, env, left.parts, right.parts, instant)
     count = len(left.relation.columns)
     inner = right.relation if versions is None else versions.inner
     relation = left.relation.joined(inner, kind, env.text.sql)

@@ -54,10 +54,13 @@ class Sizes:
 
 @dataclass(frozen=True, slots=True)
 class NamedItem:
-    """One of several items in FROM: its name, None where it has none, and the places of its columns."""
+    """One of several items in FROM: its name, None where it has none, and the places of its columns. unnamed:
+    it is an UNNEST whose columns the text gives no names.
+    """
 
     name: str | None
     columns: Mapping[str, int]
+    unnamed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,11 +211,18 @@ class Scope:
         known = self._known(qualifier) if self.parts else list(self.columns)
         perhaps_text = qualifier is None and self.clause not in ("GROUP BY", "ORDER BY")
         raise self.place(node.this).unknown_column(
-            name, known, perhaps_text=perhaps_text, hint=self._instead(name, known)
+            name, known, perhaps_text=perhaps_text, hint=self._instead(name, known, qualifier)
         )
 
-    def _instead(self, name: str, known: Collection[str]) -> str | None:
-        """What to write for a name that is no column here and has a meaning in other systems."""
+    def _instead(self, name: str, known: Collection[str], qualifier: exp.Expr | None) -> str | None:
+        """What to write for a name that is no column here and has a meaning in other systems, or may be meant
+        as that of an element.
+        """
+        for part in self.parts:
+            if part.unnamed and (qualifier is None or part.name == qualifier.this):
+                columns = " and ".join(shown(column) for column in part.columns)
+                are = "column of UNNEST is" if len(part.columns) == 1 else "columns of UNNEST are"
+                return f"the {are} called {columns}: write UNNEST(...) AS t({shown(name)})"
         if not self.columns and not self.source.name:
             if self.clause in ("GENERATE_SERIES", "RANGE"):
                 return f"{self.clause} takes constants: join it by ON, or write FROM HOP(stream, slide, size)"

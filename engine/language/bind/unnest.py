@@ -126,7 +126,8 @@ def _elements(left: From, item: exp.Expr, env: Environment, *, keeps: bool) -> F
     relation, places = _with_columns(left.relation, stage)
     if members:
         relation, places = _with_members(relation, places, written[: len(members)], tree, env)
-    part = NamedItem(None if alias is None else str(alias.this), places)
+    is_unnamed = not item.args.get("names") and not is_hidden
+    part = NamedItem(None if alias is None else str(alias.this), places, is_unnamed)
     listed = {} if is_hidden else places
     right = From(relation, (part,), listed, tuple(listed.items()))
     return both_sides(relation, left, right, 0)

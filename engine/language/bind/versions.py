@@ -20,7 +20,7 @@ from engine.language.bind.placing import conjuncts
 from engine.language.bind.relation import BoundRelation
 from engine.language.bind.scope import NamedItem
 from engine.language.places import Place, shown
-from engine.language.render import render_name
+from engine.language.render import render_expression, render_name
 from engine.language.rules.tree import transform
 from engine.model.expressions import Column, Compare, Expression, Function, Not, columns_of
 from engine.model.source import Stream
@@ -37,7 +37,7 @@ def is_versioned(relation: BoundRelation) -> bool:
 @dataclass(frozen=True, slots=True)
 class BoundVersions:
     """inner: the table's versions; its own conditions, which are not among inner's, must wait. parts: what
-    the sources before are called, and at last the table.
+    the sources before are called, and at last the table. as_of: the instant that the text says.
     """
 
     inner: BoundRelation
@@ -45,6 +45,7 @@ class BoundVersions:
     times: tuple[Column, ...]
     place: Place
     parts: tuple[NamedItem, ...]
+    as_of: Expression | None = None
 
     @property
     def _name(self) -> str:
@@ -58,6 +59,7 @@ class BoundVersions:
         env: Environment,
         before: Sequence[NamedItem],
         behind: Sequence[NamedItem],
+        as_of: Expression | None = None,
     ) -> BoundVersions | None:
         """None where the right side is no such table. Raises NotSupported."""
         place, kind = env.text.of_node(join.this), join.args["kind"]
@@ -68,6 +70,13 @@ class BoundVersions:
                 hint=f"write the stream first: FROM s JOIN {shown(left.stream.name)} t ON s.key = t.key",
             )
         if not is_versioned(right):
+            if as_of is not None:
+                raise place.refuse(
+                    NotSupported,
+                    "FOR SYSTEM_TIME AS OF is about the versions of a table, and these rows have none",
+                    hint="declare the table NON RETROACTIVE, with a timestamp; or leave it out, and rows are "
+                    "joined as they are now",
+                )
             return None
         name = shown(right.stream.name)
         hint = f"write JOIN {name} t ON s.key = t.key, or LEFT JOIN"
@@ -99,7 +108,7 @@ class BoundVersions:
                 hint="let the stream have WITH (timestamp = 'column'), or the table not be NON RETROACTIVE",
             )
         return BoundVersions(
-            replace(right, where=(), history=True), right.where, times, place, (*before, *behind)
+            replace(right, where=(), history=True), right.where, times, place, (*before, *behind), as_of
         )
 
     def joined(self, relation: BoundRelation, on: Sequence[Asked]) -> BoundRelation:
@@ -120,7 +129,14 @@ class BoundVersions:
             )
         time = schema.index(stream.timestamp_column or "")
         assert time is not None  # NON RETROACTIVE needs event time
-        latest = Latest(self._time(relation, pairs), Column(time, schema.fields[time].name, TIMESTAMP))
+        instant = self._time(relation, pairs)
+        if self.as_of is not None and self.as_of != instant:
+            raise self.place.refuse(
+                NotSupported,
+                "FOR SYSTEM_TIME AS OF takes the time of the row whose column equals the key",
+                hint=f"write {render_expression(instant)}, or leave it out",
+            )
+        latest = Latest(instant, Column(time, schema.fields[time].name, TIMESTAMP))
         deleted = Column(last.offset + len(schema), "deleted", BOOLEAN)
         asked = (Not(deleted), *(_moved(condition, last) for condition in self.waiting))
         last = replace(last, latest=latest, asked=asked)

@@ -52,7 +52,7 @@ class BeginEnd(exp.Expression):
 
 
 class FromItem(exp.Expression):
-    """``this [window] alias (names)``.
+    """``this [window] FOR SYSTEM_TIME AS OF as_of alias (names)``.
 
     this: Identifier, TableFunction, ValueRows, Series, Unnest, SelectQuery, SetQuery or FromList. window,
     sample: a clause or None. alias: Identifier or None. lateral: whether LATERAL stands before a query.
@@ -65,6 +65,7 @@ class FromItem(exp.Expression):
         "alias": False,
         "names": False,
         "lateral": False,
+        "as_of": False,
     }
 
 

@@ -167,6 +167,7 @@ def _item(cursor: Cursor) -> nodes.FromItem:
                     "a name with a dot is not supported",
                     "leave out the part before the dot, or quote a name that contains a dot",
                 )
+    as_of = _as_of(cursor, this)
     _refuse_foreign(cursor)
     window, sample = _clauses(cursor, None, None)
     alias = None
@@ -186,10 +187,20 @@ def _item(cursor: Cursor) -> nodes.FromItem:
         names = parse_names(cursor)
         if isinstance(this, source_nodes.Series) and not names:
             names = [alias]  # as in PostgreSQL
+    as_of = as_of or _as_of(cursor, this)
     window, sample = _clauses(cursor, window, sample)
     lateral = lateral and not isinstance(this, source_nodes.Unnest)  # which is so in any case
-    item = nodes.FromItem(this=this, window=window, sample=sample, alias=alias, names=names, lateral=lateral)
+    item = nodes.FromItem(
+        this=this, window=window, sample=sample, alias=alias, names=names, lateral=lateral, as_of=as_of
+    )
     return cursor.node(item, token, this)
+
+
+def _as_of(cursor: Cursor, this: exp.Expr) -> exp.Expr | None:
+    """The instant of ``FOR SYSTEM_TIME AS OF instant``, where that is next behind a name."""
+    if not isinstance(this, exp.Identifier) or not cursor.take_words("FOR", "SYSTEM_TIME", "AS", "OF"):
+        return None
+    return parse_expression(cursor)
 
 
 def _clauses(

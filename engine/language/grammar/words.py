@@ -218,8 +218,8 @@ CLAUSES_REFUSED: dict[str, tuple[str, str]] = {
     "TABLESAMPLE": ("TABLESAMPLE", "write a percentage of the rows, as in FROM s SAMPLE(10)"),
     "SAMPLE": ("SAMPLE here", "write it after a stream with a percentage, as in FROM s SAMPLE(10)"),
     "FOR": (
-        "FOR SYSTEM_TIME AS OF",
-        "leave it out; a NON RETROACTIVE table is joined as of the row's instant",
+        "FOR here",
+        "FOR SYSTEM_TIME AS OF s.at stands behind the name of a NON RETROACTIVE table; leave FOR UPDATE out",
     ),
     "PIVOT": ("PIVOT", "write an aggregate with FILTER (WHERE ...) for each column"),
     "UNPIVOT": ("UNPIVOT", "register one query for each column"),

@@ -1,0 +1,1 @@
+SELECT id, t.tag, t.n FROM parcels, UNNEST(tags) WITH ORDINALITY AS t

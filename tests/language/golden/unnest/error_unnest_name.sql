@@ -1,0 +1,1 @@
+SELECT id, tag FROM parcels, UNNEST(tags)
