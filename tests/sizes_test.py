@@ -66,7 +66,6 @@ LARGER: dict[str, dict[str, int]] = {
         "broker.node.node.Node": 24,
         "broker.observe.query_list.columns.Columns": 25,
         "broker.shard.grants.Grants": 14,
-        "broker.shard.shard.Shard": 32,
         "broker.shard.streams.Streams": 15,
         "engine.dataflow.buffers.calendar.Calendar": 13,
         "engine.kernels.ranked.Runs": 13,

@@ -157,7 +157,7 @@ class Feeds:
             self.node, query_id, wait_s, lambda shard: self.follows.follow(query_id, shard, watcher)
         )
         assert memory.birth is not None
-        history = self.node.shards[memory.birth.shard].history.last
+        history = self.node.shards[memory.birth.shard].ingestion.history.last
         return Reader(self.hub, memory, self.snapshots.pool, self.settings.snapshot_rows_max, history)
 
     async def why(self, query_id: str, end: FeedEnd) -> FeedEnd:

@@ -1,7 +1,7 @@
 """Queries that went from their shards since their changes could not be told, or since their work failed by a
 defect, until they are registered anew.
 
-A shard lets such a query go by itself and names it (``Emission.broken``). Here its entry becomes ERROR, and
+A shard lets such a query go by itself and names it (``Shard.broken``). Here its entry becomes ERROR, and
 the control process is told that the outcome is another now: it says the query again, hears the reason, and
 from then on the registry has it. A new record of the user's begins afresh.
 
@@ -32,7 +32,7 @@ class BrokenQueries:
     def changed(self) -> list[str]:
         """Queries whose state is another than the last outcome said, until they are said again."""
         for shard in self._shards:
-            for name, broken in shard.emission.broken.items():
+            for name, broken in shard.broken.items():
                 entry = self._directory.queries.get(name)
                 if name not in self._reasons and entry is not None and entry.shard == shard.number:
                     self._reasons[name] = broken

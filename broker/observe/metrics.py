@@ -292,13 +292,13 @@ def _of_preferences(node: Node) -> Iterator[Metric]:
     ):
         family = CounterMetricFamily(name, text, labels=["shard"])
         for shard in node.shards:
-            family.add_metric([str(shard.number)], getattr(shard.grants, attribute))
+            family.add_metric([str(shard.number)], getattr(shard.ingestion.grants, attribute))
         yield family
     left = GaugeMetricFamily(
         "tureen_preference_units_left", "Units of work that are left for them, at least.", labels=["shard"]
     )
     for shard in node.shards:
-        left.add_metric([str(shard.number)], float(shard.grants.left))
+        left.add_metric([str(shard.number)], float(shard.ingestion.grants.left))
     yield left
     for name, count, text in (
         (
@@ -369,8 +369,8 @@ def _of_archive(node: Node, read: int) -> Iterator[Metric]:
     )
     under_way = 0
     totals: Counter[str] = Counter()  # a stream may be a replica of other shards
-    for shard in node.shards:
-        for stream, count, reading in shard.backfills.totals() if shard.backfills is not None else ():
+    for backfills in (shard.ingestion.backfills for shard in node.shards):
+        for stream, count, reading in backfills.totals() if backfills is not None else ():
             totals[stream] += count
             under_way += reading
     for stream, count in totals.items():

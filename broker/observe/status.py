@@ -127,7 +127,7 @@ def _archived(node: Node, name: str) -> dict[str, Any] | None:
     told = [  # a stream may be a replica of other shards than its home
         facts
         for shard in node.shards
-        if shard.backfills is not None and (facts := shard.backfills.facts(name))
+        if shard.ingestion.backfills is not None and (facts := shard.ingestion.backfills.facts(name))
     ]
     backfill = None
     if told:

@@ -8,7 +8,7 @@ streams brought meanwhile. It does not where more wait than were taken up.
 What cannot be decoded, or comes late, goes into the same transaction as a letter to the topic for such; of a
 replica, which another shard has as well, only its home writes and counts that.
 
-Used by the shard's thread alone.
+Used by the shard's thread alone, but for what the parts that are public have others read.
 """
 
 from __future__ import annotations
@@ -68,17 +68,17 @@ class Ingestion:
         history: HistoryNotes,
         grants: Grants,
     ) -> None:
-        """backfills: reads history, where there is an archive. history: keeps which steps brought some.
-        grants: what steps may work for queries with a preference.
-        """
         settings = context.settings
         self._context = context
         self._streams = streams
         self._steps = steps
         self._saving = saving
-        self._backfills = backfills
-        self._history = history
-        self._grants = grants
+        self.backfills = backfills
+        """How streams get their history; None without an archive."""
+        self.history = history
+        """Keeps which steps brought some."""
+        self.grants = grants
+        """What steps may work for queries with a preference."""
         self._turns = Turns()
         self.shedder = Shedder(context.number, ShedOrder(settings.shed_queue_bytes))
         self._step_size = StepSize(settings.step_rows_max)
@@ -120,7 +120,7 @@ class Ingestion:
             return
         self._turns.begin(self._steps.engine, [one.stream.name for one in ready])
         ready = self._streams.in_step(ready, view.now_of, self._steps.engine.needs.joined_with)
-        self._grants.records_come()
+        self.grants.records_come()
         began_s = time.monotonic()
         share = max(
             self._context.settings.step_rows_max,
@@ -179,15 +179,15 @@ class Ingestion:
         made now where it fits into the time for which records wait for others to come, ``linger_s``, and else
         behind that, if no more come soon.
         """
-        if not self._grants.left or self._carrier() is None:
+        if not self.grants.left or self._carrier() is None:
             return math.inf
-        return self._grants.next_s(time.perf_counter_ns(), linger_s)
+        return self.grants.next_s(time.perf_counter_ns(), linger_s)
 
     def work(self, linger_s: float, outgoing: Outgoing) -> None:
         """While nothing comes: make a heartbeat with a grant, where work is left for queries with a
         preference. linger_s: of the time for which records wait for others.
         """
-        granted = self._grants.for_heartbeat(time.perf_counter_ns(), within_s(linger_s))
+        granted = self.grants.for_heartbeat(time.perf_counter_ns(), within_s(linger_s))
         if not granted:
             return
         stream = self._carrier()
@@ -198,7 +198,7 @@ class Ingestion:
         lagging = everything if stream.intake is None else stream.intake.lagging
         began_ns = time.perf_counter_ns()
         spent = self._beat(stream, lagging, outgoing, granted)
-        self._grants.heartbeat_took(time.perf_counter_ns() - began_ns, granted, spent)
+        self.grants.heartbeat_took(time.perf_counter_ns() - began_ns, granted, spent)
         if spent:
             self._saving.changed()
 
@@ -215,18 +215,18 @@ class Ingestion:
         """A transaction was written: see what work is left for queries with a preference. alone: it had
         a heartbeat for that, and no other step.
         """
-        self._grants.left = self._steps.engine.needs.preference_work()
-        self._grants.waiting = self._steps.pending.rows
+        self.grants.left = self._steps.engine.needs.preference_work()
+        self.grants.waiting = self._steps.pending.rows
         if not alone:
-            self._grants.stepped()
+            self.grants.stepped()
 
     def bring_back(self, outgoing: Outgoing) -> None:
         """Make steps of history that was read from the archive; not while queries are set apart."""
         engine = self._steps.engine
-        if self._backfills is None or engine.apart():
+        if self.backfills is None or engine.apart():
             return
-        for body, named in self._backfills.ready(engine):
-            self._history.put(body.source, engine.position.sequence + 1)
+        for body, named in self.backfills.ready(engine):
+            self.history.put(body.source, engine.position.sequence + 1)
             result = self._steps.make(body, outgoing, named)
             for refused in result.failed.values():
                 log.warning(
@@ -249,6 +249,11 @@ class Ingestion:
                 self._beat(stream, lagging, outgoing)
             if not stream.pace.rests(lagging, needed):
                 self._quiet.is_awake(stream)
+
+    def close(self) -> None:
+        """No more history is read."""
+        if self.backfills is not None:
+            self.backfills.close()
 
     def commanded(self) -> None:
         """Commands were carried out: streams that rested may be needed now."""
@@ -333,10 +338,10 @@ class Ingestion:
         engine, began_ns = self._steps.engine, time.perf_counter_ns()
         if not engine.needs.preferring():
             return self._steps.make(body, outgoing, read)
-        granted, before_ns = self._grants.for_records(began_ns, lagging=bool(body.lagging)), engine.work_ns
+        granted, before_ns = self.grants.for_records(began_ns, lagging=bool(body.lagging)), engine.work_ns
         result = self._steps.make(replace(body, grant=granted), outgoing, read)
         took_ns, spent_ns = time.perf_counter_ns() - began_ns, engine.work_ns - before_ns
-        self._grants.records_took(took_ns, granted, result.spent, spent_ns)
+        self.grants.records_took(took_ns, granted, result.spent, spent_ns)
         return result
 
     def _promised(self, stream: Stream, taken: TakenRows) -> tuple[dict[int, int], list[tuple[int, str]]]:
