@@ -63,7 +63,6 @@ LARGER: dict[str, dict[str, int]] = {
         "broker.demo.audience.Progress": 13,
         "broker.demo.replay.Replay": 16,
         "broker.memory.levels.Memory": 13,
-        "broker.node.node.Node": 24,
         "broker.observe.query_list.columns.Columns": 25,
         "broker.shard.grants.Grants": 14,
         "broker.shard.streams.Streams": 15,

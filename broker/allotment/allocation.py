@@ -79,7 +79,7 @@ class MemoryAllocation:
     async def look(self) -> None:
         """Allocate, where it is time to. Raises BrokerUnavailable."""
         now_s = time.monotonic()
-        if not self._node.started or now_s - self._last_s < self._between_s:
+        if not self._node.life.started or now_s - self._last_s < self._between_s:
             return
         share = self._memory.used / self._memory.budget.budget_bytes
         seen = self._stands()

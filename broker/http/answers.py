@@ -100,7 +100,9 @@ class Snapshots:
         )
         """Threads that compute answers."""
         self._cost_s: dict[str | Template, float] = {}
-        self.archive_answers = None if node.archive is None else ArchiveAnswers(settings, node.archive)
+        self.archive_answers = (
+            None if node.setup.archive is None else ArchiveAnswers(settings, node.setup.archive)
+        )
 
     def opened(self, handle: str) -> str:
         """The id of the query that a handle opens. Raises HandleNeeded."""
@@ -207,7 +209,7 @@ class Snapshots:
 
     def _require_memory(self) -> None:
         """Raise MemoryBudgetExceeded where answers would take what is left."""
-        short = self._node.memory.refuses(Level.SHED, "no answers are given")
+        short = self._node.setup.memory.refuses(Level.SHED, "no answers are given")
         if short is not None:
             raise short
 
@@ -242,7 +244,7 @@ class Snapshots:
         if at_ms is None:
             birth = Birth(name, shard, view.standing[name].born.sequence, self._node.shards[shard].life)
             position = str(Cursor(found.position, found.now_ms, birth))
-        with self._node.memory.answering(found.rows.nbytes):
+        with self._node.setup.memory.answering(found.rows.nbytes):
             data = encode(found, form, self._settings.snapshot_bytes_max, position)
         cost_s = time.thread_time() - busy_s
         self._node.shards[shard].asked.spend(name, cost_s)
@@ -262,7 +264,7 @@ class Snapshots:
             found = archive_answers.answer(view, name, at_ms, self._settings.snapshot_rows_max)
             reached = Reached(found.rows, found.earliest_ms)
             some = replace(found.answer, rows=found.answer.rows.first(first))
-            with self._node.memory.answering(some.rows.nbytes):
+            with self._node.setup.memory.answering(some.rows.nbytes):
                 data = encode(some, form, self._settings.snapshot_bytes_max, archive=reached)
             return TakenAnswer(some, data, None, reached)
 

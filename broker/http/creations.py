@@ -116,13 +116,13 @@ class Creations:
                 return 200, told
             is_other = self._node.directory.catalogue[made.name] != made
             return 200, told | {"skipped": True, "differs": is_other}
-        if not self._node.reconciled:
+        if not self._node.life.reconciled:
             raise BrokerUnavailable("the registry is still being read", hint="try again in a second")
         before = None
         if isinstance(statement, CreateStream):
             refuse_own(self._settings.names, statement.stream.topic)
             refuse_unreadable(statement.stream)
-            before = await asyncio.to_thread(look_before, self._node.prober, statement)
+            before = await asyncio.to_thread(look_before, self._node.setup.admin, statement)
         value = orjson.dumps({"sql": statement.sql})
         outcome = await self._writes.written(self._settings.names.sources, made.name, value)
         if outcome is None or outcome["state"] == "PENDING":
@@ -133,7 +133,7 @@ class Creations:
         created = self._created(made.name, outcome)
         if before is not None:
             assert isinstance(statement, CreateStream)
-            created |= await asyncio.to_thread(topic_answer, self._node.kafka, statement, before)
+            created |= await asyncio.to_thread(topic_answer, self._node.setup.kafka, statement, before)
         return 201, created
 
     async def _from_topic(self, statement: CreateFromTopic, operator: bool) -> Answer:

@@ -19,7 +19,7 @@ def standing(node: Node, name: str) -> QueryEntry:
     """What is known of a query. Raises UnknownQuery; BrokerUnavailable while that cannot be told."""
     entry = node.directory.found(name)
     if entry is None:
-        if not node.reconciled:
+        if not node.life.reconciled:
             raise BrokerUnavailable("the registry is still being read", hint="try again in a second")
         raise UnknownQuery()
     return entry

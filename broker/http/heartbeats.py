@@ -83,7 +83,7 @@ class Heartbeats:
         }
 
     def _places(self, topic: str) -> tuple[Mapping[int, int], Mapping[int, int]]:
-        admin = self._node.prober
+        admin = self._node.setup.admin
         return admin.begin_offsets(topic), admin.end_offsets(topic)
 
     def _shards_with(self, name: str) -> list[int]:

@@ -122,14 +122,14 @@ class Inference:
     def _propose(self, topic: str, name: str, asked: CreateFromTopic | None) -> dict[str, Any]:
         node = self._node
         try:
-            facts = facts_of(node.prober, topic)
+            facts = facts_of(node.setup.admin, topic)
         except TopicMissing:
-            alike = similar_topics(node.prober.topics(), topic)
+            alike = similar_topics(node.setup.admin.topics(), topic)
             hint = f"there is a topic {alike[0]}" if alike else "`tureen topic list` shows those there are"
             raise TopicMissing(topic, hint=hint) from None
-        config = node.prober.configs([topic])[topic]
+        config = node.setup.admin.configs([topic])[topic]
         looked = look(
-            node.kafka,
+            node.setup.kafka,
             topic,
             facts,
             RECORDS,
@@ -149,4 +149,4 @@ class Inference:
         readers = sorted(
             one.stream.name for one in [*node.directory.sources.values()] if one.stream.topic == topic
         )
-        return propose(found, messages, node.engines.limits, asked) | {"read_by": readers}
+        return propose(found, messages, node.setup.engines.limits, asked) | {"read_by": readers}

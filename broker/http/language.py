@@ -73,7 +73,7 @@ _HINT = 'send {"sql": "..."}, or {"template": "... > ?", "parameters": [5]}'
 def language_of(node: Node) -> dict[str, Any]:
     """The language with this broker's own functions, and the options of a registration."""
     known = query_attributes(QueryEntry(None, "PENDING"), None, ())
-    return language(node.engines.functions) | {
+    return language(node.setup.engines.functions) | {
         "registration": [_option(one) for one in (*known, *_OF_PREFERENCE) if one.settable]
     }
 

@@ -126,7 +126,7 @@ class MemoryRequests:
             sizes += found
             left += more
         sizes.sort(key=lambda one: (-one.nbytes, one.entity, one.attribute))
-        return self._node.memory.facts() | {
+        return self._node.setup.memory.facts() | {
             "synopses": synopses[:SYNOPSES_MAX],
             "synopses_total": len(synopses),
             "synopses_bytes": sum(int(one["bytes"]) for one in synopses),

@@ -19,7 +19,7 @@ async def with_topic(node: Node, names: TopicNames, missing: str | None, outcome
     if missing is None or error is None or error["code"] != UnknownSource.code or names.is_own(missing):
         return outcome
     try:
-        found = await asyncio.to_thread(node.prober.describe, [missing])
+        found = await asyncio.to_thread(node.setup.admin.describe, [missing])
     except TureenError:  # Kafka is away, or no topic can have the name
         return outcome
     if found[missing] is None:

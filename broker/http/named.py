@@ -67,7 +67,7 @@ def known(node: Node, given: str, operator: bool, *, compared: bool = True) -> s
     """
     name = named(node, given, operator)
     if node.directory.found(name) is None:
-        if not node.reconciled:
+        if not node.life.reconciled:
             raise BrokerUnavailable("the registry is still being read", hint="repeat it in a second")
         raise UnknownQuery(hint=_hint(node, given if compared and operator else None))
     return name

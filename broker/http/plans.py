@@ -141,7 +141,7 @@ def _beside(node: Node, query: Query) -> int | None:
 
 def _without_rows(node: Node, query: Query) -> Engine:
     """An engine with what a text reads and no rows, so that nothing is timed."""
-    engine, there = node.engines.fresh(), node.directory
+    engine, there = node.setup.engines.fresh(), node.directory
     referred = {name for one in query.sources for name in referred_to(there.sources[one].stream.constraints)}
     into = [name for name in query.uses if name not in there.views]
     for name in dict.fromkeys((*sorted(referred), *query.sources, *into)):

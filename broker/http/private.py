@@ -73,12 +73,14 @@ def private_api(settings: Settings, node: Node, snapshots: Snapshots, admin: Adm
 
     @app.get("/internal/hello")
     async def hello() -> Response:
-        return json({"instance": node.instance, "reconciled": node.reconciled, "changed": node.changed()})
+        return json(
+            {"instance": node.life.instance, "reconciled": node.life.reconciled, "changed": node.changed()}
+        )
 
     @app.post("/internal/alive")
     async def alive(request: Request) -> Response:
         given = await content(request)
-        node.control_lives(given["pid"], given["told"])
+        node.life.control_lives(given["pid"], given["told"])
         return json({})
 
     @app.post("/internal/commands")
@@ -88,7 +90,7 @@ def private_api(settings: Settings, node: Node, snapshots: Snapshots, admin: Adm
     @app.post("/internal/reconcile")
     async def reconcile(request: Request) -> Response:
         known = await content(request)
-        await node.reconcile(known["queries"], known["sources"])
+        await node.life.reconcile(known["queries"], known["sources"])
         return json({})
 
     @app.post("/internal/prove")

@@ -60,7 +60,10 @@ def public_api(
     changes, summaries = carried.changes, carried.summaries
     matching = Matching(node)
     events = EventHub(
-        node.stopping, settings.event_listeners_max, settings.feed_write_timeout_ms / 1_000, metrics.events
+        node.life.stopping,
+        settings.event_listeners_max,
+        settings.feed_write_timeout_ms / 1_000,
+        metrics.events,
     )
     entities = EntityRequests(
         node,

@@ -22,7 +22,7 @@ def add_service_routes(
     @app.post("/retry", tags=["service"])
     async def post_retry() -> Response:
         """Have shards that are held try to come back: `{"shards"}`, their numbers."""
-        return json({"shards": await node.retry()})
+        return json({"shards": await node.shards.retry()})
 
     @app.get("/me", tags=["service"])
     async def get_me(request: Request) -> Response:

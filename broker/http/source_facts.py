@@ -65,7 +65,7 @@ class SourceFacts:
     def __init__(self, node: Node, lists: SourceLists) -> None:
         self._node = node
         self._lists = lists
-        self._offsets = TopicOffsets(node.prober)
+        self._offsets = TopicOffsets(node.setup.admin)
 
     async def one(self, name: str) -> dict[str, Any]:
         """Raises UnknownSource."""

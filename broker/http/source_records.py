@@ -54,9 +54,9 @@ class SourceRecords:
         letters = {"late": names.late, "dead_letters": names.dead_letters}
         topic = letters.get(which, stream.topic)
         looked = look(
-            self._node.kafka,
+            self._node.setup.kafka,
             topic,
-            facts_of(self._node.prober, topic),
+            facts_of(self._node.setup.admin, topic),
             limit,
             wanted=(lambda _: True) if which == "newest" else (lambda one: _came_from(one, stream.topic)),
             scanned_max=SCANNED_MAX,

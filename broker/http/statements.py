@@ -196,7 +196,7 @@ class Statements:
         if what == "queries":
             return self._queries(extended)
         if what == "functions":
-            return _functions(self._node.engines.functions)
+            return _functions(self._node.setup.engines.functions)
         kinds = {"streams": ("stream",), "tables": ("table",), "views": ("view",)}
         sources = [one for one in source_list(self._node) if one["kind"] in kinds.get(what, SOURCE_KINDS)]
         shown: dict[str, Callable[[dict[str, Any]], Any]] = {"name": lambda one: one["name"]}

@@ -74,12 +74,12 @@ def status_frame(
 ) -> dict[str, Any]:
     """The facts of a frame. before: the counts of the frame before."""
     facts = readiness(node)
-    directory, memory, share = node.directory, node.memory.facts(), metrics.cpu_share()
+    directory, memory, share = node.directory, node.setup.memory.facts(), metrics.cpu_share()
     return {
         "at_ms": time.time_ns() // 1_000_000,
         "version": tureen.__version__,
-        "instance": node.instance,
-        "uptime_s": round(time.monotonic() - node.began_s, 1),
+        "instance": node.life.instance,
+        "uptime_s": round(time.monotonic() - node.life.began_s, 1),
         "ready": facts["ready"],
         "reasons": facts["reasons"],
         "degraded": facts["degraded"][:DEGRADED_MAX],

@@ -111,7 +111,7 @@ class SummaryRequests:
         return 200, told | {"state": "GONE"}
 
     async def _written(self, name: SummaryName, sql: str) -> Outcome | None:
-        if not self._node.reconciled:
+        if not self._node.life.reconciled:
             raise BrokerUnavailable("the registry is still being read", hint="try again in a second")
         return await self._writes.written(self._topic, SUMMARY_KEY + name, orjson.dumps({"sql": sql}))
 

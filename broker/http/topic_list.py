@@ -26,7 +26,7 @@ class TopicList:
 
         search: part of the name. own: also the broker's and Kafka's. Raises KafkaUnavailable.
         """
-        known = await asyncio.to_thread(self._node.prober.topics)
+        known = await asyncio.to_thread(self._node.setup.admin.topics)
         wanted = search.lower()
         names = sorted(
             name
@@ -51,9 +51,11 @@ class TopicList:
 
     def _records(self, partitions: dict[str, int]) -> dict[str, int]:
         """At most so many are in each; those that went meanwhile are left out."""
-        there = {name for name, facts in self._node.prober.describe(partitions).items() if facts is not None}
+        there = {
+            name for name, facts in self._node.setup.admin.describe(partitions).items() if facts is not None
+        }
         asked = {name: range(count) for name, count in partitions.items() if name in there}
-        begins, ends = self._node.prober.begins(asked), self._node.prober.ends(asked)
+        begins, ends = self._node.setup.admin.begins(asked), self._node.setup.admin.ends(asked)
         return {
             name: sum(end - begins[name].get(number, 0) for number, end in ends[name].items())
             for name in asked

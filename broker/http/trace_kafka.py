@@ -56,7 +56,7 @@ class Took:
 def in_log(node: Node, stream: Stream, partition: int, offset: int) -> InLog:
     """Raises UnknownPartition, KafkaUnavailable."""
     try:
-        facts = facts_of(node.prober, stream.topic)
+        facts = facts_of(node.setup.admin, stream.topic)
         if partition not in facts.end:
             raise UnknownPartition(
                 f"topic {stream.topic} has no partition {partition}",
@@ -65,11 +65,11 @@ def in_log(node: Node, stream: Stream, partition: int, offset: int) -> InLog:
         begin, end = facts.begin.get(partition, 0), facts.end[partition]
         record = None
         if begin <= offset < end:
-            record = record_at(node.kafka, stream.topic, partition, offset)
+            record = record_at(node.setup.kafka, stream.topic, partition, offset)
     except TopicMissing:
         return InLog(None, None, None)
     except OffsetLost:  # it went between the two requests
-        return InLog(facts_of(node.prober, stream.topic).begin.get(partition, 0), end, None)
+        return InLog(facts_of(node.setup.admin, stream.topic).begin.get(partition, 0), end, None)
     return InLog(begin, end, record)
 
 
@@ -82,12 +82,12 @@ def letter_about(node: Node, names: TopicNames, topic: str, partition: int, offs
     whole = True
     for place in (names.late, names.dead_letters):
         try:
-            facts = facts_of(node.prober, place)
+            facts = facts_of(node.setup.admin, place)
         except TopicMissing:
             continue
         whole = whole and facts.records <= LETTERS_SCANNED and not any(facts.begin.values())
         found = newest(
-            node.kafka,
+            node.setup.kafka,
             place,
             facts,
             1,
@@ -115,8 +115,8 @@ def step_that_took(
 ) -> Took:
     """By the journal of the source's home."""
     try:
-        facts = facts_of(node.prober, names.steps)
-        found = step_of(node.kafka, names.steps, facts, shard, source, partition, offset)
+        facts = facts_of(node.setup.admin, names.steps)
+        found = step_of(node.setup.kafka, names.steps, facts, shard, source, partition, offset)
     except TureenError as refused:
         return Took(None, f"the journal cannot be read: {refused.message}")
     why = f"none of the newest {STEPS_SCANNED:,} journalled steps of shard {shard} took it"

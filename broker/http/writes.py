@@ -316,10 +316,10 @@ class Writes:
             if entry is not None and entry.shard is not None and same:
                 answer = self._registered(request, {**entry.outcome(), "output": entry.output})
                 return _Writing(request, name, b"", True, answer=answer)
-        elif entry is None and not node.reconciled:
+        elif entry is None and not node.life.reconciled:
             raise BrokerUnavailable("the registry is still being read", hint="try again in a second")
         if entry is None or entry.shard is None:
-            short = node.memory.refuses(Level.REFUSE, "no more queries are registered")
+            short = node.setup.memory.refuses(Level.REFUSE, "no more queries are registered")
             if short is not None:
                 raise short
         options = request.options

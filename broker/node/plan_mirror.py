@@ -69,7 +69,7 @@ class PlanMirror:
             self._stopped.set()  # a thread that waits for Kafka would hold up the end of the process
 
     async def _mirror(self) -> None:
-        while not self._node.reconciled:
+        while not self._node.life.reconciled:
             await asyncio.sleep(LOOK_S)
         loaded = False
         while True:
@@ -161,7 +161,7 @@ class PlanMirror:
         """What the topic has. Raises KafkaUnavailable."""
         consumer = Consumer(
             {
-                **self._node.kafka,
+                **self._node.setup.kafka,
                 "group.id": f"{self._settings.service_id}-plans-{uuid.uuid4().hex}",
                 "enable.auto.commit": False,
                 "enable.partition.eof": True,

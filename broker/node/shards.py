@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import wait
 
 from broker.base.internal import Outcome
 from broker.base.placement import shard_of
+from broker.runtime import lives
 from broker.runtime.liveness import Liveness, Pulse
 from broker.shard.held import reason
 from broker.shard.inbox import COMMANDS_AT_ONCE
@@ -32,21 +33,16 @@ LOOK_S = 0.05
 class Shards:
     """``shards[number]`` is one that was started; iteration goes over those that were, in any thread."""
 
-    def __init__(
-        self,
-        setup: ShardSetup,
-        liveness: Liveness,
-        causes: Collection[str],
-        at: Mapping[str, str],
-    ) -> None:
-        """causes: of the worker's last ends, again and again; they hold shards that were there before. at: by
-        cause, what hung last.
-        """
+    def __init__(self, setup: ShardSetup, liveness: Liveness) -> None:
+        """liveness: where the shards give their signs of life. How the worker's last lives ended is read."""
         self._setup = setup
         self._settings = setup.settings
         self._liveness = liveness
-        self._causes = causes
-        self._at = at
+        ends = lives.read(setup.settings.data_dir)
+        self._causes = lives.repeated(ends, time.time(), setup.memory.budget.budget_bytes)
+        """Those of the last ends, again and again; they hold shards that were there before."""
+        self._at = {one.cause: one.at for one in ends}
+        """By cause, what hung last."""
         self._by_number: dict[int, Shard] = {}
 
     def __getitem__(self, number: int) -> Shard:
@@ -125,8 +121,9 @@ class Shards:
         self._setup.reading.close()
         return not any(shard.is_alive() for shard in self)
 
-    def retry(self) -> list[int]:
-        """Have those that are held try to come back; their numbers."""
+    async def retry(self) -> list[int]:
+        """Have those that are held try to come back, whatever ended the worker before; their numbers."""
+        await asyncio.to_thread(lives.forget, self._settings.data_dir, self._causes)
         held = [shard for shard in self if shard.held is not None]
         for shard in held:
             shard.retry()

@@ -318,7 +318,7 @@ def _of_preferences(node: Node) -> Iterator[Metric]:
 
 
 def _of_strategies(node: Node) -> Iterator[Metric]:
-    counted = node.memory.by_strategy()
+    counted = node.setup.memory.by_strategy()
     followed = GaugeMetricFamily(
         "tureen_followed_queries", "Queries whose changes are followed, by strategy.", labels=["strategy"]
     )
@@ -355,9 +355,9 @@ def _of_rows(node: Node) -> Iterator[Metric]:
 
 
 def _of_archive(node: Node, read: int) -> Iterator[Metric]:
-    if node.archive is None:
+    if node.setup.archive is None:
         return
-    reachable = node.archive.facts()["reachable"]
+    reachable = node.setup.archive.facts()["reachable"]
     yield GaugeMetricFamily(
         "tureen_archive_reachable", "1 while the archive can be read.", value=float(reachable is True)
     )
@@ -382,7 +382,7 @@ def _of_archive(node: Node, read: int) -> Iterator[Metric]:
 
 
 def _of_memory(node: Node, pauses: int) -> Iterator[Metric]:
-    memory = node.memory
+    memory = node.setup.memory
     for name, value, text in (
         ("tureen_memory_used_bytes", memory.used, "Memory of the worker, counted or held, the larger."),
         ("tureen_memory_budget_bytes", memory.budget.budget_bytes, "How much it may use."),

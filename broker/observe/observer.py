@@ -64,11 +64,14 @@ class Observer:
             {f"{name}_per_s": (value, f"{name}/s") for name, value in self._metrics.rates(node).items()}
             | {f"queries.{state}": (n, "queries") for state, n in node.directory.queries.states().items()}
             | {
-                "memory_bytes": (node.memory.used, "bytes"),
-                "memory_budget_bytes": (node.memory.budget.budget_bytes, "bytes"),
+                "memory_bytes": (node.setup.memory.used, "bytes"),
+                "memory_budget_bytes": (node.setup.memory.budget.budget_bytes, "bytes"),
                 "cpu_share": (share, "share"),
             }
-            | {f"memory_bytes.{name}": (size, "bytes") for name, size in node.memory.structures().items()}
+            | {
+                f"memory_bytes.{name}": (size, "bytes")
+                for name, size in node.setup.memory.structures().items()
+            }
             | {f"cpu_share.{kind}": (of, "share") for kind, of in (kinds or {}).items()},
         )
 

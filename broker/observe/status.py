@@ -37,14 +37,14 @@ BROKEN_OFF = (CommitUnknown.code, TransactionAborted.code)
 def readiness(node: Node) -> dict[str, Any]:
     """``{ready, reasons, degraded}``: reasons stop writes or progress; degraded concerns single streams."""
     reasons: list[dict[str, Any]] = []
-    if not node.started:
+    if not node.life.started:
         reasons.append({"code": "starting", "message": "shards are recovering from store and journal"})
-    elif not node.reconciled:
+    elif not node.life.reconciled:
         reasons.append({"code": "registry", "message": "the control process has not sent the registry yet"})
-    elif (what := node.control.missing(SILENT_S)) is not None:
+    elif (what := node.life.control.missing(SILENT_S)) is not None:
         told = f"{what}; registrations wait, answers are available"
         reasons.append({"code": "control", "message": told})
-    degraded = node.outputs.degraded()
+    degraded = node.setup.outputs.degraded()
     reasons += _shard_troubles(node)
     if node.kafka_watch.stall is not None and all(one["code"] != KafkaUnavailable.code for one in reasons):
         reasons.append(node.kafka_watch.stall)
@@ -94,7 +94,7 @@ def _forwarded_lost(node: Node) -> list[dict[str, Any]]:
 
 def _add_memory(node: Node, reasons: list[dict[str, Any]], degraded: list[dict[str, Any]]) -> None:
     """What is not done since memory is short: it stops progress, or is degraded."""
-    memory = node.memory
+    memory = node.setup.memory
     level = memory.look()
     if level >= Level.HOLD:
         what = "no answers are given, and no records read" if level >= Level.SHED else "no records are read"
@@ -122,7 +122,7 @@ def _archive_troubles(node: Node) -> list[dict[str, Any]]:
 def _archived(node: Node, name: str) -> dict[str, Any] | None:
     """What is archived of a stream and how its history comes; None without an archive, and of tables."""
     entry = node.directory.sources[name]
-    if node.archive is None or entry.stream.is_table:
+    if node.setup.archive is None or entry.stream.is_table:
         return None
     told = [  # a stream may be a replica of other shards than its home
         facts
@@ -134,7 +134,7 @@ def _archived(node: Node, name: str) -> dict[str, Any] | None:
         telling = next((one for one in told if one["state"] != "complete"), told[0])
         backfill = telling | {count: sum(one[count] for one in told) for count in ("rows", "steps")}
     lost = next((shard.lost_history[name] for shard in node.shards if name in shard.lost_history), None)
-    return node.archive.stream_facts(name) | {"backfill": backfill, "lost_history": lost}
+    return node.setup.archive.stream_facts(name) | {"backfill": backfill, "lost_history": lost}
 
 
 def source_list(node: Node, only: str | None = None) -> list[dict[str, Any]]:
@@ -279,7 +279,7 @@ def _strategies(node: Node) -> dict[str, Any]:
     """By strategy: how many queries are followed with it, the bytes that their operators keep, and the share
     of the rows of negations that left before their time.
     """
-    counted = node.memory.by_strategy()
+    counted = node.setup.memory.by_strategy()
     states = {strategy: counted.get(strategy, StrategyState()) for strategy in get_args(Strategy)}
     return {
         strategy: {
@@ -297,19 +297,19 @@ def status(node: Node, settings: Settings, metrics: Metrics) -> dict[str, Any]:
     streams = [one for one in source_list(node) if one["topic"] is not None]
     return {
         "service_id": settings.service_id,
-        "instance": node.instance,
+        "instance": node.life.instance,
         "readiness": readiness(node),
-        "uptime_s": round(time.monotonic() - node.began_s, 1),
-        "kafka": node.kafka.get("bootstrap.servers"),
+        "uptime_s": round(time.monotonic() - node.life.began_s, 1),
+        "kafka": node.setup.kafka.get("bootstrap.servers"),
         "doors": metrics.doors(),
         "data_dir": str(settings.data_dir),
-        "archive": None if node.archive is None else node.archive.facts(),
+        "archive": None if node.setup.archive is None else node.setup.archive.facts(),
         "queries": directory.queries.states(),
         "strategies": _strategies(node),
-        "memory": node.memory.facts() | {"paused": sorted(directory.paused_by_broker)[:PAUSED_MAX]},
+        "memory": node.setup.memory.facts() | {"paused": sorted(directory.paused_by_broker)[:PAUSED_MAX]},
         "allocation": node.allocation.facts(),
         "rates": metrics.rates(node),
-        "functions": facts(node.engines.functions),
+        "functions": facts(node.setup.engines.functions),
         "sources": streams,
         "shards": [
             {

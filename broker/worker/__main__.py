@@ -132,7 +132,7 @@ class Worker:
         if self.settings.supervisor_fd is not None:
             orphan.watch(self.settings.supervisor_fd, lambda: self._loop.call_soon_threadsafe(self._orphaned))
         publisher = Publisher(
-            self.node.kafka, self.settings.record_bytes_max, self.settings.publish_timeout_ms
+            self.node.setup.kafka, self.settings.record_bytes_max, self.settings.publish_timeout_ms
         )
         snapshots = Snapshots(self.settings, self.node, self.metrics)
         observer = Observer(self.node, self.metrics, Entities(self.node, CHANGEABLE))
@@ -150,7 +150,7 @@ class Worker:
             asyncio.ensure_future(servers[0].serve()),
             asyncio.ensure_future(servers[1].serve([private_socket(self.settings.socket_path)])),
         ]
-        relief = Relief(self.settings, self.node, self.node.memory, publisher)
+        relief = Relief(self.settings, self.node, self.node.setup.memory, publisher)
         mirror = PlanMirror(self.settings, self.node, publisher)
         self.metrics.pauses = lambda: relief.pauses
         works = (
@@ -172,7 +172,7 @@ class Worker:
             log.error("server_ended", hint="is the port in use?")
             self.code = FATAL
         log.info("worker_stops")
-        self.node.stopping.set()
+        self.node.life.stopping.set()
         feeds.stop()
         if postgres is not None:
             postgres.stop()
@@ -189,7 +189,7 @@ class Worker:
             server.should_exit = True
         for task in tasks[2:]:
             task.cancel()
-        if not await self.node.stop(self.settings.stop_timeout_ms / 1_000 - 3.0):
+        if not await self.node.life.stop(self.settings.stop_timeout_ms / 1_000 - 3.0):
             log.warning(
                 "stopped_while_waiting", hint="everything in the journal is safe; the rest is read again"
             )
@@ -211,7 +211,7 @@ class Worker:
                 await asyncio.sleep(self.settings.retry_ms / 1_000)
         gc.disable()  # what comes back stays: there are no cycles to look for among it
         try:
-            await self.node.start(numbers)
+            await self.node.life.start(numbers)
             gc.collect()
             gc.freeze()
         finally:

@@ -51,7 +51,7 @@ def api(kafka: str, tmp_path: Path) -> Iterator[FastAPI]:
     memory = Memory(Budget(1 << 40, 1 << 40, "this machine", True), liveness)
     setup = shard_setup(loaded, known, Engines(limits(loaded)), memory, hub, lambda _: None)
     node = Node(setup, liveness)
-    node.reconciled = True
+    node.life.reconciled = True
     node.directory.queries[NAME] = QueryEntry("SELECT * FROM gone", "ERROR", ERROR)
     metrics = Metrics(InFlight(Patience(1, 1, 1.0, 1.0, 1)))
     publisher, snapshots = Publisher(known, 1_000_000, 1_000), Snapshots(loaded, node, metrics)
