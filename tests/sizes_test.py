@@ -53,7 +53,6 @@ LARGER: dict[str, dict[str, int]] = {
         "engine.kernels.word_table.number_copies": 9,
         "engine.operators.pipeline.evaluate": 9,
         "engine.promising.cell_values.promise_of_cells": 11,
-        "spark_jobs.scale_out.ownership.Ownership.__init__": 9,
     },
     "attributes": {
         "benchmarks.open_loop._Run": 13,
@@ -88,8 +87,6 @@ LARGER: dict[str, dict[str, int]] = {
         "engine.queries.source_set.SourceSet": 13,
         "engine.sources.source.Source": 20,
         "engine.sources.source_view.SourceView": 13,
-        "spark_jobs.scale_out.driver.Driver": 20,
-        "spark_jobs.scale_out.registry.Registry": 14,
         "spark_jobs.sources.settings.SourcesSettings": 17,
         "topics.channels.Channel": 16,
         "topics.lookout.Lookout": 13,

@@ -14,56 +14,34 @@ nothing is twice.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import replace
+from functools import partial
 
-from confluent_kafka import Message
 from py4j.protocol import Py4JJavaError
-from pyspark import Broadcast, StorageLevel
+from pyspark import StorageLevel
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from engine.language.query import Query
 from engine.model.source import SourceName, Stream
-from engine.model.step import CreateSource, DropSource
-from spark_jobs.kafka import reading_options
-from spark_jobs.scale_out.clock import with_time
-from spark_jobs.scale_out.decoding import PIECES, Decoding, decoded, records_of
-from spark_jobs.scale_out.journal import Journal, LastDone, Pending
-from spark_jobs.scale_out.micro_batch import MicroBatch, Placement, Plan, RecordRange, Summary
-from spark_jobs.scale_out.ownership import Ownership
+from engine.model.step import DropSource
+from spark_jobs.scale_out.journal import Journal, LastDone
+from spark_jobs.scale_out.micro_batch import MicroBatch, Placement, Plan
+from spark_jobs.scale_out.notices import Notices
+from spark_jobs.scale_out.ownership import Claim, Ownership
+from spark_jobs.scale_out.phases import BatchReport, Phases
 from spark_jobs.scale_out.reading import Reading
-from spark_jobs.scale_out.registry import Changes, Registry, RegistryEntry, as_record
-from spark_jobs.scale_out.selections import PartitionsTask, stateless, told
+from spark_jobs.scale_out.registry import Changes, Registry, RegistryEntry
+from spark_jobs.scale_out.selections import stateless
 from spark_jobs.scale_out.settings import ScaleOutSettings
-from spark_jobs.scale_out.shards.layout import check_key
+from spark_jobs.scale_out.shards.layout import Layout
 from spark_jobs.scale_out.shards.placement import place
-from spark_jobs.scale_out.shards.run import cut_pieces, run_shards
-from spark_jobs.scale_out.writers import WriterJob
 from topics.admin import Admin, Policies, service_topics
-from topics.letters import forwarded
 from topics.outputs import Outputs
-from topics.producer import BatchProducer
-from tureen.errors import KafkaUnavailable, NotSupported, TureenError
+from tureen.errors import NotSupported
 from tureen.protocol import TopicNames
-
-PASSING = ("kafka_unavailable", "registry_unavailable", "transaction_aborted", "commit_unknown", "fenced")
-
-
-@dataclass(slots=True)
-class BatchReport:
-    """What a micro-batch did. records: of results, of phase 2 that were not there before."""
-
-    number: int
-    rows: int = 0
-    records: int = 0
-    late: int = 0
-    dead: int = 0
-    broken: dict[str, dict[str, Any]] = field(default_factory=dict)
-    phases_ms: dict[str, int] = field(default_factory=dict)
 
 
 class Driver:
@@ -83,44 +61,47 @@ class Driver:
 
         Raises KafkaUnavailable, ServiceInUse, CheckpointMismatch, TopicPolicyMismatch, CheckpointUnreadable.
         """
-        self._session = session
-        self._settings = settings
-        self._run = run
+        names = TopicNames(settings.service_id)
+        admin = Admin(dict(settings.kafka))
+        _ensure_topics(admin, names)
         self._clock = clock
         self._stop_at = stop_at
-        self._say = say
-        self._names = TopicNames(settings.service_id)
-        self._admin = Admin(dict(settings.kafka))
-        policies = Policies(replication=-1)
-        wanted = [one for one in service_topics(self._names, policies) if one.name != self._names.steps]
-        there = self._admin.topics()
-        self._admin.ensure(replace(one, partitions=there.get(one.name, one.partitions)) for one in wanted)
         self.journal = Journal(settings.state)
         self._done = self.journal.done()
         self._ownership = Ownership(
             settings.kafka,
-            self._admin,
-            self._names,
-            name=settings.name,
-            checkpoint=run,
-            path=settings.stream.checkpoint,
-            fresh=not self._done.number and self.journal.find("begun", 1) is None,
-            epoch=self._done.epoch + 1,
+            admin,
+            names,
+            Claim(
+                name=settings.name,
+                checkpoint=run,
+                path=settings.stream.checkpoint,
+                fresh=not self._done.number and self.journal.find("begun", 1) is None,
+                epoch=self._done.epoch + 1,
+            ),
         )
-        self._outputs = Outputs(settings.outputs, self._admin)
-        self._producer = BatchProducer(dict(settings.kafka))
+        self._notices = Notices(settings.kafka, names, say)
+        self._new_registry = partial(
+            Registry,
+            settings.kafka,
+            names,
+            settings.limits,
+            Outputs(settings.outputs, admin),
+            partial(placed, settings.layout),
+            self._notices.letter,
+        )
         self._registry = self._new_registry()
         self._reading = Reading(
-            self._admin,
+            admin,
             rows_max=settings.rows_max,
             wait_ms=0 if settings.stream.once else settings.first_record_wait_ms,
             accept_gap=settings.stream.accept_gap,
         )
-        self._told_lost: dict[SourceName, str] = {}
+        self._phases = Phases(session, settings, run)
         self._whole = True
-        self._epoch = self._ownership.epoch
+        """The registry has to be read from its beginning."""
         self._clock_ms = 0
-        self._plan: tuple[int, Broadcast[Plan]] | None = None
+        """Of the last micro-batch: the clock never goes back."""
         if self._done.number:
             last = self.journal.read(self._done.number)
             self._clock_ms = last.clock_ms
@@ -130,28 +111,8 @@ class Driver:
     def close(self) -> None:
         """Give the connections back, and the service."""
         self._registry.close()
-        self._producer.close()
+        self._notices.close()
         self._ownership.close()
-
-    def _new_registry(self) -> Registry:
-        settings = self._settings
-        return Registry(
-            settings.kafka, self._names, settings.limits, self._outputs, self._place, self._letter
-        )
-
-    def _place(self, query: Query, streams: Mapping[SourceName, Stream]) -> Placement:
-        if stateless(query, streams):
-            if query.emit is not None and query.emit.snapshot and not self._settings.layout.shards:
-                raise NotSupported(
-                    "this scale-out has no shards, so there are no rows for a first answer",
-                    hint="add WITH (snapshot = false), or start a scale-out with --shards",
-                )
-            return "rows"
-        return place(query, streams, self._settings.layout)
-
-    def _letter(self, message: Message, refused: TureenError) -> None:
-        value, key, headers = forwarded(message, f"{refused.code}: {refused.message}")
-        self._producer.send(self._names.dead_letters, value, key, headers=headers)
 
     # --- what is to be done -------------------------------------------------------------------------
 
@@ -172,10 +133,9 @@ class Driver:
         polled = self._registry.poll(whole=self._whole)
         self._whole = False
         _join(changes, polled)
+        self._phases.check(changes.definitions)
         for one in changes.definitions:
-            if isinstance(one, CreateSource):
-                check_key(one.stream, self._settings.layout)
-            elif isinstance(one, DropSource):
+            if isinstance(one, DropSource):
                 self._reading.dropped(one.source)
         self._clock_ms = max(self._clock_ms, self._clock())
         streams = self._registry.streams
@@ -187,7 +147,7 @@ class Driver:
             return None
         batch = MicroBatch(
             number,
-            self._epoch,
+            self._ownership.epoch,
             self._clock_ms,
             self._registry.version,
             tuple(changes.definitions),
@@ -247,11 +207,11 @@ class Driver:
         streams = {stream.name: stream for stream, _ in plan.streams}
         self._stop_at("decode")
         began_s = time.monotonic()
-        pieces = self._pieces(batch, streams)
+        pieces = self._phases.pieces(batch, streams)
         pieces.persist(StorageLevel.MEMORY_AND_DISK)
         try:
             try:
-                timed, with_records = self._with_times(batch, streams, pieces, report)
+                timed, with_records = self._phases.with_times(batch, streams, pieces, report)
             except (PySparkException, Py4JJavaError):
                 left = self._without_lost(batch, streams, decided)
                 if left is batch:
@@ -265,11 +225,13 @@ class Driver:
             self.journal.write("batches", batch)
             self._stop_at("shards")
             began_s = time.monotonic()
-            needed = self._tell_shards(batch, streams, pieces, report)  # first: selections begin there
+            needed = self._phases.tell_shards(batch, streams, pieces, report)  # first: selections begin there
             report.phases_ms["shards"] = round(1_000 * (time.monotonic() - began_s))
             self._stop_at("tell")
             began_s = time.monotonic()
-            pending = self._tell_rows(batch, plan, streams, pieces, with_records, report)
+            pending = self._phases.tell_rows(
+                batch, plan, streams, pieces, with_records, self._done.pending, report
+            )
             report.phases_ms["rows"] = round(1_000 * (time.monotonic() - began_s))
         finally:
             pieces.unpersist()
@@ -284,174 +246,28 @@ class Driver:
         self._reading.went_on(batch.steps)
         return report
 
-    def _pieces(self, batch: MicroBatch, streams: Mapping[SourceName, Stream]) -> DataFrame:
-        """Phase 1."""
-        by_topic: dict[str, list[Stream]] = {}
-        ranges: dict[str, dict[int, RecordRange]] = {}
-        for step in batch.steps:
-            by_topic.setdefault(step.topic, []).append(streams[step.source])
-            for one in step.ranges:
-                if one.first < one.until:
-                    known = ranges.setdefault(step.topic, {}).get(one.partition, one)
-                    first, until = min(known.first, one.first), max(known.until, one.until)
-                    ranges[step.topic][one.partition] = RecordRange(one.partition, first, until)
-        if not ranges:
-            return self._session.createDataFrame([], PIECES)
-        starts = {topic: {str(p): one.first for p, one in found.items()} for topic, found in ranges.items()}
-        ends = {topic: {str(p): one.until for p, one in found.items()} for topic, found in ranges.items()}
-        kafka = (
-            self._session.read.format("kafka")
-            .options(**reading_options(self._settings.kafka))
-            .option("kafka.isolation.level", "read_committed")
-            .option("assign", json.dumps({topic: sorted(found) for topic, found in ranges.items()}))
-            .option("startingOffsets", json.dumps(starts))
-            .option("endingOffsets", json.dumps(ends))
-            .option("includeHeaders", "true")
-            .option("failOnDataLoss", str(not self._settings.stream.accept_gap).lower())
-            .load()
-        )
-        decoding = Decoding(
-            {topic: tuple(found) for topic, found in by_topic.items()},
-            batch.clock_ms,
-            {step.source: step.before for step in batch.steps},
-            {step.source: {one.partition: one for one in step.ranges} for step in batch.steps},
-        )
-        return decoded(records_of(kafka), decoding)
-
-    def _with_times(
-        self,
-        batch: MicroBatch,
-        streams: Mapping[SourceName, Stream],
-        pieces: DataFrame,
-        report: BatchReport,
-    ) -> tuple[MicroBatch, set[tuple[str, int]]]:
-        """The micro-batch with its times, and the partitions that have records."""
-        summaries: dict[str, list[Summary]] = {step.source: [] for step in batch.steps}
-        with_records: set[tuple[str, int]] = set()
-        for row in pieces.select("source", "partition", "first", "rows", "records", "max_ms").collect():
-            with_records.add((row.source, row.partition))
-            report.rows += row.records
-            if row.rows:
-                summaries[row.source].append(Summary(row.partition, row.first, row.rows, row.max_ms))
-        steps = tuple(
-            with_time(streams[step.source], step, summaries[step.source], batch.clock_ms)
-            for step in batch.steps
-        )
-        return replace(batch, steps=steps), with_records
-
-    def _job(self, batch: MicroBatch) -> WriterJob:
-        settings = self._settings
-        return WriterJob(
-            dict(settings.kafka),
-            settings.service_id,
-            settings.name,
-            self._run,
-            settings.state,
-            settings.layout,
-            settings.outputs,
-            settings.limits,
-            batch,
-        )
-
-    def _tell_rows(
-        self,
-        batch: MicroBatch,
-        plan: Plan,
-        streams: Mapping[SourceName, Stream],
-        pieces: DataFrame,
-        with_records: set[tuple[str, int]],
-        report: BatchReport,
-    ) -> list[Pending]:
-        """Phase 2 of selections. Returns what waits for NOW."""
-        nows = {step.source: step.now_ms for step in batch.steps}
-        gone = {one.source for one in batch.definitions if isinstance(one, DropSource)}
-        pending = {
-            (one.source, one.partition): one
-            for one in self._done.pending
-            if one.source in nows and one.source not in gone
-        }
-        due = [
-            one
-            for key, one in pending.items()
-            if key not in with_records and _reached(one, nows[SourceName(one.source)])
-        ]
-        if not with_records and not due:
-            return list(pending.values())
-        work = pieces
-        if due:
-            marks = [(one.source, one.partition, -1, 0, 0, None, None, None) for one in due]
-            marked = self._session.createDataFrame(marks, PIECES)
-            work = pieces.unionAll(marked) if with_records else marked
-        every = [(step.source, one.partition) for step in batch.steps for one in step.ranges]
-        first = len(self._settings.layout.every)
-        small = replace(batch, coming=(), definitions=(), going=(), placements={}, begins={})
-        task = PartitionsTask(
-            self._job(small),
-            streams,
-            pending,
-            {key: first + place for place, key in enumerate(every)},
-        )
-        held = self._broadcast(plan)
-        for row in told(work, task, lambda: held.value).collect():
-            one = json.loads(row.told)
-            _raise(one["failed"])
-            report.records += one["records"]
-            report.late += one["late"]
-            report.dead += one["dead"]
-            report.broken |= one["broken"]
-            key = one["source"], one["partition"]
-            pending.pop(key, None)
-            if one["pending"] is not None:
-                pending[key] = Pending(*key, *one["pending"])
-        return list(pending.values())
-
-    def _broadcast(self, plan: Plan) -> Broadcast[Plan]:
-        """The plan on executors, sent once for each version."""
-        if self._plan is None or self._plan[0] != plan.version:
-            if self._plan is not None:
-                self._plan[1].unpersist()
-            self._plan = plan.version, self._session.sparkContext.broadcast(plan)
-        return self._plan[1]
-
-    def _tell_shards(
-        self,
-        batch: MicroBatch,
-        streams: Mapping[SourceName, Stream],
-        pieces: DataFrame,
-        report: BatchReport,
-    ) -> int:
-        """Phase 2 of all other queries. Returns from which micro-batch on shards may read again."""
-        job = self._job(batch)
-        needed = batch.number
-        for one in run_shards(self._session, cut_pieces(pieces, job, streams), job):
-            _raise(one.get("failed"))
-            report.records += one["records"]
-            report.broken |= one["broken"]
-            needed = min(needed, one["needed_from"])
-        return needed
-
-    # --- what is told -------------------------------------------------------------------------------
-
     def _tell(self, changes: Changes, batch: MicroBatch | None) -> None:
-        lost = self._reading.lost
-        for line in changes.lines():
-            self._say(line)
-        for name, error in lost.items():
-            if self._told_lost.get(name) != error.code:
-                self._say(f"stream {name} is read no more: {error}")
-                for query_id, reader in self._registry.entries.items():
-                    if reader.reads(name):
-                        changes.told.setdefault(query_id, reader)
-        self._told_lost = {name: error.code for name, error in lost.items()}
         position = None if batch is None else str(batch.position(0))
-        for query_id, entry in changes.told.items():
-            key, value = as_record(query_id, entry, position, lost)
-            self._producer.send(self._names.status, value, key)
-        self._producer.flush()
+        self._notices.tell(changes, self._registry.entries, self._reading.lost, position)
 
 
-def _reached(waiting: Pending, now_ms: int | None) -> bool:
-    return now_ms is not None and waiting.first_ms <= now_ms
+def placed(layout: Layout, query: Query, streams: Mapping[SourceName, Stream]) -> Placement:
+    """Where a query is at work: on partitions, if it needs no state, else on shards. Raises NotSupported."""
+    if stateless(query, streams):
+        if query.emit is not None and query.emit.snapshot and not layout.shards:
+            raise NotSupported(
+                "this scale-out has no shards, so there are no rows for a first answer",
+                hint="add WITH (snapshot = false), or start a scale-out with --shards",
+            )
+        return "rows"
+    return place(query, streams, layout)
+
+
+def _ensure_topics(admin: Admin, names: TopicNames) -> None:
+    """Make the service's topics that are not there, but for the journal of a broker."""
+    wanted = [one for one in service_topics(names, Policies(replication=-1)) if one.name != names.steps]
+    there = admin.topics()
+    admin.ensure(replace(one, partitions=there.get(one.name, one.partitions)) for one in wanted)
 
 
 def _join(changes: Changes, more: Changes) -> None:
@@ -459,12 +275,3 @@ def _join(changes: Changes, more: Changes) -> None:
     changes.going += more.going
     changes.coming += more.coming
     changes.told |= more.told
-
-
-def _raise(failed: Mapping[str, Any] | None) -> None:
-    """What a task said that it failed by."""
-    if failed is None:
-        return
-    if failed.get("code") in PASSING:
-        raise KafkaUnavailable(failed["message"])
-    raise TureenError(failed["message"], hint=failed.get("hint"))

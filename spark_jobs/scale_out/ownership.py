@@ -19,6 +19,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TypeVar
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
@@ -38,6 +39,21 @@ JOIN_S = 60.0
 POLL_S = 0.1
 
 
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """The run that wants a service."""
+
+    name: str
+    checkpoint: str
+    """What its checkpoint calls itself."""
+    path: str
+    """Where the checkpoint is."""
+    fresh: bool
+    """Nothing was done under the checkpoint yet."""
+    epoch: int
+    """The least that the run may have."""
+
+
 class Ownership:
     """From its making until :meth:`close`; used by the driver's thread alone."""
 
@@ -46,24 +62,17 @@ class Ownership:
         kafka: Mapping[str, str],
         admin: Admin,
         names: TopicNames,
-        *,
-        name: str,
-        checkpoint: str,
-        path: str,
-        fresh: bool,
-        epoch: int,
+        claim: Claim,
         wait_s: float = WAIT_S,
     ) -> None:
-        """name: of the run. checkpoint: its checkpoint's name for itself; path: where that is; fresh: nothing
-        was done under it yet. epoch: the least that this run may have. wait_s: for an earlier run on the same
-        checkpoint to be given up by Kafka.
+        """wait_s: for an earlier run on the same checkpoint to be given up by Kafka.
 
         Raises ServiceInUse, CheckpointMismatch, KafkaUnavailable.
         """
         self._admin = admin
         self._names = names
-        self._mark = {"name": name, "checkpoint": checkpoint}
-        self.epoch = epoch
+        self._mark = {"name": claim.name, "checkpoint": claim.checkpoint}
+        self.epoch = claim.epoch
         """Epoch of this run: above those of all runs of the service that Kafka remembers, so that positions
         go on.
         """
@@ -72,7 +81,7 @@ class Ownership:
             {
                 **kafka,
                 "group.id": self._group,
-                "client.id": f"{name}.{checkpoint}",
+                "client.id": f"{claim.name}.{claim.checkpoint}",
                 "enable.auto.commit": False,
                 "auto.offset.reset": "latest",
                 "session.timeout.ms": SESSION_MS,
@@ -83,7 +92,7 @@ class Ownership:
             }
         )
         try:
-            self._begin(path, fresh, wait_s)
+            self._begin(claim, wait_s)
         except BaseException:
             self.close()
             raise
@@ -120,7 +129,7 @@ class Ownership:
                     raise
             time.sleep(POLL_S)
 
-    def _begin(self, path: str, fresh: bool, wait_s: float) -> None:
+    def _begin(self, claim: Claim, wait_s: float) -> None:
         last = self._await_groups()
         self._check_broker()
         if self._admin.members(self._group):
@@ -130,9 +139,9 @@ class Ownership:
                 if time.monotonic() >= deadline_s:
                     raise ServiceInUse(self._names.service_id, _called(last))
                 time.sleep(POLL_S)
-        if last is not None and last["checkpoint"] != self._mark["checkpoint"] and not fresh:
+        if last is not None and last["checkpoint"] != self._mark["checkpoint"] and not claim.fresh:
             raise CheckpointMismatch(
-                path,
+                claim.path,
                 f"is not the one that the service {self._names.service_id} was last run from: "
                 f"{_called(last)} went on since",
                 hint="run that one again, or start with an empty directory: answers are then written again",

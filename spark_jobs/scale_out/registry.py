@@ -1,8 +1,8 @@
 """The registry of a service, read by the driver: what stands, and what came and went since it was last asked.
 
-``.sources`` and ``.queries`` are compacted, so a driver that begins reads them whole. Whatever is refused is
-told on ``.status`` as the broker tells it; a query over a stream that is missing waits for it. Between two
-micro-batches the newest record of each key counts, and whether a stream was dropped before it.
+Whatever is refused is told on ``.status`` as the broker tells it; a query over a stream that is missing waits
+for it. Between two micro-batches the newest record of each key counts, and whether a stream was dropped
+before it (:mod:`spark_jobs.scale_out.registry_topics`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import orjson
-from confluent_kafka import Message
 
 from engine.changes.output import output_of
 from engine.language.functions import BUILT_IN
@@ -38,9 +37,8 @@ from engine.queries.definitions import (
 )
 from engine.queries.registrations import admitted, bound
 from spark_jobs.scale_out.micro_batch import Definition, Placement, Plan
-from topics import control_records
+from spark_jobs.scale_out.registry_topics import RegistryTopics
 from topics.admin import Admin, refuse_own
-from topics.consumer import BatchConsumer
 from topics.control_records import Command
 from topics.outputs import AWAITED, Outputs, Readiness, destination, facts
 from tureen.errors import (
@@ -53,8 +51,6 @@ from tureen.errors import (
     UnknownSummary,
 )
 from tureen.protocol import TopicNames
-
-READ_S = 30.0
 
 Place = Callable[[Query, Mapping[SourceName, Stream]], Placement]
 """Where a query is to be at work. Raises NotSupported."""
@@ -128,23 +124,18 @@ class Registry:
         self._limits = limits
         self._outputs = outputs
         self._place = place
-        self._letter = letter
         self._admin = Admin(dict(kafka))
-        self._consumer = BatchConsumer(dict(kafka))
-        for topic in (names.sources, names.queries):
-            offsets = dict.fromkeys(range(self._admin.partitions(topic)), -1)
-            self._consumer.add(topic, offsets, append_times=False)
+        self._topics = RegistryTopics(kafka, self._admin, names, limits.sql_bytes_max, letter)
         self.catalogue = Catalogue(limits, BUILT_IN, None)
         self.entries: dict[str, RegistryEntry] = {}
         self._statements: dict[str, str] = {}
+        """Of streams and views that stand, in the order in which they came."""
         self._waiting: dict[str, str] = {}
-        self._messages: dict[str, Any] = {}
-        self._dropped: set[str] = set()
-        """Streams and views that were dropped and made anew since they were last asked for."""
+        """Statements over sources that are not there yet, by name."""
         self.version = 0
 
     def close(self) -> None:
-        self._consumer.close()
+        self._topics.close()
 
     @property
     def streams(self) -> dict[SourceName, Stream]:
@@ -225,7 +216,8 @@ class Registry:
 
         Raises KafkaUnavailable.
         """
-        sources, queries = self._read()
+        came = self._topics.read()
+        sources, queries = came.sources, came.queries
         changes = Changes()
         if whole:
             gone: list[Command] = [
@@ -241,7 +233,7 @@ class Registry:
             other = known is not None and known.registration != _registration(command)
             if command["kind"] == "unregister" or other:
                 self._unregister(command["name"], changes)
-        for name in sorted(self._dropped):
+        for name in sorted(came.dropped):
             anew = sources[name]
             if anew["kind"] == "create" and not (whole and self._statements.get(name) == anew["sql"]):
                 self._drop(name, changes)
@@ -256,38 +248,6 @@ class Registry:
         if changes:
             self.version += 1
         return changes
-
-    def _read(self) -> tuple[dict[str, Command], dict[str, Command]]:
-        """The newest record of each key, of both topics up to their ends."""
-        ends = {topic: self._admin.end_offsets(topic) for topic in (self._names.sources, self._names.queries)}
-        found: dict[str, dict[str, Command]] = {topic: {} for topic in ends}
-        self._dropped = set()
-        for one in self._consumer.until(lambda: self._consumer.has_read(ends), READ_S):
-            for message in one.messages:
-                command = self._command(one.topic, message)
-                if command is not None:
-                    earlier = found[one.topic].pop(command["name"], None)
-                    if earlier is not None and earlier["kind"] == "drop":
-                        self._dropped.add(command["name"])
-                    found[one.topic][command["name"]] = command
-        return found[self._names.sources], found[self._names.queries]
-
-    def _command(self, topic: str, message: Message) -> Command | None:
-        bytes_max = self._limits.sql_bytes_max
-        try:
-            if topic == self._names.sources:
-                command = control_records.source(message.key(), message.value(), bytes_max)
-                self._messages[command["name"]] = message
-                return command
-            name = control_records.query_id_of(message.key())
-        except TureenError as refused:
-            self._letter(message, refused)
-            return None
-        try:
-            return control_records.registration(name, message.value(), bytes_max)
-        except TureenError as refused:
-            self._letter(message, refused)
-            return {"kind": "refuse", "name": name, "error": refused.as_dict()}
 
     # --- streams ------------------------------------------------------------------------------------
 
@@ -313,7 +273,7 @@ class Registry:
                 decide(name, Unbound(one), self._definitions())
             except TureenError as refused:
                 del self._waiting[name]
-                self._refuse_statement(name, refused)
+                self._topics.refuse(name, refused)
 
     def _create(self, name: str, sql: str, changes: Changes) -> None:
         """Let a definition stand, or say why it does not. Raises UnknownSource: it has to wait."""
@@ -335,7 +295,7 @@ class Registry:
             raise
         except TureenError as refused:
             del self._waiting[name]
-            self._refuse_statement(name, refused)
+            self._topics.refuse(name, refused)
             return
         del self._waiting[name]
         self._statements[name] = sql
@@ -364,9 +324,6 @@ class Registry:
             referring=lambda name: referring(self.streams.values(), name),
         )
 
-    def _refuse_statement(self, name: str, refused: TureenError) -> None:
-        self._letter(self._messages[name], refused)
-
     def _drop(self, name: str, changes: Changes) -> None:
         self._waiting.pop(name, None)
         try:
@@ -375,7 +332,7 @@ class Registry:
             self.catalogue.drop(name, ())
             del self._statements[name]
         except TureenError as refused:
-            self._refuse_statement(name, refused)
+            self._topics.refuse(name, refused)
             return
         changes.definitions.append(DropSource(SourceName(name)))
 

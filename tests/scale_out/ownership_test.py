@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka import Consumer
 
 from spark_jobs.errors import CheckpointMismatch, ServiceInUse
-from spark_jobs.scale_out.ownership import WAIT_S, Ownership
+from spark_jobs.scale_out.ownership import WAIT_S, Claim, Ownership
 from tests.kafka import wait_until
 from topics.admin import Admin
 from tureen.protocol import TopicNames
@@ -32,12 +32,8 @@ class Service:
             self.kafka,
             self.admin,
             self.names,
-            name=name,
-            checkpoint=checkpoint,
-            path=f"/lake/{checkpoint}",
-            fresh=fresh,
-            epoch=1,
-            wait_s=wait_s,
+            Claim(name, checkpoint, path=f"/lake/{checkpoint}", fresh=fresh, epoch=1),
+            wait_s,
         )
 
     @contextmanager

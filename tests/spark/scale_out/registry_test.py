@@ -54,7 +54,7 @@ class World:
 
     def at_the_ends(self) -> None:
         """The registry's consumer has been told that there is no more."""
-        consumer = self.registry._consumer
+        consumer = self.registry._topics.consumer
         for topic in (self.names.sources, self.names.queries):
             while not all(place.at_end for place in consumer._places[topic].values()):
                 consumer.poll(100, 0.1)
