@@ -118,6 +118,20 @@ def infer_table(records: Sequence[Sampled], rules: Rules, *, event_time: bool = 
     return Inferred((*keyed, *others), tuple(left_out), found, tuple(one.name for one in keyed))
 
 
+def infer_raw(
+    records: Sequence[Sampled], column: InferredColumn, rules: Rules, *, as_table: bool
+) -> Inferred | None:
+    """A stream or a table over records that are one column each; None: their keys are none of a table. Raises
+    UnknownColumn where a column of event time is known.
+    """
+    if rules.timestamp not in (None, LOG_TIME):
+        raise UnknownColumn(str(rules.timestamp), hint=f"there are {column.name} and {LOG_TIME}")
+    keyed = keys_of(records, (), rules.admits) if as_table else []
+    if as_table and not keyed:
+        return None
+    return Inferred((*keyed, column), (), None, tuple(one.name for one in keyed))
+
+
 def with_log_time(inferred: Inferred, records: Sequence[Sampled]) -> Inferred:
     """With the log's timestamp as the column of event time."""
     told = "no column is an instant that every record has; Kafka's timestamp of each record is the event time"
@@ -132,7 +146,7 @@ def _timestamp(
 ) -> EventTime | None:
     """The column of event time; one that is known becomes a TIMESTAMP among the columns."""
     name = rules.timestamp
-    if name is None or name == LOG_TIME:
+    if name is None or name == LOG_TIME or not columns:
         return _event_time(columns, records) if event_time and name is None else None
     place = next((at for at, one in enumerate(columns) if one.name in (name, name.lower())), None)
     if place is None:

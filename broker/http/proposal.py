@@ -23,7 +23,7 @@ from topics.codec import Decoded
 from topics.formats.detection import Detected, detect
 from topics.formats.plain_detection import raw_column
 from topics.in_band import heartbeats
-from topics.inference import LOG_TIME, Inferred, Rules, infer_stream, infer_table, with_log_time
+from topics.inference import LOG_TIME, Inferred, Rules, infer_raw, infer_stream, infer_table, with_log_time
 from topics.inferred_columns import Sampled
 from topics.keyed import decode_messages
 from topics.sampling import grouped
@@ -102,26 +102,28 @@ def propose(
 def _inferred(topic: Topic, detected: Detected, limits: Limits, asked: CreateFromTopic | None) -> Inferred:
     """The columns, the key and the column of event time."""
     records, timestamp = detected.records, None if asked is None else asked.timestamp
-    if detected.format.value == "raw":
-        inferred = Inferred((raw_column(records),) if records else (), (), None)
-        return with_log_time(inferred, records) if records and not topic.stamps else inferred
     rules = Rules(admits_name, limits.columns_max, detected.declared, timestamp)
-    as_table = topic.compacted or (detected.events and not detected.format.changelog)
+    is_raw = detected.format.value == "raw"
+    as_table = (topic.compacted and not is_raw) or (detected.events and not detected.format.changelog)
     if asked is not None:
         as_table = asked.kind == "table"
-    if as_table:
-        found = infer_table(records, rules, event_time=not topic.stamps and not detected.events)
-        if found is not None:
-            return found
+    inferred: Inferred | None
+    if is_raw and records:
+        inferred = infer_raw(records, raw_column(records), rules, as_table=as_table)
+    elif as_table:
+        inferred = infer_table(records, rules, event_time=not topic.stamps and not detected.events)
+    else:
+        inferred = infer_stream(records, rules)
+    if inferred is None:
         if asked is not None and records:
             raise NotInferred(
                 topic.topic,
                 "the keys of its records are none of a table: some are missing or cannot be read",
                 hint="CREATE STREAM ... FROM TOPIC reads the values",
             )
-    inferred = infer_stream(records, rules)
-    by_log = timestamp == LOG_TIME or (inferred.event_time is None and not topic.stamps)
-    return with_log_time(inferred, records) if records and by_log else inferred
+        inferred = infer_stream(records, rules)
+    by_log = inferred.event_time is None and not topic.stamps and not inferred.key
+    return with_log_time(inferred, records) if records and (by_log or timestamp == LOG_TIME) else inferred
 
 
 def statement(

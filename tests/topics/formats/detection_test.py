@@ -362,3 +362,22 @@ def test_a_format_that_is_given_is_not_guessed() -> None:
         ["id BIGINT", "at TIMESTAMP NOT NULL", "meta_fw STRING PATH '$.meta.fw'"], 30,
     )  # fmt: skip
     assert f"schema = '{schema}'" in found["sql"]
+
+
+def test_raw_records_may_be_a_table_and_have_the_logs_timestamp_alone() -> None:
+    values, keys = [b"some text", None], [b"k1", b"k2"]
+    found = proposed(values, keys, "CREATE TABLE s FROM TOPIC 't'", compacted=True)
+    assert (found["kind"], lines(found)[1:4]) == (
+        "table",
+        ["key STRING NOT NULL", "line STRING", "PRIMARY KEY (key)"],
+    )
+    assert found["sample"]["read"] == 2
+    with pytest.raises(NotInferred, match="none of a table"):
+        proposed(values, asked="CREATE TABLE s FROM TOPIC 't'")
+    with pytest.raises(QueryError, match="at"):
+        proposed(values, asked="CREATE STREAM s FROM TOPIC 't' WITH (timestamp = 'at')")
+    asked = "CREATE TABLE s FROM TOPIC 't' WITH (timestamp = '_timestamp')"
+    found = proposed([b'{"v": 1}'] * 30, [b"%d" % at for at in range(30)], asked, compacted=True)
+    assert "_timestamp TIMESTAMP NOT NULL" in found["sql"]
+    assert (found["timestamp"]["column"], found["sample"]["read"]) == ("_timestamp", 30)
+    assert proposed([], asked="CREATE STREAM s FROM TOPIC 't' WITH (timestamp = 'at')")["sql"] is None
