@@ -23,7 +23,7 @@ from broker.http.requests import RegisterRequest, body_object, sql_of
 from broker.http.summaries import SummaryRequests
 from broker.http.writes import Answer, Writes
 from broker.node.directory import Directory
-from broker.node.materialized import kept_text, materialized_by
+from broker.node.materialized import kept_text, materialized_by, query_of
 from broker.node.node import Node
 from engine.language.places import did_you_mean
 from engine.language.query import (
@@ -163,6 +163,10 @@ class Creations:
             told = self._created(name, {"state": "RUNNING"}) | {"query_id": there}
             skipped = {"skipped": True, "differs": not is_same} if statement.if_not_exists else {}
             return 200, told | skipped
+        there = None if emits else query_of(directory, name, statement.derived.sql)
+        if there is not None:
+            status, made = await self.make(replace(statement, sql=statement.plain, materialized=None), False)
+            return status, made | {"query_id": there}
         directory.queries.names.require(name, "")
         status, made = await self.make(replace(statement, sql=statement.plain, materialized=None), False)
         if status >= 300:

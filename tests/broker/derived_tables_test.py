@@ -134,7 +134,7 @@ def test_neither_is_left_where_one_is_refused(shared: Broker, name: str, called:
     assert status in (400, 409), refused
     wait_until(lambda: called not in shared.sources())
     handle = new_handle()
-    shared.http.post("/queries", json={"sql": f"SELECT id FROM {name}", "name": called, "handle": handle})
+    shared.http.post("/queries", json={"sql": f"SELECT v FROM {name}", "name": called, "handle": handle})
     status, refused = shared.run(f"CREATE MATERIALIZED VIEW {called} AS SELECT id FROM {name}")
     assert (status, refused["code"], called in shared.sources()) == (409, "name_in_use", False)
 
@@ -175,3 +175,21 @@ def test_they_are_there_after_a_restart(kafka: str, tmp_path: Path, service_id: 
         assert one.source("counts")["kind"] == "table"
         assert one.run("DROP MATERIALIZED VIEW most")[0] == 200
         assert one.run("DROP TABLE counts")[0] == 200
+
+
+def test_a_query_that_stands_is_taken_for_the_view_of_its_name(
+    shared: Broker, name: str, called: str
+) -> None:
+    some(shared, name)
+    select = f"SELECT v, COUNT(*) AS n FROM {name} GROUP BY v"
+    query = shared.run(f"CREATE QUERY {called} AS {select}")[1]
+    other = shared.run(f"CREATE MATERIALIZED VIEW {called} AS SELECT id FROM {name}")
+    assert (other[0], other[1]["code"]) == (409, "name_in_use")
+    status, made = shared.run(f"CREATE MATERIALIZED VIEW {called} AS {select}")
+    assert (status, made["query_id"]) == (201, query["query_id"])
+    assert shared.source(called)["materialized_by"] == query["query_id"]
+    assert shared.run(f"CREATE MATERIALIZED VIEW {called} AS {select}")[0] == 200
+    wait_until(lambda: sorted(shared.rows(query["handle"])) == [[0.0, 3], [1.0, 3], [2.0, 2]], 120)
+    status, gone = shared.run(f"DROP MATERIALIZED VIEW {called}")
+    assert (status, gone["ended"]) == (200, [query["query_id"]])
+    assert called not in shared.sources()
