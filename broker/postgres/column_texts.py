@@ -60,16 +60,27 @@ def scalar_text(column: pa.Array, oid: int) -> pa.Array:
     return pc.cast(column, pa.string())
 
 
+_SECOND, _MICROSECONDS = 19, 26
+"""Characters of an instant to the second, and with six digits of it."""
+
+
 def _instant_texts(column: pa.Array) -> pa.Array:
-    """Without zeros at the end of a fraction, in UTC."""
-    us = column.cast(pa.timestamp("us"), safe=False)
-    if not np.any(_numbers(us.view(pa.int64())) % 1_000_000):
-        texts = pc.cast(us.cast(pa.timestamp("s"), safe=False), pa.string())
-    else:
-        texts = pc.cast(us, pa.string())
-        for pattern, kept in ((r"(\.\d*[1-9])0+$", r"\1"), (r"\.0+$", "")):
-            texts = pc.replace_substring_regex(texts, pattern, kept)
-    return pc.binary_join_element_wise(texts, "+00", "")
+    """In UTC, without zeros at the end of a fraction."""
+    us = column.cast(pa.timestamp("us"), safe=False).view(pa.int64()).fill_null(0)
+    written = pc.binary_join_element_wise(pc.cast(us.view(pa.timestamp("us")), pa.string()), "+00", "")
+    data, ends = cut(written)
+    width = _MICROSECONDS + len("+00")
+    if len(data) != width * len(column):  # of another year than one of four digits
+        fraction = pc.replace_substring_regex(written, r"(\.\d*[1-9])0+\+00$", r"\1+00")
+        return pc.replace_substring_regex(fraction, r"\.0+\+00$", "+00")
+    values = _numbers(us)
+    kept = np.ones((len(values), width), np.bool_)
+    for digits in range(1, _MICROSECONDS - _SECOND):
+        kept[:, _MICROSECONDS - digits] = values % 10**digits != 0
+    kept[:, _SECOND] = kept[:, _SECOND + 1]
+    ends = np.concatenate([[0], np.cumsum(kept.sum(axis=1))])
+    buffers = [None, pa.py_buffer(ends.astype(np.int32)), pa.py_buffer(data[kept.ravel()])]
+    return pa.Array.from_buffers(pa.string(), len(values), buffers)
 
 
 LEAST_PLAIN, MOST_PLAIN = 1e-4, 1e15

@@ -6,6 +6,7 @@ import contextlib
 import math
 import re
 import struct
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from hypothesis import strategies as st
 from broker.postgres import types
 from broker.postgres.array_input import elements_of_binary, elements_of_text
 from broker.postgres.array_texts import cells_of
-from broker.postgres.column_texts import double_texts
+from broker.postgres.column_texts import double_texts, scalar_text
 from broker.postgres.parameters import Array, decoded
 from tests.broker.postgres.row_values import VALUES, same
 
@@ -69,9 +70,7 @@ def test_arrays_in_text(text: str, expected: list[str | None]) -> None:
     assert elements_of_text(text) == expected
 
 
-@pytest.mark.parametrize(
-    "text", ["", "1", "{", "{1", "{1,}", "{,1}", '{"a}', "{{1},{2}}", "{1}{2}", '{"a"b}']
-)
+@pytest.mark.parametrize("text", ["1", "{", "{1", "{1,}", "{,1}", '{"a}', "{{1},{2}}", "{1}{2}", '{"a"b}'])
 def test_what_is_no_array_in_text(text: str) -> None:
     with pytest.raises(ValueError, match=re.escape(text)):
         elements_of_text(text)
@@ -81,6 +80,15 @@ def test_what_is_no_array_in_text(text: str) -> None:
 def test_broken_binary_arrays_are_refused(raw: bytes) -> None:
     with contextlib.suppress(ValueError, struct.error):
         elements_of_binary(raw)
+
+
+def test_instants_have_no_zeros_at_their_end() -> None:
+    whole = datetime(2013, 1, 31, 9, 15)
+    micros = [0, 100, 120_000, 123_456, 500_000, 999_000]
+    column = pa.array([None, *(whole.replace(microsecond=one) for one in micros)], pa.timestamp("us"))
+    texts = scalar_text(column, types.TIMESTAMPTZ).to_pylist()[1:]
+    fractions = ["", ".0001", ".12", ".123456", ".5", ".999"]
+    assert texts == [f"2013-01-31 09:15:00{one}+00" for one in fractions]
 
 
 @given(st.lists(st.floats() | st.sampled_from([1e15, 1e-4, 9.5e14, 1.5e16, 123456789012345680.0])))
