@@ -166,7 +166,7 @@ define INSTALL
 endef
 
 $(SERVER_READY): requirements/build.txt requirements/server.txt pyproject.toml | $(PY)
-	$(call INSTALL,requirements/server.txt,about 290 MB)
+	$(call INSTALL,requirements/server.txt,about 300 MB)
 	@touch $@
 
 $(DEV_READY): requirements/build.txt requirements/dev.txt requirements/server.txt pyproject.toml | $(PY)

@@ -19,6 +19,7 @@ from typing import Any
 import fastavro
 import numpy as np
 import orjson
+from google.protobuf.message_factory import GetMessageClass
 
 from benchmarks.report import Figure, Report
 from benchmarks.timing import repeat
@@ -27,6 +28,7 @@ from engine.model.record_format import USUAL, RecordFormat
 from engine.model.source import Field, Schema, SourceName, Stream
 from engine.model.types import BIGINT, BOOLEAN, DOUBLE, INTEGER, STRING, TIMESTAMP, Type
 from topics.formats.metadata import Written
+from topics.formats.protobuf_schema import message_named, parse_schema
 from topics.keyed import decode_records
 
 RECORDS = 8_192
@@ -71,6 +73,21 @@ AVRO: dict[str, Any] = {
         {"name": "note", "type": ["null", "string"]},
     ],
 }
+
+PROTOBUF = """syntax = "proto3";
+message Reading {
+  int64 id = 1;
+  int64 at = 2;
+  string device = 3;
+  string site = 4;
+  double temperature = 5;
+  optional double humidity = 6;
+  int32 count = 7;
+  int64 total = 8;
+  bool ok = 9;
+  optional string note = 10;
+}
+"""
 
 Row = dict[str, Any]
 
@@ -171,6 +188,11 @@ def _in_avro(rows: Sequence[Row]) -> list[bytes]:
     return found
 
 
+def _in_protobuf(rows: Sequence[Row]) -> list[bytes]:
+    made = GetMessageClass(message_named(parse_schema(PROTOBUF), None))
+    return [made(**row).SerializeToString() for row in rows]
+
+
 def _in_debezium(rows: Sequence[Row]) -> list[bytes]:
     source = {"version": "3.0.0.Final", "connector": "postgresql", "name": "shop", "ts_ms": BASE_MS,
               "snapshot": "false", "db": "shop", "schema": "public", "table": "readings",
@@ -193,6 +215,7 @@ FORMATS: Mapping[str, Format] = {
     "json_nested": (USUAL, _in_nested_json, PATHS),
     "csv": (RecordFormat("csv"), _in_csv, {}),
     "avro": (RecordFormat("avro", schema=json.dumps(AVRO), framed=False), _in_avro, {}),
+    "protobuf": (RecordFormat("protobuf", schema=PROTOBUF, framed=False), _in_protobuf, {}),
     "debezium": (RecordFormat("debezium", changelog=True), _in_debezium, {}),
 }
 """By name: what is declared, what writes the records, and the paths of columns."""

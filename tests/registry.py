@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from tests.kafka import docker_answers, free_ports, wait_until
@@ -28,6 +29,11 @@ class TestRegistry(RegistryServer):
         self.rubbish: bytes | None = None
         self.authorization: str | None = None
         self.asked: list[int] = []
+
+    @property
+    def client(self) -> Any:
+        """The client library's own, without HTTP."""
+        return self._kept
 
     def reply(self, method: str, path: str, body: bytes, authorization: str | None) -> Reply:
         if self.authorization not in (None, authorization):

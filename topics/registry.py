@@ -37,13 +37,13 @@ class RegistrySettings:
 
 @dataclass(frozen=True, slots=True)
 class Registered:
-    """A schema as it stands in a registry. references: the schemas that it names types of, those that these
-    name first.
+    """A schema as it stands in a registry. references: (name, text) of the schemas that it names types of,
+    those that these name first.
     """
 
     kind: SchemaKind
     text: str
-    references: tuple[str, ...] = ()
+    references: tuple[tuple[str, str], ...] = ()
 
 
 def wire_prefix(schema_id: int) -> bytes:

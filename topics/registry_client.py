@@ -102,7 +102,7 @@ class Registry:
             kind, text = found.schema_type or "AVRO", found.schema_str
             if kind not in get_args(SchemaKind) or not isinstance(text, str):
                 raise ValueError(f"a schema of kind {kind}")
-            return Registered(cast("SchemaKind", kind), text, tuple(references.values()))
+            return Registered(cast("SchemaKind", kind), text, tuple(references.items()))
         except httpx2.HTTPError as away:
             raise _unavailable(repr(away)) from away
         except SchemaRegistryError as error:

@@ -60,8 +60,11 @@ STREAM: Mapping[str, KnownOption] = {
     "format": _choice("how records are written", get_args(FormatName)),
     "delimiter": KnownOption("text", "between the fields of CSV; a comma by default", "';'"),
     "schema": KnownOption(
-        "text", "of Avro: what records are written with, or, where they name schemas, read by", "'\"string\"'"
+        "text",
+        "of Avro: what records are written with, or, where they name schemas, read by; of Protobuf: a .proto",
+        "'\"string\"'",
     ),
+    "message": KnownOption("text", "of Protobuf: which of the schema's messages records are", "'shop.Order'"),
     "framed": _flag("values begin with the id of a schema in the registry", "true"),
     "key_format": _choice("how keys of a table's records are written", get_args(KeyFormat)),
     "changelog": _flag("of Debezium: each change of a row is a row of the stream", "false"),

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-FormatName = Literal["json", "avro", "json-schema", "debezium", "csv", "raw"]
-KeyFormat = Literal["json", "avro", "json-schema"]
+FormatName = Literal["json", "avro", "json-schema", "protobuf", "debezium", "csv", "raw"]
+KeyFormat = Literal["json", "avro", "json-schema", "protobuf"]
 
-FRAMED: tuple[FormatName, ...] = ("avro", "json-schema", "debezium")
+FRAMED: tuple[FormatName, ...] = ("avro", "json-schema", "protobuf", "debezium")
 """Formats whose values may name a schema."""
 METADATA = ("_key", "_partition", "_offset", "_timestamp", "_headers")
 """Names of columns that tell of a record and are no part of its value."""
@@ -21,14 +21,16 @@ class RecordFormat:
     """What a statement says.
 
     value: the format of values. delimiter: between the fields of CSV, one character of ASCII. schema: of
-    values that name none, the one they are written with; of those that do, the one they are read by. framed:
-    values of a format with schemas begin with byte 0 and the id of theirs. changelog: of Debezium, each event
+    values that name none, the one they are written with; of those that do, the one they are read by. message:
+    which of the schema's messages they are; None: it has one. framed: values of a format with schemas begin
+    with byte 0 and the id of theirs. changelog: of Debezium, each event
     is a row. key: the format of keys; None: JSON, or what the values' format has.
     """
 
     value: FormatName = "json"
     delimiter: str = DELIMITER
     schema: str | None = None
+    message: str | None = None
     framed: bool = True
     changelog: bool = False
     key: KeyFormat | None = None

@@ -14,6 +14,7 @@ from tests.broker.running import FIRST_S, Broker, broker
 from tests.kafka import wait_until
 from tests.registry import TestRegistry, registry
 from tests.topics.formats.avro import encoded
+from tests.topics.formats.protobuf import made
 from topics.registry import wire_prefix
 
 BASE_MS = 1_700_000_000_000
@@ -54,6 +55,29 @@ def in_avro(schema_id: int, some: list[dict[str, Any]]) -> list[bytes]:
     return [wire_prefix(schema_id) + encoded(SCHEMA, row) for row in some]
 
 
+MESSAGE = """syntax = "proto3";
+import "google/protobuf/timestamp.proto";
+message Unused {}
+message Reading {
+  int64 id = 1;
+  optional double v = 2;
+  repeated string tags = 3;
+  google.protobuf.Timestamp ts = 4;
+}
+"""
+
+
+def in_protobuf(schema_id: int, some: list[dict[str, Any]]) -> list[bytes]:
+    """Of the schema's second message."""
+    of: Any = made(MESSAGE, "Reading")
+    found = []
+    for row in some:
+        instant = {"seconds": row["ts"] // 1_000, "nanos": row["ts"] % 1_000 * 10**6}
+        message = of(**{**row, "ts": instant})
+        found.append(wire_prefix(schema_id) + b"\x02\x02" + message.SerializeToString())
+    return found
+
+
 def letters_of(one: Broker, topic: str) -> list[str]:
     """The reasons of a topic's dead letters, in order."""
     found = []
@@ -64,23 +88,33 @@ def letters_of(one: Broker, topic: str) -> list[str]:
     return found
 
 
-def test_avro_gives_the_answers_of_json_through_all_that_stops(
+def test_avro_and_protobuf_give_the_answers_of_json_through_all_that_stops(
     reading: tuple[Broker, TestRegistry], name: str
 ) -> None:
     one, known = reading
-    plain, avro = f"{name}_json", f"{name}_avro"
+    plain, avro, protobuf = f"{name}_json", f"{name}_avro", f"{name}_protobuf"
+    of_messages = known.put(f"{protobuf}-value", MESSAGE, "PROTOBUF")
     first = known.put(f"{avro}-value", json.dumps(SCHEMA))
-    for stream, more in ((plain, ""), (avro, ", format = 'avro'")):
+    for stream, more in (
+        (plain, ""),
+        *((one, f", format = '{one.split('_')[-1]}'") for one in (avro, protobuf)),
+    ):
         one.create(stream_sql(stream, columns=COLUMNS, options=more))
     asked = "SELECT id, v, tags, first, ts FROM {} WHERE v > 1 OR v IS NULL"
-    handles = [one.register(asked.format(stream)) for stream in (plain, avro)]
+    handles = [one.register(asked.format(stream)) for stream in (plain, avro, protobuf)]
 
     one.send(plain, rows(0, 50))
     one.send(avro, in_avro(first, rows(0, 50)))
+    one.send(protobuf, in_protobuf(of_messages, rows(0, 50)))
+    one.send(protobuf, [in_protobuf(first, rows(5, 1))[0], in_protobuf(of_messages, rows(5, 1))[0][:-3]])
     nobodys = first + 2
     one.send(avro, [b"{}", *in_avro(nobodys, rows(5, 1)), in_avro(first, rows(5, 1))[0][:-3]])
     answers = [one.await_rows(handle, 40) for handle in handles]
-    assert answers[0] == answers[1]
+    assert answers[0] == answers[1] == answers[2]
+    wait_until(lambda: len(letters_of(one, protobuf)) == 2, what="two dead letters")
+    foreign, short = letters_of(one, protobuf)
+    assert foreign == f"schema {first}: it is of kind avro, and protobuf is read"
+    assert short.startswith(f"schema {of_messages}: ")
     wait_until(lambda: len(letters_of(one, avro)) == 3, what="three dead letters")
     framed, unknown, cut = letters_of(one, avro)
     assert framed.startswith("does not begin with byte 0 and a schema id")
@@ -93,6 +127,7 @@ def test_avro_gives_the_answers_of_json_through_all_that_stops(
     known.stop()
     later = [{"more": "x", **row} for row in rows(50, 50)]
     one.send(plain, later)
+    one.send(protobuf, in_protobuf(of_messages, rows(50, 50)))
     one.send(avro, [wire_prefix(second) + encoded(wider, row) for row in later])
     wait_until(
         lambda: "registry_unavailable" in json.dumps(one.readiness()[1]),
@@ -106,7 +141,7 @@ def test_avro_gives_the_answers_of_json_through_all_that_stops(
     known.start()
     one.await_ready()
     answers = [one.await_rows(handle, 80) for handle in handles]
-    assert answers[0] == answers[1]
+    assert answers[0] == answers[1] == answers[2]
     wait_until(
         lambda: "registry_unavailable" not in json.dumps(one.readiness()[1]), what="nothing is waited for"
     )
@@ -126,6 +161,10 @@ def test_a_schema_that_nobody_can_read_is_refused_at_once(
     status, told = one.run(stream_sql(name, options=", format = 'avro', schema = '{', framed = false"))
     assert (status, told["code"]) == (400, "not_supported"), told
     assert "it is no JSON" in told["message"]
+    more = ", format = 'protobuf', schema = 'message A {} message B {}'"
+    status, told = one.run(stream_sql(name, options=more))
+    assert (status, told["code"]) == (400, "not_supported"), told
+    assert "message = '...' has to say which of its messages they are: A, B" in told["message"]
     assert one.run(f"CREATE STREAM {name} (v STRING) WITH (format = 'raw')")[0] == 201
     status, told = one.run(f"INSERT INTO {name} VALUES ('x')")
     assert (status, "raw" in told["message"]) == (400, True)

@@ -65,6 +65,7 @@ FORMS = {
     "delimiter": ("", "format = 'csv', "),
     "schema": ("", "format = 'avro', "),
     "framed": ("", AVRO),
+    "message": ("", "format = 'protobuf', schema = 'package shop; message Order {}', "),
     "timestamp": ("", ""),
 }
 """Options, or some with a value, that need other ones beside them or another statement: that, and those."""

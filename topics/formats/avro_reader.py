@@ -36,6 +36,21 @@ from topics.formats.avro_program import (
     UUID,
     Program,
 )
+from topics.formats.binary import (
+    DEEP,
+    ENDS,
+    FINE,
+    LENGTH,
+    LEVELS_MAX,
+    NO_DATE,
+    OWN,
+    TOO_LONG,
+    WORDS,
+    read_bits,
+    read_varint,
+    unzigzag,
+)
+from topics.formats.binary import REASONS as COMMON_REASONS
 from topics.formats.output import (
     AT,
     LIMIT,
@@ -55,29 +70,19 @@ from topics.formats.output import (
     put_uuid,
 )
 
-LEVELS_MAX = 64
 WORK_LEAST, WORK_PER_BYTE = 4_096, 8
-FINE, ENDS, LENGTH, BRANCH, SYMBOL, DEEP, VARINT, LEFT_OVER, FLAG, WORK, TOO_LONG, NO_DATE, FOREIGN, RANGE = (
-    range(14)
-)
+BRANCH, SYMBOL, LEFT_OVER, FLAG, WORK, FOREIGN, RANGE = range(OWN, OWN + 7)
 
 REASONS = {
-    ENDS: "the record ends within a value",
-    LENGTH: "a length is negative, or more than the record has",
+    **COMMON_REASONS,
     BRANCH: "a union has no such branch",
     SYMBOL: "an enum has no such symbol, or the reader's schema has not",
-    DEEP: f"nested deeper than {LEVELS_MAX} levels",
-    VARINT: "a number has more than 64 bits",
     LEFT_OVER: "bytes are left behind the record",
     FLAG: "a boolean is neither 0 nor 1",
     WORK: "it has more values than its length allows",
-    TOO_LONG: "as JSON it is longer than a record may be",
-    NO_DATE: "a date is not in the years 1 to 9999",
     FOREIGN: "the reader's schema has not the type that a union has here",
     RANGE: "an int has more than 32 bits",
 }
-
-_WORDS = np.frombuffer(b"nulltruefalse", np.uint8)
 
 
 class Frames(NamedTuple):
@@ -100,35 +105,15 @@ def frames() -> Frames:
 
 
 @inlined
-def read_long(data: ByteArray, at: int, end: int) -> tuple[int, int]:
-    """(value, where the next begins) of a number in zigzag; the latter is -ENDS or -VARINT for none."""
-    value, shift = np.uint64(0), np.uint64(0)
-    while shift < np.uint64(70):
-        if at >= end:
-            return 0, -ENDS
-        byte = np.uint64(data[at])
-        at += 1
-        value |= (byte & np.uint64(127)) << shift
-        if byte < np.uint64(128):
-            if shift == np.uint64(63) and byte > np.uint64(1):
-                return 0, -VARINT
-            number: int = np.int64(value >> np.uint64(1)) ^ -np.int64(value & np.uint64(1))  # type: ignore[assignment]
-            return number, at
-        shift += np.uint64(7)
-    return 0, -VARINT
-
-
-@inlined
-def _bits(data: ByteArray, at: int, size: int) -> int:
-    value = 0
-    for turn in range(size - 1, -1, -1):
-        value = value << 8 | np.int64(data[at + turn])  # type: ignore[assignment]
-    return value
+def _read_long(data: ByteArray, at: int, end: int) -> tuple[int, int]:
+    """(value, where the next begins) of a number in zigzag."""
+    value, at = read_varint(data, at, end)
+    return unzigzag(value), at
 
 
 @inlined
 def _number(data: ByteArray, at: int, end: int, kind: int, param: int, out: Output, silent: int) -> int:
-    value, at = read_long(data, at, end)
+    value, at = _read_long(data, at, end)
     if at < 0:
         return at
     if (kind in (INTEGER, DATE)) and (value < -(2**31) or value >= 2**31):
@@ -162,7 +147,7 @@ def _scalar(data: ByteArray, at: int, end: int, node: int, program: Program, out
     kind, param = program.kind[node], program.param[node]
     if kind == NULL:
         if not silent:
-            put_bytes(out, _WORDS, 0, 4)
+            put_bytes(out, WORDS, 0, 4)
         return at
     if kind == BOOLEAN:
         if at >= end:
@@ -170,14 +155,14 @@ def _scalar(data: ByteArray, at: int, end: int, node: int, program: Program, out
         if data[at] > 1:
             return -FLAG
         if not silent:
-            put_bytes(out, _WORDS, 4 if data[at] else 8, 8 if data[at] else 13)
+            put_bytes(out, WORDS, 4 if data[at] else 8, 8 if data[at] else 13)
         return at + 1
     if kind in (FLOAT, DOUBLE):
         size = 4 if kind == FLOAT else 8
         if end - at < size:
             return -ENDS
         if not silent:
-            put_double(out, _bits(data, at, size), kind == FLOAT)
+            put_double(out, read_bits(data, at, size), kind == FLOAT)
         return at + size
     if kind in (FIXED, FIXED_DECIMAL, UUID):
         size = 16 if kind == UUID else param >> 8 if kind == FIXED_DECIMAL else param
@@ -187,7 +172,7 @@ def _scalar(data: ByteArray, at: int, end: int, node: int, program: Program, out
             _bytes(data, at, at + size, kind, param, out)
         return at + size
     if kind in (STRING, BYTES, DECIMAL, TEXT_BYTES):
-        size, at = read_long(data, at, end)
+        size, at = _read_long(data, at, end)
         if at < 0:
             return at
         if size < 0 or size > end - at:
@@ -196,7 +181,7 @@ def _scalar(data: ByteArray, at: int, end: int, node: int, program: Program, out
             _bytes(data, at, at + size, kind, param, out)
         return at + size
     if kind == ENUM:
-        symbol, at = read_long(data, at, end)
+        symbol, at = _read_long(data, at, end)
         if at < 0:
             return at
         edge = program.first[node] + symbol
@@ -245,11 +230,11 @@ def _next_item(
     node = frames.node[depth]
     is_map = program.kind[node] == MAP
     if frames.left[depth] == 0:
-        count, at = read_long(data, at, end)
+        count, at = _read_long(data, at, end)
         if at < 0:
             return -1, at
         if count < 0:
-            _, at = read_long(data, at, end)
+            _, at = _read_long(data, at, end)
             if at < 0:
                 return -1, at
             if count == -(2**63):
@@ -266,7 +251,7 @@ def _next_item(
     if not silent:
         _comma(frames, depth, out)
     if is_map:
-        size, at = read_long(data, at, end)
+        size, at = _read_long(data, at, end)
         if at < 0:
             return -1, at
         if size < 0 or size > end - at:
@@ -299,7 +284,7 @@ def _read_value(data: ByteArray, at: int, end: int, program: Program, frames: Fr
             return WORK
         kind = program.kind[node]
         if kind == UNION:
-            branch, at = read_long(data, at, end)
+            branch, at = _read_long(data, at, end)
             if at < 0:
                 return -at
             if branch < 0 or branch >= program.edges[node]:

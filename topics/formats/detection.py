@@ -20,9 +20,10 @@ from engine.model.source import Field
 from engine.model.types import STRING, TIMESTAMP
 from topics.formats.debezium import Debezium
 from topics.formats.plain_detection import are_objects, csv_lines
+from topics.formats.protobuf import first_indexes
 from topics.formats.schema_columns import Declared, connect_columns, declared_columns
 from topics.formats.schemas import schemas
-from topics.formats.table import avro_reader, key_reader, read_some, whole_reader
+from topics.formats.table import KINDS, key_reader, read_some, reader_of, whole_reader
 from topics.formats.texts import Format, Texts
 from topics.formats.wire import ids_of
 from topics.inferred_columns import Sampled
@@ -30,7 +31,6 @@ from topics.registry import HEAD_BYTES, Registered, SchemaKind
 from tureen.errors import RegistryUnavailable
 
 _OPS = ("c", "r", "u", "d", "t")
-_NAMES: dict[SchemaKind, FormatName] = {"AVRO": "avro", "JSON": "json-schema"}
 _OF_CHANGES = (Field("_op", STRING), Field("_source_ts", TIMESTAMP))
 """Columns that a stream of changes has besides those of its rows."""
 
@@ -59,7 +59,7 @@ def detect(
     """
     values = [one.value for one in records]
     schema = _schema_of(values)
-    name: FormatName = given.value if given is not None else "json" if schema is None else _NAMES[schema.kind]
+    name: FormatName = given.value if given is not None else "json" if schema is None else KINDS[schema.kind]
     reader = _reader_of(given, schema)
     read = list(values) if reader is None else _read(reader, values)
     if name == "debezium" or (given is None and _are_events(read)):
@@ -71,21 +71,32 @@ def detect(
     format_ = replace(USUAL, value=name) if given is None else given
     if key is not None:
         keys = _keys(whole_reader(), keys)
-        format_ = replace(format_, key=format_.key or ("avro" if key.kind == "AVRO" else "json-schema"))
+        format_ = replace(format_, key=format_.key or KINDS[key.kind])
     found = [replace(one, key=k, value=v) for one, k, v in zip(records, keys, read, strict=True)]
     if name in ("csv", "raw") or (given is None and schema is None and not _are_objects(values)):
         return _plain(found, format_, name)
+    return Detected(format_, found, declared=_declared(values, schema, given))
+
+
+def _declared(
+    values: Sequence[bytes | None],
+    schema: Registered | None,
+    given: RecordFormat | None,
+    row: str | None = None,
+) -> Declared:
+    """The columns that a schema tells, of the message that the records are where it has several."""
     if given is not None and given.schema is not None:
-        schema = Registered("AVRO", given.schema)
-    return Detected(format_, found, declared={} if schema is None else declared_columns(schema))
+        kind: SchemaKind = "AVRO" if given.value == "avro" else "PROTOBUF"
+        return declared_columns(Registered(kind, given.schema), row, given.message)
+    return {} if schema is None else declared_columns(schema, row, first_indexes(values))
 
 
 def _reader_of(given: RecordFormat | None, schema: Registered | None) -> Format | None:
     """What reads values; None: they are read as they are."""
     if given is None:
         return None if schema is None else whole_reader()
-    if given.value == "avro":
-        return avro_reader(given)
+    if given.value in ("avro", "protobuf"):
+        return reader_of(given)
     return whole_reader() if given.value in FRAMED and schema is not None else None
 
 
@@ -119,7 +130,7 @@ def _schema_of(values: Sequence[bytes | None]) -> Registered | None:
         except RegistryUnavailable:
             return None
         if registered is not None:
-            return registered if registered.kind in _NAMES else None
+            return registered if registered.kind in KINDS else None
     return None
 
 
@@ -169,7 +180,8 @@ def _events(
         assert reader is not None
         keys = _keys(reader, keys)
     found = [replace(one, key=k, value=v) for one, k, v in zip(records, keys, values, strict=True)]
-    declared = declared_columns(schema, "after") if schema is not None else _beside(read)
+    values_of = [one.value for one in records]
+    declared = _beside(read) if schema is None else _declared(values_of, schema, None, "after")
     return Detected(format_, found, events=True, declared=declared)
 
 

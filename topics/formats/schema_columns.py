@@ -1,9 +1,9 @@
 """The columns that a schema of records declares: types by the path of each value, members inside members too.
 
-Read from Avro schemas, JSON schemas and the schemas of Kafka Connect, which stand beside events of Debezium.
-What a schema leaves open has no column here, so that records tell it: unions of several types, objects
-without members. An array of objects is one of STRUCTs; a member that is too deep for a path of its own, or
-whose members no STRUCT takes, is JSON.
+Read from Avro, Protobuf and JSON schemas, and from those of Kafka Connect, which stand beside events of
+Debezium. What a schema leaves open has no column here, so that records tell it: unions of several types,
+objects without members. An array of objects is one of STRUCTs; a member that is too deep for a path of its
+own, or whose members no STRUCT takes, is JSON.
 
 Cost: O(types of the schema), each as often as a path leads to it, down to :data:`LEVELS_MAX`.
 """
@@ -11,10 +11,12 @@ Cost: O(types of the schema), each as often as a path leads to it, down to :data
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import orjson
+from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
 from engine.model.paths import Path
 from engine.model.types import (
@@ -36,6 +38,11 @@ from engine.model.types import (
     struct,
 )
 from topics.formats.avro_schema import AvroType, parse_schema
+from topics.formats.protobuf_program import BARE, DURATION, MESSAGE, VALUE, WRAPPER, kind_of
+from topics.formats.protobuf_program import DATE as DATE_KIND
+from topics.formats.protobuf_program import TIMESTAMP as TIMESTAMP_KIND
+from topics.formats.protobuf_schema import message_at, message_named
+from topics.formats.protobuf_schema import parse_schema as parse_protobuf
 from topics.formats.unreadable import UnreadableSchema
 from topics.registry import Registered
 
@@ -103,19 +110,26 @@ class _Dialect:
         return struct(known) if len(known) == len(given) else JSON
 
 
-def declared_columns(registered: Registered, row: str | None = None) -> Declared:
-    """What a schema of a registry declares; nothing where it cannot be read. row: the member that columns are
-    those of; None: they are those of the record.
+def declared_columns(
+    registered: Registered, row: str | None = None, message: str | Sequence[int] | None = None
+) -> Declared:
+    """What a schema declares; nothing where it cannot be read. row: the member that columns are those of;
+    None: they are those of the record. message: of Protobuf, by its name or the indexes that lead to it.
     """
     try:
         if registered.kind == "AVRO":
-            found: Any = parse_schema(registered.text, registered.references)
+            found: Any = parse_schema(registered.text, [text for _, text in registered.references])
             dialect = _AVRO
         elif registered.kind == "JSON":
             found = orjson.loads(registered.text)
             dialect = _json_dialect(found)
         else:
-            return {}
+            file = parse_protobuf(registered.text, dict(registered.references))
+            if message is None or isinstance(message, str):
+                found = message_named(file, message)
+            else:
+                found = message_at(file, message)
+            dialect = _PROTOBUF
         if row is not None:
             found = dict(dialect.members(dialect.bare(found)) or ()).get(row)
         return _bounded(dialect.columns(found))
@@ -193,6 +207,74 @@ _AVRO = _Dialect(
     value=lambda one: one.inner[0] if one is not None and one.kind == "map" else None,
     plain=_avro_plain,
     bare=_avro_bare,
+)
+
+# --- Protobuf -------------------------------------------------------------------------------------
+
+_OF_PROTOBUF = {
+    FieldDescriptor.CPPTYPE_BOOL: BOOLEAN,
+    FieldDescriptor.CPPTYPE_INT32: INTEGER,
+    FieldDescriptor.CPPTYPE_UINT32: BIGINT,
+    FieldDescriptor.CPPTYPE_INT64: BIGINT,
+    FieldDescriptor.CPPTYPE_UINT64: BIGINT,
+    FieldDescriptor.CPPTYPE_FLOAT: DOUBLE,
+    FieldDescriptor.CPPTYPE_DOUBLE: DOUBLE,
+    FieldDescriptor.CPPTYPE_ENUM: STRING,
+}
+_OF_KIND = {TIMESTAMP_KIND: TIMESTAMP, DURATION: BIGINT, DATE_KIND: DATE, VALUE: JSON, BARE: JSON}
+
+
+@dataclass(frozen=True, slots=True)
+class _Item:
+    """What a list has several of, or a map as values."""
+
+    field: FieldDescriptor
+
+
+def _protobuf_message(one: Any) -> Descriptor | None:
+    """The message that is meant, whose members are its own."""
+    if isinstance(one, _Item):
+        one = one.field.message_type
+    elif isinstance(one, FieldDescriptor):
+        one = None if one.is_repeated else one.message_type
+    return one if one is not None and kind_of(one) == MESSAGE else None
+
+
+def _protobuf_members(one: Any) -> Members | None:
+    message = _protobuf_message(one)
+    if message is None:
+        return None
+    return [(field.name, field) for field in message.fields if field.type != FieldDescriptor.TYPE_GROUP]
+
+
+def _is_map(one: Any) -> bool:
+    return (
+        isinstance(one, FieldDescriptor)
+        and one.message_type is not None
+        and bool(one.message_type.GetOptions().map_entry)
+    )
+
+
+def _protobuf_plain(one: Any) -> Type | None:
+    field = one.field if isinstance(one, _Item) else one
+    if field is None or isinstance(field, Descriptor):
+        return None
+    if field.message_type is not None:
+        kind = kind_of(field.message_type)
+        return _protobuf_plain(field.message_type.fields[0]) if kind == WRAPPER else _OF_KIND.get(kind)
+    if field.cpp_type == FieldDescriptor.CPPTYPE_STRING:
+        return STRING if field.type == FieldDescriptor.TYPE_STRING else BYTES
+    return _OF_PROTOBUF[field.cpp_type]
+
+
+_PROTOBUF = _Dialect(
+    members=_protobuf_members,
+    element=lambda one: (
+        _Item(one) if isinstance(one, FieldDescriptor) and one.is_repeated and not _is_map(one) else None
+    ),
+    value=lambda one: _Item(one.message_type.fields_by_number[2]) if _is_map(one) else None,
+    plain=_protobuf_plain,
+    bare=lambda one: one,
 )
 
 # --- JSON schema ----------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.model.record_format import FormatName, RecordFormat
+from engine.model.record_format import FormatName, KeyFormat, RecordFormat
 from engine.model.source import Field, Stream
 from engine.model.types import JSON, Logical
 from topics.codec import RECORD_BYTES_MAX
@@ -17,13 +17,16 @@ from topics.formats.avro_program import Wanted
 from topics.formats.csv import Csv
 from topics.formats.debezium import Debezium
 from topics.formats.metadata import metadata_of
+from topics.formats.protobuf import FramedProtobuf, ProtobufReader
+from topics.formats.protobuf_schema import message_named
+from topics.formats.protobuf_schema import parse_schema as parse_protobuf
 from topics.formats.raw import Raw
 from topics.formats.schemas import schemas
 from topics.formats.texts import Format, Refusing, Texts
 from topics.formats.unreadable import UnreadableSchema
-from topics.formats.wire import Headless, WireFormat, ids_of
+from topics.formats.wire import Headless, Reader, WireFormat, ids_of
 from topics.members import folded
-from topics.registry import HEAD_BYTES, Registered
+from topics.registry import HEAD_BYTES, Registered, SchemaKind
 
 Fields = tuple[Field, ...]
 """The columns that values hold: all but those of the key."""
@@ -49,22 +52,47 @@ def _json_schema(written: RecordFormat, fields: Fields) -> Format:
     return WireFormat({"JSON": lambda _: Headless()})
 
 
+def _protobuf(written: RecordFormat, fields: Fields) -> Format:
+    wanted = _wanted(fields)
+    if written.schema is None:
+        return WireFormat({"PROTOBUF": lambda one: _of_protobuf(one, wanted)})
+    try:
+        return ProtobufReader(message_named(parse_protobuf(written.schema), written.message), wanted)
+    except UnreadableSchema as refused:
+        return Refusing(f"the schema of the statement cannot be read: {refused}")
+
+
 def _debezium(written: RecordFormat, fields: Fields) -> Format:
     return Debezium(whole_reader(), fields, written.changelog)
 
 
 def whole_reader() -> Format:
     """What reads framed records, all that they have."""
-    return WireFormat({"AVRO": lambda one: _of_avro(one, None, lambda _: True), "JSON": lambda _: Headless()})
+    return WireFormat(_WHOLE)
 
 
-def avro_reader(written: RecordFormat) -> Format:
-    """What reads Avro as a statement says it is written, all that records have."""
-    return _avro(written, (Field("", JSON, path=()),))
+def reader_of(written: RecordFormat) -> Format:
+    """What reads Avro or Protobuf as a statement says it is written, all that records have."""
+    return _FORMATS[written.value](written, (Field("", JSON, path=()),))
 
 
 def _of_avro(registered: Registered, reader: str | None, wanted: Wanted) -> Format:
-    return AvroReader(registered.text, registered.references, reader, wanted, HEAD_BYTES)
+    references = [text for _, text in registered.references]
+    return AvroReader(registered.text, references, reader, wanted, HEAD_BYTES)
+
+
+def _of_protobuf(registered: Registered, wanted: Wanted) -> Format:
+    return FramedProtobuf(parse_protobuf(registered.text, dict(registered.references)), wanted)
+
+
+_WHOLE: Mapping[SchemaKind, Reader] = {
+    "AVRO": lambda one: _of_avro(one, None, lambda _: True),
+    "JSON": lambda _: Headless(),
+    "PROTOBUF": lambda one: _of_protobuf(one, lambda _: True),
+}
+"""What reads all that records have, by the kind of their schema."""
+KINDS: Mapping[SchemaKind, KeyFormat] = {"AVRO": "avro", "JSON": "json-schema", "PROTOBUF": "protobuf"}
+"""The format that each kind of schema is."""
 
 
 def _wanted(fields: Fields) -> Wanted:
@@ -81,6 +109,7 @@ _FORMATS: Mapping[FormatName, Callable[[RecordFormat, Fields], Format]] = {
     "raw": _raw,
     "avro": _avro,
     "json-schema": _json_schema,
+    "protobuf": _protobuf,
     "debezium": _debezium,
 }
 """What makes each format. JSON needs none: its records are texts."""
@@ -101,10 +130,8 @@ def texts_of(stream: Stream, values: Sequence[bytes | None]) -> Texts:
 @lru_cache(maxsize=256)
 def key_reader(written: RecordFormat, fields: Fields = ()) -> Format | None:
     """What reads keys; None: they are JSON. fields: their columns, as far as they are known."""
-    if written.key == "avro":
-        return WireFormat({"AVRO": lambda one: _of_avro(one, None, lambda _: True)})
-    if written.key == "json-schema":
-        return WireFormat({"JSON": lambda _: Headless()})
+    if written.has_framed_keys and written.key is not None:
+        return WireFormat({kind: _WHOLE[kind] for kind, name in KINDS.items() if name == written.key})
     if written.key is None and written.value == "debezium":
         return Debezium(whole_reader(), fields, changelog=False, is_key=True)
     return None

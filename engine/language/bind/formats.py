@@ -14,7 +14,8 @@ from tureen.errors import NotSupported, SyntaxRefused
 
 _OF_FORMAT: Mapping[str, tuple[FormatName, ...]] = {
     "delimiter": ("csv",),
-    "schema": ("avro",),
+    "schema": ("avro", "protobuf"),
+    "message": ("protobuf",),
     "framed": ("avro",),
     "changelog": ("debezium",),
 }
@@ -66,7 +67,8 @@ def written_format(options: WithOptions) -> RecordFormat:
                 f"{option} has no meaning in the format {value}",
                 hint=f"leave it out, or write format = {' or '.join(map(repr, formats))}",
             )
-    schema = _schema(options) if "schema" in options else None
+    schema = _schema(options, value) if "schema" in options else None
+    message = _message(options, schema)
     framed = options.flag("framed", default=schema is None)
     if schema is None and not framed:
         raise options.place("framed").refuse(
@@ -75,7 +77,8 @@ def written_format(options: WithOptions) -> RecordFormat:
             hint="write schema = '...', or leave framed = false out",
         )
     changelog = options.flag("changelog", default=False)
-    return RecordFormat(value, _delimiter(options), schema, framed, changelog, key_format_of(options))
+    key_format = key_format_of(options)
+    return RecordFormat(value, _delimiter(options), schema, message, framed, changelog, key_format)
 
 
 def key_format_of(options: WithOptions) -> KeyFormat | None:
@@ -85,10 +88,26 @@ def key_format_of(options: WithOptions) -> KeyFormat | None:
     return options.choice("key_format", get_args(KeyFormat), "json")  # type: ignore[return-value]
 
 
-def _schema(options: WithOptions) -> str:
+def _schema(options: WithOptions, value: FormatName) -> str:
     given = options.string("schema")
     if not given:
-        raise options.wrong("schema", """write schema = '{"type": "record", ...}'""")
+        example = """'syntax = "proto3"; ...'""" if value == "protobuf" else """'{"type": "record", ...}'"""
+        raise options.wrong("schema", f"write schema = {example}")
+    return given
+
+
+def _message(options: WithOptions, schema: str | None) -> str | None:
+    if "message" not in options:
+        return None
+    if schema is None:
+        raise options.place("message").refuse(
+            SyntaxRefused,
+            "records that name a schema say which of its messages they are",
+            hint="leave it out, or write schema = '...'",
+        )
+    given = options.string("message")
+    if not given:
+        raise options.wrong("message", "write message = 'Name', or 'package.Name'")
     return given
 
 

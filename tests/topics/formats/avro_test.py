@@ -27,7 +27,7 @@ from tests.strategies import examples
 from tests.topics.formats.avro import SCHEMA, TEXT, encoded, written
 from tests.topics.formats.rows import TYPES, Row, expected, read, reasons, rows, seen, stream
 from topics.formats.avro import AvroReader
-from topics.formats.avro_reader import LEVELS_MAX
+from topics.formats.binary import LEVELS_MAX
 from topics.formats.unreadable import UnreadableSchema
 
 BARE = RecordFormat("avro", schema=TEXT, framed=False)

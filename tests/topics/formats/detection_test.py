@@ -20,6 +20,7 @@ from engine.language.statements import parse
 from engine.model.limits import Limits
 from tests.registry import TestRegistry
 from tests.topics.formats.avro import encoded
+from tests.topics.formats.protobuf import made
 from topics.formats.schemas import use_registry
 from topics.registry import wire_prefix
 from tureen.errors import QueryError
@@ -109,6 +110,42 @@ def test_avro_and_its_keys(here: TestRegistry) -> None:
     assert (found["kind"], found["format"], found["sample"]["read"]) == ("table", "avro", 30)
     assert found["format_options"] == ["format = 'avro'", "key_format = 'avro'"]
     assert ", ".join(found["format_options"]) in found["sql"]
+
+
+def test_protobuf_and_its_keys(here: TestRegistry) -> None:
+    text = """syntax = "proto3";
+    import "google/protobuf/timestamp.proto"; import "google/protobuf/wrappers.proto";
+    message Other {}
+    message Reading { message Meta { string fw = 1; }
+    int64 id = 1; google.protobuf.Timestamp at = 2; Meta meta = 3;
+    map<string, int32> counts = 4; repeated Meta many = 5; google.protobuf.DoubleValue v = 6; uint64 u = 7;
+    repeated bytes parts = 8; Reading next = 9; }"""
+    number = here.put("t-value", text, "PROTOBUF")
+    key = here.put("t-key", 'syntax = "proto3"; message K { int64 id = 1; }', "PROTOBUF")
+    of: Any = made(text, "Reading")
+    values = [
+        wire_prefix(number)
+        + b"\x02\x02"
+        + of(id=row["id"], at={"seconds": row["at"] // 1_000}, meta=row["meta"]).SerializeToString()
+        for row in records()
+    ]
+    found = proposed(values)
+    assert (found["kind"], found["format"], found["sample"]["read"]) == ("stream", "protobuf", 30)
+    assert {
+        "id BIGINT",
+        "at TIMESTAMP NOT NULL",
+        "meta_fw STRING PATH '$.meta.fw'",
+        "counts MAP<STRING, INTEGER>",
+        "many ARRAY<STRUCT<fw STRING>>",
+        "v DOUBLE",
+        "u BIGINT",
+        "parts ARRAY<BYTES>",
+    } <= set(lines(found))
+    assert lines(found)[-1] == ") WITH (topic = 't', format = 'protobuf', timestamp = 'at')"
+    keys = [wire_prefix(key) + b"\x00\x08" + bytes([i + 1]) for i in range(30)]
+    found = proposed([*values[:29], None], keys, compacted=True)
+    assert (found["kind"], found["sample"]["read"]) == ("table", 30)
+    assert found["format_options"] == ["format = 'protobuf'", "key_format = 'protobuf'"]
 
 
 def test_json_behind_the_id_of_a_schema(here: TestRegistry) -> None:

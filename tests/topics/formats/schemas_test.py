@@ -5,18 +5,23 @@ from __future__ import annotations
 import json
 import random
 import threading
+from typing import Any
 
 import pytest
+from confluent_kafka.schema_registry.protobuf import ProtobufSerializer
+from confluent_kafka.serialization import MessageField, SerializationContext
+from google.protobuf.message_factory import GetMessageClass
 
 from engine.model.record_format import RecordFormat
 from engine.model.step import Position, Records, Step, StepResult
-from engine.model.types import BIGINT, STRING
+from engine.model.types import BIGINT, JSON, STRING, TIMESTAMP
 from tests.kafka import wait_until
 from tests.registry import TestRegistry
 from tests.topics.formats.avro import encoded
 from tests.topics.formats.rows import are_dead_letters, read, reasons, seen, stream
 from topics.consumer import Range
 from topics.formats import schemas as module
+from topics.formats.protobuf_schema import message_named, parse_schema
 from topics.formats.schemas import schemas, use_registry
 from topics.formats.table import missing_schemas, refusal_of
 from topics.journal import RecordsNamed, decode_step, encode_step
@@ -185,6 +190,68 @@ def test_json_behind_the_id_of_a_schema(here: TestRegistry) -> None:
     assert reasons(decoded)[1] == f"schema {avro}: it is of kind avro, and json is read"
 
 
+PROTOBUF = RecordFormat("protobuf")
+FILE = """syntax = "proto3";
+package shop;
+message First { map<string, int32> counts = 1; message Inner { int64 a = 1; } }
+message Second { int64 a = 1; optional string s = 2; }
+"""
+
+
+def test_protobuf_behind_the_indexes_of_its_message(here: TestRegistry) -> None:
+    number = here.put("p-value", FILE, "PROTOBUF")
+    head = wire_prefix(number)
+    values = [
+        head + b"\x00" + b"\x0a\x05\x0a\x01k\x10\x07",  # the first message, as most are
+        head + b"\x02\x02" + b"\x08\x05\x12\x01x",  # one index, 1
+        head + b"\x02\x00",  # one index, 0
+        head + b"\x04\x00\x02" + b"\x08\x06",  # two, 0 and 1: the entries of the map are a message too
+        head + b"\x04\x00\x00" + b"\x08\x06",
+        head + b"\x02\x04" + b"\x08\x06",
+        head + b"\x02\x01" + b"\x08\x06",
+        head,
+        head + b"\x06\x00",
+        head + b"\xff\xff\xff\xff\xff\xff",
+        head + b"\x02\x02" + b"\x08",
+    ]
+    decoded = read(stream(PROTOBUF, {"a": BIGINT, "s": STRING}), values)
+    assert seen(decoded) == [
+        {"a": None, "s": None},
+        {"a": 5, "s": "x"},
+        {"a": None, "s": None},
+        {"a": 6, "s": None},
+    ]
+    told = f"schema {number}: "
+    assert reasons(decoded) == {
+        4: told + "it has no message of the indexes [0, 0]",
+        5: told + "it has no message of the indexes [2]",
+        6: told + "it has no message of the indexes [-1]",
+        7: told + "the indexes of its message are not whole",
+        8: told + "the indexes of its message are not whole",
+        9: told + "the indexes of its message are not whole",
+        10: told + "the record ends within a value",
+    }
+
+
+def test_protobuf_as_the_serializer_of_confluent_writes_it(here: TestRegistry) -> None:
+    """With what it imports as references, and descriptors in base64 instead of texts."""
+    inner = 'syntax = "proto3"; package n; message Inner { int64 x = 1; }'
+    outer = """syntax = "proto3"; package shop;
+    import "n/inner.proto"; import "google/protobuf/timestamp.proto";
+    message Other { message M { int64 a = 1; n.Inner i = 2; google.protobuf.Timestamp at = 3; } }"""
+    file = parse_schema(outer, {"n/inner.proto": inner})
+    of: Any = GetMessageClass(message_named(file, "Other.M"))
+    serializer = ProtobufSerializer(of, here.client, {"use.deprecated.format": False})
+    message = of(a=5, i={"x": 7}, at={"seconds": 3})
+    value = serializer(message, SerializationContext("t", MessageField.VALUE))
+    source = stream(PROTOBUF, {"a": BIGINT, "i": JSON, "at": TIMESTAMP})
+    assert seen(read(source, [value])) == [{"a": 5, "i": '{"x":7}', "at": 3_000}]
+    here.put("inner", inner, "PROTOBUF")
+    number = here.put("q-value", outer.replace("n/inner.proto", "inner"), "PROTOBUF", references=["inner"])
+    as_text = wire_prefix(number) + b"\x04\x00\x00" + message.SerializeToString()
+    assert seen(read(source, [as_text])) == [{"a": 5, "i": '{"x":7}', "at": 3_000}]
+
+
 def test_keys_have_a_format_of_their_own(here: TestRegistry) -> None:
     key = {"type": "record", "name": "K", "fields": [{"name": "a", "type": "long"}]}
     whole, alone = here.put("k", json.dumps(key)), here.put("n", '"long"')
@@ -206,6 +273,13 @@ def test_keys_have_a_format_of_their_own(here: TestRegistry) -> None:
         "key: schema 77: the schema reg",
     ]
     assert decoded.unknown_schemas == {77}
+    number = here.put("p", 'syntax = "proto3"; message K { int64 a = 1; }', "PROTOBUF")
+    source = stream(RecordFormat(key="protobuf"), {"a": BIGINT}, ("a",))
+    decoded = read(
+        source, [None, None], [wire_prefix(number) + b"\x00\x08\x09", wire_prefix(alone) + b"\x04"]
+    )
+    assert seen(decoded) == [{"a": 9, "deleted": True}]
+    assert reasons(decoded) == {1: f"key: schema {alone}: it is of kind avro, and protobuf is read"}
     source = stream(RecordFormat(key="json-schema"), {"a": BIGINT}, ("a",))
     assert seen(read(source, [None], [wire_prefix(text) + b"5"])) == [{"a": 5, "deleted": True}]
 
