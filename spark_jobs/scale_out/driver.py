@@ -101,7 +101,7 @@ class Driver:
         self._whole = True
         """The registry has to be read from its beginning."""
         self._clock_ms = 0
-        """Of the last micro-batch: the clock never goes back."""
+        """The clock of the last micro-batch: it never goes back."""
         if self._done.number:
             last = self.journal.read(self._done.number)
             self._clock_ms = last.clock_ms

@@ -129,7 +129,7 @@ class Registry:
         self.catalogue = Catalogue(limits, BUILT_IN, None)
         self.entries: dict[str, RegistryEntry] = {}
         self._statements: dict[str, str] = {}
-        """Of streams and views that stand, in the order in which they came."""
+        """Texts of streams and views that stand, in the order in which they came."""
         self._waiting: dict[str, str] = {}
         """Statements over sources that are not there yet, by name."""
         self.version = 0
