@@ -63,8 +63,6 @@ LARGER: dict[str, dict[str, int]] = {
         "broker.demo.replay.Replay": 16,
         "broker.memory.levels.Memory": 13,
         "broker.observe.query_list.columns.Columns": 25,
-        "broker.shard.grants.Grants": 14,
-        "broker.shard.streams.Streams": 15,
         "engine.dataflow.buffers.calendar.Calendar": 13,
         "engine.kernels.ranked.Runs": 13,
         "engine.kernels.set_rows.Chains": 13,

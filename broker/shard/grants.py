@@ -6,7 +6,8 @@ finds the same. Where the units come from:
 * nothing came: heartbeats are made one after another, each with the units of ``step_ms``, until no work is
   left; records that come wait for one of them at most;
 * records came, and none wait behind them: their steps have half of the time that lately passed from one
-  transaction with records to the next without other work, ``step_ms`` at most all together;
+  transaction with records to the next without other work, ``step_ms`` at most all together
+  (:mod:`broker.shard.free_time`);
 * records wait in the log: their steps have ``share`` of the time that records take; the rest is input's.
 
 Time is turned into units by what they took lately (:class:`broker.shard.work_units.UnitCost`), and a limit
@@ -23,18 +24,13 @@ from __future__ import annotations
 import math
 
 from broker.base.settings import Settings
+from broker.shard.free_time import FreeTime
 from broker.shard.work_units import UnitCost, WorkLimit
 
 MS = 1_000_000
 """Nanoseconds in a millisecond."""
 SAVED_STEPS = 4
 """Full grants that may be saved up from the share of time that input leaves."""
-RISE = 0.2
-"""Share of a rise in the free time between transactions that is taken over at once; a fall is taken over
-whole.
-"""
-RECORDS_PART = 0.5
-"""Share of the free time that steps of records have; heartbeats have the rest, behind the rows' answers."""
 LINGER_S_MIN = 0.005
 """Where records wait for others to come, less time than this is not used for anything else."""
 QUIET_S = 0.05
@@ -92,12 +88,7 @@ class Grants:
         self._rate = share / (1 - share)
         self._saved_ns = 0.0
         """Time that may be spent while more records wait, saved up as a share of the time of records."""
-        self._free_ns = 0.0
-        """Time without other work between two transactions with records, as of late."""
-        self._passing_ns = 0.0
-        """Time without other work since the last transaction with records."""
-        self._turn_ns = 0.0
-        """What steps of the transaction at hand may still take while no records wait."""
+        self._free = FreeTime()
         self._dry = False
         """Nothing was found to do, and no step was made since."""
 
@@ -105,13 +96,11 @@ class Grants:
 
     def records_come(self) -> None:
         """A transaction with records begins."""
-        passed_ns, self._passing_ns = self._passing_ns, 0.0
-        self._free_ns = min(passed_ns, self._free_ns + RISE * (passed_ns - self._free_ns))
-        self._turn_ns = min(self._span_ns, RECORDS_PART * self._free_ns)
+        self._free.turn(self._span_ns)
 
     def for_records(self, now_ns: int, *, lagging: bool) -> int:
         """The grant of a step of records. lagging: more wait in the log."""
-        free_ns = 0.0 if lagging else self._turn_ns
+        free_ns = 0.0 if lagging else self._free.turn_ns
         span_ns = min(self._span_ns, max(free_ns, self._saved_ns))
         return self._limited(min(self._room, self.cost.units_in(span_ns)), now_ns)
 
@@ -120,7 +109,7 @@ class Grants:
         self._dry = False
         self._saved_ns += self._rate * max(0.0, took_ns - spent_ns) - spent_ns
         self._saved_ns = min(max(self._saved_ns, 0.0), SAVED_STEPS * self._span_ns)
-        self._turn_ns = max(0.0, self._turn_ns - spent_ns)
+        self._free.spent(spent_ns)
         self._done(granted, spent, spent_ns)
 
     # --- while nothing comes ----------------------------------------------------------------------
@@ -151,12 +140,12 @@ class Grants:
     def heartbeat_took(self, took_ns: float, granted: int, spent: int) -> None:
         """A heartbeat made for its grant took so long."""
         self._dry = not spent
-        self._passing_ns += took_ns
+        self._free.passed(took_ns)
         self._done(granted, spent, max(0.0, took_ns - HEARTBEAT_NS))
 
     def rested(self, ns: float) -> None:
         """The shard waited so long for something to do."""
-        self._passing_ns += ns
+        self._free.passed(ns)
 
     def stepped(self) -> None:
         """A step was made that had no grant: there may be other work now."""

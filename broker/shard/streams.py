@@ -51,6 +51,58 @@ def backlogs(streams: Iterable[ReadStream]) -> dict[SourceName, int]:
     }
 
 
+class Arrivals:
+    """Which streams have something that was not taken. ``come`` from any thread, the rest by the shard's."""
+
+    def __init__(self, arrived: Callable[[], None]) -> None:
+        """arrived: there is something to do."""
+        self._arrived = arrived
+        self._came: set[SourceName] = set()
+
+    def come(self, name: SourceName) -> None:
+        """Something may have come of a stream."""
+        self._came.add(name)
+        self._arrived()
+
+    def ready(self, by_name: Mapping[SourceName, ReadStream]) -> list[ReadStream]:
+        """Those of which something came that was not taken. O(these)."""
+        ready = []
+        for name in list(self._came):
+            self._came.discard(name)  # before it is looked at: what comes meanwhile adds it again
+            one = by_name.get(name)
+            if one is not None and one.intake is not None and one.intake.is_ready:
+                self._came.add(name)
+                ready.append(one)
+        return ready
+
+
+class Away:
+    """Streams for which Kafka does not answer. retry_ms: how long until it is asked again."""
+
+    def __init__(self, retry_ms: int) -> None:
+        self._retry_s = retry_ms / 1_000
+        self.unopened: set[SourceName] = set()
+        self.cut_off: set[SourceName] = set()
+        """Those whose last poll told that Kafka is away."""
+        self._tried_s = 0.0
+
+    def __bool__(self) -> bool:
+        return bool(self.unopened or self.cut_off)
+
+    def forget(self, name: SourceName) -> None:
+        """A stream is read no more."""
+        self.unopened.discard(name)
+        self.cut_off.discard(name)
+
+    def tries(self) -> None:
+        """Streams are being opened."""
+        self._tried_s = time.monotonic()
+
+    def is_due(self) -> bool:
+        """Whether it is time to open what is not open."""
+        return bool(self.unopened) and time.monotonic() - self._tried_s >= self._retry_s
+
+
 def _instant(now_ms: int | None) -> float:
     return -math.inf if now_ms is None else now_ms
 
@@ -74,30 +126,25 @@ class Streams:
         self.errors: dict[SourceName, dict[str, Any]] = {}
         self.lagging: dict[SourceName, frozenset[int]] = {}
         self.catch_ups = CatchUps()
-        self._number = context.number
-        self._settings = context.settings
+        self._context = context
         self._shared = shared
-        self._inbox = inbox
-        self._came: set[SourceName] = set()
-        """Streams of which something may have come that was not taken; others add to it."""
+        self._arrivals = Arrivals(inbox.arrived)
+        self._away = Away(context.settings.retry_ms)
         self._offsets = offsets
         self._answers = 0
-        self._unopened: set[SourceName] = set()
-        self._cut_off: set[SourceName] = set()
-        """Those whose last poll told that Kafka is away."""
-        self._tried_s = 0.0
+        """Of the lookout, as of the last look at them."""
         shared.on_change(inbox.wake)
 
     def add(self, streams: Iterable[tuple[Stream, Mapping[int, int]]], clock_ms: int) -> None:
         """Read streams from these offsets on; partitions without one from their beginning."""
         wanted = {}
         for stream, offsets in streams:
-            pace = Pace(stream, self._settings.heartbeat_ms, clock_ms, offsets)
+            pace = Pace(stream, self._context.settings.heartbeat_ms, clock_ms, offsets)
             self.by_name[stream.name] = ReadStream(stream, pace)
             self._shared.lookout.add(stream.topic)
             self.catch_ups.begin(stream.name)
             wanted[stream.name] = stream, offsets
-        self._unopened |= wanted.keys()
+        self._away.unopened |= wanted.keys()
         self._open(wanted)
 
     def drop(self, name: SourceName) -> None:
@@ -105,8 +152,7 @@ class Streams:
         if dropped.intake is not None:
             dropped.intake.close()
         self._shared.lookout.remove(dropped.stream.topic)
-        self._unopened.discard(name)
-        self._cut_off.discard(name)
+        self._away.forget(name)
         self.errors.pop(name, None)
         self.lagging.pop(name, None)
         self.catch_ups.forget(name)
@@ -145,22 +191,11 @@ class Streams:
 
     def ready(self) -> list[ReadStream]:
         """Those of which something came that was not taken. O(these)."""
-        ready = []
-        for name in list(self._came):
-            self._came.discard(name)  # before it is looked at: what comes meanwhile adds it again
-            one = self.by_name.get(name)
-            if one is not None and one.intake is not None and one.intake.is_ready:
-                self._came.add(name)
-                ready.append(one)
-        return ready
-
-    def _comes(self, name: SourceName) -> None:
-        self._came.add(name)
-        self._inbox.arrived()
+        return self._arrivals.ready(self.by_name)
 
     def is_away(self) -> bool:
         """Whether a stream waits for Kafka. O(1) while it answers."""
-        if self._unopened or self._cut_off:
+        if self._away:
             return True
         return self._shared.is_away and any(one.intake is not None for one in self.by_name.values())
 
@@ -183,7 +218,7 @@ class Streams:
             self._lose(stream, lost)
             return None
         name = stream.stream.name
-        (self._cut_off.add if stream.intake.unavailable else self._cut_off.discard)(name)
+        (self._away.cut_off.add if stream.intake.unavailable else self._away.cut_off.discard)(name)
         if taken is not None:
             self.lagging[name] = taken.body.lagging
         return taken
@@ -197,8 +232,9 @@ class Streams:
                 told = self._shared.lookout.found.get(stream.stream.topic)
                 if told is not None:
                     self._look_at_topic(stream, *told)
-        if self._unopened and time.monotonic() - self._tried_s >= self._settings.retry_ms / 1_000:
-            self._open({name: (self.by_name[name].stream, self._offsets(name)) for name in self._unopened})
+        if self._away.is_due():
+            unopened = self._away.unopened
+            self._open({name: (self.by_name[name].stream, self._offsets(name)) for name in unopened})
 
     def _look_at_topic(self, stream: ReadStream, look: int, facts: TopicFacts | None) -> None:
         name = stream.stream.name
@@ -213,23 +249,25 @@ class Streams:
             self._answers = -1  # partitions were added, and Kafka went: once more
 
     def _open(self, wanted: Mapping[SourceName, tuple[Stream, Mapping[int, int]]]) -> None:
-        self._tried_s = time.monotonic()
+        self._away.tries()
         try:
             found = look_at(wanted, self._shared)
         except (KafkaUnavailable, TopicMissing):
             return  # is_away() tells, look_after() tries again
         for name, opening in found.items():
             stream, offsets = wanted[name]
-            self._unopened.discard(name)
+            self._away.unopened.discard(name)
             if not isinstance(opening, Opening):
                 self._lose(self.by_name[name], opening)
                 continue
-            wait_ms = self._settings.first_record_wait_ms
-            intake = Intake(stream, self._shared, partial(self._comes, name), opening, offsets, wait_ms)
+            wait_ms = self._context.settings.first_record_wait_ms
+            intake = Intake(
+                stream, self._shared, partial(self._arrivals.come, name), opening, offsets, wait_ms
+            )
             self.by_name[name].intake = intake
             self.catch_ups.found(name, {**opening.begins, **offsets}, opening.ends)
             self._topic_ids[stream.topic] = intake.topic_id
-            log.info("stream_reads", shard=self._number, stream=name, topic=stream.topic)
+            log.info("stream_reads", shard=self._context.number, stream=name, topic=stream.topic)
 
     def _lose(self, stream: ReadStream, error: TureenError) -> None:
         name = stream.stream.name
@@ -238,10 +276,14 @@ class Streams:
             stream.intake = None
         stream.lost = True
         self.catch_ups.lose(name)
-        self._cut_off.discard(name)
+        self._away.cut_off.discard(name)
         self.lagging.pop(name, None)
         if self.errors.get(name, {}).get("code") != error.code:
             log.error(
-                "stream_lost", shard=self._number, stream=name, topic=stream.stream.topic, code=error.code
+                "stream_lost",
+                shard=self._context.number,
+                stream=name,
+                topic=stream.stream.topic,
+                code=error.code,
             )
         self.errors[name] = error.as_dict()
