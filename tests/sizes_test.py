@@ -86,8 +86,6 @@ LARGER: dict[str, dict[str, int]] = {
         "engine.sources.source.Source": 20,
         "engine.sources.source_view.SourceView": 13,
         "spark_jobs.sources.settings.SourcesSettings": 17,
-        "topics.channels.Channel": 16,
-        "topics.lookout.Lookout": 13,
         "tureen.approximation.Approximation": 22,
         "tureen.builder.Select": 15,
         "tureen.calls.ChangedOptions": 13,

@@ -10,6 +10,7 @@ import time
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
@@ -71,6 +72,35 @@ class Route:
         return records
 
 
+@dataclass(slots=True)
+class Count:
+    """How many there were since an instant, of the monotonic clock."""
+
+    since_s: float = 0.0
+    number: int = 0
+
+    def begin(self, now_s: float) -> None:
+        """Count from now on."""
+        self.since_s, self.number = now_s, 0
+
+
+@dataclass(slots=True)
+class Traffic:
+    """How often records come of a channel: by that it is chosen with whom it shares a fetcher."""
+
+    came_s: float
+    """When the last record came."""
+    seldom: Count = field(default_factory=Count)
+    """Records; of a channel that shares its fetcher, how often some came."""
+    often: Count = field(default_factory=Count)
+    """How often records came, in the last second or so."""
+
+    def begin(self, now_s: float) -> None:
+        """The channel has another fetcher from now on."""
+        self.seldom.begin(now_s)
+        self.often.begin(now_s)
+
+
 class Channel:
     """What one reader reads. ``wake`` is called from other threads; all else by the reader's alone."""
 
@@ -89,15 +119,7 @@ class Channel:
         self.waiting: deque[tuple[Route, list[Any]]] = deque()
         self.records = 0
         self.bytes = 0
-        self.came_s = time.monotonic()
-        """When the last record came."""
-        self.since_s = 0.0
-        """When ``seldom`` began to be counted."""
-        self.seldom = 0
-        """Records since then; of a channel that shares its fetcher, how often some came."""
-        self.often = 0
-        """How often records came since ``often_s``."""
-        self.often_s = 0.0
+        self.traffic = Traffic(time.monotonic())
 
     @property
     def is_empty(self) -> bool:
@@ -183,7 +205,7 @@ class Channel:
         route.waiting += len(run)
         self._count(len(run), sum(map(len, run)))
         if records:
-            self.came_s = time.monotonic()
+            self.traffic.came_s = time.monotonic()
         self.changed.notify_all()
 
     def fail(self, error: TureenError) -> None:

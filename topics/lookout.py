@@ -9,14 +9,23 @@ two answers in a row say so.
 from __future__ import annotations
 
 import threading
-from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from topics.admin import Admin, TopicFacts
 from tureen.errors import KafkaUnavailable
 
 HURRY_S = 0.2
 ANSWERS_TO_BE_SURE = 2
+
+
+@dataclass(slots=True)
+class _Watched:
+    """A topic that is looked after."""
+
+    users: int = 0
+    misses: int = 0
+    """Answers in a row that it was not in."""
 
 
 class Lookout(threading.Thread):
@@ -48,25 +57,24 @@ class Lookout(threading.Thread):
         self._answered = answered
         self._changed = changed
         self._lock = threading.Lock()
-        self._topics: Counter[str] = Counter()
-        self._misses: Counter[str] = Counter()
+        self._topics: dict[str, _Watched] = {}
         self._hurry = threading.Event()
         self._stops = False
 
     def add(self, topic: str) -> None:
         """Look after a topic, until :meth:`remove` was called as often."""
         with self._lock:
-            self._topics[topic] += 1
+            self._topics.setdefault(topic, _Watched()).users += 1
             if not self.ident and not self._stops:
                 self.start()
 
     def remove(self, topic: str) -> None:
         """Somebody needs a topic no more."""
         with self._lock:
-            self._topics[topic] -= 1
-            if not self._topics[topic]:
+            watched = self._topics[topic]
+            watched.users -= 1
+            if not watched.users:
                 del self._topics[topic]
-                self._misses.pop(topic, None)
                 self.found.pop(topic, None)
 
     def hurry(self) -> None:
@@ -104,18 +112,15 @@ class Lookout(threading.Thread):
         told = self._admin.describe(names)
         with self._lock:
             for name, facts in told.items():
-                if name not in self._topics:
+                watched = self._topics.get(name)
+                if watched is None:
                     continue
-                if facts is not None:
-                    self._misses.pop(name, None)
+                watched.misses = 0 if facts is not None else watched.misses + 1
+                if facts is not None or watched.misses >= ANSWERS_TO_BE_SURE:
                     self.found[name] = self.looks, facts
-                else:
-                    self._misses[name] += 1
-                    if self._misses[name] >= ANSWERS_TO_BE_SURE:
-                        self.found[name] = self.looks, None
             self.answers += 1
             after = {name: told for name, (_, told) in self.found.items()}
-            again = any(misses < ANSWERS_TO_BE_SURE for misses in self._misses.values())
+            again = any(0 < one.misses < ANSWERS_TO_BE_SURE for one in self._topics.values())
         if before != after:
             self._changed()
         return again

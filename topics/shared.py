@@ -40,7 +40,7 @@ from typing import Any, Literal
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
-from topics.channels import Channel, Key, Route
+from topics.channels import Channel, Key, Route, Traffic
 from topics.clients import DEFAULTS, FIXED, consume, known_end, offset_of
 from topics.failures import MISSING_TOPIC, as_ours
 from topics.settings import KafkaSettings
@@ -156,8 +156,7 @@ class SharedConsumers:
             self._fetchers.append(fetcher)
             fetcher.start()
         channel.fetcher = fetcher
-        channel.since_s, channel.seldom = time.monotonic(), 0
-        channel.often_s, channel.often = channel.since_s, 0
+        channel.traffic.begin(time.monotonic())
         fetcher.add(routes)
 
     def is_needed(self, fetcher: Fetcher) -> bool:
@@ -294,7 +293,7 @@ class Fetcher(threading.Thread):
             route = self._routes.get(key)
             if route is None:
                 continue  # it went meanwhile
-            channel = route.channel
+            channel, traffic = route.channel, route.channel.traffic
             if route.is_known(run) and not self._pool.unavailable:
                 continue
             records = route.note(run)
@@ -306,28 +305,28 @@ class Fetcher(threading.Thread):
             if route.is_current:
                 self._pool.answered()
             if self.kind == "own":
-                channel.seldom += records
+                traffic.seldom.number += records
             elif records:
-                if channel.came_s - channel.since_s > self._pool.quiet_after_s:
-                    channel.since_s, channel.seldom = channel.came_s, 0
-                channel.seldom += 1
-                channel.often += 1
+                if traffic.came_s - traffic.seldom.since_s > self._pool.quiet_after_s:
+                    traffic.seldom.begin(traffic.came_s)
+                traffic.seldom.number += 1
+                traffic.often.number += 1
         for channel in woken:
             if self.kind != "own" and (channel.is_behind() or self._pool.is_full):
                 self._pool.place(channel, "own")
-            elif self.kind == "quiet" and channel.seldom > 1:
+            elif self.kind == "quiet" and channel.traffic.seldom.number > 1:
                 self._pool.place(channel, "active")
-            elif self.kind == "active" and self._pool.gather_ms and self._comes_often(channel):
+            elif self.kind == "active" and self._pool.gather_ms and self._comes_often(channel.traffic):
                 self._pool.place(channel, "steady")
         return woken, came
 
-    def _comes_often(self, channel: Channel) -> bool:
+    def _comes_often(self, traffic: Traffic) -> bool:
         """Whether some came often in the last second, which then begins anew."""
-        passed_s = channel.came_s - channel.often_s
+        passed_s = traffic.came_s - traffic.often.since_s
         if passed_s < 1.0:
             return False
-        often = channel.often
-        channel.often_s, channel.often = channel.came_s, 0
+        often = traffic.often.number
+        traffic.often.begin(traffic.came_s)
         return often >= OFTEN_PER_S * passed_s
 
     def _note_poll(self, came: Collection[Key]) -> None:
@@ -353,16 +352,17 @@ class Fetcher(threading.Thread):
         for channel in {route.channel for route in self._routes.values()}:
             if not channel.is_empty:
                 continue
-            if self.kind == "active" and now_s - channel.came_s > self._pool.quiet_after_s:
+            seldom, often = channel.traffic.seldom, channel.traffic.often
+            if self.kind == "active" and now_s - channel.traffic.came_s > self._pool.quiet_after_s:
                 self._pool.place(channel, "quiet")
-            elif self.kind == "steady" and now_s - channel.often_s > self._pool.quiet_after_s:
-                if 2 * channel.often < OFTEN_PER_S * (now_s - channel.often_s):
+            elif self.kind == "steady" and now_s - often.since_s > self._pool.quiet_after_s:
+                if 2 * often.number < OFTEN_PER_S * (now_s - often.since_s):
                     self._pool.place(channel, "active")
-                channel.often_s, channel.often = now_s, 0
-            elif self.kind == "own" and now_s - channel.since_s > self._pool.quiet_after_s:
-                if channel.seldom < SELDOM:
+                often.begin(now_s)
+            elif self.kind == "own" and now_s - seldom.since_s > self._pool.quiet_after_s:
+                if seldom.number < SELDOM:
                     self._pool.place(channel, "active")
-                channel.since_s, channel.seldom = now_s, 0
+                seldom.begin(now_s)
 
     def _hold_back(self) -> None:
         """Wait while the channel has enough; the consumer then fetches no more either."""
