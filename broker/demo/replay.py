@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
 from confluent_kafka import KafkaError, Message, Producer
@@ -26,6 +26,53 @@ SLICE_ROWS = 4_096
 """At full speed a round ends after about so many rows."""
 
 
+class _Writer:
+    """Writes the records of a replay to Kafka, as fast as it takes them."""
+
+    def __init__(self, bootstrap: str) -> None:
+        self._failed: KafkaError | None = None
+        self._producer = Producer(
+            {
+                "bootstrap.servers": bootstrap,
+                "linger.ms": 5,
+                "compression.type": "lz4",
+                "enable.idempotence": True,
+                "queue.buffering.max.messages": 100_000,
+                "error_cb": lambda _: None,
+                "log_level": 0,
+            }
+        )
+
+    def write(
+        self, topic: str, value: bytes, key: bytes | None = None, partition: int = ANY_PARTITION
+    ) -> None:
+        """Write a record; waits while too many are on their way."""
+        while True:
+            try:
+                return self._producer.produce(topic, value, key, partition, on_delivery=self._delivered)
+            except BufferError:
+                self._producer.poll(0.05)
+
+    def poll(self) -> None:
+        """Hear what became of records, without waiting."""
+        self._producer.poll(0)
+
+    def check(self) -> None:
+        """Hear what became of records. Raises KafkaUnavailable: one could not be written."""
+        self.poll()
+        if self._failed is not None:
+            raise KafkaUnavailable(f"records could not be written: {self._failed.str()}")
+
+    def flush(self) -> None:
+        """Wait until all are written. Raises KafkaUnavailable."""
+        if self._producer.flush(30.0) or self._failed is not None:
+            raise KafkaUnavailable("records could not be written in time")
+
+    def _delivered(self, error: KafkaError | None, _: Message) -> None:
+        if error is not None:
+            self._failed = error
+
+
 class Replay:
     """Sends ``streams``; ``days_per_s`` of event time each second, None: as fast as possible.
 
@@ -38,19 +85,7 @@ class Replay:
         self._streams = streams
         self.days_per_s = days_per_s
         self.factor = 1.0
-        self._producer = Producer(
-            {
-                "bootstrap.servers": bootstrap,
-                "linger.ms": 5,
-                "compression.type": "lz4",
-                "enable.idempotence": True,
-                "queue.buffering.max.messages": 100_000,
-                "error_cb": lambda _: None,
-                "log_level": 0,
-            }
-        )
-        self.begin_ms = min(int(stream.ts_ms[0]) for stream in streams)
-        self.end_ms = max(int(stream.ts_ms[-1]) for stream in streams)
+        self._writer = _Writer(bootstrap)
         self.event_ms = self.begin_ms
         self.sent = {stream.name: 0 for stream in streams}
         self.seconds = 0.0
@@ -58,10 +93,17 @@ class Replay:
         self.error: Exception | None = None
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="replay", daemon=True)
-        self._failed: KafkaError | None = None
         self._primed: dict[str, set[int]] = {}
-        self._later_ms = 0
-        """How much later than in the files rows are sent."""
+
+    @property
+    def begin_ms(self) -> int:
+        """The time of the earliest row of all streams. O(streams)."""
+        return min(int(stream.ts_ms[0]) for stream in self._streams)
+
+    @property
+    def end_ms(self) -> int:
+        """The time of the last row of all streams. O(streams)."""
+        return max(int(stream.ts_ms[-1]) for stream in self._streams)
 
     @property
     def total(self) -> int:
@@ -76,8 +118,8 @@ class Replay:
     def keep(self, table: Kept, arrived: Callable[[int], bool]) -> None:
         """Send all of a table and wait until its rows have ``arrived``. Raises KafkaUnavailable."""
         for key, value in zip(*table.records(), strict=True):
-            self._produce(table.name, value, key=key)
-        self._flush()
+            self._writer.write(table.name, value, key=key)
+        self._writer.flush()
         _await(lambda: arrived(table.table.num_rows))
 
     def prime(self, arrived: Callable[[dict[str, int]], bool]) -> None:
@@ -91,7 +133,7 @@ class Replay:
             for row in sorted(first.values()):
                 self._send(stream, row, row + 1)
             self._primed[stream.name] = set(first.values())
-        self._flush()
+        self._writer.flush()
         wanted = {name: len(rows) for name, rows in self._primed.items()}
         _await(lambda: arrived(wanted))
 
@@ -116,7 +158,7 @@ class Replay:
     def _run(self) -> None:
         try:
             self._paced()
-            self._flush()
+            self._writer.flush()
         except Exception as error:  # noqa: BLE001 - the screen's thread raises it
             self.error = error
         finally:
@@ -124,17 +166,19 @@ class Replay:
 
     def _again(self) -> None:
         span_ms = ((self.end_ms - self.begin_ms) // DAY_MS + 1) * DAY_MS
+        later_ms = span_ms
         try:
-            while not self._stop.is_set() and self.end_ms + self._later_ms + span_ms < time.time() * 1_000:
-                self._later_ms += span_ms
+            while not self._stop.is_set() and self.end_ms + later_ms < time.time() * 1_000:
                 self._primed.clear()
                 self.seconds = 0.0
-                self._paced()
-            self._flush()
+                self._paced(later_ms)
+                later_ms += span_ms
+            self._writer.flush()
         except Exception as error:  # noqa: BLE001 - the screen's thread raises it
             self.error = error
 
-    def _paced(self) -> None:
+    def _paced(self, later_ms: int = 0) -> None:
+        """Send everything at the pace. later_ms: how much later than in the files rows are sent."""
         places = [0] * len(self._streams)
         began = time.monotonic()
         paced_s = 0.0
@@ -145,13 +189,14 @@ class Replay:
             until = self._due(places, paced_s)
             for which, stream in enumerate(self._streams):
                 begin, end = places[which], int(np.searchsorted(stream.ts_ms, until, side="right"))
-                self._send(stream, begin, end, self._primed.get(stream.name, set()))
+                without = self._primed.get(stream.name, set())
+                self._send(stream, begin, end, without, later_ms)
                 places[which] = end
             self.event_ms = min(until, self.end_ms)
             if until >= self.end_ms:
                 return
             if self.days_per_s is not None:
-                self._producer.poll(0)
+                self._writer.poll()
                 time.sleep(TICK_S)
 
     def _due(self, places: Sequence[int], paced_s: float) -> int:
@@ -165,33 +210,21 @@ class Replay:
         ]
         return min(ahead, default=self.end_ms)
 
-    def _send(self, stream: Replayed, begin: int, end: int, without: set[int] | None = None) -> None:
-        partitions = stream.partition[begin:end].tolist()
-        for place, value in enumerate(stream.records(begin, end, self._later_ms)):
-            if without and begin + place in without:
-                continue
-            self._produce(stream.name, value, partition=partitions[place])
-            self.sent[stream.name] += 1
-        self._producer.poll(0)
-        if self._failed is not None:
-            raise KafkaUnavailable(f"records could not be written: {self._failed.str()}")
-
-    def _produce(
-        self, topic: str, value: bytes, key: bytes | None = None, partition: int = ANY_PARTITION
+    def _send(
+        self,
+        stream: Replayed,
+        begin: int,
+        end: int,
+        without: Collection[int] = (),
+        later_ms: int = 0,
     ) -> None:
-        while True:
-            try:
-                return self._producer.produce(topic, value, key, partition, on_delivery=self._delivered)
-            except BufferError:
-                self._producer.poll(0.05)
-
-    def _delivered(self, error: KafkaError | None, _: Message) -> None:
-        if error is not None:
-            self._failed = error
-
-    def _flush(self) -> None:
-        if self._producer.flush(30.0) or self._failed is not None:
-            raise KafkaUnavailable("records could not be written in time")
+        partitions = stream.partition[begin:end].tolist()
+        for place, value in enumerate(stream.records(begin, end, later_ms)):
+            if begin + place in without:
+                continue
+            self._writer.write(stream.name, value, partition=partitions[place])
+            self.sent[stream.name] += 1
+        self._writer.check()
 
 
 def _await(arrived: Callable[[], bool]) -> None:
