@@ -244,7 +244,7 @@ class Snapshots:
         if at_ms is None:
             birth = Birth(name, shard, view.standing[name].born.sequence, self._node.shards[shard].life)
             position = str(Cursor(found.position, found.now_ms, birth))
-        with self._node.setup.memory.answering(found.rows.nbytes):
+        with self._node.setup.memory.accounts.answering(found.rows.nbytes):
             data = encode(found, form, self._settings.snapshot_bytes_max, position)
         cost_s = time.thread_time() - busy_s
         self._node.shards[shard].asked.spend(name, cost_s)
@@ -264,7 +264,7 @@ class Snapshots:
             found = archive_answers.answer(view, name, at_ms, self._settings.snapshot_rows_max)
             reached = Reached(found.rows, found.earliest_ms)
             some = replace(found.answer, rows=found.answer.rows.first(first))
-            with self._node.setup.memory.answering(some.rows.nbytes):
+            with self._node.setup.memory.accounts.answering(some.rows.nbytes):
                 data = encode(some, form, self._settings.snapshot_bytes_max, archive=reached)
             return TakenAnswer(some, data, None, reached)
 

@@ -105,7 +105,7 @@ class Differences:
 
     def _compared(self, one: ArchiveAnswer, other: ArchiveAnswer, wanted: DifferenceRequest) -> bytes:
         before, after = one.answer, other.answer
-        with self._node.setup.memory.answering(before.rows.nbytes + after.rows.nbytes):
+        with self._node.setup.memory.accounts.answering(before.rows.nbytes + after.rows.nbytes):
             rows, weights, _ = difference(before.table, after.table)
             went = int(np.count_nonzero(weights < 0))
             told = {

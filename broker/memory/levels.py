@@ -1,9 +1,8 @@
 """The worker's memory against its budget, and what follows from it.
 
 What is used is the larger of what the process holds by the kernel's word (anonymous pages, which nobody can
-take back, and what of them was swapped out) and of what is counted: the process as it was without a row, the
-shards' state by structure, what feeds remember, answers on their way. So nothing uncounted grows unseen, and
-what is counted counts before its pages are touched.
+take back, and what of them was swapped out) and of what is counted (:mod:`broker.memory.accounts`). So
+nothing uncounted grows unseen, and what is counted counts before its pages are touched.
 
 The *level* says what is not done any more, and each includes those before it:
 
@@ -18,13 +17,12 @@ Used from any thread.
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import gc
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from enum import IntEnum
 from pathlib import Path
 from typing import Any
@@ -32,11 +30,9 @@ from typing import Any
 import pyarrow as pa
 
 from broker.base import logs
+from broker.memory.accounts import MemoryAccounts
 from broker.memory.budget import Budget
 from broker.runtime.liveness import Liveness
-from engine.dataflow.strategy_state import ByStrategy, summed
-from engine.model.source import SourceName
-from engine.queries.footprint import Footprint
 from tureen.errors import MemoryBudgetExceeded
 
 LOOK_S = 0.05
@@ -110,51 +106,15 @@ class Memory:
         """liveness: is told what is used. held: what the process holds, by the kernel's word."""
         self.budget = budget
         self.level = Level.NORMAL
-        self.others: Callable[[], int] = lambda: 0
-        """What is counted beside the shards' state."""
+        self.accounts = MemoryAccounts(held())
+        """What is counted."""
         self._liveness = liveness
         self._held = held
         self._now_s = now_s
         self._lock = threading.Lock()
-        self._base = held()
-        self._footprints: dict[int, Footprint] = {}
-        self._answers = 0
         self._used = 0
         self._looked_s = -1.0
         self._trimmed_s = now_s()
-
-    # --- what is held -----------------------------------------------------------------------------
-
-    def counted(self, shard: int, footprint: Footprint | None) -> None:
-        """The state of a shard, as it was counted last; None: it is gone."""
-        with self._lock:
-            if footprint is None:
-                self._footprints.pop(shard, None)
-            else:
-                self._footprints[shard] = footprint
-
-    @contextlib.contextmanager
-    def answering(self, size: int) -> Iterator[None]:
-        """An answer of so many bytes is on its way: the rows, and about as much in the format asked for."""
-        with self._lock:
-            self._answers += 2 * size
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._answers -= 2 * size
-
-    def structures(self) -> dict[str, int]:
-        """What is counted, in bytes, by structure."""
-        found: dict[str, int] = {"process": self._base}
-        for footprint in list(self._footprints.values()):
-            for name, size in footprint.structures.items():
-                found[name] = found.get(name, 0) + size
-        return found | {"answers_on_their_way": self._answers, "feeds": self.others()}
-
-    def by_strategy(self) -> ByStrategy:
-        """What the changes of followed queries come from, as it was counted last."""
-        return summed(footprint.by_strategy for footprint in list(self._footprints.values()))
 
     @property
     def used(self) -> int:
@@ -167,7 +127,7 @@ class Memory:
         now_s = self._now_s()
         if not again and now_s - self._looked_s < LOOK_S:
             return self.level
-        held, counted = self._held(), sum(self.structures().values())
+        held, counted = self._held(), sum(self.accounts.structures().values())
         with self._lock:
             self._looked_s = now_s
             self._used = max(held, counted)
@@ -210,13 +170,10 @@ class Memory:
         return self.error(what) if self.look() >= level else None
 
     def _hint(self) -> str:
-        by_source: dict[SourceName, int] = {}
-        for footprint in list(self._footprints.values()):
-            for name, size in footprint.by_source.items():
-                by_source[name] = by_source.get(name, 0) + size
-        if not by_source:
+        largest = self.accounts.largest_source()
+        if largest is None:
             return HINT
-        name, size = max(by_source.items(), key=lambda one: one[1])
+        name, size = largest
         return f"the rows of {name} take {size:,} bytes; {HINT}"
 
     def facts(self) -> dict[str, Any]:
@@ -229,7 +186,7 @@ class Memory:
             "limit_bytes": self.budget.limit_bytes,
             "limit_of": self.budget.source,
             "held_bytes": self._held(),
-            "counted_bytes": self.structures(),
+            "counted_bytes": self.accounts.structures(),
         }
 
 

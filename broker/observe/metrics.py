@@ -318,7 +318,7 @@ def _of_preferences(node: Node) -> Iterator[Metric]:
 
 
 def _of_strategies(node: Node) -> Iterator[Metric]:
-    counted = node.setup.memory.by_strategy()
+    counted = node.setup.memory.accounts.by_strategy()
     followed = GaugeMetricFamily(
         "tureen_followed_queries", "Queries whose changes are followed, by strategy.", labels=["strategy"]
     )
@@ -390,7 +390,7 @@ def _of_memory(node: Node, pauses: int) -> Iterator[Metric]:
     ):
         yield GaugeMetricFamily(name, text, value=float(value))
     counted = GaugeMetricFamily("tureen_memory_counted_bytes", "By structure.", labels=["structure"])
-    for name, value in memory.structures().items():
+    for name, value in memory.accounts.structures().items():
         counted.add_metric([name], float(value))
     yield counted
     yield CounterMetricFamily(

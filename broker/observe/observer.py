@@ -70,7 +70,7 @@ class Observer:
             }
             | {
                 f"memory_bytes.{name}": (size, "bytes")
-                for name, size in node.setup.memory.structures().items()
+                for name, size in node.setup.memory.accounts.structures().items()
             }
             | {f"cpu_share.{kind}": (of, "share") for kind, of in (kinds or {}).items()},
         )

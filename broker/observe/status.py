@@ -279,7 +279,7 @@ def _strategies(node: Node) -> dict[str, Any]:
     """By strategy: how many queries are followed with it, the bytes that their operators keep, and the share
     of the rows of negations that left before their time.
     """
-    counted = node.setup.memory.by_strategy()
+    counted = node.setup.memory.accounts.by_strategy()
     states = {strategy: counted.get(strategy, StrategyState()) for strategy in get_args(Strategy)}
     return {
         strategy: {

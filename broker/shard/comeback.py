@@ -126,7 +126,7 @@ class Comeback:
     def _hold(self, store: Store, claimed: Position, error: ShardHeld) -> None:
         """Know what stands, and wait until something was removed, or to try again. Raises Interrupted."""
         log.error("shard_held", shard=self._number, cause=error.cause, reason=error.message, hint=error.hint)
-        self._setup.memory.counted(self._number, None)
+        self._setup.memory.accounts.counted(self._number, None)
         trim()
         engine = None if self._shard_state is not None else self._rowless(store, claimed)
         self._stalls.tell("held", error.as_dict())

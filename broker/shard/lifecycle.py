@@ -86,7 +86,7 @@ class Lifecycle:
             context.stalls.end(error)
         self._reached = state
         context.pulse.end()
-        context.memory.counted(context.number, None)
+        context.memory.accounts.counted(context.number, None)
         stopped = BrokerUnavailable(f"shard {context.number} has stopped")
         refusal = context.stalls.first or stopped.as_dict()
         jobs = parts.inbox.close(error or stopped, refusal)

@@ -34,7 +34,7 @@ class Upkeep:
         began_s = time.perf_counter()
         if began_s >= self._due_s + (COUNT_AGAIN_S if engine.position == self._counted else 0.0):
             self._counted = engine.position
-            self._memory.counted(self._number, engine.footprint())
+            self._memory.accounts.counted(self._number, engine.footprint())
             self.promising = engine.promising_counts()
             took_s = time.perf_counter() - began_s
             self._due_s = began_s + max(COUNT_S, 100 * took_s)

@@ -105,7 +105,7 @@ class Worker:
         )
         self.liveness = Liveness(loaded.liveness_file)
         memory = Memory(allowed, self.liveness)
-        memory.others = lambda: self.hub.size + self.in_flight.bytes
+        memory.accounts.others = lambda: self.hub.size + self.in_flight.bytes
         setup = shard_setup(loaded, kafka, engines, memory, self.hub, self._fenced)
         self.node = Node(setup, self.liveness)
         self.follows = Follows(self.node, self.hub, loaded.feeds_linger_ms / 1_000)

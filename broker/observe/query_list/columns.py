@@ -75,6 +75,9 @@ class Columns:
     what is searched, filtered or sorted by.
     """
 
+    # One attribute a column, and the codes of those that have some: it stays one class, as all columns have
+    # the same rows, which are taken, given back and made more of together.
+
     def __init__(self) -> None:
         self.rows: dict[str, int] = {}
         self.ids: list[str] = []

@@ -102,7 +102,7 @@ def test_the_larger_of_held_and_counted_decides() -> None:
         return memory.used, memory.level
 
     assert after(300) == (300, Level.NORMAL)
-    memory.counted(3, Footprint(rows=500, composites=250, by_source={"s": 500}))
+    memory.accounts.counted(3, Footprint(rows=500, composites=250, by_source={"s": 500}))
     assert after(300) == (850, Level.REFUSE)  # with the 100 of the process itself
     assert liveness.memory == (850, 1_000)
     refused = memory.refuses(Level.REFUSE, "nothing is registered")
@@ -110,10 +110,10 @@ def test_the_larger_of_held_and_counted_decides() -> None:
     assert (refused.code, refused.used_bytes, refused.budget_bytes) == ("memory_budget", 850, 1_000)
     assert "the rows of s take 500 bytes" in (refused.hint or "")
     assert memory.refuses(Level.HOLD, "nothing is read") is None
-    with memory.answering(100):
+    with memory.accounts.answering(100):
         assert after(300) == (1_050, Level.SHED)
     assert after(300) == (850, Level.RELIEVE)  # it lasts down to 0.85
-    memory.counted(3, None)
+    memory.accounts.counted(3, None)
     assert after(960) == (960, Level.HOLD)
     assert after(500) == (500, Level.NORMAL)
 
