@@ -58,7 +58,6 @@ LARGER: dict[str, dict[str, int]] = {
         "benchmarks.open_loop._Run": 13,
         "broker.base.counts.Counts": 18,
         "broker.base.settings.Settings": 105,
-        "broker.control.app.Control": 17,
         "broker.demo.audience.Progress": 13,
         "broker.observe.query_list.columns.Columns": 25,
         "engine.dataflow.buffers.calendar.Calendar": 13,

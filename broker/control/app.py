@@ -11,10 +11,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any
+from typing import Any, Literal
 
 import orjson
 from faust import Stream
@@ -23,10 +22,12 @@ from faust.types import EventT, Message, StreamT
 from broker.base import logs
 from broker.base.internal import Outcome
 from broker.base.settings import Settings
+from broker.control.awaiting import AwaitingQueries
 from broker.control.faust_app import faust_app
 from broker.control.link import CallFailed, Link, Refused
 from broker.control.registry import Entry, Registry, said_again
 from broker.control.replies import Headers, Replies
+from broker.control.settling import Settling
 from broker.control.writer import Writer, WrittenTable
 from engine.model.defects import refusal_of
 from topics import control_records as records
@@ -50,21 +51,10 @@ ROCKS = {
 SOURCES_PARTITIONS = 1
 """Streams are few, and their statements stand in one order."""
 
-SETTLE_S = 5.0
 PARTS = 2
 """Batches of registrations that are taken at once: one is noted while another is carried out."""
 WAITING_BATCHES = 2
 
-AWAITED = (
-    "registry_unavailable",
-    "kafka_unavailable",
-    "memory_budget",
-    "shard_held",
-    "being_prepared",
-    "being_removed",
-)
-"""Errors of a query that waits for its output, for memory, or until it is worked out: it is said again."""
-AWAITED_S = 2.0
 BROKEN = ("changes_broken", "internal_error")
 """Errors of queries that do not come back by themselves."""
 
@@ -85,6 +75,9 @@ record; they end the process, and the one that follows is given the record again
 Noted = tuple[Command, Entry | None]
 """A command, and the entry of the registry that it came from; None for a removal."""
 
+Hold = Literal["recovering", "whole", "shared"]
+"""How much of the registry this process has: it is being read, all is its own, another has part of it."""
+
 log = logs.get()
 
 
@@ -93,25 +86,21 @@ class Control:
 
     def __init__(self, settings: Settings, kafka: dict[str, str]) -> None:
         self.settings = settings
-        self.names = settings.names
-        self.writer = Writer(kafka, settings.record_bytes_max, (self.names.status, self.names.dead_letters))
-        self._admin = Admin(kafka)
-        self._unsettled = False
-        self._settled_s = 0.0
+        names = settings.names
+        self.writer = Writer(kafka, settings.record_bytes_max, (names.status, names.dead_letters))
         self.link = Link(str(settings.socket_path), settings.secret)
         self.instance: str | None = None
         self._lock = asyncio.Lock()
-        self._recovered = False
-        self._shared = False
-        self._awaiting: set[str] = set()
-        self._awaited_s = 0.0
+        self._held: Hold = "recovering"
+        self._awaiting = AwaitingQueries()
         self.app = app = faust_app(settings, kafka)
-        queries = app.topic(self.names.queries, key_type=bytes, value_type=bytes)
-        sources = app.topic(self.names.sources, key_type=bytes, value_type=bytes)
-        requests = app.topic(self.names.snapshot_requests, key_type=bytes, value_type=bytes)
-        self.queries = Registry(self._table("registry", settings.shards), self.names.queries)
-        self.sources = Registry(self._table("streams", SOURCES_PARTITIONS), self.names.sources)
-        self.replies = Replies(self.link, self._send, self.names.reply_prefix, settings.reply_chunk_bytes)
+        queries = app.topic(names.queries, key_type=bytes, value_type=bytes)
+        sources = app.topic(names.sources, key_type=bytes, value_type=bytes)
+        requests = app.topic(names.snapshot_requests, key_type=bytes, value_type=bytes)
+        self.queries = Registry(self._table("registry", settings.shards), names.queries)
+        self.sources = Registry(self._table("streams", SOURCES_PARTITIONS), names.sources)
+        self._settling = Settling(Admin(kafka), self.writer, (self.queries, self.sources))
+        self.replies = Replies(self.link, self._send, names.reply_prefix, settings.reply_chunk_bytes)
         app.agent(queries, name="queries")(self._on_queries)
         app.agent(sources, name="sources")(self._on_sources)
         app.agent(requests, name="snapshot-requests")(self._on_requests)
@@ -167,12 +156,12 @@ class Control:
         try:
             while True:
                 events = [await waiting.get()]
-                while not self._recovered:
+                while self._held != "whole":
                     await asyncio.sleep(0.02)
                 while len(events) < count_max and not waiting.empty():
                     events.append(waiting.get_nowait())
                 await handle([event.message for event in events])
-                await self._settled()
+                await self._settling.written()
                 for event in events:
                     event.ack()
         except asyncio.CancelledError:
@@ -180,25 +169,6 @@ class Control:
         except Exception as failed:
             log.error("control_failed", error=repr(failed), exc_info=failed)
             os._exit(1)
-
-    async def _settled(self) -> None:
-        """Everything that was told so far is written."""
-        await self.writer.written()
-        self._unsettled = True
-
-    async def _settle(self) -> None:
-        """Now and then, note in the stores of the tables how far their changelogs are in them."""
-        now_s = time.monotonic()
-        if self._unsettled and now_s - self._settled_s > SETTLE_S:
-            self._unsettled, self._settled_s = False, now_s
-            for registry in (self.queries, self.sources):
-                try:
-                    ends = await asyncio.to_thread(self._admin.end_offsets, registry.changelog)
-                except TureenError as away:
-                    log.info("changelog_unknown", topic=registry.changelog, reason=away.message)
-                    self._unsettled = True
-                else:
-                    registry.settle(ends)
 
     async def _registrations(self, messages: list[Message]) -> None:
         """Part after part: while the worker carries one out, the next is noted, and the outcomes of the one
@@ -258,7 +228,7 @@ class Control:
             if self.queries.get(name) is not None:
                 # The entry goes first: what is not in it is removed from the worker at the next start.
                 self.queries.remove(name)
-                self.writer.send(self.names.status, name.encode(), None)
+                self.writer.send(self.settings.names.status, name.encode(), None)
         else:
             old = self.queries.get(name) or {}
             entry = {
@@ -314,10 +284,7 @@ class Control:
         for (command, entry), outcome in zip(noted, outcomes, strict=True):
             name = command["name"]
             state, error = outcome["state"], outcome.get("error")
-            if entry is not None and state == "PENDING" and (error or {}).get("code") in AWAITED:
-                self._awaiting.add(name)
-            else:
-                self._awaiting.discard(name)
+            self._awaiting.note(name, outcome, stands=entry is not None)
             if entry is None:
                 continue
             before = entry.get("approximation", [])
@@ -335,7 +302,7 @@ class Control:
                 told["output"] = outcome["output"]
             if tags:
                 told["approximation"] = tags
-            self.writer.send(self.names.status, name.encode(), orjson.dumps(told))
+            self.writer.send(self.settings.names.status, name.encode(), orjson.dumps(told))
 
     async def _say_sources(self, names: list[str]) -> None:
         """Streams and views; what waits for another of them once more, as long as fewer wait each time."""
@@ -385,7 +352,7 @@ class Control:
             nameless: list[str] = []
             await self._say_again(self._with_names(nameless))
             await self._say_again(self.queries.entries(nameless))
-            await self._settled()
+            await self._settling.written()
             await self.link.call(
                 "POST",
                 "/internal/reconcile",
@@ -405,15 +372,11 @@ class Control:
         """Say again the queries whose state the worker has changed, and now and then those that wait for
         their output.
         """
-        names = list(changed)
-        now_s = time.monotonic()
-        if now_s - self._awaited_s > AWAITED_S:
-            self._awaited_s = now_s
-            names += self._awaiting.difference(names)
+        names = [*changed, *self._awaiting.due(changed)]
         if names:
             async with self._lock:
                 await self._say_again(self.queries.entries(names))
-                await self._settled()
+                await self._settling.written()
 
     def _owns_all(self) -> bool:
         """Whether every partition of the registry's topics is this process's.
@@ -421,8 +384,8 @@ class Control:
         For a moment they may not be: an earlier owner that died, or that is just being fenced, is still a
         member of the group. A part of the registry must not be taken for the whole.
         """
-        wanted = {(self.names.queries, number) for number in range(self.settings.shards)}
-        wanted |= {(self.names.sources, number) for number in range(SOURCES_PARTITIONS)}
+        wanted = {(self.settings.names.queries, number) for number in range(self.settings.shards)}
+        wanted |= {(self.settings.names.sources, number) for number in range(SOURCES_PARTITIONS)}
         return wanted <= {(at.topic, at.partition) for at in self.app.consumer.assignment()}
 
     async def _stay_in_touch(self) -> None:
@@ -436,22 +399,22 @@ class Control:
     async def _touch(self) -> None:
         """Say what the worker does not know, where the whole registry is this process's."""
         if not self._owns_all():
-            if self._recovered:
+            if self._held == "whole":
                 log.info("registry_shared", hint="waiting for the other owner to leave")
-                self._recovered, self.instance, self._shared = False, None, True
-            if self._shared:
+                self._held, self.instance = "shared", None
+            if self._held == "shared":
                 # If the other one is newer it fences this worker's shards, sooner or later; they notice when
                 # they write.
                 await self.link.call("POST", "/internal/prove")
             return
-        self._shared = False
-        if not self._recovered:
+        if self._held != "whole":
+            self._held = "recovering"
             await self.app.tables.wait_until_recovery_completed()
             if not self._owns_all():
                 return
             self.queries.load()
             self.sources.load()
-            self._recovered = True
+            self._held = "whole"
             log.info(
                 "registry_recovered", queries=len(self.queries.names()), sources=len(self.sources.names())
             )
@@ -460,7 +423,7 @@ class Control:
             await self.reconcile()
             self.instance = hello["instance"]
         await self._say_changed(hello["changed"])
-        await self._settle()
+        await self._settling.settle()
 
     async def _give_signs(self) -> None:
         """Signs of life, however long the registry is being told."""
@@ -492,4 +455,4 @@ class Control:
             f"{refused.as_dict()['code']}: {refused.message}",
             self.settings.record_bytes_max,
         )
-        self.writer.send(self.names.dead_letters, key, value, headers)
+        self.writer.send(self.settings.names.dead_letters, key, value, headers)
