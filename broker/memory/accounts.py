@@ -23,7 +23,7 @@ class MemoryAccounts:
         self._base = base
         self._lock = threading.Lock()
         self._footprints: dict[int, Footprint] = {}
-        """Of shards, by number."""
+        """By number of the shard."""
         self._answers = 0
 
     def counted(self, shard: int, footprint: Footprint | None) -> None:

@@ -132,7 +132,7 @@ class Streams:
         self._away = Away(context.settings.retry_ms)
         self._offsets = offsets
         self._answers = 0
-        """Of the lookout, as of the last look at them."""
+        """How many answers the lookout had as they were looked at last."""
         shared.on_change(inbox.wake)
 
     def add(self, streams: Iterable[tuple[Stream, Mapping[int, int]]], clock_ms: int) -> None:
