@@ -9,7 +9,7 @@ from engine.model.changes import Operator
 from engine.model.paths import Path
 
 Format = Literal["upsert", "debezium", "diff"]
-Encoding = Literal["json", "avro", "json_schema"]
+Encoding = Literal["json", "avro", "json_schema", "protobuf"]
 
 
 @dataclass(frozen=True, slots=True)

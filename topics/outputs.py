@@ -20,7 +20,7 @@ import logging
 import threading
 import time
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -36,6 +36,7 @@ from topics.insertions import Insertions
 from topics.registry import RegistrySettings, SchemaKind
 from topics.results import Records, encode
 from topics.results_codec import AvroCodec, Codec, JsonCodec
+from topics.results_protobuf import ProtobufCodec, protobuf_texts
 from topics.results_schema import ResultSchemas
 from topics.sizes import BATCH_BYTES, RECORD_BYTES_MAX, RECORD_OVERHEAD_BYTES
 from tureen.errors import (
@@ -57,6 +58,7 @@ AWAITED = (RegistryUnavailable, KafkaUnavailable)
 """What keeps an output from being ready for a while only."""
 
 LOOK_AGAIN_S = 60.0
+_KINDS: Mapping[Encoding, SchemaKind] = {"avro": "AVRO", "json_schema": "JSON", "protobuf": "PROTOBUF"}
 
 log = logging.getLogger(__name__)
 
@@ -358,10 +360,13 @@ class Outputs:
                 hint="set schema_registry_url, or leave the encoding out for json",
             )
         schemas = ResultSchemas(to.topic, columns, to.key, to.format)
-        key, value = schemas.texts(to.encoding)
-        kind: SchemaKind = "AVRO" if to.encoding == "avro" else "JSON"
+        is_protobuf = to.encoding == "protobuf"
+        key, value = protobuf_texts(schemas) if is_protobuf else schemas.texts(to.encoding)
+        kind = _KINDS[to.encoding]
         key_id = self._registry.id_of(f"{to.topic}-key", key, kind)
         value_id = self._registry.id_of(f"{to.topic}-value", value, kind)
+        if is_protobuf:
+            return ProtobufCodec(schemas, key_id, value_id)
         if to.encoding == "avro":
             return AvroCodec(schemas, key_id, value_id)
         return JsonCodec(key_id, value_id)

@@ -1,6 +1,7 @@
-"""Keys and values of result records as bytes: JSON, JSON with a schema, Avro.
+"""Keys and values of result records as bytes: JSON, JSON with a schema, Avro; :mod:`topics.results_protobuf`
+has Protobuf.
 
-The two with a schema begin with its id (:mod:`topics.registry`). What the JSON of a value looks like is
+Those with a schema begin with its id (:mod:`topics.registry`). What the JSON of a value looks like is
 said in :mod:`topics.json_rows`, what its schemas are in :mod:`topics.results_schema`.
 """
 
@@ -168,7 +169,7 @@ class AvroCodec:
         query_ids = owners.each(owners.query_ids).to_pylist()
         told: Iterable[dict[str, Any]]
         if columns is not None:
-            keyed = _records(columns, self._key_names) if self._key_names else [{}] * len(query_ids)
+            keyed = row_dicts(columns, self._key_names) if self._key_names else [{}] * len(query_ids)
             told = ({"query": one, "key": key} for one, key in zip(query_ids, keyed, strict=True))
         else:
             assert texts is not None
@@ -182,7 +183,7 @@ class AvroCodec:
 
     def _values(self, form: str, told: EncodedChanges, rows: Rows) -> list[bytes | None]:
         table, prefix, schema = rows.table, self._value, self._value_schema
-        found = _records(table, self._names)
+        found = row_dicts(table, self._names)
         if form == "diff":
             assert told.weights is not None
             weighed = zip(told.rows.tolist(), told.weights.tolist(), strict=True)
@@ -203,8 +204,8 @@ class AvroCodec:
         ]
 
 
-def _records(table: pa.Table, names: Sequence[str]) -> list[dict[str, Any]]:
-    """Rows as Avro takes them: days and ms for dates and timestamps, Decimals, lists."""
+def row_dicts(table: pa.Table, names: Sequence[str]) -> list[dict[str, Any]]:
+    """Rows as Avro and Protobuf take them: days and ms for dates and timestamps, Decimals, lists."""
     columns = [_plain(column) for column in table.columns]
     return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 

@@ -54,7 +54,8 @@ class ResultSchemas:
         return tuple(names[number] for number in self.key or ())
 
     @property
-    def _namespace(self) -> str:
+    def namespace(self) -> str:
+        """The topic's name as Avro takes it."""
         return ".".join(field_names(self.topic.split("."), distinct=False))
 
     # --- Avro -------------------------------------------------------------------------------------
@@ -75,7 +76,7 @@ class ResultSchemas:
         row = self._record("Row", fields)
         if self.form == "diff":
             return self._record("Value", [{"name": "row", "type": row}, {"name": "weight", "type": "int"}])
-        reference = f"{self._namespace}.Row"
+        reference = f"{self.namespace}.Row"
         return self._record(
             "Value",
             [
@@ -87,7 +88,7 @@ class ResultSchemas:
         )
 
     def _record(self, name: str, fields: list[dict[str, Any]]) -> dict[str, Any]:
-        return {"type": "record", "name": name, "namespace": self._namespace, "fields": fields}
+        return {"type": "record", "name": name, "namespace": self.namespace, "fields": fields}
 
     # --- JSON Schema ------------------------------------------------------------------------------
 

@@ -29,7 +29,7 @@ from tureen.errors import NotSupported, ParametersRefused, SyntaxRefused
 from tureen.literals import Piece, duration, filled, literal, name
 
 Format = Literal["upsert", "debezium", "diff"]
-Encoding = Literal["json", "avro", "json_schema"]
+Encoding = Literal["json", "avro", "json_schema", "protobuf"]
 Order = Literal["desc", "asc", "weighted"]
 How = Literal["inner", "left", "right", "full", "semi", "anti", "cross", "asof", "asof left"]
 

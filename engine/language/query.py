@@ -75,7 +75,7 @@ class Scan:
 
 
 ResultFormat = Literal["upsert", "debezium", "diff"]
-ResultEncoding = Literal["json", "avro", "json_schema"]
+ResultEncoding = Literal["json", "avro", "json_schema", "protobuf"]
 
 
 JsonValue = bool | int | float | str | None | list[Any] | dict[str, Any]

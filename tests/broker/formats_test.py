@@ -15,6 +15,8 @@ from tests.kafka import wait_until
 from tests.registry import TestRegistry, registry
 from tests.topics.formats.avro import encoded
 from tests.topics.formats.protobuf import made
+from topics.formats.protobuf import FramedProtobuf
+from topics.formats.protobuf_schema import parse_schema
 from topics.registry import wire_prefix
 
 BASE_MS = 1_700_000_000_000
@@ -152,6 +154,23 @@ def test_avro_and_protobuf_give_the_answers_of_json_through_all_that_stops(
     one.start()
     assert [one.await_rows(handle, 80) for handle in handles] == answers
     assert len(letters_of(one, avro)) == 3
+
+
+def test_results_in_protobuf_are_the_rows(reading: tuple[Broker, TestRegistry], name: str) -> None:
+    one, known = reading
+    one.create(stream_sql(name, columns=COLUMNS))
+    one.register(f"SELECT id, v, first, ts FROM {name} EMIT CHANGES INTO {name} WITH (encoding = 'protobuf')")
+    one.send(name, rows(0, 50))
+    out = one.names.results_into(name)
+    wait_until(lambda: len(one.records(out)) >= 49, FIRST_S, "all rows but the last are written")
+    values = [record.value() for record in one.records(out)][:49]
+    schema = known.client.get_schema(int.from_bytes(values[0][1:5], "big"))
+    told = FramedProtobuf(parse_schema(schema.schema_str)).texts(values)
+    found = sorted((json.loads(text or b"") for text in told.values), key=lambda row: row["id"])
+    wanted = [{**row, "first": next(iter(row["tags"]), None)} for row in rows(0, 49)]
+    assert found == [
+        {at: value for at, value in row.items() if at != "tags" and value is not None} for row in wanted
+    ]
 
 
 def test_a_schema_that_nobody_can_read_is_refused_at_once(

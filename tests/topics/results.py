@@ -17,6 +17,7 @@ from topics.destination import Destination, Encoding, Format
 from topics.produce_loop import rows_of
 from topics.results import Records, encode
 from topics.results_codec import AvroCodec, Codec, JsonCodec
+from topics.results_protobuf import ProtobufCodec, protobuf_texts
 from topics.results_schema import ResultSchemas
 
 Row = tuple[Any, ...]
@@ -121,10 +122,13 @@ NULLS: Row = (None,) * len(WIDE)
 def registered(form: Format, encoding: Encoding, key: tuple[int, ...] | None) -> tuple[Any, Codec]:
     client = SchemaRegistryClient.new_client({"url": "mock://here"})
     schemas = ResultSchemas("t.results.x", WIDE, key, form)
-    kind: Literal["AVRO", "JSON"] = "AVRO" if encoding == "avro" else "JSON"
-    key_text, value_text = schemas.texts(encoding)
+    kinds: dict[str, Literal["AVRO", "JSON", "PROTOBUF"]] = {"avro": "AVRO", "protobuf": "PROTOBUF"}
+    kind = kinds.get(encoding, "JSON")
+    key_text, value_text = protobuf_texts(schemas) if kind == "PROTOBUF" else schemas.texts(encoding)
     key_id = client.register_schema("t.results.x-key", Schema(key_text, kind))
     value_id = client.register_schema("t.results.x-value", Schema(value_text, kind))
+    if encoding == "protobuf":
+        return client, ProtobufCodec(schemas, key_id, value_id)
     if encoding == "avro":
         return client, AvroCodec(schemas, key_id, value_id)
     return client, JsonCodec(key_id, value_id)

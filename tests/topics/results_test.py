@@ -7,7 +7,7 @@ import json
 import math
 from collections import Counter
 from dataclasses import replace
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 from unittest.mock import patch
@@ -16,7 +16,9 @@ import pyarrow as pa
 import pytest
 from confluent_kafka.schema_registry.avro import AvroDeserializer
 from confluent_kafka.schema_registry.json_schema import JSONDeserializer
+from confluent_kafka.schema_registry.protobuf import ProtobufDeserializer
 from confluent_kafka.serialization import MessageField, SerializationContext
+from google.protobuf.message_factory import GetMessageClass
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -40,8 +42,11 @@ from tests.topics.results import (
     written,
 )
 from topics.destination import Destination, Encoding, Format
+from topics.formats.protobuf import FramedProtobuf
+from topics.formats.protobuf_schema import message_at, parse_schema
 from topics.results import Records, RowsTooLarge, encode, part, partition_of
 from topics.results_codec import JsonCodec
+from topics.results_protobuf import ProtobufCodec, field_numbers, protobuf_texts
 from topics.results_schema import ResultSchemas
 
 
@@ -333,12 +338,46 @@ def read(client: Any, encoding: Encoding, data: bytes | None, field: str) -> Any
     """As a program of somebody else would."""
     if encoding == "avro":
         reader: Any = AvroDeserializer(client)
+    elif encoding == "protobuf":
+        return read_protobuf(client, data)
     else:
         reader = JSONDeserializer(None, schema_registry_client=client)
     return reader(data, SerializationContext("t.results.x", field))
 
 
-@pytest.mark.parametrize("encoding", ["avro", "json_schema"])
+def read_protobuf(client: Any, data: bytes | None) -> Any:
+    """By a class that is made of the registered schema, as one that protoc generates is."""
+    if data is None:
+        return None
+    text = client.get_schema(int.from_bytes(data[1:5], "big")).schema_str
+    first = GetMessageClass(message_at(parse_schema(text), [0]))
+    message = ProtobufDeserializer(first, {"use.deprecated.format": False})(data, None)
+    return as_others_have_it(message)
+
+
+def _column(field: Any) -> str:
+    """Fields of the record's own have no name beside that of their field."""
+    return str(field.name if field.name == "ts_ms" else field.json_name)
+
+
+def as_others_have_it(message: Any) -> Any:
+    """A message as the other formats have it, NULLs and all."""
+    if not hasattr(message, "DESCRIPTOR"):
+        return message
+    name = message.DESCRIPTOR.full_name
+    if name == "google.protobuf.Timestamp":
+        return message.ToDatetime(tzinfo=UTC)
+    if name.endswith("_array"):
+        return [as_others_have_it(one.value) if one.HasField("value") else None for one in message.items]
+    found = {}
+    for field in message.DESCRIPTOR.fields:
+        value = getattr(message, field.name)
+        there = not field.has_presence or message.HasField(field.name)
+        found[_column(field)] = as_others_have_it(value) if there else None
+    return found
+
+
+@pytest.mark.parametrize("encoding", ["avro", "json_schema", "protobuf"])
 @pytest.mark.parametrize("form", ["upsert", "debezium", "diff"])
 @pytest.mark.parametrize("key", [(2, 5), None])
 def test_an_independent_reader_gets_every_value(
@@ -367,6 +406,11 @@ def test_an_independent_reader_gets_every_value(
         assert full == dict(zip(names, FULL, strict=True)) | instants
         assert nulls == dict(zip(names, NULLS, strict=True))
         assert (came["d"], came["day"], came["some"]) == (math.inf, date(1, 1, 1), [])
+    elif encoding == "protobuf":
+        texts = {"m": "-12.30", "day": "2013-01-31", "ts": INSTANT, "some": [INSTANT, None]}
+        assert full == dict(zip(WIDE.names, FULL, strict=True)) | texts
+        assert nulls == dict(zip(WIDE.names, NULLS, strict=True))
+        assert (came["d"], came["day"], came["some"]) == (math.inf, "0001-01-01", [])
     else:
         iso = "2013-01-31T09:15:00.000Z"
         texts = {"m": "-12.30", "day": "2013-01-31", "ts": iso, "some": [iso, None]}
@@ -383,6 +427,58 @@ def inner(form: Format, value: Any) -> Any:
         return value["row"]
     assert value["op"] == ("d" if value["after"] is None else "c")
     return value["after"] or value["before"]
+
+
+def test_protobuf_of_values_inside_of_values() -> None:
+    inner = pa.struct([("x", pa.int32()), ("when", pa.timestamp("ms"))])
+    columns = pa.schema(
+        [
+            ("a", pa.list_(pa.list_(pa.int64()))),
+            ("m", pa.map_(pa.string(), inner)),
+            ("y", pa.binary()),
+            ('"é', inner),
+        ]
+    )
+    row: Row = (
+        [[1, None], None, []],
+        [("k", {"x": 1, "when": None}), ("l", None)],
+        b"\0z",
+        {"x": None, "when": INSTANT},
+    )
+    where = Destination("t.results.x", True, False, "upsert", "protobuf", "changes", None)
+    schemas = ResultSchemas("t.results.x", columns, None, "upsert")
+    records = written(
+        changes([("a", 1, 1, row), ("a", 1, 1, (None,) * 4)], columns, copies=True),
+        where,
+        ProtobufCodec(schemas, 1, 2),
+    )
+    text = protobuf_texts(schemas)[1]
+    read_again = FramedProtobuf(parse_schema(text)).texts(records.values.to_pylist())
+    full, nulls = (json.loads(one or b"") for one in read_again.values)
+    when = int(INSTANT.timestamp() * 1_000)
+    assert full == {
+        "a": {"items": [{"value": {"items": [{"value": 1}, {}]}}, {}, {"value": {"items": []}}]},
+        "m": {"entries": {"k": {"value": {"x": 1}}, "l": {}}},
+        "y": "AHo=",
+        "__": {"when": when},
+    }
+    assert nulls == {}
+
+
+def test_numbers_of_protobuf_fields_are_those_of_their_names() -> None:
+    names = [f"c{place}" for place in range(200)]
+    numbers = dict(zip(names, field_numbers(names), strict=True))
+    assert len(set(numbers.values())) == 200
+    assert all(0 < one < 2**25 and not 19_000 <= one < 20_000 for one in numbers.values())
+    assert field_numbers(["c9", "other", "c3"])[::2] == [numbers["c9"], numbers["c3"]]
+    k, n = ("k", pa.int64()), ("n", pa.int32())
+    alike = [(one, pa.string()) for one in ("Foo", "foo", "foo_bar", "fooBar", "_", "[x]", "select")]
+    found = []
+    for some in ([k, n], [*alike, n, k]):
+        text = protobuf_texts(ResultSchemas("t", pa.schema(some), (0,), "diff"))[1]
+        found.append({one.name: one.number for one in parse_schema(text).message_types_by_name["Row"].fields})
+    assert found[0].items() <= found[1].items()
+    assert len(found[1]) == 9
 
 
 def test_names_that_avro_does_not_have() -> None:

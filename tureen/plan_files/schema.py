@@ -164,7 +164,7 @@ EMIT: Mapping[str, Field] = {
     "into": Field("name", "the last part of the topic's name"),
     "on_close": Field("flag", "only rows of closed windows"),
     "format": Field("kind", "of the records", choices=("upsert", "debezium", "diff")),
-    "encoding": Field("kind", "of the records", choices=("json", "avro", "json_schema")),
+    "encoding": Field("kind", "of the records", choices=("json", "avro", "json_schema", "protobuf")),
     "snapshot": Field("flag", "the answer as it stands comes first; yes if it is left out"),
     "insert": Field("name", "the stream whose records the rows become"),
     "columns": Field("names", "those of the stream, one for each column of the output"),
