@@ -22,7 +22,6 @@ LARGER: dict[str, dict[str, int]] = {
         "broker.base.settings": 573,
         "engine.changes.streams": 522,
         "engine.overload.precision.allocation": 565,
-        "engine.reference.evaluator": 553,
         "tureen.client": 570,
         "tureen.errors": 772,
     },

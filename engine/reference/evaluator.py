@@ -2,21 +2,13 @@
 
 It takes the steps that the engine takes and answers the same questions; tests hold the engine against it.
 Nothing is shared with the engine but the model, the parser and the binder. Readable before all else: every
-rule of time, windows and retention stands here once, as plain code over lists.
+rule of time (:mod:`engine.reference.watermarks`), windows and retention stands in this folder once, as plain
+code over lists.
 
 How it reads the rules where a short text leaves room:
 
 *   The clock is the largest ``clock_ms`` of any step so far, whatever its body; it begins anew where no
     source is left.
-*   Event time. In a step over a stream a partition is *held* (not idle) when it lags, has rows in the step,
-    or had a record less than ``idle_timeout_ms`` ago. This set stands for the whole step. A row too far
-    ahead of the clock is a record as well: it keeps its partition active, but moves no timestamp and not
-    NOW. A partition is known once a row or ``lagging`` named it.
-*   NOW is brought up to date at the begin of the step and after each of its rows, never back. While no
-    partition is held, it is at least the largest timestamp seen, and goes on with the clock from the
-    instant at which the last partition fell idle if the stream says so.
-*   Arrival time. A partition lags during a step while it has rows to come or is in ``lagging``, and then
-    holds NOW below its last timestamp; NOW never passes clock - 1, where all others stand.
 *   Rows above NOW wait. They enter at the end of a step, sorted by (timestamp, partition, offset); no row
     that enters later sorts before them, since it would have been late.
 *   Retention is brought up to date at the end of every step for every stream that has a NOW.
@@ -35,7 +27,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 from engine.language.functions import BUILT_IN, FunctionCatalogue
@@ -57,7 +49,6 @@ from engine.model.step import (
     Heartbeat,
     Position,
     Records,
-    Refusal,
     Register,
     Registration,
     Step,
@@ -70,15 +61,15 @@ from engine.reference.expressions import evaluate
 from engine.reference.following import Following, copies
 from engine.reference.history import prepend
 from engine.reference.retention import Reader, retain
-from engine.reference.rows import Partition, Row, Source, Values, python_rows, versions
+from engine.reference.rows import Row, Source, Values, python_rows, versions
 from engine.reference.seen import At, now_of, seen_at
 from engine.reference.stages import answer as answer_of
 from engine.reference.values import ERROR
+from engine.reference.watermarks import promise, take_in
 from engine.reference.windows import gone_versions, lacks_versions
 from tureen.errors import (
     BackfillRefused,
     HandleInUse,
-    HeartbeatRefused,
     InstantOutOfRange,
     LimitExceeded,
     NotSupported,
@@ -185,7 +176,7 @@ class Reference:
                 for query_id in query_ids:
                     self._unregister(query_id)
                 self._recount_errors()
-            case Records(name, batch, next_offsets, lagging):
+            case Records(name, batch, _, lagging):
                 source, since = self.sources[name], step.body.complete_from_ms
                 if since is not None:
                     known = source.complete_from
@@ -193,14 +184,14 @@ class Reference:
                 shed = step.body.shed
                 if shed is not None:
                     source.shed += [(p, *bounds, shed.level) for p, bounds in shed.ranges.items()]
-                result = self._records(step.position, name, batch, next_offsets, lagging)
+                result = self._records(step.position, name, batch, lagging)
                 if shed is not None and shed.unread:
                     self._lack_unread(source, batch)
                 return result
             case Heartbeat(name, lagging, below):
                 failed = refusals(name, partial(self._promise, name, below)) if below else {}
                 if not failed:
-                    return self._records(step.position, name, None, {}, lagging)
+                    return self._records(step.position, name, None, lagging)
                 source = self.sources[name]
                 return StepResult(step.position, source.now, source.idle, failed=failed)
         return StepResult(step.position, failed=failed)
@@ -351,14 +342,16 @@ class Reference:
         lateness = source.stream.lateness_ms if source.stream.event_time else 0
         source.complete_from = max(latest + lateness + 1, source.complete_from or 0)
 
-    # --- time ---------------------------------------------------------------------------------------
+    # --- rows ---------------------------------------------------------------------------------------
+
+    def _promise(self, name: SourceName, below: Mapping[int, int]) -> None:
+        promise(self.sources[name], below, self.clock)
 
     def _records(
         self,
         position: Position,
         name: SourceName,
         batch: Batch | None,
-        next_offsets: Mapping[int, int],
         lagging: frozenset[int],
     ) -> StepResult:
         source = self.sources.get(name)
@@ -366,112 +359,10 @@ class Reference:
             raise StepOutOfOrder(f"stream {name!r} was not created")
         read = versions if source.stream.is_table else python_rows
         rows = [] if batch is None else read(batch)
-        for partition in {row.partition for row in rows} | lagging:
-            source.partitions.setdefault(partition, Partition())
-        late: list[int] = []
-        rejected: list[Refusal] = []
-        idle: frozenset[int] = frozenset()
-        if source.stream.event_time:
-            idle = self._event_time(source, rows, lagging, late, rejected)
-        else:
-            self._arrival_time(source, rows, lagging)
+        taken = take_in(source, rows, lagging, self.clock)
         entered = self._enter(source, name)
-        source.idle = idle
-        return StepResult(position, source.now, idle, entered, tuple(late), tuple(rejected))
-
-    def _event_time(
-        self,
-        source: Source,
-        rows: list[Row],
-        lagging: frozenset[int],
-        late: list[int],
-        rejected: list[Refusal],
-    ) -> frozenset[int]:
-        """Take the rows in, move NOW; return the partitions that are idle."""
-        stream = source.stream
-        held = set(lagging) | {row.partition for row in rows}
-        for number, partition in source.partitions.items():
-            if (
-                partition.active_clock is not None
-                and self.clock - partition.active_clock < stream.idle_timeout_ms
-            ):
-                held.add(number)
-        self._watermark(source, held)
-        for place, row in enumerate(rows):
-            partition = source.partitions[row.partition]
-            partition.active_clock = self.clock
-            if row.timestamp > self.clock + stream.future_max_ms:
-                rejected.append(Refusal(place, "future"))
-                continue
-            if source.now is not None and row.timestamp <= source.now:
-                late.append(place)
-            else:
-                source.pending.append(row)
-            seen = partition.timestamp_max
-            partition.timestamp_max = row.timestamp if seen is None else max(seen, row.timestamp)
-            self._watermark(source, held)
-        if not held:
-            self._all_idle(source)
-        had_records = {n for n, partition in source.partitions.items() if partition.active_clock is not None}
-        return frozenset(had_records - held)
-
-    def _promise(self, name: SourceName, below: Mapping[int, int]) -> None:
-        """A heartbeat counts as a record of each partition whose watermark it raises."""
-        source = self.sources[name]
-        stream = source.stream
-        if not stream.event_time:
-            raise HeartbeatRefused("arrival time")
-        if any(ms > self.clock + stream.future_max_ms for ms in below.values()):
-            raise HeartbeatRefused("future")
-        for number, ms in below.items():
-            partition = source.partitions.get(number, Partition())
-            mark = partition.watermark(stream.lateness_ms)
-            if mark is None or mark < ms - 1:
-                source.partitions[number] = partition
-                partition.promised = ms - 1
-                partition.active_clock = self.clock
-
-    def _watermark(self, source: Source, held: set[int]) -> None:
-        """NOW of event time: the least watermark of the held partitions, once each of them has one."""
-        marks = [source.partitions[number].watermark(source.stream.lateness_ms) for number in held]
-        seen = [mark for mark in marks if mark is not None]
-        if seen and len(seen) == len(marks):
-            source.raise_now(min(seen))
-
-    def _all_idle(self, source: Source) -> None:
-        stream = source.stream
-        partitions = source.partitions.values()
-        seen = [p.timestamp_max for p in partitions if p.timestamp_max is not None]
-        seen += [p.promised for p in partitions if p.promised is not None]
-        if not seen:
-            return
-        source.raise_now(max(seen))
-        if stream.idle_advances:
-            idle_since = max(p.active_clock for p in partitions if p.active_clock is not None)
-            source.raise_now(max(seen) + self.clock - (idle_since + stream.idle_timeout_ms))
-
-    def _arrival_time(self, source: Source, rows: list[Row], lagging: frozenset[int]) -> None:
-        self._arrival_now(source, {row.partition for row in rows} | lagging)
-        for place, row in enumerate(rows):
-            partition = source.partitions[row.partition]
-            seen = partition.timestamp_max
-            timestamp = row.timestamp
-            if source.stream.is_table:
-                timestamp = min(timestamp, self.clock)
-                timestamp = timestamp if seen is None else max(timestamp, seen)
-            timestamp = timestamp if source.now is None else max(timestamp, source.now + 1)
-            source.pending.append(replace(row, timestamp=timestamp))
-            partition.timestamp_max = timestamp if seen is None else max(seen, timestamp)
-            self._arrival_now(source, {later.partition for later in rows[place + 1 :]} | lagging)
-
-    def _arrival_now(self, source: Source, behind: set[int] | frozenset[int]) -> None:
-        watermarks = [self.clock - 1]
-        for number in behind:
-            timestamp = source.partitions[number].timestamp_max
-            if timestamp is None:
-                return
-            watermarks.append(timestamp - 1)
-        source.raise_now(min(watermarks))
+        source.idle = taken.idle
+        return StepResult(position, source.now, taken.idle, entered, tuple(taken.late), tuple(taken.rejected))
 
     def _enter(self, source: Source, name: SourceName) -> int:
         now = source.now
