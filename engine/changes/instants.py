@@ -6,8 +6,9 @@ instant, and O(rows of all these answers); their number is bounded.
 
 from __future__ import annotations
 
+from engine.changes.answer_instants import instants_of
 from engine.changes.context import EvaluationContext
-from engine.changes.streams import Streams, instants_of
+from engine.changes.streams import Streams
 from engine.changes.succession import succession
 from engine.changes.temporal_relation import TemporalRelation
 from engine.language.query import Query

@@ -15,7 +15,9 @@ import numpy as np
 
 from engine.changes.context import EvaluationContext
 from engine.changes.instants import Evaluations
-from engine.changes.streams import Log, StreamChanges, Streams, is_settled
+from engine.changes.known_elements import is_settled
+from engine.changes.stream_changes import Log, StreamChanges
+from engine.changes.streams import Streams
 from engine.changes.temporal_relation import Input, TemporalRelation
 from engine.dataflow.buffers.settings import StateSettings
 from engine.dataflow.delta import Delta
