@@ -29,7 +29,8 @@ import numpy as np
 from benchmarks.precision_runs import CASES, run_case
 from benchmarks.report import Figure, Report
 from engine.overload.precision.aggregated import Aggregated
-from engine.overload.precision.allocation import equal, proportional, solve
+from engine.overload.precision.allocation import solve
+from engine.overload.precision.baselines import equal, proportional
 from engine.overload.precision.loss import loss_of
 from engine.overload.precision.problem import Allocation, Entity, EntityId, PlannedQuery, Problem
 from engine.overload.precision.resources import MeasuredCurve

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.overload.precision.aggregated import Aggregated
-from engine.overload.precision.allocation import DEFAULT, equal, proportional, solve
+from engine.overload.precision.allocation import solve
+from engine.overload.precision.baselines import equal, proportional
 from engine.overload.precision.loss import loss_of
 from engine.overload.precision.part_solver import Effort
 from engine.overload.precision.precision import Precision
@@ -31,6 +32,7 @@ from engine.overload.precision.shape import (
     United,
     WindowCut,
 )
+from engine.overload.precision.solver_settings import DEFAULT
 from tureen.errors import TureenError
 
 WINDOWS = PlanShape(
