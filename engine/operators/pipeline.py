@@ -80,7 +80,6 @@ def evaluate(
     kept: KeptAggregate | None = None,
     composites: CompositeSource | None = None,
     streams: StreamSource | None = None,
-    completed: Completion | None = None,
     first: int | None = None,
 ) -> Evaluated:
     """The answer's table.
@@ -88,9 +87,8 @@ def evaluate(
     at: how each of the query's sources stands at the instant. streams: gives the streams of subqueries; None
     for a query that has none.
     kept: what the query's first stage can be read from, composites: what its leading joins can; they change
-    no answer. completed: makes of what its first stage, an aggregate, gives what later stages see.
-    first: so many rows at most, the first; others are counted, and their columns not made where no stage
-    reads them.
+    no answer. first: so many rows at most, the first; others are counted, and their columns not made where no
+    stage reads them.
     Raises LimitExceeded for more than ``rows_max`` rows, or for more than the limits allow on the way to
     them.
     """
@@ -104,10 +102,27 @@ def evaluate(
         rows.total = total
         return Evaluated(rows, errors, chosen.complete_from_ms)
     run = StageRun(at, limits, streams)
-    if completed is None:
-        relation = run.relation(query, kept, composites)
-    else:
-        relation = run.completed(query, completed)
+    return _evaluated_by(run, query, run.relation(query, kept, composites), rows_max, first)
+
+
+def evaluate_completed(
+    query: Query,
+    at: Mapping[SourceName, ScanAt],
+    rows_max: int,
+    completion: Completion,
+    limits: Limits = DEFAULT_LIMITS,
+    streams: StreamSource | None = None,
+) -> Evaluated:
+    """As :func:`evaluate`, for a query whose first stage is an aggregate. completion: makes of what it gives
+    what later stages see. Raises LimitExceeded.
+    """
+    run = StageRun(at, limits, streams)
+    return _evaluated_by(run, query, run.completed(query, completion), rows_max)
+
+
+def _evaluated_by(
+    run: StageRun, query: Query, relation: Relation, rows_max: int, first: int | None = None
+) -> Evaluated:
     total = len(relation)
     if first is not None and first < total:
         relation = relation.slice(0, first)

@@ -16,7 +16,7 @@ from engine.language.query import Query
 from engine.model.limits import Limits
 from engine.model.source import SourceName
 from engine.operators.found_scan import FoundAt
-from engine.operators.pipeline import Evaluated, evaluate
+from engine.operators.pipeline import Evaluated, evaluate, evaluate_completed
 from engine.operators.scan import ScanAt
 from engine.promising.found import NOTHING, FoundPairs, FoundRows
 from engine.views.estimated_aggregates import Completing, completed_calls, visited_part
@@ -55,5 +55,5 @@ def evaluate_found(
     if not calls:
         return plain
     completing = Completing(found.left, calls)
-    completed = evaluate(query, seen, rows_max, limits, streams=STREAMS, completed=completing)
+    completed = evaluate_completed(query, seen, rows_max, completing, limits, STREAMS)
     return replace(completed, visited=visited_part(plain.table, completed.table))
