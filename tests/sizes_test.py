@@ -48,7 +48,6 @@ LARGER: dict[str, dict[str, int]] = {
         "engine.kernels.strings.number": 9,
         "engine.kernels.top_values.offer": 10,
         "engine.kernels.word_table.number_copies": 9,
-        "engine.promising.cell_values.promise_of_cells": 11,
     },
     "attributes": {
         "benchmarks.open_loop._Run": 13,

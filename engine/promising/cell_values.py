@@ -18,6 +18,7 @@ import numpy.typing as npt
 from engine.domains.domain import domain_of
 from engine.kernels.selections import Promise
 from engine.model.batch import BoolArray, Column, Int32Array, Int64Array
+from engine.promising.cell_places import CellPlaces
 from engine.promising.group import GroupKey
 from engine.promising.named_values import NamedValues
 from engine.promising.picking import UNRANKED
@@ -28,8 +29,15 @@ from engine.summaries.summary import Summary
 
 Float64Array = npt.NDArray[np.float64]
 
-Values = Callable[[Int64Array], Column]
-"""The attribute of rows with these ordinals, which are retained."""
+
+@dataclass(frozen=True, slots=True)
+class RetainedAttribute:
+    """The summarised attribute of the rows that are retained."""
+
+    # The first ordinal that is.
+    base: int
+    # Gives its values for ordinals int64[n] of retained rows.
+    values: Callable[[Int64Array], Column]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +54,9 @@ class CellValues:
 
     @classmethod
     def of(
-        cls, entries: RowEntries, zone: Int64Array, base: int, values_at: Values, summary: Summary
+        cls, entries: RowEntries, zone: Int64Array, attribute: RetainedAttribute, summary: Summary
     ) -> CellValues:
-        """zone: int64[entries], places in the summary's zones. base: the first ordinal that is retained."""
+        """zone: int64[entries], places in the summary's zones."""
         entry, estimate, row = [], [], []
         for place in np.unique(zone).tolist():
             tops = summary.tops(place)
@@ -59,20 +67,17 @@ class CellValues:
                     estimate.append(top.estimate)
                     row.append(top.row)
         rows = np.concatenate([np.empty(0, np.int64), *row])
-        kept = np.flatnonzero(rows >= base)
+        kept = np.flatnonzero(rows >= attribute.base)
         of = np.concatenate([np.empty(0, np.int64), *entry])[kept]
         estimates = np.concatenate([np.empty(0, np.int32), *estimate])[kept]
-        return cls(of, estimates, summary.zones.rows[zone[of]], values_at(rows[kept]))
+        return cls(of, estimates, summary.zones.rows[zone[of]], attribute.values(rows[kept]))
 
 
 def promise_of_cells(
     key: GroupKey,
     entries: RowEntries,
-    cell_rows: Int64Array,
-    zone: Int64Array,
-    place: Int32Array,
-    base: int,
-    values_at: Values,
+    places: CellPlaces,
+    attribute: RetainedAttribute,
     members: SelectionMembers,
     named: NamedValues,
     summary: Summary,
@@ -80,15 +85,15 @@ def promise_of_cells(
 ) -> None:
     """Add what cells promise to members that name no values.
 
-    cell_rows, zone: int64[entries]. place: int32[entries], of the bucket.
-    O((entries + listed values) * such members).
+    places: those of the entries. O((entries + listed values) * such members).
     """
     looking = mask_of(entries.wanted) & ~named.naming
     which = np.flatnonzero(looking.any(axis=1))
     if not len(which):
         return
     some = entries.take(which)
-    listed = CellValues.of(some, zone[which], base, values_at, summary)
+    zone, cell_rows = places.zone[which], places.cell_rows[which]
+    listed = CellValues.of(some, zone, attribute, summary)
     weights, numbers = members.weights(), np.flatnonzero(looking.any(axis=0))
     n, order = len(some), key.order
     priority = _of_pairs(key, listed, summary)
@@ -98,22 +103,22 @@ def promise_of_cells(
     _add(promise, which[listed.entry[wanted]], share[wanted], listed.estimate[wanted], priority[wanted])
     # The rest of each cell.
     counted = np.bincount(listed.entry, listed.estimate, n)
-    rest = np.maximum(cell_rows[which] - counted, 0.0)
+    rest = np.maximum(cell_rows - counted, 0.0)
     rarest = np.full(n, np.inf)
     np.minimum.at(rarest, listed.entry, listed.estimate)
     entry, column = np.nonzero(looking[which][:, numbers] & (rest > 0.0)[:, None])
     member = numbers[column]
-    count = np.ceil(rest[entry] * members.rates(named.covered)[member, place[which][entry]])
+    count = np.ceil(rest[entry] * members.rates(named.covered)[member, places.place[which][entry]])
     if order == "asc":
         count = np.minimum(count, rarest[entry])
     cells = CellEstimates(
         entry.astype(np.int32),
         count.astype(np.int32),
-        cell_rows[which][entry].astype(np.int32),
-        summary.zones.rows[zone[which]][entry],
+        cell_rows[entry].astype(np.int32),
+        summary.zones.rows[zone][entry],
         np.zeros(len(entry), np.bool_),
     )
-    found = rank_cells(key.priorities[0], "desc", "count", values_at(some.first), cells)
+    found = rank_cells(key.priorities[0], "desc", "count", attribute.values(some.first), cells)
     told = np.where(found.rank == UNRANKED, np.nan, found.priority)
     _add(promise, which[entry], weights[member], count, told)
 

@@ -11,10 +11,10 @@ import numpy.typing as npt
 from engine.kernels import selections
 from engine.kernels.selections import EntryCells
 from engine.model.batch import Int64Array
+from engine.promising.cell_places import CellPlaces
 from engine.promising.named_values import NamedValues
 from engine.promising.remaining_rows import RemainingRows
 from engine.promising.row_entries import RowEntries
-from engine.promising.row_priorities import CellPlaces
 from engine.promising.selection_members import SelectionMembers, mask_of
 from engine.summaries.summary import Summary
 

@@ -11,7 +11,7 @@ Source: Ali, Aref, ElTabakh, *Scalability via Summaries*, sections 4.1.1 and 4.2
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -19,8 +19,9 @@ import numpy.typing as npt
 from engine.kernels import selections
 from engine.kernels.selections import EntryCells, Promise
 from engine.language.preference import Priority
-from engine.model.batch import Int32Array, Int64Array
-from engine.promising.cell_values import Values, promise_of_cells, summed
+from engine.model.batch import Int64Array
+from engine.promising.cell_places import CellPlaces
+from engine.promising.cell_values import RetainedAttribute, promise_of_cells, summed
 from engine.promising.group import GroupKey
 from engine.promising.named_values import NamedValues
 from engine.promising.picking import EMPTY, PROMISING, PRUNED, UNRANKED
@@ -32,48 +33,15 @@ from engine.summaries.summary import Summary
 Float64Array = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
-class CellPlaces:
-    """Where entries lie among the zones of a summary now."""
-
-    # int64[n]: places in the summary's zones.
-    zone: Int64Array
-    # int32[n]: 1..m.
-    granularity: Int32Array
-    # int32[n]: the place of the bucket among those of all layouts (:class:`NamedValues`).
-    place: Int32Array
-    # int64[n]: retained rows of the cell, and of the zone.
-    cell_rows: Int64Array
-    zone_rows: Int64Array
-
-    @classmethod
-    def of(cls, entries: RowEntries, summary: Summary) -> CellPlaces:
-        """The places of entries; an entry whose zone is gone is taken to be in the oldest one. There is a
-        zone.
-        """
-        zones = summary.zones
-        zone = np.maximum(zones.first.searchsorted(entries.cursor, "right") - 1, 0)
-        rows = summary.cell_rows(np.arange(len(zones.first)))
-        return cls(
-            zone,
-            zones.granularity[zone],
-            (zones.layout[zone] * rows.shape[1] + entries.bucket).astype(np.int32),
-            rows[zone, entries.bucket].astype(np.int64),
-            zones.rows[zone],
-        )
-
-
 def ranked(
     key: GroupKey,
     entries: RowEntries,
-    base: int,
-    values_at: Values,
+    attribute: RetainedAttribute,
     members: SelectionMembers,
     named: NamedValues,
     summary: Summary,
 ) -> RowEntries:
-    """The entries with their priorities for the group. base: the first ordinal that is retained. values_at:
-    gives the attribute of retained rows.
+    """The entries with their priorities for the group.
 
     O(entries * members that name no values + sum over entries of the named values of their buckets).
     """
@@ -92,19 +60,7 @@ def ranked(
         else:
             priority = _of_values(key.priorities[0], named, summary, zones)
         selections.promise_of_constants(cells, named.constants, estimate, priority, weights, promise)
-    promise_of_cells(
-        key,
-        entries,
-        places.cell_rows,
-        places.zone,
-        places.place,
-        base,
-        values_at,
-        members,
-        named,
-        summary,
-        promise,
-    )
+    promise_of_cells(key, entries, places, attribute, members, named, summary, promise)
     standing = np.full(n, PROMISING, np.int8)
     standing[promise.ranked == 0] = UNRANKED
     standing[promise.rows <= 0.0] = EMPTY

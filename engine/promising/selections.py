@@ -31,6 +31,8 @@ from engine.model.source import SourceName
 from engine.model.summary import SummaryName
 from engine.operators.gather import gather
 from engine.operators.scan import ScanAt
+from engine.promising.cell_places import CellPlaces
+from engine.promising.cell_values import RetainedAttribute
 from engine.promising.found import FoundRows
 from engine.promising.found_rows import RowsFound
 from engine.promising.group import GroupCounts, GroupKey, Member
@@ -39,7 +41,7 @@ from engine.promising.offered_rows import OfferedRows
 from engine.promising.picking import EMPTY, UNRANKED, faded, pick
 from engine.promising.row_entries import FRESH, RowEntries, before
 from engine.promising.row_filter import Hits, RowFilter, places_of
-from engine.promising.row_priorities import CellPlaces, ranked
+from engine.promising.row_priorities import ranked
 from engine.promising.row_set import RowSet
 from engine.promising.selection_members import Learnt, SelectionMembers
 from engine.summaries.summary import Summary
@@ -267,8 +269,8 @@ class PromisingSelection:
         if not len(fresh):
             return
         some = entries.take(fresh)
-        base, values_at = scan_at.rows.base, partial(self._values_at, scan_at)
-        told = ranked(self.key, some, base, values_at, self._members, self._offered.named, self._summary)
+        attribute = RetainedAttribute(scan_at.rows.base, partial(self._values_at, scan_at))
+        told = ranked(self.key, some, attribute, self._members, self._offered.named, self._summary)
         priority, standing = entries.priority.copy(), entries.standing.copy()
         priority[fresh], standing[fresh] = told.priority, told.standing
         self._set.entries = replace(entries, priority=priority, standing=standing)
