@@ -67,7 +67,6 @@ LARGER: dict[str, dict[str, int]] = {
         "engine.model.source.Stream": 14,
         "engine.model.step.StepResult": 13,
         "engine.promising.group.GroupCounts": 15,
-        "engine.promising.joins.PromisingJoin": 15,
         "engine.queries.eager_answers.EagerAnswers": 13,
         "engine.queries.explain.Plan": 22,
         "engine.queries.footprint.Footprint": 13,
@@ -85,7 +84,6 @@ LARGER: dict[str, dict[str, int]] = {
     },
     "methods": {
         "engine.dataflow.buffers.calendar.Calendar": 34,
-        "engine.promising.joins.PromisingJoin": 35,
         "engine.promising.selections.PromisingSelection": 33,
         "engine.queries.promising.SetGroups": 32,
         "engine.queries.source_sets.SourceSets": 32,

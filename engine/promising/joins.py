@@ -19,11 +19,9 @@ Source: Ali, Aref, ElTabakh, *Scalability via Summaries*, section 4.1 and figure
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
-from engine.joins.key_codes import KeyCodes, kind_of
 from engine.joins.shape import Shape
 from engine.model.batch import Int64Array
 from engine.model.limits import DEFAULT_LIMITS, Limits
@@ -33,25 +31,13 @@ from engine.operators.scan import ScanAt
 from engine.promising import picking
 from engine.promising.found import FoundPairs
 from engine.promising.group import GroupCounts, GroupKey, Member, RunningCounts
-from engine.promising.insertion import new_entries
 from engine.promising.join_members import JoinMembers, KeptInputs
 from engine.promising.join_state import JoinState
 from engine.promising.pair_store import PairStore
-from engine.promising.picking import Float64Array, Int8Array
-from engine.promising.probed_input import InputSide, ProbedInput, lookup_of
-from engine.promising.promising_set import PromisingEntries, least_promising
+from engine.promising.probed_inputs import ProbedInputs
 from engine.summaries.summary import Summary
 
 CODES_MIN = 65_536
-
-
-@dataclass(frozen=True, slots=True)
-class _Order:
-    """Rank and faded priority of all entries, those of the first input before ``boundary``."""
-
-    rank: Int8Array
-    priority: Float64Array
-    boundary: int
 
 
 class PromisingJoin:
@@ -63,38 +49,25 @@ class PromisingJoin:
         summaries: Mapping[SummaryName, Summary],
         limits: Limits = DEFAULT_LIMITS,
         codes_min: int = CODES_MIN,
+        counts: GroupCounts | None = None,
     ) -> None:
         """summaries: those of the preference, by name. codes_min: of so many numbers of keys none is given
-        back.
+        back. counts: what was done before.
         """
         assert key.edge is not None
         self.key = key
-        self._entries_max = limits.promising_entries_max
         self._limits = limits
-        self._pairs_max = limits.promising_pairs_max
-        self._codes_min = codes_min
-        edge = key.edge
-        self._members = JoinMembers(Shape(key.sources, (edge,)))
-        sides = (edge.left_keys, edge.right_keys)
-        inputs = []
-        for place, priority in enumerate(key.priorities):
-            lookup = lookup_of(sides[place], sides[1 - place], key.priorities[1 - place].column)
-            assert lookup is not None
-            summary = summaries[priority.summary]
-            inputs.append(ProbedInput(key.sources[place], InputSide(sides[place], lookup), priority, summary))
-        self._inputs = tuple(inputs)
-        self._codes = self._new_codes()
+        self._members = JoinMembers(Shape(key.sources, (key.edge,)))
         self._kept: KeptInputs | None = None
+        self._tally = RunningCounts(counts)
+        self._inputs = ProbedInputs(key, summaries, self._tally, limits.promising_entries_max, codes_min)
         self._pairs = PairStore()
-        self._tally = RunningCounts()
+        self._pairs_max = limits.promising_pairs_max
+        # Units that were used and not paid for yet.
         self._debt = 0
-        self._order: _Order | None = None
         self._at: Mapping[SourceName, ScanAt] = {}
+        # What is left for windows that begin at these ordinals, until something changes.
         self._left_by_floors: dict[tuple[int, int], tuple[int, float]] = {}
-
-    def _new_codes(self) -> KeyCodes:
-        first = self._inputs[0]
-        return KeyCodes(kind_of([one.type for one in first.side.keys]), first.summary.capacities)
 
     # --- queries ----------------------------------------------------------------------------------
 
@@ -154,7 +127,7 @@ class PromisingJoin:
     def arrive(self, at: Mapping[SourceName, ScanAt], now_ms: int | None) -> None:
         """Take in the rows that became visible since, and let go of what left all windows at NOW."""
         self._at = {name: at[name] for name in self.key.sources}
-        self._order = None
+        self._inputs.reorder()
         self._left_by_floors.clear()
         if now_ms is None or not self._members:
             return
@@ -164,109 +137,25 @@ class PromisingJoin:
             reach.floor(scan.rows, scan.end, now_ms)
             for reach, scan in zip(needed.reaches, scans, strict=True)
         ]
-        if not self._is_kept:
-            self._begin_anew(floors)
+        if not self._is_kept:  # all rows that windows hold are new once more; pairs that were found are known
+            self._pairs.know()
+            self._inputs.restart(floors)
         self._keep_for(needed)
-        before = [each.seen for each in self._inputs]
-        for each, scan in zip(self._inputs, scans, strict=True):
-            each.append(scan.rows, scan.end, self._codes)
+        self._inputs.append(scans)
         self._raise_floors(floors)
-        ends = [scan.end for scan in scans]
-        self._insert(0, before[0], ends[0], before[1])
-        self._insert(1, before[1], ends[1], ends[0])
-        for each, end in zip(self._inputs, ends, strict=True):
-            each.seen = end
-            each.chains.keep_bounds(each.zone_bounds())
-        self._compact_codes()
-
-    def _begin_anew(self, floors: Sequence[int]) -> None:
-        """All rows that windows hold are new once more. Pairs that were found stay, and are known."""
-        self._lapse_all()
-        self._pairs.know()
-        self._codes = self._new_codes()
-        for each, floor in zip(self._inputs, floors, strict=True):
-            each.restart(floor)
+        self._inputs.insert(scans)
 
     def _raise_floors(self, floors: Sequence[int]) -> None:
-        """Rows below these ordinals are in no window any more, and others may be out of reach now."""
-        moved = False
-        for each, floor in zip(self._inputs, floors, strict=True):
-            moved |= each.raise_floor(floor)
-        if moved:
-            self._pairs.drop_below(self._inputs[0].floor, self._inputs[1].floor)
-        for place, each in enumerate(self._inputs):
-            low = each.low
-            if moved or low > each.lapsed_below:
-                lapsed, rows = each.lapse(low, self._inputs[1 - place].floor)
-                self._tally.count(lapsed=lapsed, rows_lapsed=rows)
-
-    def _lapse_all(self) -> None:
-        for each in self._inputs:
-            left = each.entries.entries.left
-            self._tally.count(lapsed=int(np.count_nonzero(left)), rows_lapsed=each.entries.units_left())
-
-    def _insert(self, driver: int, start: int, stop: int, upper: int) -> None:
-        """Entries for the rows of one input, start <= ordinal < stop, over the other's below ``upper``."""
-        probing, probed = self._inputs[driver], self._inputs[1 - driver]
-        start = max(start, probing.floor)
-        if start >= stop or upper <= probed.floor:
-            return
-        if probed.low > probed.floor:  # rows in a window that the summary does not know of any more
-            probed.miss(stop - 1, min(probed.low, upper) - 1)
-        from_ms = self._at[probed.source].rows.timestamp_of(probed.floor)
-        made = new_entries(probing, probed, self.key, start, stop, upper, from_ms)
-        if made is None:
-            return
-        self._tally.count(
-            entries=len(made),
-            rows=int((made.rows * probed.entries.costs(made)).sum()),
-            pruned=int(np.count_nonzero(made.rank == picking.PRUNED)),
-            unranked=int(np.count_nonzero(made.rank == picking.UNRANKED)),
-        )
-        probed.entries.add(made)
-        self._order = None
-        self._cut_down()
-
-    def _cut_down(self) -> None:
-        """The least promising entries go where there are too many."""
-        if sum(len(each.entries) for each in self._inputs) <= self._entries_max:
-            return
-        for each in self._inputs:
-            each.entries.sweep(always=True)
-        self._order = None
-        more = sum(len(each.entries) for each in self._inputs) - self._entries_max
-        if more <= 0:
-            return
-        order = self._ordered()
-        both = PromisingEntries.joined([each.entries.entries for each in self._inputs])
-        cut = least_promising(self.key.order, both, order.priority, more)
-        costs = np.concatenate([each.entries.costs() for each in self._inputs])
-        self._tally.count(cut=more, rows_cut=int((both.left * costs)[cut].sum()))
-        self._inputs[0].cut(cut[: order.boundary])
-        self._inputs[1].cut(cut[order.boundary :])
-        self._order = None
-
-    def _compact_codes(self) -> None:
-        """Numbers of keys that no row has any more are given back, now and then."""
-        if self._codes.given <= self._codes_min + 2 * sum(len(each.chains) for each in self._inputs):
-            return
-        used = np.unique(np.concatenate([each.chains.used_codes() for each in self._inputs]))
-        renewed = self._codes.compact(used)
-        for each in self._inputs:
-            each.chains.recode(used, renewed)
-        self._recode_lists()
-
-    def _recode_lists(self) -> None:
-        one, other = self._inputs
-        one.recode_lists(other)
-        other.recode_lists(one)
+        """Rows below these ordinals are in no window any more, and their pairs in no answer."""
+        if self._inputs.raise_floors(floors):
+            self._pairs.drop_below(*self._inputs.floors)
 
     # --- visits -----------------------------------------------------------------------------------
 
     @property
     def left(self) -> bool:
         """Whether there is anything to spend units on."""
-        return not self.is_full and any(bool(each.entries.entries.left.any()) for each in self._inputs)
+        return not self.is_full and self._inputs.left
 
     @property
     def is_full(self) -> bool:
@@ -283,57 +172,21 @@ class PromisingJoin:
         self._left_by_floors.clear()
         while used < units and not self.is_full:
             found = list[tuple[Int64Array, Int64Array]]()
-            order = self._ordered()
-            both = [each.entries.entries for each in self._inputs]
-            rows = np.concatenate([each.rows for each in both])
-            left = np.concatenate([each.left for each in both])
-            costs = np.concatenate([each.entries.costs() for each in self._inputs])
             # A unit gives a pair at most.
-            room = min(units - used, self._pairs_max - len(self._pairs))
-            picked = picking.pick(self.key.order, order.rank, order.priority, rows, left, costs, room)
+            picked = self._inputs.pick(min(units - used, self._pairs_max - len(self._pairs)))
             if not len(picked.places):
                 break
             for start in range(0, len(picked.places), picking.BLOCK):
                 block = slice(start, start + picking.BLOCK)
-                used += self._visit(picked.places[block], picked.visits[block], order.boundary, found)
+                used += self._inputs.visit(picked.places[block], picked.visits[block], found)
             if found:
                 left, right = (np.concatenate([each[place] for each in found]) for place in (0, 1))
                 hits += self._pairs.add(left, right)
-            swept = [each.entries.sweep() for each in self._inputs]
-            if any(swept):
-                self._order = None
+            self._inputs.sweep()
         self._debt += max(0, used - units)
         used = min(used, units)
         self._tally.count(spent=used, hits=hits)
         return used
-
-    def _ordered(self) -> _Order:
-        """Ranks and faded priorities of all entries; the same until some come or go."""
-        if self._order is None:
-            ranks = [each.entries.entries.rank for each in self._inputs]
-            priorities = [each.faded(self.key.order, self.key.fade) for each in self._inputs]
-            self._order = _Order(np.concatenate(ranks), np.concatenate(priorities), len(ranks[0]))
-        return self._order
-
-    def _visit(
-        self,
-        places: Int64Array,
-        visits: Int64Array,
-        boundary: int,
-        found: list[tuple[Int64Array, Int64Array]],
-    ) -> int:
-        """Visit a block of entries; those at places from ``boundary`` on are the second input's. Returns the
-        units of the visits.
-        """
-        tally = np.zeros(3, np.int64)
-        for place, each in enumerate(self._inputs):
-            among = places >= boundary if place else places < boundary
-            chosen = places[among] - place * boundary
-            for stored, probing in each.visit(chosen, visits[among], self._inputs[1 - place].floor, tally):
-                found.append((probing, stored) if place else (stored, probing))
-        visited, lapsed, finished = tally.tolist()
-        self._tally.count(visited=visited, rows_lapsed=lapsed, done=finished)
-        return int(visited)
 
     # --- readers ----------------------------------------------------------------------------------
 
@@ -359,13 +212,7 @@ class PromisingJoin:
         floors = self._members.floors_of(query_id, self._at)
         known = self._left_by_floors.get(floors)
         if known is None:
-            one, other = (each.entries for each in self._inputs)
-            open_ = one.open(*floors), other.open(*floors[::-1])
-            known = (
-                sum(int(np.count_nonzero(each)) for each in open_),
-                one.estimate_left(open_[0], *floors) + other.estimate_left(open_[1], *floors[::-1]),
-            )
-            self._left_by_floors[floors] = known
+            known = self._left_by_floors[floors] = self._inputs.left_within(floors)
         return known
 
     def estimate_left(self, query_id: str) -> float:
@@ -382,8 +229,7 @@ class PromisingJoin:
         """Whether nothing is left, or was cut, or out of reach, that a query's windows hold."""
         if not self._is_kept:
             return False
-        one, other = self._members.floors_of(query_id, self._at)
-        if self._inputs[0].lacks(one, other) or self._inputs[1].lacks(other, one):
+        if self._inputs.lacks(self._members.floors_of(query_id, self._at)):
             return False
         return not self.entries_left(query_id)
 
@@ -396,7 +242,6 @@ class PromisingJoin:
 
     def drop_below(self, source: SourceName, ordinal: int) -> None:
         """Rows of a source below this ordinal are gone."""
-        self._order = None
         self._left_by_floors.clear()
         self._raise_floors(
             [max(each.floor, ordinal) if each.source == source else each.floor for each in self._inputs]
@@ -405,19 +250,16 @@ class PromisingJoin:
     def forget(self) -> None:
         """Begin anew at the next :meth:`arrive`; what was found goes, too."""
         self._left_by_floors.clear()
-        self._lapse_all()
-        for each in self._inputs:
-            each.restart(0)
+        self._inputs.restart((0, 0))
         self._pairs = PairStore()
         self._debt = 0
-        self._kept = self._order = None
+        self._kept = None
 
     def state(self) -> JoinState:
         """What the next calls depend on besides rows, members and summaries."""
-        self._order = None
         pairs = self._pairs.view().pairs()
         return JoinState(
-            tuple(each.state() for each in self._inputs),
+            self._inputs.state(),
             pairs,
             self._pairs.known,
             self._tally.counts(),
@@ -436,16 +278,13 @@ class PromisingJoin:
         limits: Limits = DEFAULT_LIMITS,
     ) -> PromisingJoin:
         """The group that :meth:`state` was asked of, over the same rows, summaries and members."""
-        group = cls(key, summaries, limits)
+        group = cls(key, summaries, limits, counts=state.counts)
         for member in members:
             group.add(member, at)
         if state.is_kept:
             group._keep_for(group._members.needed())
-        for each, saved in zip(group._inputs, state.inputs, strict=True):
-            each.restore(saved, at[each.source].rows, group._codes)
-        group._recode_lists()
+        group._inputs.restore(state.inputs, [at[name] for name in key.sources])
         group._pairs = PairStore(state.pairs.copy(), state.known.copy())
-        group._tally = RunningCounts(state.counts)
         group._debt = state.debt
         return group
 
@@ -455,7 +294,6 @@ class PromisingJoin:
         assert counts.entries == done
         assert counts.rows == counts.visited + counts.short + counts.rows_cut + counts.rows_lapsed
         assert counts.spent + self._debt == counts.visited
-        assert counts.entries_left <= self._entries_max
+        assert counts.entries_left <= self._limits.promising_entries_max
         self._pairs._check()
-        for each in self._inputs:
-            each._check()
+        self._inputs._check()

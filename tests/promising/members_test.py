@@ -134,7 +134,7 @@ def test_numbers_of_keys_that_are_gone_are_given_back(keys):
         spend_all(group, streams, 12)
         found |= set(pairs_of(group))
         assert set(pairs_of(group)) <= streams.exact([10 * step - 10] * 2, keys)
-        assert group._codes.given <= 4 + 2 * 35  # rows in the windows
+        assert group._inputs._codes.given <= 4 + 2 * 35  # rows in the windows
     spend_all(group, streams)
     assert set(pairs_of(group)) == streams.exact([280, 280], keys)
     assert len(found) > len(pairs_of(group)) > 0
