@@ -84,7 +84,6 @@ LARGER: dict[str, dict[str, int]] = {
     },
     "methods": {
         "engine.dataflow.buffers.calendar.Calendar": 34,
-        "engine.promising.selections.PromisingSelection": 33,
         "engine.queries.promising.SetGroups": 32,
         "engine.queries.source_sets.SourceSets": 32,
         "engine.views.view.View": 34,

@@ -18,30 +18,26 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
 from engine.kernels import selections
 from engine.language.query import Query
-from engine.model.batch import Column, Int32Array, Int64Array
+from engine.model.batch import Int32Array, Int64Array
 from engine.model.limits import DEFAULT_LIMITS, Limits
 from engine.model.source import SourceName
 from engine.model.summary import SummaryName
-from engine.operators.gather import gather
 from engine.operators.scan import ScanAt
 from engine.promising.cell_places import CellPlaces
-from engine.promising.cell_values import RetainedAttribute
 from engine.promising.found import FoundRows
 from engine.promising.found_rows import RowsFound
 from engine.promising.group import GroupCounts, GroupKey, Member
 from engine.promising.left_estimates import LeftEstimates, add_estimates
 from engine.promising.offered_rows import OfferedRows
-from engine.promising.picking import EMPTY, UNRANKED, faded, pick
-from engine.promising.row_entries import FRESH, RowEntries, before
-from engine.promising.row_filter import Hits, RowFilter, places_of
-from engine.promising.row_priorities import ranked
+from engine.promising.picking import pick
+from engine.promising.row_entries import RowEntries
+from engine.promising.row_filter import Hits, RowFilter
+from engine.promising.row_ranking import RowRanking
 from engine.promising.row_set import RowSet
 from engine.promising.selection_members import Learnt, SelectionMembers
 from engine.summaries.summary import Summary
@@ -90,6 +86,7 @@ class PromisingSelection:
         buckets = self._summary.definition.settings.buckets
         self._members = SelectionMembers(priority.column, self._summary.type, buckets)
         self._offered = OfferedRows(self._members, self._summary)
+        self._ranking = RowRanking(key, self._offered, self._summary)
         self._found: dict[int, RowsFound] = {}
         self._begin_anew()
 
@@ -155,7 +152,7 @@ class PromisingSelection:
         scan_at = at[self.key.sources[0]]
         if not self._summary.lists_values:
             self._summary.list_values(
-                lambda first, end: self._values_at(scan_at, np.arange(first, end)), scan_at.rows.base
+                lambda first, end: self._ranking.values_at(scan_at, np.arange(first, end)), scan_at.rows.base
             )
         if now_ms is None or scan_at.now_ms is None:
             self._members.fresh.clear()  # there are no former rows
@@ -172,14 +169,7 @@ class PromisingSelection:
         over = len(self._set) - self._entries_max
         if over <= 0:
             return
-        self._rank(scan_at)
-        entries = self._set.entries
-        priority = self._faded()
-        best_last = -priority if self.key.order == "asc" else priority
-        order = np.lexsort((np.arange(len(entries))[::-1], best_last, -entries.standing.astype(np.int64)))
-        cut = np.zeros(len(entries), np.bool_)
-        cut[order[:over]] = True
-        gone = self._set.cut(cut)
+        gone = self._set.cut(self._ranking.least(over, scan_at))
         self._offered.lose(gone, gone.end, gone.wanted)
 
     def drop_below(self, source: SourceName, ordinal: int) -> None:
@@ -215,7 +205,7 @@ class PromisingSelection:
         self._debt -= paid
         spent = paid
         while spent < units and len(self._set):
-            self._rank(scan_at)
+            self._ranking.rank(scan_at)
             cost = 1 + self._filtering(scan_at).residuals
             wanted = min(VISITED_MAX, max(1, (units - spent) // cost))
             spent += self._visit(scan_at, wanted)
@@ -229,7 +219,7 @@ class PromisingSelection:
         entries = self._set.entries
         rows, left = entries.rows.astype(np.int32), entries.left.astype(np.int32)
         costs = np.ones(len(left), np.int64)
-        picked = pick(self.key.order, entries.standing, self._faded(), rows, left, costs, units)
+        picked = pick(self.key.order, entries.standing, self._ranking.faded(), rows, left, costs, units)
         some = entries.take(picked.places)
         listed = self._summary.rows_of_many(some.bucket, some.cursor, some.end)
         counts = picked.visits
@@ -261,40 +251,6 @@ class PromisingSelection:
         learnt.seen += np.bincount(named.constants.member, seen, self._members.size)
         for number in np.flatnonzero(np.diff(hits.starts)).tolist():
             self._found[number].add(hits.of(number).copy())
-
-    def _rank(self, scan_at: ScanAt) -> None:
-        """Tell the priorities of entries that are new, or have new rows or members."""
-        entries = self._set.entries
-        fresh = np.flatnonzero(entries.standing <= FRESH)
-        if not len(fresh):
-            return
-        some = entries.take(fresh)
-        attribute = RetainedAttribute(scan_at.rows.base, partial(self._values_at, scan_at))
-        told = ranked(self.key, some, attribute, self._members, self._offered.named, self._summary)
-        priority, standing = entries.priority.copy(), entries.standing.copy()
-        priority[fresh], standing[fresh] = told.priority, told.standing
-        self._set.entries = replace(entries, priority=priority, standing=standing)
-        former = before(some.standing)
-        empty, unranked = (
-            int(np.count_nonzero(told.standing == rank)) - int(np.count_nonzero(former == rank))
-            for rank in (EMPTY, UNRANKED)
-        )
-        counts = self._set.counts
-        self._set.counts = replace(counts, pruned=counts.pruned + empty, unranked=counts.unranked + unranked)
-
-    def _values_at(self, scan_at: ScanAt, ordinals: Int64Array) -> Column:
-        """The summarised attribute of rows."""
-        distinct, place = np.unique(ordinals, return_inverse=True)
-        places = places_of(scan_at.rows, distinct)
-        column = self._members.column
-        return gather(column, scan_at.rows.schema, places, len(distinct)).take(place)
-
-    def _faded(self) -> npt.NDArray[np.float64]:
-        entries = self._set.entries
-        if self.key.fade == 1.0:
-            return entries.priority
-        granularity = CellPlaces.of(entries, self._summary).granularity
-        return faded(self.key.order, entries.priority, self.key.fade, granularity)
 
     def _filtering(self, scan_at: ScanAt) -> RowFilter:
         if self._filter is None:
