@@ -72,7 +72,6 @@ LARGER: dict[str, dict[str, int]] = {
         "engine.queries.footprint.Footprint": 13,
         "engine.queries.plan_inputs.PlanInputs": 15,
         "engine.queries.plan_preference.PlanPreference": 17,
-        "engine.queries.promising.SetGroups": 13,
         "engine.queries.source_set.SourceSet": 13,
         "engine.sources.source.Source": 20,
         "engine.sources.source_view.SourceView": 13,
@@ -84,7 +83,6 @@ LARGER: dict[str, dict[str, int]] = {
     },
     "methods": {
         "engine.dataflow.buffers.calendar.Calendar": 34,
-        "engine.queries.promising.SetGroups": 32,
         "engine.queries.source_sets.SourceSets": 32,
         "engine.views.view.View": 34,
         "storage.store.Store": 35,

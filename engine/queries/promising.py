@@ -24,14 +24,13 @@ from engine.model.source import SourceName
 from engine.model.state_tree import Tree, as_tree
 from engine.model.summary import SummaryName
 from engine.operators.scan import ScanAt
-from engine.promising.group import GroupKey, Member, PromisingGroup
+from engine.promising.group import GroupKey, GroupKind, Member, PromisingGroup
 from engine.queries.carried import above, bare, found_of_tree, found_tree, together
-from engine.queries.on_demand import Asked, FrozenSummary
-from engine.queries.preference_tags import GroupTags, tag_on_demand
-from engine.queries.promising_groups import key_of, new_group, restored_group
+from engine.queries.on_demand_queries import OnDemandQueries
+from engine.queries.preference_tags import GroupTags
+from engine.queries.promising_groups import GroupFactory
 from engine.sources.source import Source
 from engine.standing.query import SetKey, StandingQuery
-from engine.summaries.summary import Summary
 from engine.views.found_answers import NOTHING_YET, Found
 
 NOTHING_FOUND: Mapping[str, Found] = {}
@@ -83,13 +82,12 @@ class SetGroups:
         """numbers, defects: the engine's."""
         self._defects = defects
         self._sources = sources
-        self._limits = limits
         self._numbers = numbers
-        self._widths = {name: len(source.stream.schema) for name, source in sources.items()}
+        self._factory = GroupFactory(sources, limits)
+        self.on_demand = OnDemandQueries(self._factory, limits, defects)
+        """Queries for which nothing is kept: they are in no group."""
         self._groups: dict[GroupKey, Numbered] = {}
         self._key_of: dict[str, GroupKey] = {}
-        self._asked: dict[str, Member] = {}
-        """Queries for which nothing is kept: they are in no group."""
         self._carried: dict[str, Found] = {}
         """What queries took along from other groups."""
         self._found: Mapping[str, Found] | None = None
@@ -119,7 +117,7 @@ class SetGroups:
         carried: Found | None = None
         before = self._key_of.get(query_id)
         is_asked = standing.maintenance == "none" and not standing.paused
-        key = None if standing.paused or is_asked else self.key_of(member.query)
+        key = None if standing.paused or is_asked else self._factory.key_of(member.query)
         if before is not None:
             there = self._groups[before].members[query_id]
             if before == key and there.query == member.query:
@@ -128,16 +126,16 @@ class SetGroups:
             if replace(there.query, preference=None) == replace(member.query, preference=None):
                 carried = bare(self._found_of(self._groups[before], query_id))
             self.remove(query_id)
-        self._asked.pop(query_id, None)
+        self.on_demand.remove(query_id)
         if is_asked:
-            self._asked[query_id] = member
+            self.on_demand.put(member)
         if key is None:
             return
         numbered = self._groups.get(key)
         if numbered is None:
             numbered = self._groups[key] = Numbered(next(self._numbers), key, None, {}, NOTHING_FOUND, {})
             self._numbers.over[tuple(self._sources)] = None
-            numbered.group = self._made(key)
+            numbered.group = self._factory.new(key)
         self._key_of[query_id] = key
         numbered.members[query_id] = member
         if carried is not None and len(carried):
@@ -180,7 +178,7 @@ class SetGroups:
 
     def remove(self, query_id: str) -> None:
         """A query goes, or is paused; those that are in no group are passed over."""
-        self._asked.pop(query_id, None)
+        self.on_demand.remove(query_id)
         key = self._key_of.pop(query_id, None)
         if key is None:
             return
@@ -190,38 +188,16 @@ class SetGroups:
         self._touch(numbered)
         if not numbered.members:
             del self._groups[key]
-            self._let_go_of_lists(key)
+            self._factory.release_lists(key, self._groups)
             if not self._groups:
                 self._numbers.over.pop(tuple(self._sources), None)
         elif numbered.group is not None:
             with self._work_of(numbered):
                 numbered.group.remove(query_id)
 
-    def _let_go_of_lists(self, gone: GroupKey) -> None:
-        """A group went: with the last that goes by lists of frequent values, so do these."""
-        for name, summary in (self._summaries(gone) or {}).items():
-            users = (key for key in self._groups if any(one.summary == name for one in key.priorities))
-            if gone.kind == "selection" and all(key.kind != "selection" for key in users):
-                summary.list_values(None, 0)
-
-    def key_of(self, query: Query) -> GroupKey:
-        """What a query shares with those in its group."""
-        return key_of(query, self._widths)
-
-    def _made(self, key: GroupKey) -> PromisingGroup | None:
-        """A new group; None where a summary is absent."""
-        summaries = self._summaries(key)
-        return None if summaries is None else new_group(key, summaries, self._limits)
-
-    def _summaries(self, key: GroupKey) -> dict[SummaryName, Summary] | None:
-        """By name; None where one is absent."""
-        found: dict[SummaryName, Summary] = {}
-        for one in key.priorities:
-            summary = self._sources[one.source].summarised.at_work.get(one.summary)
-            if summary is None:
-                return None
-            found[one.summary] = summary
-        return found
+    def kind_of(self, query: Query) -> GroupKind:
+        """What its group joins or selects. Raises NotSupported."""
+        return self._factory.key_of(query).kind
 
     # --- what steps do ----------------------------------------------------------------------------
 
@@ -244,7 +220,7 @@ class SetGroups:
     def _anew(self, numbered: Numbered, at: Mapping[SourceName, ScanAt], now_ms: int | None) -> None:
         with self._work_of(numbered):
             kept = {name: bare(self._found_of(numbered, name)) for name in numbered.members}
-            numbered.group = self._made(numbered.key)
+            numbered.group = self._factory.new(numbered.key)
             numbered.bases.clear()
             for name in kept:
                 self._carried.pop(name, None)
@@ -311,23 +287,6 @@ class SetGroups:
         found, carried = group.found(query_id), self._carried.get(query_id)
         return found if carried is None else together(carried, found)
 
-    def on_demand(self) -> dict[str, Asked]:
-        """Queries for which nothing is kept, as of now; not those without a summary of theirs. O(summaries
-        that they use, and the rows in reach of these).
-        """
-        frozen: dict[SummaryName, FrozenSummary] = {}
-        found: dict[str, Asked] = {}
-        for query_id, member in self._asked.items():
-            with self._defects.of(query_id):
-                key = self.key_of(member.query)
-                summaries = self._summaries(key)
-                if summaries is not None:
-                    for name, summary in summaries.items():
-                        if name not in frozen:
-                            frozen[name] = FrozenSummary.of(summary)
-                    found[query_id] = Asked(key, member, frozen, self._limits)
-        return found
-
     def work(self) -> int:
         """How many units there is work for at least; 0: for none."""
         units = 0
@@ -344,9 +303,7 @@ class SetGroups:
 
     def tags(self, standing: StandingQuery) -> Iterator[Approximation]:
         """What of the answer of a query is not found yet, or never will be; nothing where it is exact."""
-        asked = self._asked.get(standing.query_id)
-        if asked is not None:
-            yield tag_on_demand(self.key_of(asked.query), self._limits.preference_work_max)
+        yield from self.on_demand.tags(standing.query_id)
         numbered = self.group_of(standing.query_id)
         if numbered is None or not self._has_now:
             return
@@ -403,16 +360,13 @@ class SetGroups:
         if any(name not in standing for name in names):
             return False
         members = {name: member_of(standing[name]) for name in names}
-        keys = {self.key_of(member.query) for member in members.values()}
+        keys = {self._factory.key_of(member.query) for member in members.values()}
         if len(keys) != 1 or any(standing[name].paused for name in names):
             return False
         (key,) = keys
-        summaries = self._summaries(key)
-        if (summaries is None) != (tree["state"] is None):
+        if (self._factory.summaries(key) is None) != (tree["state"] is None):
             return False
-        group = None
-        if summaries is not None:
-            group = restored_group(key, summaries, self._limits, list(members.values()), at, tree["state"])
+        group = self._factory.restored(key, list(members.values()), at, tree["state"])
         bases = {SourceName(name): base for name, base in tree["bases"].items()}
         found = {name: found_of_tree(one) for name, one in tree["found"].items() if name in members}
         self._groups[key] = Numbered(number, key, group, members, found, bases)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from engine.language.query import Query
 from engine.model.limits import Limits
@@ -15,6 +15,7 @@ from engine.promising.join_members import join_key
 from engine.promising.join_state import JoinState
 from engine.promising.joins import PromisingJoin
 from engine.promising.selections import PromisingSelection, SelectionState
+from engine.sources.source import Source
 from engine.summaries.summary import Summary
 
 
@@ -40,15 +41,53 @@ def new_group(key: GroupKey, summaries: Mapping[SummaryName, Summary], limits: L
     return made(key, summaries, limits)
 
 
-def restored_group(
-    key: GroupKey,
-    summaries: Mapping[SummaryName, Summary],
-    limits: Limits,
-    members: Sequence[Member],
-    at: Mapping[SourceName, ScanAt],
-    tree: Tree,
-) -> PromisingGroup:
-    """The group that ``state`` was taken of. at: how the sources stand, as they did then."""
-    if key.kind == "join":
-        return PromisingJoin.restored(key, summaries, members, at, of_tree(JoinState, tree), limits)
-    return PromisingSelection.restored(key, summaries, members, of_tree(SelectionState, tree), limits)
+class GroupFactory:
+    """Makes the groups over one set of sources, from the summaries that these have at work."""
+
+    def __init__(self, sources: Mapping[SourceName, Source], limits: Limits) -> None:
+        self._sources = sources
+        self._limits = limits
+        self._widths = {name: len(source.stream.schema) for name, source in sources.items()}
+
+    def key_of(self, query: Query) -> GroupKey:
+        """What a query shares with those in its group. Raises NotSupported: no group finds rows for it."""
+        return key_of(query, self._widths)
+
+    def summaries(self, key: GroupKey) -> dict[SummaryName, Summary] | None:
+        """Those of a group, by name; None where one is absent."""
+        found: dict[SummaryName, Summary] = {}
+        for one in key.priorities:
+            summary = self._sources[one.source].summarised.at_work.get(one.summary)
+            if summary is None:
+                return None
+            found[one.summary] = summary
+        return found
+
+    def new(self, key: GroupKey) -> PromisingGroup | None:
+        """A group that found nothing yet; None where a summary is absent."""
+        summaries = self.summaries(key)
+        return None if summaries is None else new_group(key, summaries, self._limits)
+
+    def restored(
+        self, key: GroupKey, members: Sequence[Member], at: Mapping[SourceName, ScanAt], tree: Tree
+    ) -> PromisingGroup | None:
+        """The group that ``tree``, its state, was taken of; None where a summary is absent. at: how the
+        sources stand, as they did then.
+        """
+        summaries, limits = self.summaries(key), self._limits
+        if summaries is None:
+            return None
+        if key.kind == "join":
+            return PromisingJoin.restored(key, summaries, members, at, of_tree(JoinState, tree), limits)
+        return PromisingSelection.restored(key, summaries, members, of_tree(SelectionState, tree), limits)
+
+    def release_lists(self, gone: GroupKey, left: Collection[GroupKey]) -> None:
+        """A group went: with the last that goes by lists of frequent values, so do these. left: the other
+        groups.
+        """
+        if gone.kind != "selection":
+            return
+        for name, summary in (self.summaries(gone) or {}).items():
+            users = (key for key in left if any(one.summary == name for one in key.priorities))
+            if all(key.kind != "selection" for key in users):
+                summary.list_values(None, 0)

@@ -75,5 +75,5 @@ def _plan_preference(over: SourceSet, query: Query, standing: StandingQuery | No
     if standing is not None:
         query_id, member = standing.query_id, member_of(standing)
         preference, numbered = member.preference, over.promising.group_of(query_id)
-    kind = over.promising.key_of(query).kind
+    kind = over.promising.kind_of(query)
     return plan_preference(query_id, preference, kind, numbered, over.sources, unscaled_calls(query))

@@ -295,7 +295,7 @@ class SourceSet:
             found = self.promising.found()
             with self._shared.watch.on(self.usage):
                 kept = self.eager.refresh()
-            joins, asked = self._composites(), self.promising.on_demand()
+            joins, asked = self._composites(), self.promising.on_demand.frozen()
             self._view = SetView(seen.sources, seen.now_ms, seen.at, joins, kept, self._counts, found, asked)
         return self._view
 
