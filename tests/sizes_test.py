@@ -55,7 +55,6 @@ LARGER: dict[str, dict[str, int]] = {
         "broker.base.settings.Settings": 105,
         "broker.demo.audience.Progress": 13,
         "broker.observe.query_list.columns.Columns": 25,
-        "engine.dataflow.buffers.calendar.Calendar": 13,
         "engine.kernels.ranked.Runs": 13,
         "engine.kernels.set_rows.Chains": 13,
         "engine.language.bind.relation.BoundRelation": 14,
@@ -82,7 +81,6 @@ LARGER: dict[str, dict[str, int]] = {
         "tureen.snapshot.Snapshot": 15,
     },
     "methods": {
-        "engine.dataflow.buffers.calendar.Calendar": 34,
         "engine.queries.source_sets.SourceSets": 32,
         "engine.views.view.View": 34,
         "storage.store.Store": 35,

@@ -33,7 +33,7 @@ class Elements:
         return Elements(self.relation.take(places), self.timestamps[places])
 
     def copied(self) -> Elements:
-        """The same in arrays of their own, so that those that they were sliced from can be freed."""
+        """Copies them into arrays of their own, so that those that they were sliced from can be freed."""
         columns = []
         for column in self.relation.columns:
             values, dictionary = column.values.copy(), column.dictionary

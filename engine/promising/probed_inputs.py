@@ -242,7 +242,7 @@ class ProbedInputs:
         return self.both[0].lacks(*floors) or self.both[1].lacks(*floors[::-1])
 
     def state(self) -> tuple[InputState, ...]:
-        """Of each input all but rows and summaries."""
+        """All but rows and summaries, input by input."""
         self._order = None
         return tuple(each.state() for each in self.both)
 

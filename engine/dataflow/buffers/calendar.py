@@ -13,17 +13,28 @@ within a partition has all of it read.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
 from engine.dataflow.buffers.buffer import NO_PLACES, NOBODY, NOTHING, Buffer, Leaving, longer
+from engine.dataflow.buffers.calendar_arrays import (
+    Division,
+    chain_of,
+    cut,
+    empty_far,
+    entries_of,
+    grown,
+    joined,
+    no_blocks,
+    no_front,
+)
 from engine.dataflow.buffers.settings import StateSettings
 from engine.kernels import blocks as pool
 from engine.kernels import calendars as kernels
 from engine.kernels import exit_order
-from engine.kernels.blocks import SIZE, Blocks
-from engine.kernels.calendars import DROPPED, ENDLESS, FAR, LISTS_BESIDE, NEVER_LEAVES, Front
+from engine.kernels.blocks import SIZE
+from engine.kernels.calendars import DROPPED, ENDLESS, FAR, LISTS_BESIDE, NEVER_LEAVES
 from engine.model.batch import Int32Array, Int64Array
 
 BLOCKS_MIN = 8
@@ -50,9 +61,7 @@ class Calendar(Buffer):
         """
         super().__init__()
         self._settings = settings or StateSettings()
-        self._partitions = self._settings.partitions_of(span, partitions)
-        self._asked = partitions
-        self._span = span
+        self._division = Division(span, self._settings.partitions_of(span, partitions), partitions)
         self._ordered = ordered
         self._count = 0
         self._now: int | None = None
@@ -62,21 +71,21 @@ class Calendar(Buffer):
         self._clear()
 
     def _clear(self) -> None:
-        lists = self._partitions + 1 + LISTS_BESIDE
-        self._blocks = _no_blocks(lists, self._settings.capacities.first(BLOCKS_MIN))
-        self._front = _no_front(self._settings.capacities.first(FRONT_MIN))
-        width = -(-self._span // self._partitions)
+        lists = self._division.partitions + 1 + LISTS_BESIDE
+        self._blocks = no_blocks(lists, self._settings.capacities.first(BLOCKS_MIN))
+        self._front = no_front(self._settings.capacities.first(FRONT_MIN))
+        width = self._division.width
         number = 0 if self._now is None else self._now // width
         self._clock = np.array([width, number, 0, self._ordered, 0, 0], np.int64)
-        self._far_is_empty()
+        empty_far(self._clock)
 
     @property
     def span(self) -> int:
-        return self._span
+        return self._division.span
 
     @property
     def partitions(self) -> int:
-        return self._partitions
+        return self._division.partitions
 
     @property
     def width(self) -> int:
@@ -102,7 +111,7 @@ class Calendar(Buffer):
         taken = self._take(min(until, NEVER_LEAVES - 1)) if until > -FAR_BOUND else NOTHING
         if endless:
             more = self._take_scanned(self._circle + ENDLESS, until)
-            taken = _joined([taken, more])
+            taken = joined([taken, more])
         if not len(taken.places):
             return NOTHING
         self._count -= len(taken.places)
@@ -126,7 +135,7 @@ class Calendar(Buffer):
         whole = kernels.drop_passed(passed, self._clock, self._blocks, self._positions)
         if self._far_count and self._clock[kernels.FAR_MOST] <= number * self.width:
             whole += kernels.drop_far(self._blocks, self._positions)
-            self._far_is_empty()
+            empty_far(self._clock)
         self._dropped_count += whole
         due = self._enter(number)
         self._put_down(due.places)
@@ -148,7 +157,7 @@ class Calendar(Buffer):
         self._removed(found, visited, len(places))
 
     def live(self, now: int) -> Int32Array:
-        places, exits = self._entries()
+        places, exits = entries_of(self._blocks, self._front)
         live: Int32Array = places[exits > now]
         return live
 
@@ -169,11 +178,10 @@ class Calendar(Buffer):
         """Exits are so far ahead from now on, in so many partitions, None: as was asked for before.
         O(entries).
         """
-        asked = self._asked if partitions is None else partitions
+        asked = self._division.asked if partitions is None else partitions
         if asked is not None and partitions is None:
             asked = min(asked, span)
-        self._partitions = self._settings.partitions_of(span, asked)
-        self._asked, self._span = asked, span
+        self._division = Division(span, self._settings.partitions_of(span, asked), asked)
         self._rebuild()
 
     # --- the clock --------------------------------------------------------------------------------
@@ -182,7 +190,7 @@ class Calendar(Buffer):
         """Until the clock is told, it is as far before the first exit as exits can be."""
         ahead = exits[(exits < NEVER_LEAVES) & (exits > -FAR_BOUND)]
         if len(ahead):
-            self._now = int(ahead.min()) - self._span
+            self._now = int(ahead.min()) - self._division.span
             self._clock[kernels.NUMBER] = self._now // self.width
             self._guessed = True
 
@@ -233,7 +241,7 @@ class Calendar(Buffer):
         places, exits = np.empty(count, np.int32), np.empty(count, np.int64)
         pool.copy(far, self._blocks, places, exits, 0)
         pool.empty(far, self._blocks)
-        self._far_is_empty()
+        empty_far(self._clock)
         self.work.visited += count
         due = exits <= past
         leaving = Leaving(places[due], exits[due])
@@ -243,7 +251,8 @@ class Calendar(Buffer):
         self._put(places[~due], exits[~due])
         if 2 * self._far_count > self._count - len(leaving.places):
             assert self._now is not None
-            self._span = max(2 * self._span, int(np.median(exits[~due])) - self._now)
+            reach = int(np.median(exits[~due])) - self._now
+            self._division = replace(self._division, span=max(2 * self._division.span, reach))
             self._rebuild()
         return leaving
 
@@ -263,7 +272,7 @@ class Calendar(Buffer):
             parts = [front, Leaving(*taken), self._enter(number)]
         slot = int(self._clock[kernels.SLOT])
         parts.append(self._take_front(until) if self._ordered else self._take_scanned(slot, until))
-        return _joined(parts)
+        return joined(parts)
 
     def _take_front(self, until: int) -> Leaving:
         front = self._front
@@ -273,7 +282,7 @@ class Calendar(Buffer):
         places, exits = np.empty(room, np.int32), np.empty(room, np.int64)
         count = kernels.take_front(until, front, self._positions, places, exits, 0)
         self.work.visited += count + 1
-        return _cut(places, exits, count)
+        return cut(places, exits, count)
 
     def _take_scanned(self, of: int, until: int) -> Leaving:
         room = int(self._blocks.counts[of])
@@ -282,7 +291,7 @@ class Calendar(Buffer):
         places, exits = np.empty(room, np.int32), np.empty(room, np.int64)
         count = pool.take_until(of, until, self._blocks, self._positions, places, exits, 0)
         self.work.visited += room
-        return _cut(places, exits, count)
+        return cut(places, exits, count)
 
     def _removed(self, found: int, visited: int, wanted: int) -> None:
         self._count -= found
@@ -301,9 +310,6 @@ class Calendar(Buffer):
     def _far_count(self) -> int:
         return int(self._blocks.counts[self._circle + FAR])
 
-    def _far_is_empty(self) -> None:
-        self._clock[kernels.FAR_LEAST], self._clock[kernels.FAR_MOST] = NEVER_LEAVES, -NEVER_LEAVES
-
     def _put(self, places: Int32Array, exits: Int64Array) -> None:
         done = 0
         while True:
@@ -312,26 +318,12 @@ class Calendar(Buffer):
             if done == len(places):
                 return
             if self._blocks.free[pool.FREE_COUNT] == 0:
-                self._grow_blocks()
+                self._blocks = grown(self._blocks)
             front = self._front
             if front.at[kernels.IN_HEAP] == len(front.heap_places):
                 room = 2 * len(front.heap_places)
                 heap = longer(front.heap_places, room), longer(front.heap_exits, room)
                 self._front = front._replace(heap_places=heap[0], heap_exits=heap[1])
-
-    def _grow_blocks(self) -> None:
-        blocks = self._blocks
-        before = len(blocks.following)
-        room = 2 * before
-        self._blocks = blocks._replace(
-            places=longer(blocks.places, room * SIZE),
-            exits=longer(blocks.exits, room * SIZE),
-            following=longer(blocks.following, room),
-            before=longer(blocks.before, room),
-            lists=longer(blocks.lists, room),
-            fills=longer(blocks.fills, room),
-        )
-        pool.set_free(before, self._blocks)
 
     def _shrink(self) -> None:
         blocks = self._blocks
@@ -342,21 +334,13 @@ class Calendar(Buffer):
         ):
             self._rebuild()
 
-    def _entries(self) -> Leaving:
-        places, exits = np.empty(self._count, np.int32), np.empty(self._count, np.int64)
-        count = kernels.entries(self._blocks, self._front, places, exits)
-        return Leaving(places[:count], exits[:count])
-
     def _rebuild(self) -> None:
         """All entries go into new arrays."""
         self._put_down_read()
-        blocks, front = self._blocks, self._front
-        room = int(blocks.counts.sum() + front.at[kernels.STOP] + front.at[kernels.IN_HEAP])
-        places, exits = np.empty(room, np.int32), np.empty(room, np.int64)
-        count = kernels.entries(blocks, front, places, exits)
+        places, exits = entries_of(self._blocks, self._front)
         self._clear()
         self._clock[kernels.IS_ORDERED] = 0
-        self._put(places[:count], exits[:count])
+        self._put(places, exits)
         self._clock[kernels.IS_ORDERED] = self._ordered
         self._sort_first()
 
@@ -376,11 +360,11 @@ class Calendar(Buffer):
 
     def _check(self) -> None:
         blocks, front, clock = self._blocks, self._front, self._clock
-        places = self._entries().places
+        places = entries_of(self._blocks, self._front).places
         assert len(places) == self._count == len(np.unique(places))
         used = 0
         for of, count in enumerate(blocks.counts.tolist()):
-            chain = self._chain(of)
+            chain = chain_of(blocks, of)
             used += len(chain)
             if of == self._circle + DROPPED:
                 assert count == sum(int(blocks.fills[block]) for block in chain)
@@ -407,51 +391,3 @@ class Calendar(Buffer):
         else:
             assert not len(ahead)
             assert not size
-
-    def _chain(self, of: int) -> list[int]:
-        """The blocks of a list, in order."""
-        blocks, chain = self._blocks, list[int]()
-        if blocks.counts[of]:
-            chain.append(int(blocks.heads[of]))
-            while chain[-1] != blocks.tails[of]:
-                chain.append(int(blocks.following[chain[-1]]))
-        return chain
-
-
-def _joined(parts: list[Leaving]) -> Leaving:
-    parts = [part for part in parts if len(part.places)]
-    if len(parts) < 2:
-        return parts[0] if parts else NOTHING
-    return Leaving(
-        np.concatenate([part.places for part in parts]), np.concatenate([part.exits for part in parts])
-    )
-
-
-def _cut(places: Int32Array, exits: Int64Array, count: int) -> Leaving:
-    """The first entries; their own arrays, where those are much longer."""
-    if 2 * count >= len(places):
-        return Leaving(places[:count], exits[:count])
-    return Leaving(places[:count].copy(), exits[:count].copy())
-
-
-def _no_blocks(lists: int, room: int) -> Blocks:
-    whole: Callable[[], Int32Array] = lambda: np.zeros(room, np.int32)  # noqa: E731
-    blocks = Blocks(
-        places=np.empty(room * SIZE, np.int32),
-        exits=np.empty(room * SIZE, np.int64),
-        following=whole(),
-        before=whole(),
-        lists=whole(),
-        fills=whole(),
-        heads=np.zeros(lists, np.int32),
-        tails=np.zeros(lists, np.int32),
-        counts=np.zeros(lists, np.int64),
-        free=np.array([pool.NONE, 0], np.int64),
-    )
-    pool.set_free(0, blocks)
-    return blocks
-
-
-def _no_front(room: int) -> Front:
-    places, exits = np.empty(room, np.int32), np.empty(room, np.int64)
-    return Front(places, exits, places.copy(), exits.copy(), np.zeros(4, np.int64))

@@ -6,6 +6,7 @@ import numpy as np
 
 from engine.dataflow.buffers.buffer import NOBODY, longer, room_for
 from engine.dataflow.buffers.calendar import Calendar
+from engine.dataflow.buffers.calendar_arrays import entries_of
 from engine.dataflow.buffers.settings import StateSettings
 from engine.kernels import calendars as kernels
 from engine.kernels.calendars import Front
@@ -43,7 +44,7 @@ class Indexed(Calendar):
     def _check(self) -> None:
         super()._check()
         positions, front = self._positions, self._front
-        places, exits = self._entries()
+        places, exits = entries_of(self._blocks, self._front)
         for place, exit_at in zip(places.tolist(), exits.tolist(), strict=True):
             assert self._at(int(positions[place]), front) == (place, exit_at)
 
