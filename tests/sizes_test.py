@@ -66,7 +66,6 @@ LARGER: dict[str, dict[str, int]] = {
         "engine.model.source.Stream": 14,
         "engine.model.step.StepResult": 13,
         "engine.promising.group.GroupCounts": 15,
-        "engine.queries.eager_answers.EagerAnswers": 13,
         "engine.queries.explain.Plan": 22,
         "engine.queries.footprint.Footprint": 13,
         "engine.queries.plan_inputs.PlanInputs": 15,

@@ -1,8 +1,8 @@
 """The answers of the eager queries over one set of sources.
 
 Aggregates without keys over one stream are read from trees of partial results
-(:mod:`engine.operators.maintained`), which rows enter with each step. All other answers are kept whole, and
-brought up to date after steps that touched them (:mod:`engine.queries.kept_answers`). Both only as far as
+(:mod:`engine.queries.eager_trees`). All other answers are kept whole, and brought up to date after steps that
+touched them (:mod:`engine.queries.kept_answers`). Both only as far as
 :class:`engine.queries.upkeep.Upkeep` has time for them. What takes longer is put off
 (:mod:`engine.queries.put_off`): the query is answered lazily, which gives the same, and what would be kept is
 tried beside the shard. It is kept from when what was made so is current, or brought up to date in time.
@@ -18,7 +18,6 @@ from functools import partial
 from math import isfinite
 
 from engine.changes.marks import Mark
-from engine.language.query import Query
 from engine.language.templates import FixedQuery
 from engine.model.attributes import Attribute
 from engine.model.defects import Defects, internal
@@ -26,22 +25,17 @@ from engine.model.limits import Limits
 from engine.model.maintenance import PutOff
 from engine.model.source import SourceName
 from engine.operators.chain import CompositeSource
-from engine.operators.maintained.measure import measures_of
 from engine.operators.maintained.ranked_aggregates import RankedAggregates
 from engine.operators.scan import ScanAt
 from engine.queries.admitted_query import AdmittedQuery
 from engine.queries.attempts import Attempt
+from engine.queries.eager_trees import EagerTrees
 from engine.queries.kept_answers import KeptAnswers
 from engine.queries.put_off import Off, PutOffs
-from engine.queries.upkeep import Cost, expression_work, work_of
+from engine.queries.upkeep import Cost, work_of
 from engine.sources.source import Source
 from engine.standing.query import StandingQuery
 from engine.views.kept import KeptAnswer, RefreshWork, brought
-
-CHEAP_WORK = 50.0
-"""What arguments take for a row that are columns, or little more. Trees of such are not measured: all slots
-of a stream share their work, as they share that of matching.
-"""
 
 Seen = Callable[[], tuple[Mapping[SourceName, ScanAt], CompositeSource | None, Limits]]
 """Returns how the sources are seen at NOW, without slots, what is kept of joins, and the limits."""
@@ -77,14 +71,9 @@ class EagerAnswers:
         self._upkeep = put_offs.upkeep
         self._defects = defects
         self._standing = standing
-        self._lone = sources[0] if len(sources) == 1 and not sources[0].stream.is_table else None
-        self._trees = RankedAggregates(sources[0].rows.base)
-        self._dear: dict[str, Cost] = {}
-        """The costs of queries with trees whose arguments are more than columns."""
+        self._trees = EagerTrees(sources, self._upkeep, defects, standing)
         self._whole: dict[str, WholeAnswer] = {}
         self._off: set[str] = set()
-        self._replanted: set[str] = set()
-        """Queries whose partial results were made anew, of which nobody was told."""
 
     # --- queries ----------------------------------------------------------------------------------
 
@@ -105,7 +94,7 @@ class EagerAnswers:
             mine = replace(mine, template=FixedQuery.of(query))  # it is read at every step
             put.append(mine)
             with self._defects.of(query_id):
-                if self._has_tree(query):
+                if self._trees.can_keep(query):
                     trees[query_id] = mine
                 else:
                     self._whole[query_id] = WholeAnswer(mine, Cost(work_of(query)))
@@ -113,93 +102,24 @@ class EagerAnswers:
         planted = self._plant(trees.values())
         return [planted.get(one.query_id, one) for one in put]
 
-    def _has_tree(self, query: Query) -> bool:
-        return self._lone is not None and measures_of(query) is not None
-
     def _plant(self, queries: Iterable[StandingQuery]) -> dict[str, StandingQuery]:
         """Partial results of these are kept from now on, where there is time; by id, as they stand now."""
-        sown: list[StandingQuery] = []
-        cheap: list[StandingQuery] = []
-        planted: dict[str, StandingQuery] = {}
-        for one in queries:
-            with self._defects.of(one.query_id):
-                work = arguments_work(one.query)
-                if work <= CHEAP_WORK or one.query_id in self._trees:
-                    cheap.append(one)
-                    continue
-                cost, rows = Cost(work), self._rows()
-                self._dear[one.query_id] = cost
-                if self._upkeep.affords(cost, rows):
-                    self._upkeep.spend(cost, rows, lambda: self._sow([one]))  # noqa: B023
-                    sown.append(one)
-                else:
-                    planted[one.query_id] = self._put_off(one, self._dear.pop(one.query_id))
-        if cheap:
-            self._sow(cheap)
-        for one in (*sown, *cheap):
-            with self._defects.of(one.query_id):
-                planted[one.query_id] = replace(one, partials=self._trees.reader(one.query_id))
+        planted, dear = self._trees.plant(queries)
+        for one in dear:
+            with self._defects.of(one.query.query_id):
+                planted[one.query.query_id] = self._put_off(one.query, one.cost)
         return planted
-
-    def _sow(self, queries: Sequence[StandingQuery]) -> None:
-        assert self._lone is not None
-        try:
-            self._trees.add({q.query_id: (q.query, q.scan_slot) for q in queries}, self._lone.rows.rows())
-        except Exception as defect:  # noqa: BLE001  (whose it is is found out)
-            self._plant_anew([*self._treed(), *queries], defect)
 
     def fell(self, query_id: str) -> None:
         """A query goes, or its answer is kept no more."""
         self._whole.pop(query_id, None)
         self.kept.forget(query_id)
         self._take_off(query_id)
-        self._fell(query_id)
-
-    def _fell(self, query_id: str) -> None:
-        self._dear.pop(query_id, None)
-        try:
-            self._trees.remove([query_id])
-        except Exception as defect:  # noqa: BLE001  (those of the others are made anew)
-            self._plant_anew([one for one in self._treed() if one.query_id != query_id], defect)
-
-    def _treed(self) -> list[StandingQuery]:
-        """Queries whose partial results are kept."""
-        return [self._standing[query_id] for query_id in self._trees if query_id in self._standing]
-
-    def _plant_anew(self, queries: Sequence[StandingQuery], defect: Exception) -> None:
-        """Trees of partial results failed: they are made anew, without those queries for which that fails;
-        without any where all succeed alone. Readers of the old ones are told of the new ones.
-        """
-        assert self._lone is not None
-        rows = self._lone.rows.rows()
-        whole = {one.query_id: (one.query, one.scan_slot) for one in queries}
-        failed = set[str]()
-        for query_id, kept in whole.items():
-            try:
-                RankedAggregates(rows.base).add({query_id: kept}, rows)
-            except Exception as own:  # noqa: BLE001  (it is this one's)
-                self._defects.note([query_id], own)
-                failed.add(query_id)
-        self._trees = RankedAggregates(rows.base)
-        try:
-            if not failed:
-                raise defect
-            self._trees.add({name: kept for name, kept in whole.items() if name not in failed}, rows)
-        except Exception as shared:  # noqa: BLE001  (nobody can be told apart)
-            self._defects.note(whole, shared)
-            self._trees = RankedAggregates(rows.base)
-        self._replanted.update(whole)
+        self._trees.fell(query_id)
 
     def replanted(self) -> list[StandingQuery]:
         """Queries that are answered from other partial results than they were, since the last time."""
-        names, self._replanted = self._replanted, set()
-        found = []
-        for name in names:
-            query = self._standing.get(name)
-            if query is not None and query.keeps_answer:
-                query = self._standing[name] = replace(query, partials=self._trees.reader(name))
-                found.append(query)
-        return found
+        return self._trees.replanted()
 
     # --- what is put off --------------------------------------------------------------------------
 
@@ -224,24 +144,12 @@ class EagerAnswers:
         """Rows of the sources."""
         return sum(len(source.rows) for source in self._sources)
 
-    def _rows(self) -> float:
-        """What a tree is made from."""
-        assert self._lone is not None
-        return 1.0 + len(self._lone.rows)
-
     def _attempt(self, off: Off) -> Attempt[KeptAnswer] | Attempt[RankedAggregates]:
         """Begin to try what is put off."""
         query, timer = off.query, self._upkeep.timer
         assert timer is not None
-        if self._has_tree(query.query):
-            assert self._lone is not None
-            rows, trees = self._lone.rows.rows(), RankedAggregates(self._lone.rows.base)
-
-            def planted() -> RankedAggregates:
-                trees.add({query.query_id: (query.query, query.scan_slot)}, rows)
-                return trees
-
-            return Attempt(planted, self._rows(), timer)
+        if self._trees.can_keep(query.query):
+            return self._trees.attempt(query)
         self.kept.put(query, query.query)
         self.kept.begin([query.query_id])
         try:
@@ -263,34 +171,17 @@ class EagerAnswers:
             if attempt.defect is not None:
                 self._defects.note([query_id], attempt.defect)
             elif isinstance(attempt.made, RankedAggregates):
-                step_ns = self._graft(query, cost, attempt.made)
+                step_ns = self._trees.graft(query, cost, attempt.made)
             elif attempt.made is not None:
                 step_ns = self._resume(query, cost, attempt.made)
             if step_ns is None:
                 self._take_off(query_id)
-                self._change(replace(query, partials=self._trees.reader(query_id)))
+                self._change(self._trees.read_by(query))
             else:
                 self.kept.forget(query_id)
                 self._put_offs.waits(off, attempt.took_ns)
                 told = PutOff(step_ns if isfinite(step_ns) else None)
                 self._change(replace(query, maintenance="lazy", partials=None, put_off=told))
-
-    def _graft(self, query: StandingQuery, cost: Cost, made: RankedAggregates) -> float | None:
-        """Take partial results over. Returns what a step takes, where that is too much."""
-        assert self._lone is not None
-        rows = self._lone.rows.rows()
-        entering = made.entering(rows)
-        if entering and not self._upkeep.affords(cost, entering):
-            return cost.expected_ns(entering)
-        try:
-            self._upkeep.spend(cost, max(1, entering), lambda: made.advance(rows))
-            made.drop_below(rows.base)
-            self._trees.advance(rows)
-            self._trees.take(made, query.query_id, query.query)
-        except Exception as defect:  # noqa: BLE001  (whose it is is found out)
-            self._plant_anew([*self._treed(), query], defect)
-        self._dear[query.query_id] = cost
-        return None
 
     def _resume(self, query: StandingQuery, cost: Cost, made: KeptAnswer) -> float | None:
         """Keep an answer that was made beside. Returns what a step takes, where that is too much."""
@@ -307,36 +198,12 @@ class EagerAnswers:
 
     def advance(self) -> None:
         """The lone stream took a step: its rows enter the trees."""
-        if self._lone is None or not len(self._trees):
-            return
-        rows = self._lone.rows.rows()
-        self._lighten(self._trees.entering(rows))
-        try:
-            self._trees.advance(rows)
-        except Exception as defect:  # noqa: BLE001  (whose it is is found out)
-            self._plant_anew(self._treed(), defect)
-
-    def _lighten(self, entering: int) -> None:
-        """Queries whose arguments take too long for the rows that enter are put off, the dearest first."""
-        if not entering or not self._dear or not self._upkeep.is_measured:
-            return
-        expected = {query_id: cost.expected_ns(entering) for query_id, cost in self._dear.items()}
-        for query_id in sorted(expected, key=lambda name: expected[name]):
-            if expected[query_id] <= self._upkeep.left_ns:
-                self._upkeep.left_ns -= expected[query_id]
-                continue
-            cost = self._dear[query_id]
-            self._fell(query_id)
-            query = replace(self._standing[query_id], partials=None)
-            self._change(self._put_off(query, cost, expected[query_id]))
+        for one in self._trees.advance():
+            self._change(self._put_off(one.query, one.cost, one.expected_ns))
 
     def dropped(self) -> None:
         """The lone stream let go of rows."""
-        if self._lone is not None:
-            try:
-                self._trees.drop_below(self._lone.rows.base)
-            except Exception as defect:  # noqa: BLE001  (whose it is is found out)
-                self._plant_anew(self._treed(), defect)
+        self._trees.dropped()
 
     def renumbered(self) -> list[StandingQuery]:
         """The rows of a source have other ordinals now or begin elsewhere: all that is kept is made anew.
@@ -347,9 +214,7 @@ class EagerAnswers:
             off = self._put_offs.get(query_id)
             if off is not None:
                 off.give_up()
-        anew = [query for query in self._standing.values() if query.partials is not None]
-        self._trees = RankedAggregates(self._sources[0].rows.base)
-        self._dear.clear()
+        anew = self._trees.begin_anew(self._sources[0].rows.base)
         self._standing.update(self._plant(anew))
         return [self._standing[query.query_id] for query in anew]
 
@@ -421,10 +286,8 @@ class EagerAnswers:
         )
 
     def _check(self) -> None:
-        if len(self._trees):
-            self._trees._check()
+        self._trees._check()
         self.kept._check()
-        assert self._dear.keys() <= set(self._trees)
         assert self._off.isdisjoint({*self._whole, *self._trees})
         for query_id in self._off:
             assert query_id in self._put_offs
@@ -433,13 +296,3 @@ class EagerAnswers:
             assert query.put_off is not None
         for query_id in self._whole:
             assert self._standing[query_id].keeps_answer
-
-
-def arguments_work(query: Query) -> float:
-    """The work of the arguments and filters of a query's first stage, an aggregate, for a row, in about
-    nanoseconds; infinite where nobody knows.
-    """
-    stage = query.stages[0].aggregate
-    assert stage is not None
-    of = {(call.arguments, call.filter) for call in stage.calls}
-    return max((expression_work(each) for each in of), default=0.0)
