@@ -183,7 +183,7 @@ class Inspection(ABC):
             query,
             standing,
             self._parts.following.graphs.strategy_inputs(query, standing),
-            {name: self._parts.sets.readers(name) for name in query.sources},
+            {name: self._parts.sets.by_source.queries(name) for name in query.sources},
             followed=query_id is not None and query_id in self._parts.following,
         )
 
@@ -269,7 +269,7 @@ class Inspection(ABC):
     def kept_rows(self) -> dict[SourceName, KeptRows]:
         """What the rows of each stream take, and how far the widest windows keep them. O(sources * sets)."""
         return {
-            (name := source.stream.name): kept_rows(source, self._parts.sets.reaches_ms(name))
+            (name := source.stream.name): kept_rows(source, self._parts.sets.by_source.reaches_ms(name))
             for source in self._parts.sources.values()
             if not source.stream.is_table
         }

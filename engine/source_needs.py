@@ -37,13 +37,13 @@ class SourceNeeds:
 
     def joined_with(self, source: SourceName) -> Iterable[SetKey]:
         """The sets of several sources, this among them, that queries stand over. O(sets that have it)."""
-        return [key for key in self._sets.reading(source) if len(key) > 1]
+        return [key for key in self._sets.by_source.keys(source) if len(key) > 1]
 
     def clock(self, source: SourceName) -> bool:
         """Whether an answer over this source may change as NOW moves on, and no record comes: rows wait for
         it, or windows move with it. O(sets of sources that have it).
         """
-        return bool(len(self._parts.source(source).pending)) or self._sets.follow_now(source)
+        return bool(len(self._parts.source(source).pending)) or self._sets.by_source.follow_now(source)
 
     def demand(self, source: str) -> Demand:
         """What the queries over a source ask of the order of work. O(these queries) after a registration,
@@ -52,7 +52,7 @@ class SourceNeeds:
         name = self._parts.source(source).stream.name
         demand = self._demands.get(name)
         if demand is None:
-            sets = [self._sets.seen(key) for key in self._sets.reading(name)]
+            sets = [self._sets.seen(key) for key in self._sets.by_source.keys(name)]
             demand = self._demands[name] = demand_of(
                 query for over in sets for query in over.standing.values()
             )
@@ -66,7 +66,7 @@ class SourceNeeds:
         name = of.stream.name
         found = self._sheddable.get(name)
         if found is None:
-            found = self._parts.tags.shed.sheddable(name, self._sets.readers(name))
+            found = self._parts.tags.shed.sheddable(name, self._sets.by_source.queries(name))
             if self._is_counted(of.stream):
                 found = replace(found, is_seen=True)
             self._sheddable[name] = found
@@ -100,11 +100,11 @@ class SourceNeeds:
         sources that read it).
         """
         of = self._parts.source(source)
-        return wanted(of.boundary_ms, of.rows.rows(), self._sets.holds(of.stream.name))
+        return wanted(of.boundary_ms, of.rows.rows(), self._sets.by_source.holds(of.stream.name))
 
     def rows(self, source: str) -> tuple[int, int] | None:
         """What retention and standing queries need of a stream's rows: (those from this instant on, and so
         many of the last); None: all there are. O(sets of sources that read it).
         """
         of = self._parts.source(source)
-        return needed(self._sets.holds(of.stream.name), of.clock.now_ms, of.stream.retain_ms)
+        return needed(self._sets.by_source.holds(of.stream.name), of.clock.now_ms, of.stream.retain_ms)

@@ -270,7 +270,7 @@ class FollowedGraphs:
         """
         for key, mark in marks.items():
             sources, graph = sets.seen(key), self.by_set.get(key) if tells else None
-            now, shared = sources.now, len(key) == 1 and sets.is_joined(key[0])
+            now, shared = sources.now, len(key) == 1 and sets.by_source.is_joined(key[0])
             transition = transition_of(mark, now.mark(), now.seen().sources, rows, shared)
             with self._watch.on(sources.usage):
                 sources.eager.kept.moved(mark, transition)

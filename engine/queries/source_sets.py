@@ -17,12 +17,12 @@ from engine.model.usage import Stopwatch
 from engine.queries.planner import Planner
 from engine.queries.promising import GroupNumbers
 from engine.queries.put_off import PutOffs
+from engine.queries.sets_by_source import SetsBySource
 from engine.queries.source_set import SharedBySets, SourceSet
 from engine.queries.upkeep import Upkeep
 from engine.sources.source import Source
 from engine.standing.query import SetKey, StandingQuery
 from engine.views.view import SetView
-from engine.windows.retention import Hold
 
 
 class SourceSets:
@@ -57,8 +57,7 @@ class SourceSets:
             self.put_offs,
         )
         self._sets: dict[SetKey, SourceSet] = {}
-        self._readers: dict[SourceName, dict[SetKey, SourceSet]] = {}
-        """By source, the sets that read it: a step looks at those alone."""
+        self.by_source = SetsBySource()
 
     def __iter__(self) -> Iterator[SourceSet]:
         return iter(self._sets.values())
@@ -91,8 +90,7 @@ class SourceSets:
         over = self._sets.get(key)
         if over is None:
             over = self._sets[key] = self._new(key)
-            for name in key:
-                self._readers.setdefault(name, {})[key] = over
+            self.by_source.add(key, over)
         return over
 
     def seen(self, key: SetKey) -> SourceSet:
@@ -108,19 +106,18 @@ class SourceSets:
         over.unregister(query.query_id)
         if not over.standing:
             del self._sets[query.set_key]
-            for name in query.set_key:
-                del self._readers[name][query.set_key]
-                if not self._readers[name]:
-                    del self._readers[name]
+            self.by_source.remove(query.set_key)
 
     def advance(self, name: SourceName) -> None:
         """A source took a step."""
-        reading = self._reading(name)
+        reading = self.by_source.of(name)
         beside: dict[SetKey, SourceSet] = {}
         for touched in sorted({name, *(other for over in reading for other in over.sources)}):
             source = self._sources[touched]
             if source.summarised.at_work and self._advance_summaries(source):
-                beside.update((key, self._sets[key]) for key in self.reading(touched) if name not in key)
+                beside.update(
+                    (key, self._sets[key]) for key in self.by_source.keys(touched) if name not in key
+                )
         for over in reading:
             over.advance()
         for over in beside.values():
@@ -131,7 +128,7 @@ class SourceSets:
         one went on.
         """
         held_ms: dict[SummaryName, int | None] = {}
-        for over in self._reading(source.stream.name):
+        for over in self.by_source.of(source.stream.name):
             for name in over.promising.summaries():
                 held, now_ms = held_ms.get(name, source.clock.now_ms), over.now.ms
                 held_ms[name] = None if held is None or now_ms is None else min(held, now_ms)
@@ -146,7 +143,7 @@ class SourceSets:
         """The sources whose rows a step of one may be the last to have needed: it, and those it is joined
         with. O(sets that read it).
         """
-        return {name, *(other for key in self.reading(name) for other in key)}
+        return {name, *(other for key in self.by_source.keys(name) for other in key)}
 
     def retain(self, names: Iterable[SourceName] | None) -> None:
         """At the end of a step that touched these, or any of all: they let go of rows that nobody needs.
@@ -155,9 +152,8 @@ class SourceSets:
         sources = self._sources.values() if names is None else [self._sources[name] for name in names]
         for source in sources:
             name = source.stream.name
-            readers = self._reading(name)
-            if source.retain([over.hold(name) for over in readers]):
-                for over in readers:
+            if source.retain(self.by_source.holds(name)):
+                for over in self.by_source.of(name):
                     over.dropped(name)
 
     def renumbered(self, name: SourceName) -> list[StandingQuery]:
@@ -165,36 +161,7 @@ class SourceSets:
         answered from other partial results than before.
         """
         self._indexes.restart(name, self._sources[name].rows.base)
-        return [query for over in self._reading(name) for query in over.renumbered(name)]
-
-    def holds(self, name: SourceName) -> list[Hold]:
-        """What the queries over each set of sources need of one of them."""
-        return [over.hold(name) for over in self._reading(name)]
-
-    def reaches_ms(self, name: SourceName) -> list[int]:
-        """How far the two windows over a source reach that reach furthest, in descending order."""
-        return sorted(
-            (ms for over in self._reading(name) for ms in over.windows.reaches_ms(name)), reverse=True
-        )[:2]
-
-    def _reading(self, name: SourceName) -> list[SourceSet]:
-        return list(self._readers.get(name, {}).values())
-
-    def readers(self, name: SourceName) -> int:
-        """How many queries read a source."""
-        return sum(len(over.standing) for over in self._reading(name))
-
-    def reading(self, name: SourceName) -> Iterable[SetKey]:
-        """The sets that read a source."""
-        return self._readers.get(name, {})
-
-    def follow_now(self, name: SourceName) -> bool:
-        """Whether an answer over it may change as its NOW moves on, and no row enters it."""
-        return any(over.windows.follow_now for over in self._reading(name))
-
-    def is_joined(self, name: SourceName) -> bool:
-        """Whether a query over several sources reads it."""
-        return any(len(over.sources) > 1 for over in self._reading(name))
+        return [query for over in self.by_source.of(name) for query in over.renumbered(name)]
 
     def views(self) -> dict[SetKey, SetView]:
         """Returns the views of all sets, by key."""
@@ -202,14 +169,11 @@ class SourceSets:
 
     def views_over(self, names: Iterable[SourceName]) -> dict[SetKey, SetView]:
         """Returns the views of the sets that read one of these sources, by key."""
-        return {key: over.view() for key, over in self._over(names).items()}
+        return {key: over.view() for key, over in self.by_source.of_any(names).items()}
 
     def over(self, names: Iterable[SourceName]) -> Iterable[SourceSet]:
         """The sets that read one of these."""
-        return self._over(names).values()
-
-    def _over(self, names: Iterable[SourceName]) -> dict[SetKey, SourceSet]:
-        return {key: over for name in names for key, over in self._readers.get(name, {}).items()}
+        return self.by_source.of_any(names).values()
 
     def indexes(self) -> Iterator[KeyIndex]:
         """Those of rows by keys of joins."""
@@ -226,12 +190,8 @@ class SourceSets:
 
     def _check(self, *, settled: bool) -> None:
         """settled: no source holds rows that nobody needs."""
-        read = {(name, key) for name, sets in self._readers.items() for key in sets}
-        assert read == {(name, key) for key in self._sets for name in key}
-        assert all(self._readers.values())
+        self.by_source._check(self._sets)
         for source in self._sources.values() if settled else ():
             before = source.view()
-            assert not source.retain(
-                [over.hold(source.stream.name) for over in self._reading(source.stream.name)]
-            )
+            assert not source.retain(self.by_source.holds(source.stream.name))
             assert source.view() is before
