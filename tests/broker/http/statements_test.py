@@ -127,7 +127,7 @@ def test_pause_resume_terminate(shared: Broker, name: str) -> None:
         ("EXPLAIN SELECT", "syntax"),
         ("DROP VIEW nowhere", "unknown_source"),
         ("INSERT INTO nowhere VALUES (1)", "unknown_source"),
-        ("INSERT INTO s SELECT 1 FROM s", "not_supported"),
+        ("INSERT INTO nowhere SELECT 1 FROM nowhere", "unknown_source"),
     ],
 )
 def test_statements_that_are_refused(shared: Broker, sql: str, code: str) -> None:
