@@ -36,7 +36,8 @@ from engine.sources.source_view import SourceView
 from engine.standing.queries import StandingQueries
 from engine.standing.query import SetKey, StandingQuery
 from engine.tags import Tags
-from engine.views.view import SetView, View
+from engine.views.set_view import SetView
+from engine.views.view import View
 from tureen.errors import (
     StepOutOfOrder,
     UnknownQuery,

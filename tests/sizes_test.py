@@ -80,7 +80,6 @@ LARGER: dict[str, dict[str, int]] = {
         "tureen.snapshot.Snapshot": 15,
     },
     "methods": {
-        "engine.views.view.View": 34,
         "storage.store.Store": 35,
         "tureen.async_client.AsyncClient": 41,
         "tureen.builder.Select": 34,

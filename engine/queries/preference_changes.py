@@ -13,7 +13,8 @@ from engine.queries.subscriber import Subscriber
 from engine.queries.telling import PendingOutput
 from engine.queries.told_answers import Answer, ToldAnswers
 from engine.standing.query import StandingQuery
-from engine.views.view import SetView, View
+from engine.views.set_view import SetView
+from engine.views.view import View
 
 
 class PreferenceChanges:

@@ -35,7 +35,7 @@ from engine.sources.source import Source
 from engine.sources.source_view import timeless
 from engine.standing.query import StandingQuery
 from engine.views.row_counts import RowCounts
-from engine.views.view import SetView
+from engine.views.set_view import SetView
 from engine.windows.retention import Hold
 
 

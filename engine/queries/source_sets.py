@@ -22,7 +22,7 @@ from engine.queries.source_set import SharedBySets, SourceSet
 from engine.queries.upkeep import Upkeep
 from engine.sources.source import Source
 from engine.standing.query import SetKey, StandingQuery
-from engine.views.view import SetView
+from engine.views.set_view import SetView
 
 
 class SourceSets:

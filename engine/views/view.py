@@ -10,42 +10,37 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
 from engine.changes.operator import operator_over
 from engine.changes.output import ChangesOutput, output_of
 from engine.changes.transition import NEVER, SourceTransition, Transition
-from engine.dataflow.graph import STREAMS, changes_of
+from engine.dataflow.graph import changes_of
 from engine.joins.joins import JoinViews
 from engine.joins.shape import Shape
 from engine.joins.view import JoinView
 from engine.model.answer import Answer, CatchingUp, Lost, QueryInfo, SourceInfo
 from engine.model.approximation import Approximation
 from engine.model.batch import Batch
-from engine.model.changes import Changes, Operator
+from engine.model.changes import Changes
 from engine.model.defects import Defects, internal
 from engine.model.limits import Limits
 from engine.model.maintenance import QueryOptions, Strategy
 from engine.model.source import SourceName, Stream
 from engine.model.step import Position
-from engine.operators.chain import CompositeSource
-from engine.operators.earlier import can_answer, require_answer, require_versions
-from engine.operators.pipeline import Evaluated, evaluate
-from engine.operators.scan import ConditionErrors, ScanAt
+from engine.operators.earlier import require_versions
+from engine.operators.pipeline import Evaluated
 from engine.overload.reduced_query import measured_as_declared
-from engine.promising.found import FoundRows
-from engine.sources.source_view import SourceView, sources_at
+from engine.sources.source_view import SourceView
 from engine.standing.queries import ShownQueries
 from engine.standing.query import SetKey, StandingQuery
 from engine.stems.rows import Rows
 from engine.store.matches.match_counts import HeldMatches, match_counts
 from engine.views.estimated_aggregates import with_visited
-from engine.views.found_answers import NOTHING_YET, Found, evaluate_found
-from engine.views.kept import KeptAnswer, with_completeness
+from engine.views.found_answers import evaluate_found
+from engine.views.kept import with_completeness
 from engine.views.measured import is_sampled, with_measured_error
 from engine.views.recompute import History, answer_afresh, boundary_ms
-from engine.views.row_counts import RowCounts
-from engine.windows.clauses import UNBOUNDED
+from engine.views.set_view import SetView
 from engine.windows.source_clock import PartitionTime
 from tureen.errors import (
     InstantOutOfRange,
@@ -55,37 +50,6 @@ from tureen.errors import (
     UnknownQuery,
     UnknownSource,
 )
-
-
-class Finding(Protocol):
-    """A query with a preference for which nothing is kept."""
-
-    def find(
-        self, at: Mapping[SourceName, ScanAt], now_ms: int | None
-    ) -> tuple[Found, tuple[Approximation, ...]]:
-        """What is found with a grant of its own, and what of it is not exact."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class SetView:
-    """The queries over a set of sources at the end of a step.
-
-    now_ms: their NOW. at: how the sources stand at it. joins: what is kept of joins. kept: answers that are
-    kept. read: answers of eager aggregates that were asked for, each read from its tree once. counts: of a
-    lone stream what counts are made from. found: for queries with a preference. asked: those of them for
-    which nothing is kept.
-    """
-
-    sources: Mapping[SourceName, SourceView]
-    now_ms: int | None
-    at: Mapping[SourceName, ScanAt]
-    joins: CompositeSource | None
-    kept: Mapping[str, KeptAnswer]
-    counts: RowCounts | None
-    found: Mapping[str, Found] = field(default_factory=dict)
-    asked: Mapping[str, Finding] = field(default_factory=dict)
-    read: dict[str, tuple[StandingQuery, Evaluated]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +117,7 @@ class View:
             result = with_completeness(result, query.query, over.at)
         else:
             now_ms = over.now_ms if at_ms is None else at_ms
-            result = self._evaluated(query, over, at_ms, limit, first).first(first)
+            result = over.evaluated(query, at_ms, limit, first, self.limits).first(first)
             if at_ms is not None:
                 require_versions(result.complete_from_ms, at_ms, over.now_ms)
         answer = self._answer(query_id, now_ms, result, over)
@@ -166,7 +130,7 @@ class View:
             measured = measured_as_declared(query.query)
         if measured is None:
             return answer
-        at = query.at(over.at if at_ms is None else self._earlier(query, over, at_ms))
+        at = query.at(over.at if at_ms is None else over.earlier(query, at_ms, self.limits))
         tags = with_measured_error(answer.approximation, measured, at, limit, self.limits, declared=declared)
         return replace(answer, approximation=tags)
 
@@ -239,7 +203,7 @@ class View:
 
     def lost(self, query_id: str) -> Lost:
         """Records of a query's sources that gave no row. Raises UnknownQuery."""
-        return _lost(self._sets[self._standing(query_id).set_key])
+        return self._sets[self._standing(query_id).set_key].lost
 
     def approximation(self, query_id: str) -> tuple[Approximation, ...]:
         """What of a query's answer is not exact; empty: it is exact. Raises UnknownQuery."""
@@ -273,57 +237,16 @@ class View:
             complete_from_ms=result.complete_from_ms,
             approximation=self._approximation.get(query_id, ()),
             errors=result.errors,
-            lost=_lost(over),
+            lost=over.lost,
             catching_up=catching_up,
-            condition_errors=self._predicate_errors(self._standing(query_id)) + result.condition_errors,
+            condition_errors=over.predicate_errors(self._standing(query_id)) + result.condition_errors,
         )
-
-    def _evaluated(
-        self, query: StandingQuery, over: SetView, at_ms: int | None, limit: int, first: int | None
-    ) -> Evaluated:
-        """What the answer's rows are, or more of them than the first. That of an eager aggregate is read from
-        its tree once in a view.
-        """
-        if query.prefers:
-            found = over.found.get(query.query_id, NOTHING_YET)
-            return evaluate_found(query.query, query.at(over.at), found, limit, self.limits)
-        remembers = query.partials is not None and at_ms is None
-        if remembers:
-            known = over.read.get(query.query_id)
-            if known is not None and known[0] is query:
-                return known[1]
-        elif over.counts is not None and at_ms is None:
-            counted = over.counts.count(query, over.at[query.sources[0]])
-            if counted is not None:
-                _require_slots(query, over)
-                over.counts.keep(counted)
-                return counted.evaluated()
-        wrong = ConditionErrors()
-        at = query.at(over.at if at_ms is None else self._earlier(query, over, at_ms), wrong)
-        joins = over.joins if query.keeps_matches else None
-        result = evaluate(query.query, at, limit, self.limits, query.partials, joins, STREAMS, first=first)
-        if wrong.rows:
-            result = replace(result, condition_errors=wrong.rows)
-        _require_slots(query, over)
-        if remembers and result.rows.n == result.rows.total:
-            over.read[query.query_id] = query, result
-        return result
 
     def _standing(self, query_id: str) -> StandingQuery:
         query = self._queries.get(query_id)
         if query is None:
             raise UnknownQuery()
         return query
-
-    def _earlier(self, query: StandingQuery, over: SetView, at_ms: int) -> Mapping[SourceName, ScanAt]:
-        """The sources at an earlier instant, where nothing that the windows need may be gone."""
-
-        def stand(instant_ms: int) -> Mapping[SourceName, ScanAt]:
-            return query.at(sources_at(over.sources, instant_ms))
-
-        lacking = "rows that the windows need are no longer retained, or were gone before the stream came"
-        require_answer(query.query, stand, at_ms, over.now_ms, lacking, self.limits, STREAMS)
-        return sources_at(over.sources, at_ms)
 
     def changes(self, query_id: str, since_ms: int | None, rows_max: int) -> Changes:
         """What changed in the answer of a query since an earlier instant, up to NOW; None: since the
@@ -350,7 +273,7 @@ class View:
         if any(stream.is_table for stream in streams.values()):
             hint = "earlier states of a table are not kept; fetch the current answer"
             raise InstantOutOfRange(since, now_ms, now_ms, hint=hint)
-        if not self._tells_since(query, over, operator, since):
+        if not over.tells_since(query, operator, since, self.limits):
             hint = "rows that it needs are no longer retained; fetch the current answer"
             raise InstantOutOfRange(since, now_ms, now_ms, hint=hint)
         at = query.at(over.at)
@@ -359,22 +282,6 @@ class View:
         )
         alone = replace(query, slots=())  # matches of the rows of the window may not be made yet
         return changes_of(alone, operator, transition, replace(self.limits, changes_max=rows_max), now_ms)
-
-    def _tells_since(self, query: StandingQuery, over: SetView, operator: Operator, since_ms: int) -> bool:
-        """Whether all rows are there that changes after an instant are made of."""
-        told = {
-            name: replace(
-                source, rows=replace(source.rows, complete_from_ms=None)
-            )  # what never came was not told
-            for name, source in over.sources.items()
-        }
-        at = query.at(sources_at(told, since_ms))
-        scan = query.query.scan
-        gone_ms = at[scan.source].gone_before_ms
-        selects = query.query.selects
-        if operator == "istream" and selects and scan.window == UNBOUNDED and scan.assignment is None:
-            return gone_ms is None or gone_ms <= since_ms + 1
-        return can_answer(query.query, at, self.limits, STREAMS)
 
     def stream(self, source: SourceName) -> Stream:
         """A source's declaration."""
@@ -435,7 +342,7 @@ class View:
             query.maintenance,
             query.asked_weight,
             query.born,
-            self._predicate_errors(query),
+            self._sets[query.set_key].predicate_errors(query),
             query.paused,
             query.registration.options,
             self._strategy_of(query) or QueryOptions.of(query.registration.options).strategy or "auto",
@@ -443,13 +350,6 @@ class View:
             query.tolerance,
             query.put_off,
         )
-
-    def _predicate_errors(self, query: StandingQuery) -> int:
-        """Rows whose predicate ended as an error; of a query with a preference, of those visited for it."""
-        if query.prefers:
-            found = self._sets[query.set_key].found.get(query.query_id, NOTHING_YET)
-            return found.errors if isinstance(found, FoundRows) else 0
-        return sum(int(self._sources[name].errors[slot]) for name, (slot, _) in query.places())
 
     def sources(self) -> list[SourceInfo]:
         """All sources, in order of creation."""
@@ -482,15 +382,3 @@ def _require_now(at_ms: int, now_ms: int | None) -> None:
     if at_ms != now_ms:
         hint = "an answer with a preference is of NOW; leave AT out, or ask without WITH PREFERENCE"
         raise InstantOutOfRange(at_ms, now_ms, now_ms or at_ms, hint=hint)
-
-
-def _require_slots(query: StandingQuery, over: SetView) -> None:
-    """What was read was the query's. Raises UnknownQuery."""
-    for name, (slot, generation) in query.places():
-        if over.sources[name].generations[slot] != generation:
-            raise UnknownQuery()
-
-
-def _lost(over: SetView) -> Lost:
-    """Sums up the records that all sources of a set lost."""
-    return Lost.of([source.lost for source in over.sources.values()])

@@ -172,10 +172,10 @@ def test_a_group_that_fails_ends_its_queries_alone(method: str) -> None:
 def test_a_snapshot_that_fails_ends_its_query_but_where_memory_was_short(driven: Driven) -> None:
     driven.register(VICTIM, MARKED)
     view = driven.engine.view()
-    with mock.patch("engine.views.view.evaluate", side_effect=MemoryError), pytest.raises(InternalError):
+    with mock.patch("engine.views.set_view.evaluate", side_effect=MemoryError), pytest.raises(InternalError):
         view.snapshot(VICTIM)
     assert not driven.engine.defects
-    with mock.patch("engine.views.view.evaluate", side_effect=IndexError), pytest.raises(InternalError):
+    with mock.patch("engine.views.set_view.evaluate", side_effect=IndexError), pytest.raises(InternalError):
         view.snapshot(VICTIM)
     assert driven.engine.defects.keys() == {VICTIM}
     driven.rows()
