@@ -6,8 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.algebra.project.stage import Output
+from engine.language.bind.from_names import FromNames
 from engine.language.bind.scalar import bind_scalar
 from engine.language.bind.scope import Scope
+from engine.language.bind.text_binding import TextBinding
 from engine.language.dialect import parse_tree
 from engine.language.places import Text
 from engine.language.rules import RULES
@@ -29,7 +31,7 @@ def test_rules_keep_outcomes(data: st.DataObject) -> None:
     text = Text(f"SELECT {written} AS o FROM s")
     limits = Limits()
     columns = {f.name: Output(f.name, Column(place, f.name, f.type)) for place, f in enumerate(schema)}
-    scope = Scope(text, limits, Stream(SourceName("s"), schema, "s"), columns, None)
+    scope = Scope(TextBinding(text, limits), FromNames(Stream(SourceName("s"), schema, "s"), columns, None))
     expression = bind_scalar(parse_tree(text, limits).expressions[0].this, scope)
     expected = [exact(evaluate(expression, row.values)) for row in rows]
     for rule in RULES:

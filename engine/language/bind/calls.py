@@ -69,7 +69,7 @@ def bind_call(node: exp.Expr, scope: Scope, bind: Bind) -> Expression:
                 TypeMismatch, f"{name} needs GROUP BY", hint="write it in SELECT, HAVING or ORDER BY of one"
             )
         return scope.grouping.mark(node)
-    function = scope.functions.named(name)
+    function = scope.binding.functions.named(name)
     if function is None:
         raise _unknown(name, scope, place)
     if node.args.get("star"):
@@ -146,7 +146,8 @@ def _unknown(name: str, scope: Scope, place: Place) -> QueryError:
     instead = AGGREGATES_REFUSED.get(name) or FUNCTIONS_REFUSED.get(name)
     if instead is not None:
         return place.refuse(NotSupported, f"{name} is not supported", hint=instead)
-    names = {known.lower(): known for known in (*scope.functions.names, *AGGREGATES, *AGGREGATE_ALIASES)}
+    functions = scope.binding.functions.names
+    names = {known.lower(): known for known in (*functions, *AGGREGATES, *AGGREGATE_ALIASES)}
     near = difflib.get_close_matches(name.lower()[:200], names, n=3, cutoff=_CLOSE)
     close = [names[known] for known in near]
     lists = "SHOW FUNCTIONS lists those there are"

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from engine.language.bind.from_names import FromNames
 from engine.language.bind.relation import BoundRelation
-from engine.language.bind.scope import Scope, Sizes
+from engine.language.bind.scope import Scope
+from engine.language.bind.text_binding import Sizes, TextBinding
 from engine.language.functions import BUILT_IN, FunctionCatalogue
 from engine.language.places import Place, Text
 from engine.model.limits import Limits
@@ -45,15 +47,8 @@ class Environment:
     def scope(self, relation: BoundRelation, name: str | None) -> Scope:
         """The columns of a relation."""
         columns = {output.name: output for output in relation.columns}
-        return Scope(
-            self.text,
-            self.limits,
-            relation.stream,
-            columns,
-            name,
-            functions=self.functions,
-            sizes=self.sizes,
-        )
+        binding = TextBinding(self.text, self.limits, self.functions, self.sizes)
+        return Scope(binding, FromNames(relation.stream, columns, name))
 
     def knowing(self, name: str, relation: BoundRelation) -> Environment:
         """With one more name of WITH."""

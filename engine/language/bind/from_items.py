@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from engine.language.bind.environment import Environment
+from engine.language.bind.from_names import FromNames, NamedItem
 from engine.language.bind.relation import BoundRelation
-from engine.language.bind.scope import NamedItem, Scope
+from engine.language.bind.scope import Scope
 from engine.language.grammar import nodes, source_nodes
 from engine.language.places import shown
 from engine.language.render import render_name
@@ -33,13 +34,13 @@ class From:
     def scope(self, env: Environment) -> Scope:
         """What expressions over it may name."""
         if len(self.parts) == 1:
-            return replace(env.scope(self.relation, self.parts[0].name), hidden=self.hidden)
+            scope = env.scope(self.relation, self.parts[0].name)
+            return replace(scope, names=replace(scope.names, hidden=self.hidden))
         outputs = self.relation.columns
         columns = {name: outputs[place] for name, place in self.names.items() if place is not None}
         scope = env.scope(self.relation, None)
-        return replace(
-            scope, columns=columns, parts=self.parts, outputs=outputs, star=self.star, hidden=self.hidden
-        )
+        names = FromNames(self.relation.stream, columns, None, self.parts, outputs, self.star, self.hidden)
+        return replace(scope, names=names)
 
     def place(self, name: exp.Expr, env: Environment) -> int:
         """The place of a column that USING names. Raises UnknownColumn, SyntaxRefused."""

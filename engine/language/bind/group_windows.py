@@ -36,7 +36,7 @@ def in_windows(
     call: exp.Expr, keys: Sequence[exp.Expr], relation: BoundRelation, scope: Scope
 ) -> BoundRelation:
     """The relation with its rows put into windows. Raises what a table function raises."""
-    if scope.parts or relation.joins:
+    if scope.names.parts or relation.joins:
         name = call.args["name"]
         raise scope.place(call).refuse(
             NotSupported,
@@ -52,7 +52,7 @@ def in_windows(
             hint=f"name its time column, or leave it out: {call.args['name']}(INTERVAL ...)",
         )
     function = source_nodes.TableFunction(
-        this=exp.Identifier(this=scope.source.name, quoted=True),
+        this=exp.Identifier(this=scope.names.source.name, quoted=True),
         name=call.args["name"],
         keys=list(keys) if call.args["name"] == "SESSION" else [],
         column=None if column is None else column.this,

@@ -80,7 +80,7 @@ class Grouping:
         places = []
         for expression in expressions:
             places.append(self._keys.setdefault(expression, len(self._keys)))
-            self._sizes.add(self._rows.sizes.of(expression)[0])
+            self._sizes.add(self._rows.binding.sizes.of(expression)[0])
         self._kinds = {type(node.unnest()) for node in written}
         if exp.Column in self._kinds and not all(isinstance(key, Column) for key in self._keys):
             self._kinds.add(nodes.Call)  # s.name may be written (s).name
@@ -122,7 +122,7 @@ class Grouping:
         return Column(place, self._key_name(expression, place), expression.type)
 
     def _column(self, expression: Expression) -> Expression | None:
-        if self._rows.sizes.of(expression)[0] not in self._sizes:
+        if self._rows.binding.sizes.of(expression)[0] not in self._sizes:
             return None
         place = self._keys.get(expression)
         return None if place is None else Column(place, self._key_name(expression, place), expression.type)

@@ -21,11 +21,12 @@ from engine.language.bind.calls import coerce
 from engine.language.bind.conditions import Subselect, bind_parts, conjuncts
 from engine.language.bind.environment import Environment
 from engine.language.bind.from_items import From, both_sides, check_names
+from engine.language.bind.from_names import NamedItem
 from engine.language.bind.lateral import join_lateral
 from engine.language.bind.latest import Asked, as_of
 from engine.language.bind.placing import asked_of_pairs
 from engine.language.bind.scalar import bind_scalar, compare
-from engine.language.bind.scope import NamedItem, Scope
+from engine.language.bind.scope import Scope
 from engine.language.bind.sources import Select, bind_item, sampled_join
 from engine.language.bind.subqueries.in_on import asked_before, asked_of, with_queries
 from engine.language.bind.temporal_filters import TemporalFilter, asked_of_partners

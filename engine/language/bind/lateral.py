@@ -21,11 +21,12 @@ from engine.language.bind.conditions import Correlation, Subselect, conjuncts, n
 from engine.language.bind.constants import column_of_rows
 from engine.language.bind.environment import Environment
 from engine.language.bind.from_items import From, both_sides, check_names
+from engine.language.bind.from_names import NamedItem
 from engine.language.bind.outputs import unique, written_outputs
 from engine.language.bind.placing import asked_of_pairs, narrowed
 from engine.language.bind.relation import BoundRelation, Extent
 from engine.language.bind.scalar import TRUE, bind_condition, bind_scalar
-from engine.language.bind.scope import OUTER, NamedItem, Scope
+from engine.language.bind.scope import OUTER, Scope
 from engine.language.bind.sources import renamed
 from engine.language.bind.subqueries.nothing import where_missing
 from engine.language.bind.unnest import check_each_row, refuse_window
@@ -112,7 +113,7 @@ def _of_values(left: BoundRelation, rows: Sequence[exp.Expr], scope: Scope) -> B
         branches = tuple(
             (Compare("=", number, Literal(at, INTEGER)), value) for at, value in enumerate(before, start=1)
         )
-        value = scope.sized(Case(branches, last, type_) if branches else last, rows[0])
+        value = scope.binding.sized(Case(branches, last, type_) if branches else last, rows[0])
         outputs.append(Output(f"column_{place + 1}", value))
     return replace(left.then(stage), columns=(*left.columns, *outputs), below=left)
 
@@ -150,7 +151,7 @@ def _of_query(
     given = [Output(column.name, column) for column in inner.given()] if correlation.mixed or is_mixed else []
     inner = replace(inner, columns=(*(() if is_mixed else selected), *equal, *given))
     empties = correlation.empties
-    joined = left.joined(inner, "left" if keeps or empties else "inner", scope.text.sql)
+    joined = left.joined(inner, "left" if keeps or empties else "inner", scope.binding.text.sql)
     own = [output.expression for output in joined.columns[len(left.columns) :]]
     plain, around = own[len(own) - len(given) :], left.given()
 

@@ -20,8 +20,8 @@ def member_of_column(node: exp.Column, scope: Scope) -> nodes.Call | None:
         return None
     name = str(owner.this)
     column = exp.Column(this=owner.copy())
-    found = scope.find(column) if name in scope.columns else None
-    is_source = name == scope.name or any(part.name == name for part in scope.parts)
+    found = scope.find(column) if name in scope.names.columns else None
+    is_source = name == scope.names.name or any(part.name == name for part in scope.names.parts)
     if found is None or (is_source and found.type.logical is not Logical.STRUCT):
         return None
     literal = exp.Literal(this=str(node.this.this), is_string=True)

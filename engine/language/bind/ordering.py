@@ -31,7 +31,7 @@ def require_varying(item: exp.Expr, clause: str, selected: Collection[str], scop
         return
     text = str(constant.this)
     hint = "write the column's name, or its number from 1"
-    if constant.is_string and (text in selected or text in scope.columns):
+    if constant.is_string and (text in selected or text in scope.names.columns):
         hint = f'the column is written "{shown(text)}"; in single quotes it is a text'
     raise scope.place(item).refuse(
         SyntaxRefused, f"a constant in {clause} is the same for all rows", hint=hint

@@ -29,26 +29,27 @@ def written_outputs(projections: Sequence[exp.Expr], scope: Scope) -> list[Writt
         if isinstance(projection, exp.Star):
             found += _changed(_all_columns(projection, scope), projection, scope)
         elif isinstance(projection, exp.Column) and isinstance(projection.this, exp.Star):
-            scope.check_qualifier(projection.args["table"])
+            scope.names.check_qualifier(projection.args["table"], scope.clause, scope.binding)
             columns = _all_columns(projection, scope, str(projection.args["table"].this))
             found += _changed(columns, projection.this, scope)
         elif isinstance(projection, exp.Alias):
             found.append(WrittenOutput(str(projection.args["alias"].this), projection.this, alias=True))
         else:
             found.append(WrittenOutput(_derived_name(projection, place), projection))
-        if len(found) > scope.limits.outputs_max:
-            raise scope.place(projections[0]).exceeded("outputs_max", scope.limits.outputs_max)
+        if len(found) > scope.binding.limits.outputs_max:
+            raise scope.place(projections[0]).exceeded("outputs_max", scope.binding.limits.outputs_max)
     return found
 
 
 def _all_columns(star: exp.Expr, scope: Scope, qualifier: str | None = None) -> list[WrittenOutput]:
-    if not scope.columns and not scope.parts:
+    if not scope.names.columns and not scope.names.parts:
         raise scope.place(star).refuse(SyntaxRefused, "* needs FROM", hint="write SELECT * FROM the stream")
-    if not scope.parts:
-        return [WrittenOutput(name, column_at(name, star)) for name in scope.columns]
-    columns = list(scope.star)
+    if not scope.names.parts:
+        return [WrittenOutput(name, column_at(name, star)) for name in scope.names.columns]
+    columns = list(scope.names.star)
     if qualifier is not None:
-        columns = [pair for part in scope.parts if part.name == qualifier for pair in part.columns.items()]
+        parts = (part for part in scope.names.parts if part.name == qualifier)
+        columns = [pair for part in parts for pair in part.columns.items()]
     found = []
     for name, place in columns:
         column = column_at(name, star)

@@ -101,7 +101,8 @@ def bind_preference(
     check_relation(relation, place)
     check_windows([relation, *(join.inner for join in relation.joins)], tree, env.text)
     scanned = _scanned(relation)
-    plain = replace(scope, clause="WITH PREFERENCE", text=Text(env.text.sql))  # no literal of it is traced
+    binding = replace(scope.binding, text=Text(env.text.sql))  # no literal of it is traced
+    plain = replace(scope, clause="WITH PREFERENCE", binding=binding)
     written: Sequence[exp.Expr] = clause.args["priorities"]
     found = [_priority(node, scanned, plain, env) for node in written]
     by_scan: dict[int, Priority] = {}

@@ -89,9 +89,9 @@ def bind_condition(node: exp.Expr, scope: Scope) -> Expression:
 
 def _literal(node: exp.Expr, scope: Scope, negative: bool = False) -> Expression:
     if node.args.get("is_string"):
-        return scope.text.literal(node, Literal(str(node.this), STRING))
+        return scope.binding.text.literal(node, Literal(str(node.this), STRING))
     number = number_literal(str(node.this), negative, scope.place(node))
-    return scope.text.literal(node, number, negative)
+    return scope.binding.text.literal(node, number, negative)
 
 
 def _column(node: exp.Expr, scope: Scope) -> Expression:
@@ -251,7 +251,7 @@ def _distinct_from(node: exp.Expr, scope: Scope) -> Expression:
         (bound.IsNull(left), bound.Not(bound.IsNull(right))),
         (bound.IsNull(right), TRUE),
     )
-    return scope.sized(bound.Case(branches, differ, BOOLEAN), node)
+    return scope.binding.sized(bound.Case(branches, differ, BOOLEAN), node)
 
 
 def _between(node: exp.Expr, scope: Scope) -> Expression:
@@ -259,7 +259,7 @@ def _between(node: exp.Expr, scope: Scope) -> Expression:
     low_node, high_node = node.args["low"], node.args["high"]
     low = compare(">=", operand, bind_scalar(low_node, scope), node.this, low_node, scope)
     high = compare("<=", operand, bind_scalar(high_node, scope), node.this, high_node, scope)
-    return scope.sized(bound.And((low, high)), node)
+    return scope.binding.sized(bound.And((low, high)), node)
 
 
 def _in(node: exp.Expr, scope: Scope) -> Expression:
@@ -277,7 +277,7 @@ def _in(node: exp.Expr, scope: Scope) -> Expression:
         tests.append(bound.Compare("=", operand, choices[0]))
     elif choices:
         tests.append(bound.In(operand, tuple(dict.fromkeys(choices))))
-    return scope.sized(bound.Or(tuple(tests)), node) if len(tests) > 1 else tests[0]
+    return scope.binding.sized(bound.Or(tuple(tests)), node) if len(tests) > 1 else tests[0]
 
 
 def _like(node: exp.Expr, scope: Scope, escape: str | None = None) -> Expression:
@@ -401,11 +401,11 @@ def _case(node: exp.Expr, scope: Scope) -> Expression:
             )
         type_ = joined
     typed_branches = tuple((condition, coerce(value, type_)) for condition, value in branches)
-    return scope.sized(bound.Case(typed_branches, coerce(otherwise, type_), type_), node)
+    return scope.binding.sized(bound.Case(typed_branches, coerce(otherwise, type_), type_), node)
 
 
 def _cast(node: exp.Expr, scope: Scope) -> Expression:
-    target = bind_type(node.args["to"], scope.text)
+    target = bind_type(node.args["to"], scope.binding.text)
     operand = bind_scalar(node.this, scope)
     lenient = isinstance(node, exp.TryCast)
     if not castable(operand.type, target):

@@ -191,7 +191,8 @@ class _Select:
             self.relation = apply(self.relation, where, env.text.sql)
             where = []
             self.relation = self.items.in_windows(window, self.relation, self.rows)
-            self.rows = replace(self.rows, columns=env.scope(self.relation, None).columns, window=window)
+            columns = env.scope(self.relation, None).names.columns
+            self.rows = replace(self.rows, names=replace(self.rows.names, columns=columns), window=window)
         self.written = expanded_outputs(self.numbered, self.rows)
         keys, sets = self.items.keys(self.rows)
         grouping = self._grouping(keys, sets)

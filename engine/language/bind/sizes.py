@@ -8,8 +8,8 @@ from engine.language.bind.conditions import BoundSubquery, Condition, SubqueryJo
 from engine.language.bind.environment import Environment
 from engine.language.bind.grouping import Grouping
 from engine.language.bind.relation import BoundRelation
-from engine.language.bind.scope import NODES_MAX
 from engine.language.bind.temporal_filters import TemporalFilter
+from engine.language.bind.text_binding import NODES_MAX
 from engine.language.places import Place
 from engine.model.expressions import Expression
 

@@ -19,10 +19,10 @@ def bind_table_function(node: exp.Expr, scope: Scope) -> Assignment:
     """
     name = str(node.args["name"])
     for taken in WINDOW_COLUMNS:
-        if scope.source.schema.index(taken) is not None:
+        if scope.names.source.schema.index(taken) is not None:
             raise scope.place(node).refuse(
                 NotSupported,
-                f"{name} gives a column {taken}, and {scope.source.name} has one already",
+                f"{name} gives a column {taken}, and {scope.names.source.name} has one already",
                 hint=f"declare the stream with another name for its column {taken}",
             )
     keys = list(node.args.get("keys") or ())
@@ -60,8 +60,9 @@ def _is_time(key: exp.Expr, scope: Scope) -> bool:
 
 
 def _is_time_column(bound: Expression, scope: Scope) -> bool:
-    time = scope.source.timestamp_column
-    return time is not None and isinstance(bound, Column) and bound.index == scope.source.schema.index(time)
+    source = scope.names.source
+    time = source.timestamp_column
+    return time is not None and isinstance(bound, Column) and bound.index == source.schema.index(time)
 
 
 def _check_time(node: exp.Expr, written: exp.Expr, scope: Scope) -> None:
@@ -69,15 +70,15 @@ def _check_time(node: exp.Expr, written: exp.Expr, scope: Scope) -> None:
     node.meta.update(written.meta)
     if _is_time_column(bind_scalar(node, scope), scope):
         return
-    time = scope.source.timestamp_column
+    time = scope.names.source.timestamp_column
     if time is None:
         raise scope.place(written).refuse(
             SyntaxRefused,
-            f"{scope.source.name} runs in arrival time and has no time column",
+            f"{scope.names.source.name} runs in arrival time and has no time column",
             hint="leave the column out",
         )
     raise scope.place(written).refuse(
         TypeMismatch,
-        f"{written.this} is not the time of {scope.source.name}",
+        f"{written.this} is not the time of {scope.names.source.name}",
         hint=f"its windows follow {time}: name that column, or leave it out",
     )

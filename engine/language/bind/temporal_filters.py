@@ -166,7 +166,7 @@ def _filter(condition: Expression, place: Place, scope: Scope) -> TemporalFilter
         )
     op: CompareOp = condition.op if both.sign == 1 else TURNED[condition.op]
     ms = -both.ms * both.sign
-    most_ms = scope.limits.window_ms_max
+    most_ms = scope.binding.limits.window_ms_max
     if -ms > most_ms:
         raise place.exceeded("window_ms_max", most_ms, -ms, hint="compare with a TIMESTAMP, or leave it out")
     begin_ms = {">": ms + 1, ">=": ms, "=": ms}.get(op)

@@ -20,10 +20,11 @@ from engine.language.bind.conditions import conjuncts
 from engine.language.bind.constants import bind_rows
 from engine.language.bind.environment import Environment
 from engine.language.bind.from_items import From, both_sides, check_names
+from engine.language.bind.from_names import NamedItem
 from engine.language.bind.placing import narrowed
 from engine.language.bind.relation import BoundRelation
 from engine.language.bind.scalar import TRUE, bind_condition, bind_scalar
-from engine.language.bind.scope import NamedItem, Scope
+from engine.language.bind.scope import Scope
 from engine.language.column_names import another
 from engine.language.grammar import nodes, source_nodes
 from engine.language.rules import rewrite
@@ -193,7 +194,8 @@ def _with_members(
     (struct, place), *others = places.items()
     output = relation.columns[place]
     assert output.type.members
-    scope = replace(env.scope(relation, None), columns={struct: output})
+    scope = env.scope(relation, None)
+    scope = replace(scope, names=replace(scope.names, columns={struct: output}))
     found: dict[str, int] = {}
     outputs = list(relation.columns)
     for name, (member, _) in zip(names, output.type.members, strict=True):

@@ -14,11 +14,11 @@ from sqlglot import exp
 
 from engine.algebra.join.stage import Latest
 from engine.language.bind.environment import Environment
+from engine.language.bind.from_names import NamedItem
 from engine.language.bind.joined import BoundJoin
 from engine.language.bind.latest import Asked
 from engine.language.bind.placing import conjuncts
 from engine.language.bind.relation import BoundRelation
-from engine.language.bind.scope import NamedItem
 from engine.language.places import Place, shown
 from engine.language.render import render_expression, render_name
 from engine.language.rules.tree import transform

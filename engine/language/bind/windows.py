@@ -66,14 +66,14 @@ def bind_down_to(clause: exp.Expr | None, scope: Scope) -> int | None:
 
 def _begin(clause: exp.Expr, scope: Scope) -> Instant:
     width_ms = int(clause.this) if isinstance(clause, nodes.RangeClause) else 0
-    most_ms = scope.limits.window_ms_max
+    most_ms = scope.binding.limits.window_ms_max
     if width_ms > most_ms:
         raise scope.place(clause).exceeded("window_ms_max", most_ms, width_ms, hint="write [UNBOUNDED]")
     return Instant(relative=True, ms=-width_ms)
 
 
 def _row_window(clause: exp.Expr, condition: Expression | None, scope: Scope) -> RowWindow:
-    place, most = scope.place(clause), scope.limits.window_rows_max
+    place, most = scope.place(clause), scope.binding.limits.window_rows_max
     rows = int(clause.this)
     if rows < 1:
         raise place.refuse(SyntaxRefused, "a window has at least one row", hint="write [ROWS 1]")
@@ -90,7 +90,7 @@ def bind_keys(written: Sequence[exp.Expr], scope: Scope) -> tuple[Expression, ..
 
 def bind_duration(node: exp.Expr, scope: Scope, what: str) -> int:
     """Milliseconds of a time of at least 1 ms within the limit; ``what``: as in "SLIDE is"."""
-    ms, most_ms = int(node.this), scope.limits.window_ms_max
+    ms, most_ms = int(node.this), scope.binding.limits.window_ms_max
     if ms < 1:
         raise scope.place(node).refuse(
             SyntaxRefused, f"{what} at least one millisecond", hint="write a longer time"
@@ -111,7 +111,7 @@ def _begin_end(ends: exp.Expr, scope: Scope) -> TimeWindow:
 
 
 def _instant(node: exp.Expr, scope: Scope) -> Instant:
-    place, most_ms = scope.place(node), scope.limits.window_ms_max
+    place, most_ms = scope.place(node), scope.binding.limits.window_ms_max
     if isinstance(node, nodes.NowOffset):
         ms = int(node.this)
         if ms > 0:
