@@ -57,7 +57,6 @@ LARGER: dict[str, dict[str, int]] = {
         "broker.observe.query_list.columns.Columns": 25,
         "engine.kernels.ranked.Runs": 13,
         "engine.kernels.set_rows.Chains": 13,
-        "engine.language.bind.relation.BoundRelation": 14,
         "engine.model.answer.QueryInfo": 14,
         "engine.model.approximation.Approximation": 13,
         "engine.model.limits.Limits": 24,

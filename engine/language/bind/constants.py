@@ -15,6 +15,7 @@ from sqlglot import exp
 
 from engine.algebra.constant_rows.stage import ConstantRows
 from engine.algebra.project.stage import Output
+from engine.language.bind.bound_scan import BoundScan
 from engine.language.bind.calls import coerce
 from engine.language.bind.environment import Environment
 from engine.language.bind.relation import BoundRelation, Extent
@@ -47,7 +48,7 @@ def constant_relation(
     stage = ConstantRows(columns, tuple(map(tuple, rows)))
     outputs = tuple(Output(name, Column(place, name, type_)) for place, (name, type_) in enumerate(columns))
     return BoundRelation(
-        NO_SOURCE, outputs, where=(_FALSE,), window=_AT_NOW, stages=(stage,), extent=Extent(1, 0)
+        BoundScan(NO_SOURCE, (_FALSE,), _AT_NOW), outputs, stages=(stage,), extent=Extent(1, 0)
     )
 
 

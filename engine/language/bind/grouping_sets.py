@@ -55,7 +55,7 @@ class GroupItems:
             in_windows(window, [item for item in items if item is not window], relation, scope)
             for items in self._in_sets()
         ]
-        self.assignments = [one.assignment for one in found]
+        self.assignments = [one.scan.assignment for one in found]
         return found[0]
 
     def _in_sets(self) -> list[list[exp.Expr]]:
@@ -85,7 +85,7 @@ class GroupItems:
         for at, present in enumerate(grouping.sets):
             rows = relation if found is None else replace(relation, preference=None)
             if self.assignments:
-                rows = replace(rows, assignment=self.assignments[at])
+                rows = replace(rows, scan=replace(rows.scan, assignment=self.assignments[at]))
             groups = rows.then(
                 grouping.stage_of(names, present), Project(grouping.columns_of(names, present))
             )

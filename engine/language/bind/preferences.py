@@ -99,7 +99,7 @@ def bind_preference(
     place = env.text.of_node(clause)
     check_from(tree, env.text)
     check_relation(relation, place)
-    check_windows([relation, *(join.inner for join in relation.joins)], tree, env.text)
+    check_windows([relation.scan, *(join.inner.scan for join in relation.joins)], tree, env.text)
     scanned = _scanned(relation)
     binding = replace(scope.binding, text=Text(env.text.sql))  # no literal of it is traced
     plain = replace(scope, clause="WITH PREFERENCE", binding=binding)

@@ -72,7 +72,7 @@ def check_relation(relation: BoundRelation, place: Place) -> None:
                 f"a subquery or view with {what} {WITH} is not supported",
                 hint=f"select from streams, or from views that only select from one, {_OR}",
             )
-        if each.stream.is_table or each.history:
+        if each.stream.is_table or each.scan.history:
             raise place.refuse(
                 NotSupported,
                 f"{shown(each.stream.name)} is a table: a preference is about streams, which have summaries",
@@ -88,7 +88,7 @@ def check_relation(relation: BoundRelation, place: Place) -> None:
 
 
 class Windowed(Protocol):
-    """A scan, or a relation that is one."""
+    """A scan, bound or made."""
 
     @property
     def window(self) -> Window: ...

@@ -21,20 +21,20 @@ from engine.algebra.project.stage import Output, Project
 from engine.algebra.semi_join.stage import SemiJoin
 from engine.algebra.set_operation.stage import SetOperation
 from engine.algebra.streamed.stage import Streamed, StreamOperator
+from engine.language.bind.bound_scan import BoundScan
 from engine.language.bind.joined import BoundJoin
 from engine.language.column_names import another, with_inner
 from engine.language.lengths import as_answered
 from engine.language.preference import Preference
-from engine.language.query import Query, Scan, has_streams
+from engine.language.query import Query, has_streams
 from engine.language.rules import rewrite
 from engine.language.rules.tree import transform
-from engine.language.sampling import kept
 from engine.model.expressions import Column, Compare, Expression, Literal, columns_of, conjunction
 from engine.model.sample import Sample
 from engine.model.source import SourceName, Stream
-from engine.model.types import BOOLEAN, INTERVAL, TIME, TIMESTAMP, Type
-from engine.windows.assignment import WINDOW_COLUMNS, Assignment, Hop
-from engine.windows.clauses import UNBOUNDED, RowWindow, TimeWindow, Window
+from engine.model.types import INTERVAL, TIME, TIMESTAMP, Type
+from engine.windows.assignment import WINDOW_COLUMNS, Assignment
+from engine.windows.clauses import UNBOUNDED, RowWindow, Window
 
 
 class Extent(NamedTuple):
@@ -59,36 +59,33 @@ _EMPTY = Extent(0, 0)
 
 @dataclass(frozen=True, slots=True)
 class BoundRelation:
-    """where: what rows of the scan must satisfy, not yet rewritten. columns: over what the last stage, or the
-    last of the joins behind it, gives.
+    """A scan, stages and joins. columns: over what the last stage, or the last of the joins behind it, gives.
 
-    extent: of it, with all inner queries. history: as of a scan. joins: behind the stages. sample: as of a
-    scan; its comparison is in ``where``, or in the window. window_down_to_ms: as of a scan.
+    extent: of it, with all inner queries. joins: behind the stages.
     operator: which of its changes its text says it is, where it is a query by itself that somebody names.
     preference: what is wanted first of it, where it is a query by itself.
     below: where its last stage is an UNNEST, and no join is behind it but those in ``joins``: the relation
     that it is over, which conditions on its columns go to.
     """
 
-    stream: Stream
+    scan: BoundScan
     columns: tuple[Output, ...]
-    where: tuple[Expression, ...] = ()
-    window: Window = UNBOUNDED
-    assignment: Assignment | None = None
     stages: tuple[Stage, ...] = ()
     extent: Extent = _EMPTY
-    history: bool = False
     joins: tuple[BoundJoin, ...] = ()
-    sample: Sample | None = None
-    window_down_to_ms: int | None = None
     operator: StreamOperator | None = None
     preference: Preference | None = None
     below: BoundRelation | None = None
 
     @property
+    def stream(self) -> Stream:
+        """The source of its scan."""
+        return self.scan.stream
+
+    @property
     def is_open(self) -> bool:
         """Whether a window may still be put over its rows: a selection from all that is retained."""
-        return not self.stages and not self.joins and self.window == UNBOUNDED
+        return not self.stages and not self.joins and self.scan.window == UNBOUNDED
 
     @property
     def is_plain(self) -> bool:
@@ -169,12 +166,7 @@ class BoundRelation:
 
     def given(self) -> tuple[Column, ...]:
         """The columns that the last stage, or the last join behind it, gives."""
-        found: list[tuple[str, Type]] = [(field.name, field.type) for field in self.stream.schema]
-        if self.assignment is not None:
-            found += [(name, TIMESTAMP) for name in WINDOW_COLUMNS]
-        if self.history:
-            found.append((another("deleted", {name for name, _ in found}), BOOLEAN))
-        given: Sequence[tuple[str, Type]] = found
+        given: Sequence[tuple[str, Type]] = self.scan.columns()
         for stage in self.stages:
             given = stage.columns_above(given)
         for join in self.joins:
@@ -220,11 +212,7 @@ class BoundRelation:
         """With a window over an open relation. What was selected before a window of rows counts for it.
         down_to_ms: how short it may become.
         """
-        if isinstance(window, RowWindow) and self.where and self.assignment is None:
-            parts = [*self.where, *(() if window.filter is None else (window.filter,))]
-            window = replace(window, filter=rewrite(conjunction(parts)))
-            return replace(self, window=window, where=())
-        return replace(self, window=window, window_down_to_ms=down_to_ms)
+        return replace(self, scan=self.scan.windowed(window, down_to_ms))
 
     @property
     def open_stream(self) -> int | None:
@@ -280,16 +268,14 @@ class BoundRelation:
     @property
     def is_many_one(self) -> bool:
         """Whether each of its rows is one row of the stream of its scan, joined with what that equals."""
-        plain = not self.stages and self.assignment is None and not self.stream.is_table
+        plain = not self.stages and self.scan.assignment is None and not self.stream.is_table
         return plain and all(join.is_many_one for join in self.joins)
 
     def sampled(self, sample: Sample) -> BoundRelation:
         """With a sample of the rows of an open relation, before its table function, or of one each of whose
         rows is one of its stream.
         """
-        condition = kept(sample, self.stream)
-        where = self.where if condition is None else (condition, *self.where)
-        return replace(self, sample=sample, where=where)
+        return replace(self, scan=self.scan.sampled(sample))
 
     def assigned(self, assignment: Assignment) -> BoundRelation:
         """With a table function over an open relation."""
@@ -297,7 +283,8 @@ class BoundRelation:
         columns = tuple(
             Output(name, Column(first + place, name, TIMESTAMP)) for place, name in enumerate(WINDOW_COLUMNS)
         )
-        return replace(self, assignment=assignment, columns=(*self.columns, *columns))
+        scan = replace(self.scan, assignment=assignment)
+        return replace(self, scan=scan, columns=(*self.columns, *columns))
 
     def narrowed(self, conditions: Iterable[Expression]) -> BoundRelation:
         """Only rows where all conditions, over what the last stage gives, are TRUE; there are no joins."""
@@ -311,8 +298,8 @@ class BoundRelation:
                 return over(self, narrowed(self.below, under)).narrowed(conditions)
         relation, above = self, []
         for condition in conditions:
-            if not self.stages and self._for_scan(condition):
-                relation = replace(relation, where=(*relation.where, condition))
+            if not self.stages and self.scan.takes(condition):
+                relation = replace(relation, scan=relation.scan.narrowed(condition))
                 continue
             topped = relation._topped(condition)
             if topped is None:
@@ -323,14 +310,6 @@ class BoundRelation:
         if above:
             relation = relation.then(Filter(rewrite(conjunction(above))))
         return relation
-
-    def _for_scan(self, condition: Expression) -> bool:
-        if self.assignment is None:
-            return True
-        if not isinstance(self.assignment, Hop) or not isinstance(self.window, TimeWindow):
-            return False
-        own = len(self.stream.schema)
-        return all(column.index < own for column in columns_of(condition))
 
     def _topped(self, condition: Expression) -> tuple[BoundRelation, list[Expression]] | None:
         """``n <= 3`` over a ROW_NUMBER() that comes last: the first of each, and what is left of it."""
@@ -364,17 +343,7 @@ class BoundRelation:
     def query(self, sql: str, uses: tuple[SourceName, ...] = ()) -> Query:
         """The whole of it."""
         relation = self.computed()
-        predicate = rewrite(conjunction(relation.where)) if relation.where else None
-        scan = Scan(
-            relation.stream.name,
-            relation.window,
-            predicate,
-            relation.assignment,
-            relation.history,
-            relation.sample,
-            relation.window_down_to_ms,
-        )
-        return Query(sql, scan, relation.stages, uses, preference=relation.preference)
+        return Query(sql, relation.scan.made(), relation.stages, uses, preference=relation.preference)
 
 
 def over(relation: BoundRelation, below: BoundRelation) -> BoundRelation:
@@ -403,7 +372,7 @@ def base(stream: Stream) -> BoundRelation:
     columns = tuple(
         Output(field.name, Column(place, field.name, field.type)) for place, field in enumerate(stream.schema)
     )
-    return BoundRelation(stream, columns)
+    return BoundRelation(BoundScan(stream), columns)
 
 
 def is_not_null(relation: BoundRelation, expression: Expression) -> bool:

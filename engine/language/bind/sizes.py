@@ -36,7 +36,7 @@ def check_size(
             expressions.append(part)
     if grouping is not None:
         expressions += grouping.expressions()
-    expressions += relation.where
+    expressions += relation.scan.where
     for join in relation.joins:
         expressions += (*join.conditions, *join.alone, *join.asked)
     nodes = 0

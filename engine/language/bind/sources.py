@@ -188,7 +188,7 @@ def assigned(function: exp.Expr, relation: BoundRelation, scope: Scope) -> Bound
             f"{shown(relation.stream.name)} is a table: it has one row for each key, and no windows",
             hint=f"leave {function.args['name']} out",
         )
-    if not relation.is_open or relation.assignment is not None:
+    if not relation.is_open or relation.scan.assignment is not None:
         raise place.refuse(
             NotSupported,
             f"{function.args['name']} takes a stream, or a view that only selects from one",
@@ -212,7 +212,7 @@ def sampled(relation: BoundRelation, clause: exp.Expr, place: Place) -> BoundRel
     sample = Sample(clause.this, clause.args.get("down_to"), clause.args.get("seed"))
     if not relation.is_open and relation.open_stream is None:
         relation = relation.streamed("istream")
-    if (relation.sample is not None and relation.is_open) or relation.stream_sample is not None:
+    if (relation.scan.sample is not None and relation.is_open) or relation.stream_sample is not None:
         raise place.refuse(
             NotSupported, "these rows are a sample already", hint="write the smaller percentage inside"
         )
@@ -237,7 +237,7 @@ def sampled_join(relation: BoundRelation, clause: exp.Expr, place: Place) -> Bou
             "SAMPLE of joins is allowed where a stream is joined with tables by their keys",
             hint="write it after a source, or after a subquery: FROM (SELECT ...) SAMPLE(10)",
         )
-    if relation.sample is not None:
+    if relation.scan.sample is not None:
         raise place.refuse(
             NotSupported, "these rows are a sample already", hint="write the smaller percentage inside"
         )

@@ -233,12 +233,12 @@ def _beside_a_join(wanted: TemporalFilter) -> QueryError:
 
 def _windowed(relation: BoundRelation, wanted: TemporalFilter, at: int, *, is_flat: bool) -> BoundRelation:
     """A scan with the filter in its window. at: the column's place in what the scan gives."""
-    stream, window = relation.stream, relation.window
+    stream, window = relation.stream, relation.scan.window
     given = relation.given()
-    if relation.stages or relation.joins or relation.history or stream.is_table or not is_flat:
+    if relation.stages or relation.joins or relation.scan.history or stream.is_table or not is_flat:
         raise _no_time(wanted)
     shift_ms = 0
-    if relation.assignment is None:
+    if relation.scan.assignment is None:
         is_time = given[at].name == stream.timestamp_column and at < len(stream.schema)
     else:
         is_time, shift_ms = at == len(given) - 1, -1  # window_end
@@ -261,7 +261,7 @@ def _windowed(relation: BoundRelation, wanted: TemporalFilter, at: int, *, is_fl
         return relation.narrowed([Literal(False, BOOLEAN)])
     if begin is None and end != NOW:
         begin = _BEGINNING
-    return replace(relation, window=TimeWindow(begin, end))
+    return replace(relation, scan=replace(relation.scan, window=TimeWindow(begin, end)))
 
 
 def _two_windows(wanted: TemporalFilter) -> QueryError:

@@ -87,7 +87,7 @@ class BoundVersions:
             raise place.refuse(
                 NotSupported, f"{word} with a NON RETROACTIVE table is not supported", hint=hint
             )
-        if right.sample is not None:
+        if right.scan.sample is not None:
             raise place.refuse(
                 NotSupported,
                 f"{name} is NON RETROACTIVE: the version as of a row's instant may be in no sample",
@@ -107,9 +107,8 @@ class BoundVersions:
                 f"{name} is NON RETROACTIVE: what it is joined to must be a stream in event time",
                 hint="let the stream have WITH (timestamp = 'column'), or the table not be NON RETROACTIVE",
             )
-        return BoundVersions(
-            replace(right, where=(), history=True), right.where, times, place, (*before, *behind), as_of
-        )
+        versions = replace(right, scan=right.scan.versions())
+        return BoundVersions(versions, right.scan.where, times, place, (*before, *behind), as_of)
 
     def joined(self, relation: BoundRelation, on: Sequence[Asked]) -> BoundRelation:
         """The relation, whose last join is with these versions. Raises NotSupported."""
@@ -168,7 +167,7 @@ class BoundVersions:
 
         sources = {source_of(column) for left, _ in pairs for column in columns_of(left)}
         for source in sorted(sources):
-            if parts[source].assignment is not None and not parts[source].stages:
+            if parts[source].scan.assignment is not None and not parts[source].stages:
                 _refuse_what_has_no_instant(replace(parts[source], joins=()), self._name, self.place)
         if len(self.times) == 1:
             return self.times[0]
@@ -192,7 +191,7 @@ def _refuse_what_has_no_instant(left: BoundRelation, table: str, place: Place) -
     for part in (left, *(join.inner for join in left.joins if join.gives)):
         if _time_of(part.stream) is None:
             continue
-        if part.assignment is not None and not part.stages:
+        if part.scan.assignment is not None and not part.stages:
             what, then = "a table function", "GROUP BY DATE_TRUNC(...)"
         elif any(stage.aggregate for stage in part.stages):
             what, then = "groups", "group"
@@ -217,7 +216,7 @@ def _times(relation: BoundRelation) -> tuple[Column, ...]:
     found: list[Column] = []
     for offset, part in _parts(relation).items():
         place = _time_of(part.stream)
-        if place is not None and not part.stages and part.assignment is None:
+        if place is not None and not part.stages and part.scan.assignment is None:
             found.append(given[offset + place])
     return tuple(found)
 

@@ -153,8 +153,8 @@ def note_rows(tree: exp.Expr, relation: BoundRelation, correlation: Correlation)
     """Note where there is one row at most: by LIMIT 1, or by all of a table's key."""
     inner = {value.name for value, _ in correlation.pairs if isinstance(value, Column)}
     stream = relation.stream
-    plain = not relation.stages and not relation.joins and relation.assignment is None
-    by_key = stream.is_table and plain and not relation.history and inner >= set(stream.key)
+    plain = not relation.stages and not relation.joins and relation.scan.assignment is None
+    by_key = stream.is_table and plain and not relation.scan.history and inner >= set(stream.key)
     if by_key or tree.args.get("limit") in (0, 1):
         correlation.rows = "at most one"
 
