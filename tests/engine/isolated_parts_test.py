@@ -147,7 +147,7 @@ def test_a_shared_join_that_fails_ends_those_who_share_it(driven: Driven) -> Non
     driven.engine._check()
 
 
-@pytest.mark.parametrize("method", ["add", "arrive", "spend", "found", "_rank"])
+@pytest.mark.parametrize("method", ["add", "arrive", "spend", "found", "_visit"])
 def test_a_group_that_fails_ends_its_queries_alone(method: str) -> None:
     world = World()
     world.engine.register("ascending", preferring(SELECTION, order="asc"))
