@@ -1,1 +1,1 @@
-SELECT dest FROM flights EMIT CHANGES WITH (encoding = 'protobuf')
+SELECT dest FROM flights EMIT CHANGES WITH (encoding = 'thrift')

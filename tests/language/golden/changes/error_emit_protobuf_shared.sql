@@ -1,0 +1,1 @@
+SELECT dest FROM flights EMIT CHANGES WITH (encoding = 'protobuf')
