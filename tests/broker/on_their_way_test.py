@@ -92,6 +92,7 @@ def held(kafka: str, tmp_path: Path, service_id: str, name: str, request: pytest
     return Held(one, name, folder)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("killed", [False, True])
 def test_what_is_on_its_way_is_listed_and_ended(held: Held, killed: bool) -> None:
     one = held.one

@@ -10,6 +10,8 @@ from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.broker.conftest import stream_sql
 from tests.broker.folding import at_ms, compare, of_query
 from tests.broker.running import Broker
@@ -81,6 +83,7 @@ def told(one: Broker, handle: str) -> Any:
     return found
 
 
+@pytest.mark.slow
 def test_killed_in_mid_stream_topics_are_as_of_an_undisturbed_run(
     kafka: str, tmp_path: Path, service_id: str, name: str
 ) -> None:

@@ -189,6 +189,7 @@ def test_unregistered_while_it_is_written_all_is_taken_back(one: Broker, name: s
         assert folded(of_query(one.records(topic), handle), form) == Counter()
 
 
+@pytest.mark.slow
 def test_killed_in_the_middle_of_a_first_answer(
     kafka: str, tmp_path: Path, service_id: str, name: str
 ) -> None:

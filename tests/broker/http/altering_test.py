@@ -7,6 +7,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.broker.conftest import stream_sql
 from tests.broker.following import Feed, folded, once, row
 from tests.broker.running import Broker, broker
@@ -134,6 +136,7 @@ def test_text_that_is_refused_by_topic_leaves_the_query_running_and_status_says_
     assert shared.http.get(f"/queries/{handle}").json()["sql"] == sql
 
 
+@pytest.mark.slow
 def test_result_topic_folds_to_the_answer_through_alterations_and_kills(kafka: str, tmp_path: Path) -> None:
     name = f"s{new_handle()[:10]}"
     counts = f"SELECT v, COUNT(*) AS n FROM {name} GROUP BY v EMIT CHANGES"

@@ -135,6 +135,7 @@ def test_one_that_is_set_apart_is_removed_or_changed_once_it_rejoined(
 SHORT = {"ANSWER_MS_MAX": 20_000, "PREPARATION_MS_MAX": 20_000}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("one", [SHORT], indirect=True)
 def test_one_whose_state_takes_too_long_ends(one: Broker, name: str, gate: Gate) -> None:
     handle = standing(one, name, gate)

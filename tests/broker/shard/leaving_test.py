@@ -184,6 +184,7 @@ def test_work_beside_that_does_not_end_is_refused_and_keeps_nobody_waiting(
     assert one.http.delete(f"/queries/{handle}").json()["state"] == "GONE"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("one", [SHORT], indirect=True)
 def test_an_answer_that_takes_too_long_is_not_taken_back_and_no_reason_to_pause(
     one: Broker, name: str, gate: Gate

@@ -101,6 +101,7 @@ def test_others_go_on_while_a_registration_is_worked_out(one: Broker, name: str,
     assert one.stop() == 0
 
 
+@pytest.mark.slow
 def test_who_kills_the_worker_blames_no_registration(one: Broker, name: str, gate: Gate) -> None:
     handle = register(one, dear(name))["handle"]
     for _ in range(3):
