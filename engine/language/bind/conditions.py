@@ -162,7 +162,7 @@ def apply(relation: BoundRelation, conditions: Sequence[Condition], sql: str) ->
     return relation
 
 
-def conjuncts(node: exp.Expr, scope: Scope) -> Iterator[exp.Expr]:
+def and_operands(node: exp.Expr) -> Iterator[exp.Expr]:
     """The parts that AND joins, from left to right."""
     waiting = [node]
     while waiting:
@@ -171,7 +171,18 @@ def conjuncts(node: exp.Expr, scope: Scope) -> Iterator[exp.Expr]:
         if isinstance(inside, exp.And):
             waiting += [inside.expression, inside.this]
         else:
-            yield from expanded_equality(part, scope)
+            yield part
+
+
+def conjuncts(node: exp.Expr, scope: Scope) -> Iterator[exp.Expr]:
+    """The parts that AND joins, from left to right; the equality of two windows as two."""
+    for part in and_operands(node):
+        yield from expanded_equality(part, scope)
+
+
+def holds_query(node: exp.Expr) -> bool:
+    """Whether a subquery stands in an expression."""
+    return next(node.find_all(*nodes.SUBQUERIES), None) is not None
 
 
 def _correlate(node: exp.Expr, scope: Scope, correlation: Correlation) -> bool:
@@ -187,7 +198,7 @@ def _correlate(node: exp.Expr, scope: Scope, correlation: Correlation) -> bool:
 
 def _is_mixed(node: exp.Expr, scope: Scope, around: Scope) -> bool:
     """Whether columns around stand in a condition; one with a subquery in it is none of these."""
-    if next(node.find_all(*nodes.SUBQUERIES), None) is not None:
+    if holds_query(node):
         return False
     columns = node.find_all(exp.Column)
     return any(scope.find(column) is None and around.find(column) is not None for column in columns)

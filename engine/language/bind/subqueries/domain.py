@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from engine.algebra.project.stage import Output
-from engine.language.bind.conditions import Correlation, conjuncts, is_equality
+from engine.language.bind.conditions import Correlation, conjuncts, holds_query, is_equality
 from engine.language.bind.environment import Environment
 from engine.language.bind.grouping import holds_aggregate
 from engine.language.bind.relation import BoundRelation, is_not_null
@@ -95,11 +95,6 @@ def _is_served(part: exp.Expr, rows: Scope, correlation: Correlation, *, plain: 
     if holds_query(part):
         return False
     return is_equality(part.unnest(), rows, correlation) or (plain and correlation.mixed is not None)
-
-
-def holds_query(node: exp.Expr) -> bool:
-    """Whether a subquery stands in an expression."""
-    return next(node.find_all(*nodes.SUBQUERIES), None) is not None
 
 
 @dataclass(frozen=True, slots=True)

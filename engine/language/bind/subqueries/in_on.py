@@ -16,10 +16,10 @@ from dataclasses import replace
 from sqlglot import exp
 
 from engine.algebra.join.stage import JoinKind
-from engine.language.bind.conditions import Subselect, apply, bind_conditions
+from engine.language.bind.conditions import Subselect, and_operands, apply, bind_conditions, holds_query
 from engine.language.bind.environment import Environment
 from engine.language.bind.from_items import From
-from engine.language.bind.subqueries.domain import ColumnUses, holds_query
+from engine.language.bind.subqueries.domain import ColumnUses
 from engine.language.bind.subqueries.joined_value import SubqueryValue
 from engine.language.bind.subqueries.values import SubqueryValues
 from engine.model.expressions import Expression
@@ -28,16 +28,7 @@ from tureen.errors import NotSupported
 
 def with_queries(on: exp.Expr | None) -> list[exp.Expr]:
     """The parts of a condition, joined by AND, that hold subqueries."""
-    found: list[exp.Expr] = []
-    waiting = [] if on is None else [on]
-    while waiting:
-        part = waiting.pop()
-        inside = part.unnest()
-        if isinstance(inside, exp.And):
-            waiting += [inside.expression, inside.this]
-        elif holds_query(part):
-            found.append(part)
-    return found
+    return [] if on is None else [part for part in and_operands(on) if holds_query(part)]
 
 
 def asked_before(
