@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import io
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -166,42 +166,56 @@ class AvroCodec:
     def keys(
         self, owners: Owners, columns: pa.Table | None, texts: pa.StringArray | None
     ) -> pa.LargeBinaryArray:
-        query_ids = owners.each(owners.query_ids).to_pylist()
-        told: Iterable[dict[str, Any]]
-        if columns is not None:
-            keyed = row_dicts(columns, self._key_names) if self._key_names else [{}] * len(query_ids)
-            told = ({"query": one, "key": key} for one, key in zip(query_ids, keyed, strict=True))
-        else:
-            assert texts is not None
-            told = (
-                {"query": one, "row": text} for one, text in zip(query_ids, texts.to_pylist(), strict=True)
-            )
-        return pa.array([_written(self._key, self._key_schema, one) for one in told], pa.large_binary())
+        data = key_data(owners, columns, texts, self._key_names)
+        return pa.array([_written(self._key, self._key_schema, one) for one in data], pa.large_binary())
 
     def values(self, form: str, told: EncodedChanges, rows: Rows) -> pa.LargeBinaryArray:
-        return pa.array(self._values(form, told, rows), pa.large_binary())
+        return pa.array(
+            [
+                None if one is None else _written(self._value, self._value_schema, one)
+                for one in value_data(form, told, rows.table, self._names)
+            ],
+            pa.large_binary(),
+        )
 
-    def _values(self, form: str, told: EncodedChanges, rows: Rows) -> list[bytes | None]:
-        table, prefix, schema = rows.table, self._value, self._value_schema
-        found = row_dicts(table, self._names)
-        if form == "diff":
-            assert told.weights is not None
-            weighed = zip(told.rows.tolist(), told.weights.tolist(), strict=True)
-            return [
-                _written(prefix, schema, {"row": found[row], "weight": weight}) for row, weight in weighed
-            ]
-        assert told.after is not None
-        after = [found[row] if row >= 0 else None for row in told.after.tolist()]
-        if form == "upsert":
-            return [None if row is None else _written(prefix, schema, row) for row in after]
-        assert told.before is not None
-        before = [found[row] if row >= 0 else None for row in told.before.tolist()]
-        return [
-            _written(prefix, schema, {"before": old, "after": new, "op": operation, "ts_ms": at_ms})
-            for old, new, operation, at_ms in zip(
-                before, after, told.operations().to_pylist(), told.at_ms.tolist(), strict=True
-            )
-        ]
+
+def key_data(
+    owners: Owners, columns: pa.Table | None, texts: pa.StringArray | None, names: Sequence[str]
+) -> Iterator[dict[str, Any]]:
+    """The key of each record, as its schema has it. names: of the fields of a key's columns."""
+    query_ids = owners.each(owners.query_ids).to_pylist()
+    given: list[Any]
+    if columns is not None:
+        member = "key"
+        given = row_dicts(columns, names) if names else [{}] * len(query_ids)
+    else:
+        assert texts is not None
+        member, given = "row", texts.to_pylist()
+    return ({"query": one, member: held} for one, held in zip(query_ids, given, strict=True))
+
+
+def value_data(
+    form: str, told: EncodedChanges, table: pa.Table, names: Sequence[str]
+) -> Iterator[dict[str, Any] | None]:
+    """The value of each record, as its schema has it; None: it deletes. names: of the fields of a row."""
+    found = row_dicts(table, names)
+
+    def placed(places: Int64Array | None) -> list[dict[str, Any] | None]:
+        assert places is not None
+        return [found[row] if row >= 0 else None for row in places.tolist()]
+
+    if form == "diff":
+        assert told.weights is not None
+        weighed = zip(told.rows.tolist(), told.weights.tolist(), strict=True)
+        yield from ({"row": found[row], "weight": weight} for row, weight in weighed)
+        return
+    after = placed(told.after)
+    if form == "upsert":
+        yield from after
+        return
+    operations, instants = told.operations().to_pylist(), told.at_ms.tolist()
+    for old, new, operation, at_ms in zip(placed(told.before), after, operations, instants, strict=True):
+        yield {"before": old, "after": new, "op": operation, "ts_ms": at_ms}
 
 
 def row_dicts(table: pa.Table, names: Sequence[str]) -> list[dict[str, Any]]:

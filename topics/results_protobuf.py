@@ -33,7 +33,7 @@ from google.protobuf.message_factory import GetMessageClass
 
 from topics.formats.protobuf_schema import message_named, parse_schema
 from topics.registry import wire_prefix
-from topics.results_codec import EncodedChanges, Owners, Rows, row_dicts
+from topics.results_codec import EncodedChanges, Owners, Rows, key_data, value_data
 from topics.results_schema import ResultSchemas, field_names
 
 NUMBER_BITS = 25
@@ -181,69 +181,51 @@ class ProtobufCodec:
     def keys(
         self, owners: Owners, columns: pa.Table | None, texts: pa.StringArray | None
     ) -> pa.LargeBinaryArray:
-        found = []
-        query_ids = owners.each(owners.query_ids).to_pylist()
-        given = row_dicts(columns, self._key_names) if columns is not None and self._key_names else None
-        rows = texts.to_pylist() if texts is not None else None
-        for place, query_id in enumerate(query_ids):
-            message = self._key_of(query=query_id)
-            if rows is not None:
-                message.row = rows[place]
-            else:
-                message.key.SetInParent()
-                if given is not None:
-                    _fill(message.key, given[place], self._set_key)
-            found.append(self._key + message.SerializeToString(deterministic=True))
-        return pa.array(found, pa.large_binary())
+        data = key_data(owners, columns, texts, self._key_names)
+        return pa.array(
+            [_written(self._key, _filled(self._key_of(), one, self._set_key)) for one in data],
+            pa.large_binary(),
+        )
 
     def values(self, form: str, told: EncodedChanges, rows: Rows) -> pa.LargeBinaryArray:
-        return pa.array(self._values(form, told, row_dicts(rows.table, self._names)), pa.large_binary())
+        # The value of an upsert is a row; of others rows are members of it.
+        fill = _fill if form == "upsert" else _filled
+        return pa.array(
+            [
+                None if one is None else _written(self._value, fill(self._value_of(), one, self._set))
+                for one in value_data(form, told, rows.table, self._names)
+            ],
+            pa.large_binary(),
+        )
 
-    def _values(self, form: str, told: EncodedChanges, found: list[dict[str, Any]]) -> list[bytes | None]:
-        made: list[bytes | None] = []
-        if form == "diff":
-            assert told.weights is not None
-            for row, weight in zip(told.rows.tolist(), told.weights.tolist(), strict=True):
-                message = self._value_of(weight=weight)
-                self._put(message.row, found[row])
-                made.append(self._written(message))
-            return made
-        assert told.after is not None
-        if form == "upsert":
-            for row in told.after.tolist():
-                message = self._value_of()
-                if row >= 0:
-                    self._put(message, found[row])
-                made.append(self._written(message) if row >= 0 else None)
-            return made
-        assert told.before is not None
-        operations, instants = told.operations().to_pylist(), told.at_ms.tolist()
-        for place, (before, after) in enumerate(zip(told.before.tolist(), told.after.tolist(), strict=True)):
-            message = self._value_of(op=operations[place], ts_ms=instants[place])
-            if before >= 0:
-                self._put(message.before, found[before])
-            if after >= 0:
-                self._put(message.after, found[after])
-            made.append(self._written(message))
-        return made
 
-    def _put(self, message: Any, row: dict[str, Any]) -> None:
-        message.SetInParent()
-        _fill(message, row, self._set)
-
-    def _written(self, message: Any) -> bytes:
-        return self._value + message.SerializeToString(deterministic=True)  # type: ignore[no-any-return]
+def _written(prefix: bytes, message: Any) -> bytes:
+    return prefix + message.SerializeToString(deterministic=True)  # type: ignore[no-any-return]
 
 
 _Setter = Callable[[Any, str, Any], None]
 """Gives a message's field a value that is not NULL: as Avro takes them, days and ms of dates and instants."""
 
 
-def _fill(message: Any, row: dict[str, Any], setters: Sequence[tuple[str, _Setter]]) -> None:
+def _filled(message: Any, datum: dict[str, Any], setters: Sequence[tuple[str, _Setter]]) -> Any:
+    """The message with its members, of which rows have these setters."""
+    for name, value in datum.items():
+        if isinstance(value, dict):
+            row = getattr(message, name)
+            row.SetInParent()
+            _fill(row, value, setters)
+        elif value is not None:
+            setattr(message, name, value)
+    return message
+
+
+def _fill(message: Any, row: dict[str, Any], setters: Sequence[tuple[str, _Setter]]) -> Any:
+    """The message of a row, with its values."""
     for name, put in setters:
         value = row[name]
         if value is not None:
             put(message, name, value)
+    return message
 
 
 def _setter(type_: pa.DataType) -> _Setter:
@@ -298,6 +280,3 @@ def _put_instant(message: Any, name: str, value: int) -> None:
     held = getattr(message, name)
     held.SetInParent()
     held.seconds, held.nanos = value // 1_000, value % 1_000 * 1_000_000
-
-
-__all__ = ["ProtobufCodec", "field_numbers", "protobuf_texts"]
