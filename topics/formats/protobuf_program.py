@@ -17,6 +17,7 @@ import numpy.typing as npt
 import orjson
 from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
 
+from topics.compiled import inlined
 from topics.formats.output import ByteArray, Int64Array
 from topics.formats.unreadable import UnreadableSchema
 
@@ -116,6 +117,19 @@ class _Edge:
 class _Node:
     is_bare: bool = False
     edges: list[_Edge] = field(default_factory=list)
+
+
+@inlined
+def place_of(table: npt.NDArray[np.int64], first: int, count: int, number: int) -> int:
+    """The row of a number in ``count`` rows of edges or symbols, by number; -1: none of them has it."""
+    low, high = first, first + count
+    while low < high:
+        middle = (low + high) // 2
+        if table[middle, NUMBER] < number:
+            low = middle + 1
+        else:
+            high = middle
+    return int(low) if low < first + count and table[low, NUMBER] == number else -1
 
 
 Wanted = Callable[[str], bool]

@@ -62,6 +62,7 @@ from topics.formats.protobuf_program import (
     WIRES,
     WRAPPER,
     Program,
+    place_of,
 )
 from topics.formats.protobuf_values import is_foreign, put_known, put_scalar
 from topics.formats.protobuf_wire import AGAIN, Members, read_length, read_tag, scan, skip, skip_flat
@@ -166,17 +167,10 @@ def _edge_of(program: Program, frames: Frames, depth: int, number: int) -> int:
         return int(first + guess)
     if guess > 0 and program.edges[first + guess - 1, NUMBER] == number:
         return int(first + guess - 1)
-    low, high = first, first + count
-    while low < high:
-        middle = (low + high) // 2
-        if program.edges[middle, NUMBER] < number:
-            low = middle + 1
-        else:
-            high = middle
-    if low == first + count or program.edges[low, NUMBER] != number:
-        return -1
-    frames.levels[depth, GUESS] = low - first + 1
-    return int(low)
+    edge = place_of(program.edges, first, count, number)
+    if edge >= 0:
+        frames.levels[depth, GUESS] = edge - first + 1
+    return edge
 
 
 @inlined

@@ -48,6 +48,7 @@ from topics.formats.protobuf_program import (
     UINT32,
     UINT64,
     Program,
+    place_of,
 )
 from topics.formats.protobuf_wire import INSTANT, SCALE, SPAN, Members, low, member, scan
 
@@ -61,14 +62,7 @@ def _symbol(program: Program, enum: int, value: int) -> int:
     first, count = program.enums[enum, FIRST], program.enums[enum, COUNT]
     if 0 <= value < count and program.symbols[first + value, NUMBER] == value:
         return int(first + value)
-    low, high = first, first + count
-    while low < high:
-        middle = (low + high) // 2
-        if program.symbols[middle, NUMBER] < value:
-            low = middle + 1
-        else:
-            high = middle
-    return int(low) if low < first + count and program.symbols[low, NUMBER] == value else -1
+    return place_of(program.symbols, first, count, value)
 
 
 @inlined
