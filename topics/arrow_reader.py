@@ -23,6 +23,7 @@ from engine.model.paths import Path, value_at
 from engine.model.source import Field, Stream
 from engine.model.types import DAY_MAX, DAY_MIN, TIMESTAMP_MS_MAX, TIMESTAMP_MS_MIN, Kind, Type
 from topics.members import Layout
+from topics.scan import ends_of
 from topics.spans import extraction, flat_records, texts_at
 
 _PIECE_BYTES_MAX = 256 * 1024 * 1024
@@ -95,9 +96,8 @@ def _apart(
 ) -> dict[str, Column] | None:
     """Columns by name, of records that are JSON; None: not all are as they should be."""
     bytes_ = np.frombuffer(data, np.uint8)
-    ends = np.cumsum(np.fromiter(map(len, records), np.int64, len(records)) + 1) - 1
     wanted = extraction(tuple(dict.fromkeys(path for _, path in placed)))
-    spans, odd = wanted.spans(bytes_, ends)
+    spans, odd = wanted.spans(bytes_, ends_of(records))
     if odd.any():
         return None
     spans_of = {one.name: spans[:, wanted.paths.index(path)] for one, path in placed}

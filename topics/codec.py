@@ -47,7 +47,7 @@ from topics.arrow_reader import columns_of
 from topics.careful import BadRecord, row_of
 from topics.event_times import implausible
 from topics.members import Layout, Members, members_of
-from topics.scan import FINE, NO_OBJECT, REASONS, scan
+from topics.scan import FINE, NO_OBJECT, REASONS, ends_of, scan
 
 RECORD_BYTES_MAX = 1024 * 1024
 DEPTH_MAX = 64
@@ -171,11 +171,9 @@ def _refusal(verdict: int, value: bytes) -> str:
 def _scan(
     records: Sequence[bytes | None], members: Members, layout: Layout
 ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.bool_]]:
-    data = b"\n".join(records)  # type: ignore[arg-type]
-    lengths = np.fromiter(map(len, records), np.int64, len(records))  # type: ignore[arg-type]
-    ends = np.cumsum(lengths + 1) - 1
-    bytes_ = np.frombuffer(data, np.uint8)
-    return scan(bytes_, ends, DEPTH_MAX, *layout.packed, *members.folds, members.beyond_ascii)
+    data = np.frombuffer(b"\n".join(records), np.uint8)  # type: ignore[arg-type]
+    ends = ends_of(records)  # type: ignore[arg-type]
+    return scan(data, ends, DEPTH_MAX, *layout.packed, *members.folds, members.beyond_ascii)
 
 
 class _Reading:

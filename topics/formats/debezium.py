@@ -35,7 +35,7 @@ from topics.codec import DEPTH_MAX
 from topics.formats.plain_events import LEAST, plain_events
 from topics.formats.texts import Format, Texts
 from topics.json_object import is_too_deep
-from topics.scan import REASONS, TOO_DEEP
+from topics.scan import REASONS, TOO_DEEP, ends_of
 from topics.spans import extraction
 
 METADATA = ("_op", "_ts", "_source_ts", "_snapshot", "_before", "_after")
@@ -183,9 +183,8 @@ class Debezium:
                 bad.setdefault(place, str(error) if isinstance(error, NoEvent) else f"not JSON: {error}")
             loaded.append(event)
         data = b"\n".join(kept)
-        ends = np.cumsum(np.fromiter(map(len, kept), np.int64, len(kept)) + 1) - 1
         paths = _WHOLE if self.is_key else _PATHS
-        spans, odd = extraction(paths).spans(np.frombuffer(data, np.uint8), ends)
+        spans, odd = extraction(paths).spans(np.frombuffer(data, np.uint8), ends_of(kept))
         cuts = spans.tolist()
         found: list[bytes | None] = []
         for place, event in enumerate(loaded):

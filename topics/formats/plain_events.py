@@ -20,6 +20,7 @@ from engine.model.batch import BoolArray, Int64Array
 from engine.model.paths import Path
 from engine.model.types import Kind
 from topics.arrow_reader import is_utf8
+from topics.scan import ends_of
 from topics.spans import extraction
 
 LEAST = 64
@@ -60,12 +61,11 @@ def _told(
     """The texts of events and which are plain; nothing where not all are JSON."""
     data = b"\n".join(values)
     bytes_ = np.frombuffer(data, np.uint8)
-    ends = np.cumsum(np.fromiter(map(len, values), np.int64, len(values)) + 1) - 1
     rows = [(side, name) for name, _ in convertible for side in ("before", "after")]
     paths = (*_MEMBERS, *rows)
     wanted = extraction((("schema",), ("payload",), *paths, *(("payload", *path) for path in paths)))
-    spans, odd = wanted.spans(bytes_, ends)
-    if odd.any() or not _is_json(data, len(ends)):
+    spans, odd = wanted.spans(bytes_, ends_of(values))
+    if odd.any() or not _is_json(data, len(values)):
         return None
     schema, payload = spans[:, 0], spans[:, 1]
     wrapped = (schema[:, 0] >= 0) & (payload[:, 0] >= 0)
