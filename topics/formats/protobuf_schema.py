@@ -23,7 +23,6 @@ from google.protobuf.descriptor import Descriptor, FileDescriptor
 from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSet
 from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message import DecodeError
-from grpc_tools import _protoc_compiler
 
 from topics.formats.unreadable import UnreadableSchema
 
@@ -139,6 +138,8 @@ def _pooled(files: Sequence[FileDescriptorProto]) -> FileDescriptor:
 
 def _compiled(texts: Mapping[str, str], wanted: Sequence[str]) -> list[FileDescriptorProto]:
     """What protoc makes of files and all that they import."""
+    from grpc_tools import _protoc_compiler  # 6 MB, for those who read Protobuf alone
+
     for name in texts:
         parts = PurePosixPath(name).parts
         if not parts or parts[0] == "/" or ".." in parts or "\0" in name or len(name) > 200:
