@@ -23,6 +23,7 @@ COLUMNS = "id BIGINT, v BIGINT, ts TIMESTAMP"
 DEFECT = """
 import os
 import sys
+import traceback
 
 
 def strike():
@@ -31,10 +32,10 @@ def strike():
     import engine.queries.eager_answers as eager_answers
     from engine.dataflow.graph import Graph
     from engine.dataflow.operators.group import GroupNode
-    from engine.views.view import View
+    from engine.views.set_view import SetView
 
     failing = WeakSet()
-    add, changed, bring, evaluated = Graph.add, GroupNode._changed, eager_answers.brought, View._evaluated
+    add, changed, bring, evaluated = Graph.add, GroupNode._changed, eager_answers.brought, SetView.evaluated
 
     def adding(graph, standing, *args, **more):
         add(graph, standing, *args, **more)
@@ -58,11 +59,15 @@ def strike():
         return evaluated(view, query, *more)
 
     Graph.add, GroupNode._changed, eager_answers.brought = adding, changing, bringing
-    View._evaluated = evaluating
+    SetView.evaluated = evaluating
 
 
 if "broker.worker" in sys.orig_argv:
-    strike()
+    try:
+        strike()
+    except Exception:
+        traceback.print_exc()
+        os._exit(1)  # else Python goes on without the defects
 """
 
 
