@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import random
 import shutil
 import tempfile
@@ -14,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from broker.runtime.compiling import compile_once
 from broker.runtime.garbage import collect_seldom
 from tests import budgets
 from tests import kafka as kafka_nodes
@@ -130,9 +132,15 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         terminalreporter.write_line(line)
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Processes that run the tests compile each kernel once; a JVM that ends soon compiles its code once."""
+    collect_seldom()
+    compile_once()
+    os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
+
 def pytest_collection_finish(session: pytest.Session) -> None:
     """What is there before the first test stays: the collector need not look at it again and again."""
-    collect_seldom()
     gc.collect()
     gc.freeze()
 

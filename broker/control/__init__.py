@@ -4,3 +4,7 @@ The only member of a consumer group in the broker. It keeps the registry, a tabl
 and ``.sources``, hands every change to the worker over a unix socket, and writes ``.status`` and replies.
 Imports neither numpy nor pyarrow nor the engine.
 """
+
+from broker.runtime.garbage import collect_seldom
+
+collect_seldom()  # before the imports: looking for cycles would take a tenth of their time

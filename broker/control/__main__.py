@@ -14,7 +14,6 @@ import faust
 from broker.base import logs, settings
 from broker.control.app import Control
 from broker.runtime import orphan
-from broker.runtime.garbage import collect_seldom
 from broker.runtime.liveness import Liveness
 from broker.supervisor import FATAL
 from tureen.errors import TureenError
@@ -64,7 +63,6 @@ async def serve(control: Control, supervisor_fd: int | None, liveness: Liveness)
 
 def main() -> int:
     """Read the settings, run, and say by the exit code whether to start again."""
-    collect_seldom()
     try:
         loaded = settings.load()
         logs.configure("control", loaded.log_level, loaded.log_format)

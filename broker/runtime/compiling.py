@@ -1,16 +1,25 @@
 """Kernels that are compiled at their first use on a machine: that takes seconds, and is no hang.
 
 numba says when a compilation begins and ends, in the thread that runs it; one may need others, within it.
+Of processes that need one kernel at once, one compiles it; the others wait and read what that kept.
 """
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
+import functools
 import os
 import threading
+import zlib
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from numba.core import event
+from numba.core.caching import NullCache
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.dispatcher import Dispatcher
 
 import engine
 from broker.runtime.liveness import Pulse
@@ -52,5 +61,51 @@ FIRST_USE = "kernels are compiled at their first use on this machine: for a minu
 
 def is_first_use() -> bool:
     """Whether no kernel was compiled on this machine yet, where compiled ones are kept. O(files)."""
-    kept = os.environ.get("NUMBA_CACHE_DIR") or Path(engine.__file__).parent
-    return next(Path(kept).rglob("*.nbi"), None) is None
+    return next(_kept().rglob("*.nbi"), None) is None
+
+
+def _kept() -> Path:
+    """Where compiled kernels are kept, or below it."""
+    return Path(os.environ.get("NUMBA_CACHE_DIR") or Path(engine.__file__).parent)
+
+
+def compile_once() -> None:
+    """Each kernel is compiled by one of the machine's processes that call this; the others wait for it, and
+    give signs of life. Where nothing can be written beside the kernels, each compiles for itself.
+    """
+    compile_here = Dispatcher.compile
+    if hasattr(compile_here, "__wrapped__"):
+        return
+    try:
+        place = _kept() / "__pycache__" / "compiling.lock"
+        place.parent.mkdir(parents=True, exist_ok=True)
+        file = place.open("wb")
+    except OSError:
+        return
+
+    @functools.wraps(compile_here)
+    def compile_or_wait(kernel: Any, signature: Any) -> Any:
+        if isinstance(kernel._cache, NullCache):
+            return compile_here(kernel, signature)
+        # The process's own lock comes first, so that one of its threads has locks of kernels: these are taken
+        # in the order in which kernels need each other, never round in a circle.
+        with global_compiler_lock, _alone(file, kernel):
+            return compile_here(kernel, signature)
+
+    Dispatcher.compile = compile_or_wait  # type: ignore[method-assign,assignment]
+
+
+@contextlib.contextmanager
+def _alone(file: IO[bytes], kernel: Any) -> Iterator[None]:
+    """No other process compiles the kernel meanwhile: the byte of the file at its number is locked."""
+    function = kernel.py_func
+    at = zlib.crc32(f"{function.__module__}.{function.__qualname__}".encode())
+    try:
+        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, at)
+    except OSError:
+        with event.trigger_event("numba:compile", data={"dispatcher": kernel}):
+            fcntl.lockf(file, fcntl.LOCK_EX, 1, at)
+    try:
+        yield
+    finally:
+        fcntl.lockf(file, fcntl.LOCK_UN, 1, at)

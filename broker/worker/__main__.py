@@ -48,9 +48,9 @@ from broker.observe.entities import Entities
 from broker.observe.metrics import Metrics
 from broker.observe.observer import Observer
 from broker.runtime import calibration, open_files, orphan
+from broker.runtime.compiling import compile_once
 from broker.runtime.engines import Engines, limits, state_settings
 from broker.runtime.functions import load
-from broker.runtime.garbage import collect_seldom
 from broker.runtime.in_flight import InFlight, Patience
 from broker.runtime.known_costs import known_or_measured
 from broker.runtime.liveness import Liveness
@@ -320,7 +320,7 @@ async def serve(loaded: Settings, engines: Engines, allowed: Budget) -> int:
 
 def main() -> int:
     """Read the settings, run, and say by the exit code whether to start again."""
-    collect_seldom()
+    compile_once()
     try:
         loaded = settings.load()
         logs.configure("worker", loaded.log_level, loaded.log_format)
