@@ -48,8 +48,10 @@ from engine.queries.summaries import NamedSummary
 from engine.revisions import Revisions
 from engine.source_needs import SourceNeeds
 from engine.sources.source import Source
+from engine.standing.query import set_key
 from engine.step_bodies import StepBodies
 from engine.step_run import StepRun
+from engine.swapping import Swapping
 from engine.views.view import View
 from tureen.errors import StepOutOfOrder
 
@@ -139,6 +141,11 @@ class Engine(Embedding, Inspection, Persistence):
     def scheduler(self) -> Scheduler:
         """Decides for whoever makes steps which source's batch is the next; no answer depends on it."""
         return self._parts.scheduler
+
+    @property
+    def swapping(self) -> Swapping:
+        """Queries that only the store has."""
+        return self._lifecycle.swapping
 
     @property
     def _clock_ms(self) -> int:
@@ -254,6 +261,7 @@ class Engine(Embedding, Inspection, Persistence):
 
         Raises UnknownQuery.
         """
+        self.swapping.back([query_id])
         self._following.follow(self._parts.query(query_id))
 
     def unfollow(self, query_id: str) -> None:
@@ -273,7 +281,7 @@ class Engine(Embedding, Inspection, Persistence):
         for source in self._sources.values():
             source._check()
         for over in self._parts.sets:
-            assert over.standing
+            assert over.standing or set_key(tuple(over.sources)) in self._parts.sets.swapped
             over._check()
         self._parts.sets._check(settled=not self._restored)
         view = self._parts.view()

@@ -183,7 +183,7 @@ class Inspection(ABC):
             query,
             standing,
             self._parts.following.graphs.strategy_inputs(query, standing),
-            {name: self._parts.sets.by_source.queries(name) for name in query.sources},
+            {name: self._parts.sets.readers(name) for name in query.sources},
             followed=query_id is not None and query_id in self._parts.following,
         )
 

@@ -22,6 +22,7 @@ from engine.queries.allotting import allotted, tolerates
 from engine.queries.registrations import admitted, bound, classify, classify_altered
 from engine.queries.telling import PendingOutput
 from engine.standing.query import SetKey, StandingQuery, set_key
+from engine.swapping import Swapping
 from tureen.errors import BeingPrepared, TureenError
 
 
@@ -30,6 +31,8 @@ class Lifecycle:
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
+        self.swapping = Swapping(parts)
+        """Queries that only the store has."""
         self._queries = parts.queries
         self._sources = parts.sources
         self._sets = parts.sets
@@ -41,9 +44,10 @@ class Lifecycle:
         """Queries come; those that stand already get other options. What is refused of them is in the result.
         told: takes what their followers are told.
         """
-        asked = classify(
-            body.registrations, position, self._queries, self._catalogue, self._parts.settings.limits
-        )
+        registrations = self.swapping.back_for(body.registrations)
+        limits = self._parts.settings.limits
+        room = limits.queries_max - self.swapping.count
+        asked = classify(registrations, position, self._queries, self._catalogue, limits, room)
         asked.refuse(self._following.graphs.nurseries.apart)
         pausing = [one.query_id for one in asked.changed if self._is_to_pause(one)]
         if pausing and body.takes_back:
@@ -72,6 +76,7 @@ class Lifecycle:
         self, registrations: tuple[Registration, ...], position: Position, told: PendingOutput
     ) -> StepResult:
         """Give queries other texts; one whose answer cannot be told stays as it was."""
+        self.swapping.back(one.query_id for one in registrations)
         asked = classify_altered(registrations, position, self._queries, self._catalogue)
         asked.refuse(self._following.graphs.nurseries.apart)
         names = [one.query_id for one in asked.coming]
@@ -86,6 +91,8 @@ class Lifecycle:
         """Give queries other shares of what they ask for; one whose answer cannot be told stays as it was."""
         coming: list[AdmittedQuery] = []
         failed: dict[str, Exception] = {}
+        allotments = list(allotments)
+        self.swapping.back(query_id for query_id, _ in allotments)
         for query_id, allotment in allotments:
             try:
                 if query_id in self._following.graphs.nurseries.apart:
@@ -149,8 +156,8 @@ class Lifecycle:
             self._parts.stored.unsaved_queries.discard(query_id)
             if query.born <= self._parts.stored.position:
                 self._parts.stored.dropped_queries.add(query_id)
-        elif self._parts.stored.position != BEGINNING:
-            self._parts.stored.dropped_queries.add(query_id)  # it was left out when this was restored
+        elif self.swapping.forget(query_id) or self._parts.stored.position != BEGINNING:
+            self._parts.stored.dropped_queries.add(query_id)  # or it was left out when this was restored
 
     def _tell_end(self, query_ids: Iterable[str], told: PendingOutput) -> None:
         """Answers of followed queries go."""

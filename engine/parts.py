@@ -11,6 +11,7 @@ from engine.language.functions import FunctionCatalogue
 from engine.model.defects import Defects
 from engine.model.limits import Limits
 from engine.model.maintenance import Costs
+from engine.model.persistence import QueryState, SwappedQueries
 from engine.model.source import SourceName
 from engine.model.step import (
     BEGINNING,
@@ -61,6 +62,12 @@ class Stored:
     """
     groups: set[int] = field(default_factory=set)
     """Numbers of the groups of queries with a preference that the store has."""
+    swapped: dict[str, QueryState] = field(default_factory=dict)
+    """Queries that were swapped out since the last save."""
+    swapped_sets: set[SetKey] = field(default_factory=set)
+    """Sets of which other queries are swapped out than at the last save."""
+    swap_store: SwappedQueries | None = None
+    """Where queries that are swapped out stand, once they are saved; None: none can be."""
 
 
 @dataclass(slots=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -18,20 +20,27 @@ from engine.queries.allotting import given_less
 from engine.queries.registrations import bound
 from engine.sources.source import Source
 from engine.standing.query import SetKey, StandingQuery, set_key
+from engine.swapping import Swapping
 from tureen.errors import TureenError
 
 GROUPS = "promising/"
 """What the names of the parts begin with that are groups of queries with a preference."""
+SWAPPED = "swapped/"
+"""What the names of the parts begin with that count queries which are swapped out."""
 TURNS = "turns"
 """The name of the part that says whose turn it is among them."""
 RESTORED_MAX = 4_096
 """Queries that come back together: what is known of a text for that is let go of before the next come."""
 
 
-class Persistence:
+class Persistence(ABC):
     """The store's side of an engine."""
 
     _parts: Parts
+
+    @property
+    @abstractmethod
+    def swapping(self) -> Swapping: ...
 
     def save(self, sink: StateSink) -> None:
         """Hand over what changed since the last save and commit it with the position.
@@ -53,6 +62,9 @@ class Persistence:
         erring = self._erring(saved)
         for query_id in stored.unsaved_queries | erring.keys():
             sink.put_query(self._state_of(parts.queries[query_id]))
+        for swapped in stored.swapped.values():
+            sink.swap_query(swapped)
+        self._put_swapped_sets(sink)
         held = parts.following.retention.streams()
         for over, source_name in stored.held - held:
             sink.drop_held(over, source_name)
@@ -75,9 +87,21 @@ class Persistence:
         parts.catalogue.saved()
         stored.dropped_queries.clear()
         stored.unsaved_queries.clear()
+        stored.swapped.clear()
+        stored.swapped_sets.clear()
+
+    def _put_swapped_sets(self, sink: StateSink) -> None:
+        """Hand over what is counted of queries that are swapped out, where the store has it otherwise."""
+        for key in self._parts.stored.swapped_sets:
+            swapped = self._parts.sets.swapped.get(key)
+            if swapped is None:
+                sink.drop_part(_swapped_part(key))
+            else:
+                sink.put_part(_swapped_part(key), {"over": list(key), "swapped": swapped.state()})
 
     def copy(self, sink: StateSink) -> None:
         """Hand over all there is, to a sink that has nothing, and commit it. Later saves know nothing of it.
+        Queries that are swapped out are not any more in what comes of it.
 
         O(retained rows + queries).
         """
@@ -90,6 +114,8 @@ class Persistence:
         parts.catalogue.summaries.copy(sink)
         for query in parts.queries.values():
             sink.put_query(self._state_of(query))
+        for swapped in self.swapping.states():
+            sink.put_query(swapped)
         for state in parts.following.retention.states(
             {source.stream.name for source in parts.sources.values()}
         ):
@@ -129,6 +155,10 @@ class Persistence:
         }
 
 
+def _swapped_part(key: SetKey) -> str:
+    return SWAPPED + json.dumps(key)
+
+
 def restore(parts: Parts, store: StateSource, position: Position) -> None:
     """Bring back what a store has, as of its position. Matches are computed again.
 
@@ -157,6 +187,8 @@ def restore(parts: Parts, store: StateSource, position: Position) -> None:
     emitting: list[AdmittedQuery] = []
     for first in range(0, len(stood), RESTORED_MAX):
         emitting += _registered(parts, stood[first : first + RESTORED_MAX])
+    for _, tree in store.state_parts(SWAPPED):
+        parts.sets.restore_swapped(tuple(map(SourceName, tree["over"])), tree["swapped"])
     for state in states:
         name = state.stream.name
         parts.sources[name].restore(store.rows(name), store.pending(name), state.end, state.promises)

@@ -66,7 +66,7 @@ class SourceNeeds:
         name = of.stream.name
         found = self._sheddable.get(name)
         if found is None:
-            found = self._parts.tags.shed.sheddable(name, self._sets.by_source.queries(name))
+            found = self._parts.tags.shed.sheddable(name, self._sets.readers(name))
             if self._is_counted(of.stream):
                 found = replace(found, is_seen=True)
             self._sheddable[name] = found

@@ -133,7 +133,6 @@ class StepBodies:
     def _define(self, body: CreateSource | CreateDerived | DropSource) -> Mapping[str, Exception]:
         """Change the catalogue; what refused it, by name."""
         parts = self._parts
-        standing = parts.queries.values()
         try:
             match body:
                 case CreateSource(stream, sql):
@@ -142,14 +141,20 @@ class StepBodies:
                     parts.catalogue.references.changed()
                 case CreateDerived(derived):
                     name = derived.name
-                    parts.catalogue.derive(derived, standing)
+                    parts.catalogue.derive(derived, self._readers)
                 case DropSource(name):
-                    parts.catalogue.drop(name, standing)
+                    parts.catalogue.drop(name, self._readers)
                     parts.catalogue.references.changed()
                     parts.scheduler.remove(f"source/{name}")
         except TureenError as refusal:
             return {SourceName(name): refusal}
         return {}
+
+    def _readers(self, name: str) -> int:
+        """How many queries read a stream or a view, also of those that are swapped out. O(queries)."""
+        standing = self._parts.queries.values()
+        warm = sum(name in (*one.sources, *one.template.uses) for one in standing)
+        return warm + self._parts.sets.swapped_readers(name)
 
     def _summarise(
         self, body: CreateSummary | AlterSummary | DropSummary, told: PendingOutput

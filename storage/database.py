@@ -32,7 +32,7 @@ from rocksdict import (
 )
 
 from storage.frames import REBUILD_HINT
-from storage.keys import COLUMN_FAMILIES, FORMER_FAMILIES, SEGMENTS
+from storage.keys import COLUMN_FAMILIES, FORMER_FAMILIES, SEGMENTS, SWAPPED
 from storage.owner import in_use
 from tureen.errors import StoreCorrupt, StoreError, StoreFull, StoreVersionUnknown
 
@@ -230,6 +230,8 @@ def _family_options(name: str, cache: Cache, options: StoreOptions) -> Options:
     table = BlockBasedOptions()
     table.set_block_cache(cache)
     table.set_cache_index_and_filter_blocks(True)
+    if name == SWAPPED:  # whether a query that comes is in it is asked of each
+        table.set_bloom_filter(10, block_based=False)
     chosen = Options(raw_mode=True)
     chosen.set_block_based_table_factory(table)
     chosen.set_write_buffer_size(options.write_buffer_bytes)

@@ -14,6 +14,7 @@ that no name is a prefix of another one's keys, whatever characters it has.
                      "link/" | commit's number, 8 |                          (empty)
     sources          name, UTF-8                                             source, without rows
     queries          query id, UTF-8                                         query
+    swapped          query id, UTF-8                                         query that is swapped out
     segments         | length, 2 | name, UTF-8 | 1 | first ordinal, 8 |      rows: a piece or a segment
                      | length, 2 | name, UTF-8 | 2 | piece number, 8  |      rows above NOW
 
@@ -33,9 +34,10 @@ META = "meta"
 POSITIONS = "positions"
 SOURCES = "sources"
 QUERIES = "queries"
+SWAPPED = "swapped"
 SEGMENTS = "segments"
 
-COLUMN_FAMILIES = (META, POSITIONS, SOURCES, QUERIES, SEGMENTS)
+COLUMN_FAMILIES = (META, POSITIONS, SOURCES, QUERIES, SWAPPED, SEGMENTS)
 FORMER_FAMILIES = frozenset({"answers", "operator_state"})
 """Families of earlier stores, always empty; a store that has them loses them when it is opened."""
 

@@ -27,6 +27,7 @@ from storage.keys import (
     QUERIES,
     SEGMENTS,
     SOURCES,
+    SWAPPED,
     VIEW_PREFIX,
     RowKind,
     held_key,
@@ -80,10 +81,18 @@ class Save:
         self.changes.delete(META, VIEW_PREFIX + name_key(name))
 
     def put_query(self, state: QueryState) -> None:
-        self.changes.put(QUERIES, name_key(state.registration.query_id), encode_query(state))
+        key = name_key(state.registration.query_id)
+        self.changes.put(QUERIES, key, encode_query(state))
+        self.changes.delete(SWAPPED, key)
+
+    def swap_query(self, state: QueryState) -> None:
+        key = name_key(state.registration.query_id)
+        self.changes.put(SWAPPED, key, encode_query(state))
+        self.changes.delete(QUERIES, key)
 
     def drop_query(self, query_id: str) -> None:
         self.changes.delete(QUERIES, name_key(query_id))
+        self.changes.delete(SWAPPED, name_key(query_id))
 
     def put_held(self, state: HeldState) -> None:
         self.changes.put(META, held_key(state.over, state.source), encode_held(state))

@@ -40,6 +40,7 @@ from storage.keys import (
     QUERIES,
     SEGMENTS,
     SOURCES,
+    SWAPPED,
     VIEW_PREFIX,
     RowKind,
     key_number,
@@ -139,6 +140,10 @@ class Store:
         """Create or replace."""
         self._staged.append(lambda save: save.put_query(state))
 
+    def swap_query(self, state: QueryState) -> None:
+        """Have a query where :meth:`queries` does not give it."""
+        self._staged.append(lambda save: save.swap_query(state))
+
     def drop_query(self, query_id: str) -> None:
         """Harmless where there is none."""
         self._staged.append(lambda save: save.drop_query(query_id))
@@ -224,6 +229,17 @@ class Store:
     def queries(self) -> Iterator[QueryState]:
         """By query id."""
         for key, value in self._require().scan(QUERIES):
+            yield state_codec.decode_query(value, _named("query", key))
+
+    def swapped_query(self, query_id: str) -> QueryState | None:
+        """A query that is swapped out; None: there is none of this id. One read of the database."""
+        key = name_key(query_id)
+        value = self._require().get(SWAPPED, key)
+        return None if value is None else state_codec.decode_query(value, _named("query", key))
+
+    def swapped_queries(self) -> Iterator[QueryState]:
+        """Those that are swapped out, by query id."""
+        for key, value in self._require().scan(SWAPPED):
             yield state_codec.decode_query(value, _named("query", key))
 
     def rows(self, source: SourceName) -> Iterator[tuple[int, Batch]]:

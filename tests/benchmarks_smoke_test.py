@@ -33,6 +33,10 @@ RUNS = {
         ["rows_per_s.q03", "answer_ms.q17", "duckdb_ms.q22", "rows_per_s.min", "register_ms.sum"],
     ),
     "memory": ("--queries 300 --rows 100000 --standing 20 --no-broker", ["bytes_per_query", "bytes_per_row"]),
+    "swapped": (
+        "--queries 12000 --warm 5000 --rows 2000 --times 5",
+        ["resident_mb", "swapped_in_ms.p99", "disk_bytes_per_query", "registrations_per_s", "restart_s"],
+    ),
     "chain": (
         "--rows 512 --bursts 2 --modules 30 --repeats 1",
         [

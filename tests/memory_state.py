@@ -30,6 +30,7 @@ class MemoryState:
         self._rows: dict[SourceName, dict[int, Batch]] = {}
         self._pending: dict[SourceName, dict[int, Batch]] = {}
         self._queries: dict[str, QueryState] = {}
+        self._swapped: dict[str, QueryState] = {}
         self._derived: dict[SourceName, Derived] = {}
         self._held: dict[tuple[tuple[SourceName, ...], SourceName], HeldState] = {}
         self._parts: dict[str, bytes] = {}
@@ -115,10 +116,24 @@ class MemoryState:
         self._staged.append(lambda: self._pending.setdefault(source, {}).pop(piece, None) and None)
 
     def put_query(self, state: QueryState) -> None:
-        self._staged.append(lambda: self._queries.update({state.registration.query_id: state}))
+        query_id = state.registration.query_id
+        self._staged.append(lambda: self._queries.update({query_id: state}))
+        self._staged.append(lambda: self._swapped.pop(query_id, None) and None)
+
+    def swap_query(self, state: QueryState) -> None:
+        query_id = state.registration.query_id
+        self._staged.append(lambda: self._swapped.update({query_id: state}))
+        self._staged.append(lambda: self._queries.pop(query_id, None) and None)
 
     def drop_query(self, query_id: str) -> None:
         self._staged.append(lambda: self._queries.pop(query_id, None) and None)
+        self._staged.append(lambda: self._swapped.pop(query_id, None) and None)
+
+    def swapped_query(self, query_id: str) -> QueryState | None:
+        return self._swapped.get(query_id)
+
+    def swapped_queries(self) -> Iterable[QueryState]:
+        return list(self._swapped.values())
 
     def put_held(self, state: HeldState) -> None:
         self._staged.append(lambda: self._held.update({(state.over, state.source): state}))

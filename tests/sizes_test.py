@@ -78,7 +78,7 @@ LARGER: dict[str, dict[str, int]] = {
         "tureen.snapshot.Snapshot": 15,
     },
     "methods": {
-        "storage.store.Store": 35,
+        "storage.store.Store": 38,
         "tureen.async_client.AsyncClient": 41,
         "tureen.builder.Select": 34,
         "tureen.client.Client": 41,

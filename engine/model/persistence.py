@@ -175,7 +175,13 @@ class StateSink(Protocol):
 
     def put_query(self, state: QueryState) -> None: ...
 
-    def drop_query(self, query_id: str) -> None: ...
+    def drop_query(self, query_id: str) -> None:
+        """Also one that is swapped out. Harmless where there is none."""
+
+    def swap_query(self, state: QueryState) -> None:
+        """A query is swapped out: the store has it, where ``queries`` does not give it. :meth:`put_query` of
+        its id ends that.
+        """
 
     def put_held(self, state: HeldState) -> None:
         """Create or replace what is held of a stream for queries over some."""
@@ -218,3 +224,13 @@ class StateSource(Protocol):
 
     def state_parts(self, prefix: str) -> Iterable[tuple[str, Tree]]:
         """(name, tree) of each part whose name begins so, by name."""
+
+
+class SwappedQueries(Protocol):
+    """Gives the queries that are swapped out, as of the last commit."""
+
+    def swapped_query(self, query_id: str) -> QueryState | None:
+        """One of them; None: it is none."""
+
+    def swapped_queries(self) -> Iterable[QueryState]:
+        """All, by id."""

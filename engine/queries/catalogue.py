@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 
 from engine.eddy.eddy import Timer
@@ -20,7 +20,7 @@ from engine.model.persistence import StateSink
 from engine.model.source import Derived, SourceName, Stream
 from engine.model.summary import SummaryDefinition
 from engine.model.usage import Stopwatch
-from engine.queries.definitions import Create, Decision, Definitions, Drop, decide
+from engine.queries.definitions import Create, Decision, Definitions, Drop, decide, nobody
 from engine.queries.summaries import Summaries, beside, refuse_unclear
 from engine.sources.references import ReferenceChecks
 from engine.sources.source import Source
@@ -109,7 +109,7 @@ class Catalogue:
 
         Raises SourceConflict.
         """
-        if decide(stream.name, Create(stream), self._standing(())) is Decision.SAME:
+        if decide(stream.name, Create(stream), self._standing(nobody)) is Decision.SAME:
             return
         added = self.sources[stream.name] = self._new_source(
             stream,
@@ -119,10 +119,13 @@ class Catalogue:
         added.lost = Lost(since_ms=clock_ms)
         self.changed()
 
-    def derive(self, derived: Derived, queries: Collection[StandingQuery]) -> None:
-        """A view comes, or takes another one's place. Raises SourceConflict, QueryError, LimitExceeded."""
+    def derive(self, derived: Derived, readers: Callable[[str], int] = nobody) -> None:
+        """A view comes, or takes another one's place. readers: how many queries read a stream or a view.
+
+        Raises SourceConflict, QueryError, LimitExceeded.
+        """
         name = derived.name
-        if decide(name, Create(derived, replaces=True), self._standing(queries)) is Decision.SAME:
+        if decide(name, Create(derived, replaces=True), self._standing(readers)) is Decision.SAME:
             return
         others = {known: other for known, other in self.definitions.items() if known != name}
         parse(derived.sql, others, self._limits, functions=self.functions)
@@ -130,9 +133,12 @@ class Catalogue:
         self._unsaved.add(name)
         self.changed()
 
-    def drop(self, name: str, queries: Collection[StandingQuery]) -> None:
-        """A stream goes with its rows, or a view. Raises UnknownSource, SourceConflict."""
-        if decide(name, Drop(), self._standing(queries)) is Decision.ABSENT:
+    def drop(self, name: str, readers: Callable[[str], int] = nobody) -> None:
+        """A stream goes with its rows, or a view. readers: as of :meth:`derive`.
+
+        Raises UnknownSource, SourceConflict.
+        """
+        if decide(name, Drop(), self._standing(readers)) is Decision.ABSENT:
             raise UnknownSource(name)
         if self.derived.pop(name, None) is not None:
             self._unsaved.add(name)
@@ -145,14 +151,14 @@ class Catalogue:
         """The other views that read a stream or a view."""
         return (one.name for one in self.derived.values() if one.name != name and self._reads(one, name))
 
-    def _standing(self, queries: Collection[StandingQuery]) -> Definitions:
-        """What stands, with the queries that may read it. What constraints refer to is held by the node: a
+    def _standing(self, readers: Callable[[str], int]) -> Definitions:
+        """What stands, with how many queries read it. What constraints refer to is held by the node: a
         shard drops what it was lent in the order in which it is told.
         """
         return Definitions(
             self.definitions,
             {name: one.definition for name, one in self.summaries.standing.items()},
-            readers=lambda name: sum(name in (*one.sources, *one.template.uses) for one in queries),
+            readers=readers,
             views=self.views_of,
         )
 

@@ -70,7 +70,8 @@ def _none(name: str) -> tuple[str, ...]:
     return ()
 
 
-def _nobody(name: str) -> int:
+def nobody(name: str) -> int:
+    """How many queries read it where none stand."""
     return 0
 
 
@@ -85,10 +86,10 @@ class Definitions:
 
     sources: Mapping[str, Stream | Derived] = field(default_factory=dict)
     summaries: Mapping[SummaryName, SummaryDefinition] = field(default_factory=dict)
-    readers: Callable[[str], int] = _nobody
+    readers: Callable[[str], int] = nobody
     views: Callable[[str], Iterable[str]] = _none
     referring: Callable[[str], Iterable[str]] = _none
-    users: Callable[[str], int] = _nobody
+    users: Callable[[str], int] = nobody
 
 
 def decide(name: str, wanted: Create | Unbound | Drop, definitions: Definitions) -> Decision:

@@ -150,11 +150,12 @@ def heaviest(sets: Iterable[SourceSet]) -> Heavy | None:
     """The query that pausing would free most of, of those that keep something for themselves; of equal ones
     the first by its id. Rows are held by windows and retention, paused or not, so they do not count.
     """
-    heavy = (Heavy(query_id, held) for over in sets for query_id, held in _held(over) if held)
+    heavy = (Heavy(query_id, held) for over in sets for query_id, held in held_of(over) if held)
     return max(heavy, key=lambda one: (one.nbytes, one.query_id), default=None)
 
 
-def _held(over: SourceSet) -> Iterator[tuple[str, int]]:
+def held_of(over: SourceSet) -> Iterator[tuple[str, int]]:
+    """The queries of a set that are not paused, and the bytes that each keeps for itself. O(queries)."""
     groups = {id(group) for group in over.joins if group.nbytes}
     for query_id, query in over.standing.items():
         if query.paused:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from engine.language.parameters import refused_at, text_of
@@ -40,13 +40,16 @@ class ClassifiedRegistrations:
 
 
 def classify(
-    registrations: tuple[Registration, ...],
+    registrations: Sequence[Registration],
     position: Position,
     standing: Mapping[str, StandingQuery],
     catalogue: Catalogue,
     limits: Limits,
+    room: int,
 ) -> ClassifiedRegistrations:
-    """Look at each in turn; O(1) a text that a template serves. position: of the step."""
+    """Look at each in turn; O(1) a text that a template serves. position: of the step. room: for so many
+    queries, those that stand among them, without those that are swapped out.
+    """
     asked = ClassifiedRegistrations()
     seen: dict[str, Registration] = {}
     for registration in registrations:
@@ -56,7 +59,7 @@ def classify(
             there = seen.get(query_id) if query is None else query.registration
             if there is None:
                 coming = AdmittedQuery.of(registration, admitted(registration, catalogue), position)
-                _room_for(len(standing) + len(asked.coming) + 1, limits)
+                _room_for(len(standing) + len(asked.coming) + 1, room, limits)
                 seen[query_id] = registration
                 asked.coming.append(coming)
             elif not _is_same_text(there, registration):
@@ -123,10 +126,11 @@ def bound(registration: Registration, catalogue: Catalogue) -> Read:
     return read if unseeing is query else Read(read.text, FixedQuery.of(unseeing), unseeing)
 
 
-def _room_for(queries: int, limits: Limits) -> None:
-    if queries > limits.queries_max:
+def _room_for(queries: int, room: int, limits: Limits) -> None:
+    if queries > room:
         hint = "unregister queries that are no longer needed, or raise the limit"
-        raise LimitExceeded("queries_max", limits.queries_max, queries, hint=hint)
+        there = queries + limits.queries_max - room
+        raise LimitExceeded("queries_max", limits.queries_max, there, hint=hint)
 
 
 def _is_same_text(one: Registration, other: Registration) -> bool:

@@ -208,7 +208,7 @@ class SourceSet:
             self.joins.remove(query_id, query.query)
         self.matches.release(query)
         if query.holds_rows:
-            self.windows.count(query.query, -1)
+            self.windows.count(query.like, -1)
 
     # --- what steps do ----------------------------------------------------------------------------
 

@@ -7,11 +7,14 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from engine.eddy.eddy import Timer
 from engine.joins.group import JoinGroup
 from engine.joins.key_index import KeyIndex, KeyIndexes
+from engine.language.query import Query
 from engine.model.approximation import Approximation
 from engine.model.capacities import USUAL, Capacities
 from engine.model.defects import Defects
 from engine.model.limits import Limits
 from engine.model.source import SourceName
+from engine.model.state_tree import Tree
+from engine.model.step import Registration
 from engine.model.summary import SummaryName
 from engine.model.usage import Stopwatch
 from engine.queries.planner import Planner
@@ -19,9 +22,10 @@ from engine.queries.promising import GroupNumbers
 from engine.queries.put_off import PutOffs
 from engine.queries.sets_by_source import SetsBySource
 from engine.queries.source_set import SharedBySets, SourceSet
+from engine.queries.swapped_set import SwappedSet, needs_rows
 from engine.queries.upkeep import Upkeep
 from engine.sources.source import Source
-from engine.standing.query import SetKey, StandingQuery
+from engine.standing.query import SetKey, StandingQuery, set_key
 from engine.views.set_view import SetView
 
 
@@ -58,6 +62,8 @@ class SourceSets:
         )
         self._sets: dict[SetKey, SourceSet] = {}
         self.by_source = SetsBySource()
+        self.swapped: dict[SetKey, SwappedSet] = {}
+        """The sets that have queries which are swapped out."""
 
     def __iter__(self) -> Iterator[SourceSet]:
         return iter(self._sets.values())
@@ -102,11 +108,49 @@ class SourceSets:
 
     def unregister(self, query: StandingQuery) -> None:
         """A query goes, and its set with the last."""
-        over = self._sets[query.set_key]
-        over.unregister(query.query_id)
-        if not over.standing:
-            del self._sets[query.set_key]
-            self.by_source.remove(query.set_key)
+        self._sets[query.set_key].unregister(query.query_id)
+        self._forget_empty(query.set_key)
+
+    def _forget_empty(self, key: SetKey) -> None:
+        if not self._sets[key].standing and key not in self.swapped:
+            del self._sets[key]
+            self.by_source.remove(key)
+
+    def swap(self, query: Query, registration: Registration, change: int) -> None:
+        """A query that is standing, or about to stand, is swapped out, 1, or no more, -1: what its windows
+        need is counted on. query: it, or one like it in everything but constants. O(its size).
+        """
+        key = set_key(query.sources)
+        over, swapped = self.joined(key), self.swapped.get(key)
+        if swapped is None:
+            swapped = self.swapped[key] = SwappedSet(key)
+        swapped.add(query, registration, change)
+        if needs_rows(registration):
+            over.windows.count(query, change)
+        if not swapped.count:
+            del self.swapped[key]
+            self._forget_empty(key)
+
+    def restore_swapped(self, key: SetKey, tree: Tree) -> None:
+        """Queries over these sources were swapped out when the store was written. tree: of their
+        :class:`engine.queries.swapped_set.SwappedSet`.
+        """
+        swapped = self.swapped[key] = SwappedSet(key)
+        swapped.restore(tree)
+        self.joined(key).windows.add(swapped.windows)
+
+    def swapped_count(self) -> int:
+        """How many queries are swapped out. O(sets that have some)."""
+        return sum(one.count for one in self.swapped.values())
+
+    def readers(self, name: SourceName) -> int:
+        """How many queries read a source, also of those that are swapped out. O(sets that read it)."""
+        swapped = (self.swapped[key].count for key in self.by_source.keys(name) if key in self.swapped)
+        return self.by_source.queries(name) + sum(swapped)
+
+    def swapped_readers(self, name: str) -> int:
+        """How many queries that are swapped out read a source or a view. O(sets that have some)."""
+        return sum(one.count if name in key else one.uses[name] for key, one in self.swapped.items())
 
     def advance(self, name: SourceName) -> None:
         """A source took a step."""

@@ -4,26 +4,32 @@ alone moves on.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
-from sortedcontainers import SortedList
+from sortedcontainers import SortedDict
 
 from engine.language.query import Query
 from engine.model.source import SourceName
+from engine.model.state_tree import Tree
 from engine.windows.clauses import RowWindow
 from engine.windows.retention import Hold, reach_ms
 
 
 @dataclass(frozen=True, slots=True)
 class _OfSource:
-    """What windows over one source need, an entry for each window: reaches: milliseconds behind NOW. counts:
-    last rows. earlier: pairs of milliseconds behind NOW, None at the beginning, and rows before that.
+    """What windows over one source need, and how many windows need it: reaches: milliseconds behind NOW.
+    counts: last rows. earlier: pairs of milliseconds behind NOW, None at the beginning, and rows before that.
     """
 
-    reaches: SortedList = field(default_factory=SortedList)
-    counts: SortedList = field(default_factory=SortedList)
-    earlier: SortedList = field(default_factory=lambda: SortedList(key=str))
+    reaches: SortedDict = field(default_factory=SortedDict)
+    counts: SortedDict = field(default_factory=SortedDict)
+    earlier: dict[tuple[int | None, int], int] = field(default_factory=dict)
+
+    def each(self) -> tuple[dict[Any, int], ...]:
+        """The three."""
+        return self.reaches, self.counts, self.earlier
 
 
 class WindowNeeds:
@@ -40,7 +46,7 @@ class WindowNeeds:
         for scan, behind_ms in query.scans_behind():
             if scan.assignment is not None or scan.window.follows_now:
                 self._following_now += change
-            kept: list[tuple[SortedList, object]] = []
+            kept: list[tuple[dict[Any, int], Hashable]] = []
             of = self._of[scan.source]
             width_ms = reach_ms(scan.window, scan.assignment)
             if width_ms is not None or behind_ms:
@@ -51,10 +57,36 @@ class WindowNeeds:
                 else:
                     kept.append((of.counts, scan.window.rows))
             for held, reach in kept:
-                if change > 0:
-                    held.add(reach)
-                else:
-                    held.remove(reach)
+                _add(held, reach, change)
+
+    def add(self, other: WindowNeeds) -> None:
+        """The windows that another one counts come, over the same sources. O(distinct windows)."""
+        self._following_now += other._following_now
+        for name, of in other._of.items():
+            for mine, held in zip(self._of[name].each(), of.each(), strict=True):
+                for reach, count in held.items():
+                    _add(mine, reach, count)
+
+    def state(self) -> Tree:
+        """What :meth:`restore` takes. O(distinct windows)."""
+        of = [
+            [
+                name,
+                [
+                    [[list(k) if isinstance(k, tuple) else k, n] for k, n in held.items()]
+                    for held in one.each()
+                ],
+            ]
+            for name, one in self._of.items()
+        ]
+        return {"following_now": self._following_now, "of": of}
+
+    def restore(self, tree: Tree) -> None:
+        """Count what was counted when :meth:`state` was taken; nothing is counted yet."""
+        self._following_now = tree["following_now"]
+        for name, kinds in tree["of"]:
+            for held, pairs in zip(self._of[SourceName(name)].each(), kinds, strict=True):
+                held.update({tuple(k) if isinstance(k, list) else k: count for k, count in pairs})
 
     @property
     def follow_now(self) -> bool:
@@ -64,10 +96,20 @@ class WindowNeeds:
     def hold(self, name: SourceName, seen_ms: int | None) -> Hold:
         """What the queries need of one of the sources, which they see at this instant."""
         of = self._of[name]
-        earlier = tuple(sorted(set(of.earlier), key=str))
-        reach_ms, rows = (held[-1] if held else 0 for held in (of.reaches, of.counts))
+        earlier = tuple(sorted(of.earlier, key=str))
+        reach_ms, rows = (held.peekitem()[0] if held else 0 for held in (of.reaches, of.counts))
         return Hold(seen_ms, reach_ms, rows, earlier)
 
     def reaches_ms(self, name: SourceName) -> list[int]:
         """How far the two windows over a source reach that reach furthest."""
-        return list(self._of[name].reaches[-2:])
+        reaches = self._of[name].reaches
+        return [reach for reach in reaches.keys()[-2:] for _ in range(min(2, reaches[reach]))][-2:]
+
+
+def _add(counts: dict[Any, int], key: Hashable, by: int) -> None:
+    """What counts nothing is not kept."""
+    count = counts.get(key, 0) + by
+    if count:
+        counts[key] = count
+    else:
+        del counts[key]

@@ -8,7 +8,7 @@ from functools import partial
 
 from engine.language.parameters import text_of
 from engine.language.query import Query
-from engine.language.templates import BoundTemplate
+from engine.language.templates import BoundTemplate, Template
 from engine.model.allotment import Allotment
 from engine.model.expressions import Expression
 from engine.model.maintenance import Maintenance, PutOff, QueryOptions
@@ -83,6 +83,14 @@ class StandingQuery:
     def query(self) -> Query:
         """The bound query. O(1) where it was asked for lately, else O(its size), tens of microseconds."""
         return self.template.query(text_of(self.registration))
+
+    @property
+    def like(self) -> Query:
+        """A query like it in everything but constants; where one is known, no tree is built."""
+        template = self.template
+        if isinstance(template, Template) and template.selection is not None:
+            return template.selection.like
+        return self.query
 
     @property
     def asked(self) -> Query:

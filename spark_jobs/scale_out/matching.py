@@ -81,7 +81,7 @@ class _Queries:
         for stream, sql in plan.streams:
             catalogue.create(stream, sql)
         for derived in plan.derived:
-            catalogue.derive(derived, ())
+            catalogue.derive(derived)
         self.plan = plan
         self.stream: Stream = catalogue.sources[name].stream
         standing = {}

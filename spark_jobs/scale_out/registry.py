@@ -194,7 +194,7 @@ class Registry:
             self.catalogue.create(stream, sql)
             self._statements[stream.name] = sql
         for one in plan.derived:
-            self.catalogue.derive(one, ())
+            self.catalogue.derive(one)
             self._statements[one.name] = one.sql
         for registration, placement in plan.queries:
             query = bound(registration, self.catalogue).query
@@ -303,7 +303,7 @@ class Registry:
     def _made(self, statement: CreateStream | DerivedStatement) -> Definition:
         """What now stands. Raises NotSupported, TopicMissing, KafkaUnavailable."""
         if isinstance(statement, DerivedStatement):
-            self.catalogue.derive(statement.derived, ())
+            self.catalogue.derive(statement.derived)
             return CreateDerived(statement.derived)
         stream = statement.stream
         refuse_own(self._names, stream.topic)
@@ -329,7 +329,7 @@ class Registry:
         try:
             if decide(name, Drop(), self._definitions()) is Decision.ABSENT:
                 return
-            self.catalogue.drop(name, ())
+            self.catalogue.drop(name)
             del self._statements[name]
         except TureenError as refused:
             self._topics.refuse(name, refused)

@@ -177,7 +177,7 @@ class Compiled:
         for stream, sql in plan.streams:
             self._catalogue.create(stream, sql)
         for one in plan.derived:
-            self._catalogue.derive(one, ())
+            self._catalogue.derive(one)
         self.streams = {stream.name: AtWork(QueryStem(stream.stored_schema)) for stream, _ in plan.streams}
 
 

@@ -59,6 +59,9 @@ class _Sink:
             StoredEntry(QUERY, state.registration.query_id, 0, state_codec.encode_query(state))
         )
 
+    def swap_query(self, state: QueryState) -> None:
+        raise AssertionError("a copy has all queries as they stand")
+
     def put_held(self, state: HeldState) -> None:
         self.entries.append(StoredEntry(HELD, state.source, 0, encode_held(state)))
 
