@@ -73,6 +73,16 @@ class Settings(BaseSettings):
         description="Clients of PostgreSQL's protocol connect here, on http_host; none: nobody does. Their "
         "password is a token; with a certificate they may ask for TLS, and must from other machines.",
     )
+    flight_port: int | None = Field(
+        None,
+        ge=0,
+        le=65_535,
+        description="Clients of Arrow Flight SQL (ADBC, JDBC) connect here, on http_host, with a token as "
+        "bearer or as password; with a certificate it speaks TLS alone. None: nobody does.",
+    )
+    flight_calls_max: int = Field(
+        64, ge=1, le=1_024, description="Calls of Flight SQL that are answered at the same time."
+    )
     http_hosts: str = Field(
         "",
         description="Names by which clients reach it besides localhost, its own and http_host, divided by "

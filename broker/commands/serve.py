@@ -168,6 +168,8 @@ def _tell(console: Console, loaded: Settings) -> None:
     console.print(f"HTTP:  {loaded.url} (docs at {loaded.url}/docs)")
     if loaded.postgres_port:
         console.print(f"PostgreSQL: {loaded.http_host}:{loaded.postgres_port}")
+    if loaded.flight_port:
+        console.print(f"Flight SQL: {loaded.http_host}:{loaded.flight_port}")
     if loaded.page != "off":
         console.print(
             f"Page:  {loaded.url}/ ({'to look at' if loaded.page == 'read-only' else 'in a browser'})"

@@ -16,6 +16,9 @@ from tureen.errors import MIB, BrokerUnavailable
 TIMEOUT_S = 5.0
 
 
+PROTOCOLS = {"http": "HTTP", "postgresql": "PostgreSQL", "flight-sql": "Flight SQL"}
+
+
 @click.command()
 @click.option(
     "--data-dir",
@@ -105,7 +108,7 @@ def _show(facts: dict[str, Any]) -> None:
     )
     for door in broker.get("doors") or ():
         tls, token = "TLS" if door["tls"] else "no TLS", "a token" if door["token"] else "no token"
-        name = {"http": "HTTP", "postgresql": "PostgreSQL"}.get(door["protocol"], door["protocol"])
+        name = PROTOCOLS.get(door["protocol"], door["protocol"])
         out.print(
             f"Door    {name} at {door['host']}:{door['port']}, {tls}, {token}, "
             f"{door['connections']:,} connection{'s' * (door['connections'] != 1)}",

@@ -29,6 +29,9 @@ Right = Literal["open", "look", "handle", "operator", "write"]
 a query, for who has its handle. operator: rows of others, topics of Kafka. write: changes something.
 """
 
+Allowed = Literal["all", "read"]
+"""What a token allows: everything, or what only reads."""
+
 RIGHTS: Final[dict[str, Right]] = {
     "GET /": "open",
     "GET /page/{path}": "open",
@@ -135,26 +138,31 @@ class Tokens:
 
     def refusal(self, scope: Scope, headers: dict[bytes, bytes]) -> TureenError | None:
         """Why the token, or its absence, refuses a request. headers: of the scope."""
-        if self._full is None and self._read is None:
-            return None
-        given = headers.get(b"authorization")
-        if given is not None and self._full is not None and hmac.compare_digest(given, self._full):
+        allowed = self.allowed(headers.get(b"authorization"))
+        if allowed == "all":
             return None
         right = right_of(scope["method"], scope["path"])
         if right == "open":
             return None
-        if given is None:
-            return None if self._full is None else Unauthorized()
-        if self._read is None or not hmac.compare_digest(given, self._read):
+        if allowed is None:
             return Unauthorized()
         if right in ("look", "handle") or (right is None and scope["method"] in ("GET", "HEAD")):
             return None
         return NotAllowed("look at records, and at topics of Kafka") if right == "operator" else ReadToken()
 
+    def allowed(self, given: bytes | None) -> Allowed | None:
+        """What a header ``authorization``, or none, allows; None: nothing but what is open."""
+        if self._full is None and self._read is None:
+            return "all"
+        if given is None:
+            return "all" if self._full is None else None
+        if self._full is not None and hmac.compare_digest(given, self._full):
+            return "all"
+        return "read" if self._read is not None and hmac.compare_digest(given, self._read) else None
+
     def reads(self, scope: Scope) -> bool:
         """Whether a request carries the token that only reads."""
-        given: bytes = dict(scope["headers"]).get(b"authorization", b"")
-        return self._read is not None and hmac.compare_digest(given, self._read)
+        return self.allowed(dict(scope["headers"]).get(b"authorization")) == "read"
 
 
 def _header(token: str) -> bytes:

@@ -18,10 +18,12 @@ import contextlib
 import time
 from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
+
+import pyarrow as pa
 
 from broker.base.settings import Settings
 from broker.http.answers import Snapshots, TakenAnswer
@@ -41,7 +43,7 @@ from broker.postgres.parameters import Array, Value, constant
 from broker.postgres.plans import Carried, Copied, Evaluated, Once, Plan, Subscribed, Whole
 from broker.postgres.relations import Columns, Relations
 from broker.postgres.results import Done, Result, Rows, listed
-from broker.postgres.subscription import LEADING, Subscription
+from broker.postgres.subscription import LEADING, Subscription, schema_of
 from engine.language.query import DropStream, Query
 from engine.queries.definitions import kind_of
 from topics.wording import Wording
@@ -77,6 +79,13 @@ class Services:
     relations: Relations
     evaluation: Evaluation
     feeds: Feeds
+
+    @classmethod
+    def made(cls, settings: Settings, requests: Requests, feeds: Feeds) -> Services:
+        """feeds: with the node and its answers."""
+        relations = Relations(feeds.node)
+        evaluation = Evaluation(settings, relations)
+        return cls(settings, feeds.node, feeds.snapshots, requests, relations, evaluation, feeds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,12 +349,33 @@ class Answering:
                 found = await self.fields(inner, oids)
                 return None if found is None else (*LEADING, *found)
             case Once():
-                if self._who.reads:
-                    raise ReadToken
-                wording = _wording(plan.sql, [_EXAMPLES.get(oid, "") for oid in oids])
-                statement = await self._services.node.understand(wording.sql, wording.parameters)
-                return _fields(tuple(statement.columns)) if isinstance(statement, Query) else None
+                return _fields(await self._once_columns(plan, oids))
         return None
+
+    async def schema(self, plan: Plan, oids: Sequence[int]) -> pa.Schema | None:
+        """What :meth:`fields` tells, as Arrow has it."""
+        match plan:
+            case Whole():
+                return (await self._answer(replace(plan, first=0))).table.schema
+            case Evaluated():
+                return (await self._evaluated(plan, [None] * len(oids), empty=True)).table.schema
+            case Subscribed(Whole() as whole):
+                return schema_of(self._services.relations.query_columns(self._opened(whole)))
+            case Subscribed(Once() as once):
+                return schema_of(await self._once_columns(once, oids))
+            case Once():
+                return pa.schema(
+                    [(name, type_.arrow) for name, type_ in await self._once_columns(plan, oids)]
+                )
+        return None
+
+    async def _once_columns(self, plan: Once, oids: Sequence[int]) -> Columns:
+        """The columns of a SELECT before its values are known."""
+        if self._who.reads:
+            raise ReadToken
+        wording = _wording(plan.sql, [_EXAMPLES.get(oid, "") for oid in oids])
+        statement = await self._services.node.understand(wording.sql, wording.parameters)
+        return tuple(statement.columns) if isinstance(statement, Query) else ()
 
 
 _EXAMPLES: dict[int, Value] = {

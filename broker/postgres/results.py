@@ -164,7 +164,7 @@ def _rounded(array: pa.Array, digits: int) -> pa.Array:
 def _as_field(array: pa.Array, one: Field) -> pa.Array:
     """An array of another type than its field's, as that: what a client was told holds."""
     if types.oid_of(array.type) != one.oid and one.oid not in _AS_TEXT:
-        wanted = _WRITTEN.get(one.oid)
+        wanted = WRITTEN.get(one.oid)
         if wanted is None:
             return array
         come = types.oid_of(array.type)
@@ -177,7 +177,7 @@ def _as_field(array: pa.Array, one: Field) -> pa.Array:
 
 _AS_TEXT = (types.UUID, types.ARRAYS[types.UUID])
 """Types whose values come as texts."""
-_WRITTEN = {
+WRITTEN = {
     types.BOOL: pa.bool_(),
     types.INT4: pa.int32(),
     types.INT8: pa.int64(),

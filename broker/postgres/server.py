@@ -9,13 +9,9 @@ from typing import Any
 
 from broker.base import logs
 from broker.base.settings import Settings
-from broker.http.carried import Carried
-from broker.http.feeds import Feeds
 from broker.postgres import row_messages
 from broker.postgres.answering import Services
 from broker.postgres.connection import Connection
-from broker.postgres.evaluation import Evaluation
-from broker.postgres.relations import Relations
 from broker.postgres.scram import Verifier
 from broker.runtime.in_flight import InFlight
 from tureen.errors import BrokerUnavailable
@@ -28,13 +24,13 @@ log = logs.get()
 class PostgresServer:
     """What its connections share: see :class:`broker.postgres.connection.Door`."""
 
-    def __init__(self, settings: Settings, carried: Carried, feeds: Feeds, in_flight: InFlight) -> None:
-        """feeds: with the node and the answers that all doors share."""
-        node = feeds.node
-        relations = Relations(node)
+    is_counted = True
+    """Whether ``in_flight`` has its connections among all."""
+
+    def __init__(self, settings: Settings, services: Services, in_flight: InFlight) -> None:
+        """services: with the node and the answers that all doors share."""
         self._settings = settings
-        evaluation = Evaluation(settings, relations)
-        self.services = Services(settings, node, feeds.snapshots, carried, relations, evaluation, feeds)
+        self.services = services
         self.in_flight = in_flight
         self.tls = _tls(settings)
         full, read = settings.http_token, settings.http_read_token
@@ -78,7 +74,7 @@ class PostgresServer:
         log.info("postgres_listens", host=self._settings.http_host, port=self.port)
         await self._server.serve_forever()
 
-    def stop(self) -> None:
+    async def stop(self) -> None:
         """Listen no more, and tell every client that it ends."""
         if self._server is not None:
             self._server.close()

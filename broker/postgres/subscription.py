@@ -51,6 +51,11 @@ def fields_of(columns: Columns) -> tuple[Field, ...]:
     return (*LEADING, *(types.field_of(name, type_) for name, type_ in columns))
 
 
+def schema_of(columns: Columns) -> pa.Schema:
+    """The columns of a subscription in Arrow."""
+    return _table(columns, [], []).schema
+
+
 class Subscription:
     """Changes of one query. form: of its rows, 0 text, 1 binary."""
 
@@ -85,6 +90,11 @@ class Subscription:
         rows = reader.rows(answer)
         if snapshot and rows.num_rows:
             self._ready.append(_snapshot(self._columns, rows, str(reader.cursor), answer.now_ms))
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of its rows in Arrow."""
+        return schema_of(self._columns)
 
     def wake(self) -> None:
         """There is something new."""

@@ -59,6 +59,7 @@ from broker.supervisor import FATAL
 from tureen.errors import KafkaUnavailable, TureenError
 
 if TYPE_CHECKING:
+    from broker.flight.server import FlightServer
     from broker.postgres.server import PostgresServer
 
 BEATS = 8
@@ -139,8 +140,8 @@ class Worker:
         carried = Carried.made(self.settings, self.node, publisher)
         api = public_api(self.settings, self.node, carried, snapshots, self.metrics, observer)
         feeds = Feeds(api, self.settings, self.node, self.hub, self.follows, snapshots, self.metrics.feeds)
-        postgres = self._postgres(carried, feeds)
-        self.metrics.doors = partial(self._doors, postgres)
+        doors = self._other_doors(carried, feeds)
+        self.metrics.doors = partial(self._doors, doors)
         id_of = self.node.directory.queries.names.id_of
         servers = [
             self._public_server(Called(HandleHeader(ShortWay(feeds, snapshots), id_of)), snapshots),
@@ -154,7 +155,7 @@ class Worker:
         mirror = PlanMirror(self.settings, self.node, publisher)
         self.metrics.pauses = lambda: relief.pauses
         works = (
-            *(() if postgres is None else (postgres.serve(),)),
+            *(door.serve() for door in doors),
             relief.run(),
             mirror.run(),
             self._start(),
@@ -174,8 +175,8 @@ class Worker:
         log.info("worker_stops")
         self.node.life.stopping.set()
         feeds.stop()
-        if postgres is not None:
-            postgres.stop()
+        for door in doors:
+            await door.stop()
         await self._stop(servers, tasks)
         snapshots.close()
         publisher.close()
@@ -268,26 +269,38 @@ class Worker:
             )
         )
 
-    def _postgres(self, carried: Carried, feeds: Feeds) -> PostgresServer | None:
-        """What serves PostgreSQL's clients, where a port is set."""
-        if self.settings.postgres_port is None:
-            return None
-        from broker.postgres.server import PostgresServer
+    def _other_doors(self, carried: Carried, feeds: Feeds) -> list[PostgresServer | FlightServer]:
+        """What serves clients of other protocols, where a port is set."""
+        doors: list[PostgresServer | FlightServer] = []
+        given = self.settings
+        if given.postgres_port is None and given.flight_port is None:
+            return doors
+        from broker.postgres.answering import Services
 
-        return PostgresServer(self.settings, carried, feeds, self.in_flight)
+        services = Services.made(given, carried, feeds)
+        if given.postgres_port is not None:
+            from broker.postgres.server import PostgresServer
 
-    def _doors(self, postgres: PostgresServer | None) -> list[dict[str, Any]]:
+            doors.append(PostgresServer(given, services, self.in_flight))
+        if given.flight_port is not None:
+            from broker.flight.server import FlightServer
+
+            doors.append(FlightServer(given, services))
+        return doors
+
+    def _doors(self, others: Sequence[PostgresServer | FlightServer]) -> list[dict[str, Any]]:
         """Where clients connect, and how many have."""
-        given, others = self.settings, 0 if postgres is None else postgres.connections
+        given, told = self.settings, [door.facts() for door in others]
         http = {
             "protocol": "http",
             "host": given.http_host,
             "port": given.http_port,
             "tls": given.http_tls_certificate is not None,
             "token": given.http_token is not None,
-            "connections": self.in_flight.connections - others,
+            "connections": self.in_flight.connections
+            - sum(door.connections for door in others if door.is_counted),
         }
-        return [http] if postgres is None else [http, postgres.facts()]
+        return [http, *told]
 
     def _private_server(self, snapshots: Snapshots) -> Server:
         return Server(

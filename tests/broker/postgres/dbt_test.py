@@ -11,7 +11,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from tests.broker.postgres.conftest import TOKEN, Door
+from tests.broker.doors import TOKEN, Door
 from tests.kafka import wait_until
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "dbt"

@@ -13,7 +13,7 @@ from typing import Any
 
 from click.testing import CliRunner
 
-from tests.broker.postgres.conftest import TOKEN, Door
+from tests.broker.doors import TOKEN, Door
 from tests.kafka import wait_until
 from tests.registry import TestRegistry
 from tureen.commands.sql import sql

@@ -15,7 +15,7 @@ import asyncpg
 import psycopg
 import pytest
 
-from tests.broker.postgres.conftest import RECORDS, TOKEN, Door
+from tests.broker.doors import RECORDS, TOKEN, Door
 
 FIRST = (
     1,

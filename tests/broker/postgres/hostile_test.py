@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
-from tests.broker.postgres.conftest import READ_TOKEN, TOKEN, Door
+from tests.broker.doors import READ_TOKEN, TOKEN, Door
 from tests.broker.postgres.wire import Wire, message, startup
 
 BROKEN = 1_000

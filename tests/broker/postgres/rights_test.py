@@ -13,7 +13,7 @@ import httpx
 import psycopg
 import pytest
 
-from tests.broker.postgres.conftest import READ_TOKEN, TOKEN, Door
+from tests.broker.doors import READ_TOKEN, TOKEN, Door
 from tests.broker.running import READY_S, Broker
 from tests.kafka import free_ports, wait_until
 

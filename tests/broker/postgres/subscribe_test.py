@@ -9,7 +9,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from tests.broker.postgres.conftest import READ_TOKEN, TOKEN, Door
+from tests.broker.doors import READ_TOKEN, TOKEN, Door
 from tests.kafka import wait_until
 
 COLUMNS = ["change_position", "change_at", "change_weight"]

@@ -10,7 +10,7 @@ from decimal import Decimal
 import pytest
 import sqlalchemy as sa
 
-from tests.broker.postgres.conftest import TOKEN, Door
+from tests.broker.doors import TOKEN, Door
 
 needs_psql = pytest.mark.skipif(
     shutil.which("psql") is None and os.environ.get("CI") != "true", reason="psql is not here"
