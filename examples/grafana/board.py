@@ -5,13 +5,18 @@
 Needs `pip install grafana-foundation-sdk`. The panels are the table below; Grafana's own builders write them.
 """
 
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
-from grafana_foundation_sdk.builders import dashboard, prometheus, timeseries
+from grafana_foundation_sdk.builders import dashboard, prometheus, table, timeseries
+from grafana_foundation_sdk.cog.builder import Builder
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
-from grafana_foundation_sdk.models.dashboard import Dashboard, DataSourceRef
+from grafana_foundation_sdk.cog.variants import Dataquery
+from grafana_foundation_sdk.models.dashboard import Dashboard, DataSourceRef, VariableRefresh
 
 SOURCE = DataSourceRef(type_val="prometheus", uid="${prometheus}")
+DOOR = DataSourceRef(type_val="grafana-postgresql-datasource", uid="${postgresql}")
+"""The broker's own port for PostgreSQL's clients."""
 REFRESH = "10s"
 
 
@@ -150,8 +155,28 @@ ROWS: dict[str, tuple[Panel, ...]] = {
 }
 
 
+class TablePanel(NamedTuple):
+    """span: its width, of 24. sql: as the broker's port for PostgreSQL's clients takes it."""
+
+    title: str
+    text: str
+    span: int
+    sql: str
+
+
+QUERIES = "SELECT matviewname FROM pg_matviews ORDER BY 1"
+"""The names of registered queries: those to choose from."""
+ASKED = (
+    TablePanel("Answer of ${query}", "The first 1,000 rows.", 24, 'SELECT * FROM "${query}" LIMIT 1000'),
+    TablePanel(
+        "Registered queries", "Their state, and what they are not exact in.", 24, "SHOW QUERIES EXTENDED"
+    ),
+    TablePanel("Streams, tables and views", "Where their NOW is, and the rows held.", 24, "SHOW SOURCES"),
+)
+
+
 def board() -> Dashboard:
-    """The board: a row of panels for each part of :data:`ROWS`."""
+    """The board: a row of panels for each part of :data:`ROWS`, and tables of what is asked."""
     made = (
         dashboard.Dashboard("Tureen")
         .uid("tureen")
@@ -160,11 +185,26 @@ def board() -> Dashboard:
         .time("now-30m", "now")
         .readonly()
         .with_variable(dashboard.DatasourceVariable("prometheus").type("prometheus").label("Prometheus"))
+        .with_variable(
+            dashboard.DatasourceVariable("postgresql")
+            .type("grafana-postgresql-datasource")
+            .label("The broker, as PostgreSQL")
+        )
+        .with_variable(
+            dashboard.QueryVariable("query")
+            .label("Query")
+            .datasource(DOOR)
+            .query(QUERIES)
+            .refresh(VariableRefresh.ON_DASHBOARD_LOAD)
+        )
     )
     for title, panels in ROWS.items():
         made = made.with_row(dashboard.Row(title))
         for panel in panels:
             made = made.with_panel(_panel(panel))
+    made = made.with_row(dashboard.Row("What is asked"))
+    for asked in ASKED:
+        made = made.with_panel(_table(asked))
     return made.build()
 
 
@@ -182,6 +222,33 @@ def _panel(panel: Panel) -> timeseries.Panel:
     for letter, (expression, name) in zip("ABCDEFGH", panel.lines, strict=False):
         made = made.with_target(prometheus.Dataquery().expr(expression).legend_format(name).ref_id(letter))
     return made
+
+
+@dataclass(frozen=True)
+class Sql(Builder[Dataquery], Dataquery):
+    """A target of PostgreSQL's source, for which the kit has no builder: it builds itself."""
+
+    sql: str
+
+    def build(self) -> Dataquery:
+        """Itself."""
+        return self
+
+    def to_json(self) -> dict[str, Any]:
+        """As Grafana's source for PostgreSQL reads it."""
+        return {"refId": "A", "format": "table", "editorMode": "code", "rawQuery": True, "rawSql": self.sql}
+
+
+def _table(panel: TablePanel) -> table.Panel:
+    return (
+        table.Panel()
+        .title(panel.title)
+        .description(panel.text)
+        .span(panel.span)
+        .height(8)
+        .datasource(DOOR)
+        .with_target(Sql(panel.sql))
+    )
 
 
 def text() -> str:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
 from decimal import Decimal
+from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
 
 from tests.broker.doors import TOKEN, Door
+
+BOARD = Path(__file__).parents[3] / "examples" / "grafana" / "board.json"
 
 needs_psql = pytest.mark.skipif(
     shutil.which("psql") is None and os.environ.get("CI") != "true", reason="psql is not here"
@@ -223,6 +227,25 @@ QUERIES = {
 def test_texts_of_tools_have_answers(door: Door, name: str) -> None:
     with door.connect() as connection:
         assert connection.execute(QUERIES[name]).fetchall()
+
+
+def test_panels_of_the_board_have_rows(door: Door) -> None:
+    board = json.loads(BOARD.read_text())
+    texts = [
+        target["rawSql"]
+        for panel in board["panels"]
+        for target in panel.get("targets", ())
+        if "rawSql" in target
+    ]
+    (named,) = (one["query"] for one in board["templating"]["list"] if one["type"] == "query")
+    assert len(texts) == 3
+    with door.connect() as connection:
+        names = [name for (name,) in connection.execute(named).fetchall()]
+        assert {"all_types", "per_customer"} <= set(names)
+        for name in ("all_types", "per_customer"):
+            for text in texts:
+                asked = text.replace("${query}", name)
+                assert len(connection.execute(asked).fetchall()) >= 2, asked
 
 
 def test_texts_of_tools_for_what_is_not_here(door: Door) -> None:
