@@ -6,6 +6,7 @@ wrong is a warning. Cost: O(bytes of the sample * types).
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -14,6 +15,7 @@ from engine.model.paths import Path, path_text
 from engine.model.record_format import METADATA
 from engine.model.source import DAY_MS, Field
 from engine.model.types import TIMESTAMP, Type
+from engine.model.units import unit_of
 from topics.careful import BadRecord, Pairs, at_path, converted, pairs_of
 from topics.inferred_columns import (
     EXAMPLES,
@@ -87,13 +89,15 @@ class Inferred:
 @dataclass(frozen=True, slots=True)
 class Rules:
     """What columns may be. admits: whether SQL takes a name for one. columns_max: of a source. declared:
-    types that a schema tells, by path. timestamp: the column of event time, where it is known.
+    types that a schema tells, by path. timestamp: the column of event time, where it is known. is_old: that
+    may lie as far back as its source says.
     """
 
     admits: Callable[[str], bool]
     columns_max: int
     declared: Mapping[Path, Type] = field(default_factory=dict)
     timestamp: str | None = None
+    is_old: bool = False
 
 
 def infer_stream(records: Sequence[Sampled], rules: Rules, *, event_time: bool = True) -> Inferred:
@@ -161,8 +165,25 @@ def _timestamp(
             f"{column.name} is no instant in {len(rows) - len(known):,} of {len(rows):,} sampled records",
             hint="event time is a TIMESTAMP that every record has, from ms since 1970 or from text",
         )
+    units = Counter(unit_of(ms, record.at_ms) for record, ms in known)
+    unit = None if rules.is_old else next((one for one, _ in units.most_common(1)), None)
+    if unit is not None:
+        raise TypeMismatch(
+            f"{column.name} looks like {unit} since 1970 in {units[unit]:,} of {len(rows):,} sampled records",
+            hint="event time is read from ms since 1970 or from text: have the producer write these, or let "
+            f"WITH (timestamp = '{LOG_TIME}') take Kafka's timestamps; {_in_queries(column.name, unit)}",
+        )
     columns[place] = column
     return _with_lateness(column.name, known) if known else EventTime(column.name, 0, 0, 0, 0)
+
+
+def _in_queries(name: str, unit: str) -> str:
+    """How a query makes an instant of a BIGINT in another unit."""
+    instant = {
+        "seconds": f"TIMESTAMP_SECONDS({name})",
+        "microseconds": f"TO_TIMESTAMP({name} / 1000)",
+    }.get(unit, f"TO_TIMESTAMP({name} / 1000000)")
+    return f"the column is a BIGINT then, and {instant} its instant in queries"
 
 
 def _columns(records: Sequence[Sampled], rules: Rules) -> tuple[list[InferredColumn], list[LeftOut]]:
@@ -176,7 +197,7 @@ def _columns(records: Sequence[Sampled], rules: Rules) -> tuple[list[InferredCol
     seen = observe(told)
     columns: list[InferredColumn] = []
     left_out: list[LeftOut] = []
-    for path, one in leaves(seen, declared=rules.declared):
+    for path, one in _in_schema_order(seen, rules.declared):
         type_ = rules.declared.get(path)
         if len(path) == 1 and path[0] not in METADATA:
             made = _column(str(path[0]), one, seen, type_, rules)
@@ -196,6 +217,20 @@ def _columns(records: Sequence[Sampled], rules: Rules) -> tuple[list[InferredCol
         columns.remove(unsure)
         left_out.append(LeftOut(unsure.member, why, unsure.values, unsure.examples))
     return columns, left_out
+
+
+def _in_schema_order(
+    seen: Mapping[str, Observed], declared: Mapping[Path, Type]
+) -> list[tuple[Path, Observed]]:
+    """The leaves in the order of the schema; what it leaves open, behind what stands before it in records."""
+    order = {path: place for place, path in enumerate(declared)}
+    before, placed = -1, []
+    for path, one in leaves(seen, declared=declared):
+        place = order.get(path)
+        if place is not None and path[0] in seen:
+            before = place
+        placed.append(((before, True) if place is None else (place, False), (path, one)))
+    return [one for _, one in sorted(placed, key=lambda each: each[0])]
 
 
 def _column(

@@ -223,6 +223,9 @@ def infer(member: str, name: str, seen: Observed, declared: Type | None = None) 
     values = [value for value, _ in seen.values]
     misfits = _misfits(declared, values) + seen.twice
     if misfits > few_of(len(values)):
+        if declared == BIGINT and not seen.twice and all(_whole(value) is not None for value in values):
+            told = f"{misfits:,} of {len(values):,} records do not fit BIGINT; JSON keeps each digit"
+            return InferredColumn(name, member, JSON, len(values), _examples(seen), told)
         return found
     guessed = (
         f"{misfits:,} of {len(values):,} records do not fit {declared} and give no row" if misfits else None

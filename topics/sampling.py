@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 
 from engine.model.paths import value_at
+from engine.model.record_format import METADATA
 from engine.model.source import Stream
 from topics.event_times import years_as_seconds
 from topics.formats.table import texts_of
@@ -81,7 +82,11 @@ def sample(stream: Stream, messages: Sequence[Any]) -> Sample:
         [one.timestamp()[1] for one in messages],
     )
     aside = frozenset(stream.keyed)
-    columns = tuple(field.name for field in stream.schema if field.name not in aside and field.path is None)
+    columns = tuple(
+        field.name
+        for field in stream.schema
+        if field.path is None and field.name not in aside and field.name not in METADATA
+    )
     paths = {field.name: field.path for field in stream.schema if field.path is not None}
     heads = {step for path in paths.values() for step in path[:1]}
     known = members_of(columns, aside)

@@ -102,7 +102,7 @@ class Inference:
         if found["sql"] is None:
             (warning,) = found["warnings"]
             raise NotInferred(asked.topic, warning["message"], hint=warning["hint"])
-        if sample["read"] < READ_MIN * sample["records"]:
+        if sample["read"] < READ_MIN * (sample["records"] - sample["names"]):
             why = "; ".join(
                 f"{one['reason']} ({one['records']:,})" for one in sample["unreadable"][:REASONS_TOLD]
             )

@@ -87,22 +87,30 @@ def propose(
             "late": 0,
             "unreadable": reasons,
             "heartbeats": len(told),
+            "names": detected.names,
         }
         nothing: dict[str, Any] = {"columns": [], "timestamp": None, "sql": None}
-        return facts | nothing | {"sample": sample, "warnings": [no_columns(records)]}
+        return facts | nothing | {"sample": sample, "warnings": [no_columns(written)]}
     sql = statement(topic, inferred, format_, asked)
     parsed = parse(sql, {}, limits)
     assert isinstance(parsed, CreateStream)
     tried, reasons = _tried(parsed.stream, rows)
-    sample = {"records": len(records), **tried, "unreadable": reasons, "heartbeats": len(told)}
-    found = warnings(topic, inferred, records, sample, detected.guessed)
+    sample = {
+        "records": len(records),
+        **tried,
+        "unreadable": reasons,
+        "heartbeats": len(told),
+        "names": detected.names,
+    }
+    found = warnings(topic, inferred, records, sample, detected)
     return facts | {"sql": sql, "sample": sample, "warnings": found}
 
 
 def _inferred(topic: Topic, detected: Detected, limits: Limits, asked: CreateFromTopic | None) -> Inferred:
     """The columns, the key and the column of event time."""
     records, timestamp = detected.records, None if asked is None else asked.timestamp
-    rules = Rules(admits_name, limits.columns_max, detected.declared, timestamp)
+    is_old = asked is not None and "past_max" in asked.given
+    rules = Rules(admits_name, limits.columns_max, detected.declared, timestamp, is_old)
     is_raw = detected.format.value == "raw"
     as_table = (topic.compacted and not is_raw) or (detected.events and not detected.format.changelog)
     if asked is not None:

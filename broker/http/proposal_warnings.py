@@ -8,10 +8,14 @@ from typing import Any
 from broker.http.sampled_topic import Topic
 from engine.language.render import render_span
 from topics.codec import SCHEMA_ID_BYTES, WIRE_FORMAT
+from topics.formats.detection import Detected
+from topics.formats.schemas import schemas
 from topics.inference import Inferred
 from topics.inferred_columns import Sampled
+from tureen.errors import RegistryUnavailable
 
 FEW_RECORDS = 20
+IDS_TOLD = 5
 
 
 def _warning(code: str, message: str, hint: str) -> dict[str, Any]:
@@ -33,6 +37,9 @@ def no_columns(records: Sequence[Sampled]) -> dict[str, Any]:
         )
     values = [one.value for one in records if one.value is not None]
     if values and all(value[:1] == b"\0" and len(value) > SCHEMA_ID_BYTES for value in values):
+        unknown = _of_ids(values)
+        if unknown is not None:
+            return unknown
         return _warning(
             "not_json",
             f"the records {WIRE_FORMAT.replace('looks', 'look', 1)}",
@@ -45,17 +52,38 @@ def no_columns(records: Sequence[Sampled]) -> dict[str, Any]:
     )
 
 
+def _of_ids(values: Sequence[bytes]) -> dict[str, Any] | None:
+    """Why the registry that there is does not tell the schemas that records name; None: there is none."""
+    ids = sorted({int.from_bytes(value[1:SCHEMA_ID_BYTES], "big") for value in values})
+    some = ", ".join(map(str, ids[:IDS_TOLD])) + (" and others" if len(ids) > IDS_TOLD else "")
+    if not schemas().has_registry:
+        return None
+    try:
+        unknown = [one for one in ids[:IDS_TOLD] if schemas().get(one) is None]
+    except RegistryUnavailable as away:
+        told = f"the records name schemas ({some}), and the registry does not tell them: {away}"
+        return _warning("schema_unknown", told, away.hint or "try it again once the registry answers")
+    if not unknown:
+        return None
+    return _warning(
+        "schema_unknown",
+        f"the records name schemas ({some}), and the registry at schema_registry_url knows none such",
+        "they were registered with another registry, or deleted there; or the records are in another format: "
+        "give format, and schema",
+    )
+
+
 def warnings(
     topic: Topic,
     inferred: Inferred,
     records: Sequence[Sampled],
     sample: dict[str, Any],
-    guessed: str | None,
+    detected: Detected,
 ) -> list[dict[str, Any]]:
-    """guessed: what of the format is a guess."""
+    """detected: the format, and what of it is a guess."""
     found = []
-    if guessed is not None:
-        found.append(_warning("format_guessed", guessed, "name another: WITH (format = ...)"))
+    if detected.guessed is not None:
+        found.append(_warning("format_guessed", detected.guessed, "name another: WITH (format = ...)"))
     if len(records) < FEW_RECORDS:
         found.append(
             _warning(

@@ -38,7 +38,9 @@ RelationKind = Literal["stream", "table", "view", "query"]
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """kind: what it is. key: columns of a table's key. about: the text that makes it."""
+    """kind: what it is. key: columns of a table's key. about: the text that makes it. required: columns that
+    are NOT NULL.
+    """
 
     schema: str
     name: str
@@ -46,6 +48,7 @@ class Relation:
     columns: Columns
     key: tuple[str, ...] = ()
     about: str = ""
+    required: frozenset[str] = frozenset()
 
 
 class Relations:
@@ -121,13 +124,16 @@ class Relations:
             stands = catalogue[name]
             kind: RelationKind = "view"
             key: tuple[str, ...] = ()
+            required: frozenset[str] = frozenset()
             if isinstance(stands, Stream):
                 kind, key = ("table" if stands.is_table else "stream"), stands.key
+                required = frozenset(one.name for one in stands.schema.fields if not one.nullable)
             elif self.is_materialized(name):
                 kind = "query"
             with contextlib.suppress(TureenError):
                 about = "" if isinstance(stands, Stream) else stands.sql
-                found.append(Relation("public", name, kind, self.source_columns(name), key, about))
+                columns = self.source_columns(name)
+                found.append(Relation("public", name, kind, columns, key, about, required | {*key}))
         return found
 
     def _queries(self, names: Sequence[str]) -> list[Relation]:

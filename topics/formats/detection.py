@@ -41,7 +41,7 @@ class Detected:
 
     format: of the records. records: with keys and values as JSON; what cannot be read is as it was. events:
     they are change events, of a table where they have keys. declared: the columns that a schema tells.
-    guessed: what of the format is a guess.
+    guessed: what of the format is a guess. names: how many of the records are lines of names, of CSV.
     """
 
     format: RecordFormat
@@ -49,6 +49,7 @@ class Detected:
     events: bool = False
     declared: Declared = field(default_factory=dict)
     guessed: str | None = None
+    names: int = 0
 
 
 def detect(
@@ -112,10 +113,10 @@ def _plain(records: list[Sampled], format_: RecordFormat, name: FormatName) -> D
     lines = None if name == "raw" else csv_lines(records, format_.delimiter if name == "csv" else None)
     if lines is None:
         return Detected(replace(format_, value=name if name == "csv" else "raw"), records)
-    names = "the names are those of a line" if lines.has_names else "no line has names of the columns"
+    names = "the names are those of a line" if lines.names else "no line has names of the columns"
     told = f"lines of fields divided by {json.dumps(lines.delimiter)} are taken for CSV, and {names}"
     found = replace(format_, value="csv", delimiter=lines.delimiter)
-    return Detected(found, lines.records, guessed=told)
+    return Detected(found, lines.records, guessed=told, names=lines.names)
 
 
 def _schema_of(values: Sequence[bytes | None]) -> Registered | None:

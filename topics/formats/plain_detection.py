@@ -35,12 +35,12 @@ Line = list[str | None]
 @dataclass(frozen=True, slots=True)
 class CsvLines:
     """delimiter: between fields. records: as JSON, by names of columns; what gives no row, and lines of
-    names, is b"". has_names: there is a line of names.
+    names, is b"". names: how many are lines of names.
     """
 
     delimiter: str
     records: list[Sampled]
-    has_names: bool
+    names: int
 
 
 def are_objects(values: Sequence[bytes | None]) -> bool:
@@ -108,7 +108,7 @@ def _named(records: Sequence[Sampled], delimiter: str, lines: Sequence[Line | No
     for record, line in zip(records, lines, strict=True):
         text = b"" if line is None or line == header else _object(names, line, numeric)
         found.append(replace(record, value=None if record.value is None else text))
-    return CsvLines(delimiter, found, header is not None)
+    return CsvLines(delimiter, found, sum(line is not None and line == header for line in lines))
 
 
 def _header(lines: Sequence[Line], columns: Sequence[Sequence[str | None]]) -> Line | None:

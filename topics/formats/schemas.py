@@ -42,6 +42,11 @@ class Schemas:
         self.away: RegistryUnavailable | None = None
         """Why schemas that are wanted do not come."""
 
+    @property
+    def has_registry(self) -> bool:
+        """Whether there is one to ask."""
+        return self._settings is not None
+
     def get(self, schema_id: int) -> Registered | None:
         """The schema of an id, None where there is none. Asks for it where it is not known. Raises
         RegistryUnavailable; not for an id that was no schema's when it was asked for.

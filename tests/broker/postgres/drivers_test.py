@@ -391,5 +391,13 @@ def test_statements_that_are_carried_out(door: Door) -> None:
         with pytest.raises(psycopg.errors.DuplicateTable):
             connection.execute("CREATE STREAM passing (id DOUBLE)")
         assert connection.execute("DROP STREAM passing").statusmessage == "DROP STREAM"
+        connection.execute("CREATE STREAM listed (id BIGINT NOT NULL, a ARRAY<BIGINT>, t ARRAY<STRING>)")
+        for values in ((1, [1, 2], ["a", 'b"c']), (2, [2**40, 3], []), (3, None, ["", "NULL"])):
+            connection.execute("INSERT INTO listed VALUES (%s, %s, %s)", values)
+        nullable = "SELECT is_nullable FROM information_schema.columns WHERE table_name = 'listed'"
+        assert connection.execute(f"{nullable} ORDER BY ordinal_position").fetchall() == [
+            ("NO",), ("YES",), ("YES",),
+        ]  # fmt: skip
+        connection.execute("DROP STREAM listed")
         with pytest.raises(psycopg.errors.DuplicateTable):
             connection.execute("CREATE QUERY all_types AS SELECT id FROM orders")

@@ -102,8 +102,8 @@ def test_avro_and_its_keys(here: TestRegistry) -> None:
         "meta_fw STRING PATH '$.meta.fw'",
         ") WITH (topic = 't', format = 'avro', timestamp = 'at')",
     ]
-    assert found["sample"] | {"heartbeats": 0} == {
-        "records": 30, "read": 30, "late": 0, "unreadable": [], "heartbeats": 0,
+    assert found["sample"] == {
+        "records": 30, "read": 30, "late": 0, "unreadable": [], "heartbeats": 0, "names": 0,
     }  # fmt: skip
     keys = [wire_prefix(key) + encoded("long", i) for i in range(30)]
     found = proposed([*values[:29], None], keys, compacted=True)
@@ -194,6 +194,12 @@ def test_members_of_what_gives_no_row_are_no_columns(here: TestRegistry) -> None
 def test_what_the_registry_does_not_tell_stays_what_it_looks_like(here: TestRegistry) -> None:
     values = [wire_prefix(99) + b"abc"] * 30
     assert proposed(values)["sql"] is None
+    (warning,) = proposed(values)["warnings"]
+    assert warning["code"] == "schema_unknown"
+    assert "(99)" in warning["message"]
+    here.stop()
+    (warning,) = proposed([wire_prefix(98) + b"abc"] * 30)["warnings"]
+    assert "does not answer" in warning["message"]
     use_registry(None)
     found = proposed(values)
     assert (found["sql"], found["format"]) == (None, "json")
@@ -418,3 +424,46 @@ def test_raw_records_may_be_a_table_and_have_the_logs_timestamp_alone() -> None:
     assert "_timestamp TIMESTAMP NOT NULL" in found["sql"]
     assert (found["timestamp"]["column"], found["sample"]["read"]) == ("_timestamp", 30)
     assert proposed([], asked="CREATE STREAM s FROM TOPIC 't' WITH (timestamp = 'at')")["sql"] is None
+
+
+def test_columns_stand_in_the_order_of_the_schema(here: TestRegistry) -> None:
+    fields = [
+        {"name": "z", "type": ["null", "string"]},
+        {"name": "either", "type": ["null", "string", "long"]},
+        {"name": "m", "type": {"type": "record", "name": "M", "fields": [
+            {"name": "b", "type": ["null", "long"]}, {"name": "a", "type": "long"}]}},
+        {"name": "a", "type": "long"},
+    ]  # fmt: skip
+    schema = {"type": "record", "name": "R", "fields": fields}
+    prefix = wire_prefix(here.put("t-value", json.dumps(schema)))
+    row = {"z": None, "either": 5, "m": {"b": None, "a": 1}, "a": 2}
+    found = proposed([prefix + encoded(fastavro.parse_schema(schema), row)] * 30)
+    assert [one["name"] for one in found["columns"]] == ["z", "either", "m_b", "m_a", "a", "_timestamp"]
+
+
+@pytest.mark.parametrize(("beyond", "type_"), [(0, "BIGINT"), (1, "BIGINT"), (30, "JSON")])
+def test_whole_numbers_of_protobuf_keep_each_digit(here: TestRegistry, beyond: int, type_: str) -> None:
+    text = 'syntax = "proto3"; message R { uint64 u = 1; string s = 2; }'
+    prefix = wire_prefix(here.put("t-value", text, "PROTOBUF")) + b"\0"
+    of: Any = made(text, "R")
+    numbers = [2**64 - 1] * beyond + [2**63 - 1] * (30 - beyond)
+    found = proposed([prefix + of(u=one, s="x").SerializeToString() for one in numbers])
+    assert [one["type"] for one in found["columns"]] == [type_, "STRING", "TIMESTAMP"]
+    assert found["sample"]["read"] == (30 if type_ == "JSON" else 30 - beyond)
+    assert (found["columns"][0]["guessed"] is None) == (beyond == 0)
+
+
+def test_a_line_of_names_is_none_of_the_lines_that_have_to_be_read() -> None:
+    found = proposed([b"id,name", b"1,a", b"2,b"])
+    sample = {name: found["sample"][name] for name in ("records", "read", "names")}
+    assert sample == {"records": 3, "read": 2, "names": 1}
+
+
+def test_event_time_in_seconds_is_told_what_to_do() -> None:
+    values = [json.dumps({"id": i, "t": NOW_MS // 1_000 + i}).encode() for i in range(30)]
+    assert "t BIGINT" in lines(proposed(values))
+    with pytest.raises(QueryError, match="looks like seconds") as refused:
+        proposed(values, asked="CREATE STREAM s FROM TOPIC 't' WITH (timestamp = 't')")
+    assert "TIMESTAMP_SECONDS(t)" in str(refused.value.hint)
+    asked = "CREATE STREAM s FROM TOPIC 't' WITH (timestamp = '_timestamp')"
+    assert {"t BIGINT", "_timestamp TIMESTAMP NOT NULL"} <= set(lines(proposed(values, asked=asked)))
