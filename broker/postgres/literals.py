@@ -16,8 +16,8 @@ from datetime import UTC, datetime
 
 from sqlglot import exp
 
-from broker.postgres.array_input import elements_of_text
 from broker.postgres.parameters import BadValue
+from engine.model.nested.array_literals import elements_of_text
 
 IsBytes = Callable[[exp.Column], bool]
 """Whether a column is one of BYTES."""

@@ -20,7 +20,8 @@ from typing import Any
 import orjson
 
 from broker.postgres import types
-from broker.postgres.array_input import elements_of_binary, elements_of_text
+from broker.postgres.array_input import elements_of_binary
+from engine.model.nested.array_literals import elements_of_text
 from engine.model.step import Parameter
 from tureen.errors import TureenError
 

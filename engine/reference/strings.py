@@ -122,6 +122,9 @@ STRINGS: dict[str, Callable[..., Outcome]] = {
     "MD5": lambda type_, text: hashlib.md5(text.encode(), usedforsecurity=False).hexdigest(),
     "SHA1": lambda type_, text: hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest(),
     "SHA256": lambda type_, text: hashlib.sha256(text.encode()).hexdigest(),
+    "SHA224": lambda type_, text: hashlib.new("sha224", text.encode()).hexdigest(),
+    "SHA384": lambda type_, text: hashlib.new("sha384", text.encode()).hexdigest(),
+    "SHA512": lambda type_, text: hashlib.new("sha512", text.encode()).hexdigest(),
     "REGEXP_COUNT": _count,
     "REGEXP_REPLACE": _replaced,
 }

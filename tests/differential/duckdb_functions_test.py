@@ -39,6 +39,15 @@ STRINGS = (
     "REGEXP_REPLACE(s, '([aB])(.)', '\\2\\1', 'g')",
     "REGEXP_REPLACE(s, 'A|b', '', 'gi')",
     "SPLIT_PART(s, ' ', 2)",
+    "s ~ '^.[aB ]'",
+    "s ~* 'b.?$'",
+    "s !~ 'a|_'",
+    "s !~* 'A.b'",
+    "s ~~ '_%a'",
+    "s !~~* 'B%'",
+    "ROW(s, u) = ROW(u, s)",
+    "(s, u) <= ROW('b', s)",
+    "s > E'a\\t\\u00e9'",
 )
 NUMBERS = (
     *(f"{name}(d)" for name in ("SIN", "COS", "TAN", "ATAN", "ASINH", "SINH", "COSH", "TANH", "CBRT")),
@@ -101,7 +110,16 @@ NESTED = {
 }
 
 
-THERE = {"b # c": "xor(b, c)", **NESTED}
+THERE = {
+    "b # c": "xor(b, c)",
+    "s ~ '^.[aB ]'": "regexp_matches(s, '^.[aB ]', 's')",
+    "s ~* 'b.?$'": "regexp_matches(s, 'b.?$', 'si')",
+    "s !~ 'a|_'": "NOT regexp_matches(s, 'a|_', 's')",
+    "s !~* 'A.b'": "NOT regexp_matches(s, 'A.b', 'si')",
+    "ROW(s, u) = ROW(u, s)": "s = u AND u = s",
+    "(s, u) <= ROW('b', s)": "s < 'b' OR s = 'b' AND u <= s",
+    **NESTED,
+}
 
 
 def same(ours: Any, theirs: Any) -> bool:

@@ -131,6 +131,23 @@ from tests.language.fixtures import columns_of, outputs
         ("CHR(ASCII(s))", {"s": "😀b"}, "😀"),
         ("OCTET_LENGTH(s)", {"s": "ä"}, 2),
         ("SHA256(s)", {"s": ""}, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"),
+        ("SHA224(s)", {"s": "abc"}, "23097d223405d8228642a477bda255b32aadbce4bda0b3f7e36c9da7"),
+        (
+            "SHA384(s)",
+            {"s": "abc"},
+            (
+                "cb00753f45a35e8bb5a03d699ac65007272c32ab0eded1631a8b605a43ff5bed"
+                "8086072ba1e7cc2358baeca134c825a7"
+            ),
+        ),
+        (
+            "SHA512(s)",
+            {"s": "abc"},
+            (
+                "ddaf35a193617abacc417349ae20413112e6fa4e89a97ea20a9eeee64b55d39a"
+                "2192992a274fc1a836ba3c23a3feebbd454d4423643ce80e2a9ac94fa54ca49f"
+            ),
+        ),
         ("REGEXP_COUNT(s, 'x*')", {"s": "äxx"}, 2),
         ("REGEXP_REPLACE(s, '(a)|b', '<\\1>', 'g')", {"s": "abc"}, "<a><>c"),
         ("REGEXP_REPLACE(s, 'B', '', 'i')", {"s": "abab"}, "aab"),

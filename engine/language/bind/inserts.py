@@ -8,6 +8,7 @@ DAY``. Of a column that holds JSON, an ARRAY, a STRUCT or a MAP text in quotes i
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 from collections.abc import Mapping, Sequence
 from decimal import Decimal, InvalidOperation
@@ -26,10 +27,11 @@ from engine.language.places import Place, shown
 from engine.language.promotion import common
 from engine.language.query import Insert, InsertedRow, JsonValue
 from engine.model.expressions import Expression, Literal
+from engine.model.nested.array_literals import elements_of_text
 from engine.model.paths import Path, placed
 from engine.model.record_format import METADATA, USUAL
 from engine.model.source import Derived, Field, SourceName, Stream
-from engine.model.types import BYTES, Kind
+from engine.model.types import BYTES, Kind, Logical, Type
 from tureen.errors import NotSupported, SyntaxRefused, TypeMismatch
 
 _WHOLE = (Kind.INTEGER, Kind.BIGINT, Kind.TIMESTAMP)
@@ -182,6 +184,11 @@ def _whole(text: str) -> int | None:
 
 
 def _parsed(text: str, field: Field, place: Place) -> JsonValue:
+    """What JSON is, or an array as PostgreSQL writes it, ``{1,2}``."""
+    element = field.type.element
+    if field.type.logical is Logical.ARRAY and element is not None and text.lstrip().startswith("{"):
+        with contextlib.suppress(ValueError):
+            return [_element(one, element) for one in elements_of_text(text)]
     try:
         found: JsonValue = json.loads(text)
     except ValueError:
@@ -191,6 +198,18 @@ def _parsed(text: str, field: Field, place: Place) -> JsonValue:
             hint="""write '{"a": [1, 2]}', a text in double quotes: '"text"', or ARRAY[1, 2]""",
         ) from None
     return found
+
+
+def _element(text: str | None, type_: Type) -> JsonValue:
+    """An element of an array that is written as PostgreSQL does. Raises ValueError."""
+    if text is None or (type_.kind in (Kind.STRING, Kind.DATE, Kind.TIMESTAMP) and type_.logical is None):
+        return text
+    if type_.kind is Kind.BOOLEAN:
+        return {"t": True, "true": True, "f": False, "false": False}.get(text.lower(), text)
+    if type_.is_nested or type_.kind in (*_WHOLE, Kind.DOUBLE):
+        found: JsonValue = json.loads(text)
+        return found
+    return text
 
 
 def _constant(node: exp.Expr, field: Field, place: Place, env: Environment) -> JsonValue:

@@ -23,3 +23,18 @@ def sha1(arguments: Sequence[Vector], type_: Type, n: int) -> Vector:
 def sha256(arguments: Sequence[Vector], type_: Type, n: int) -> Vector:
     """SHA256."""
     return per_value(arguments, STRING, lambda s: hashlib.sha256(s.encode()).hexdigest())
+
+
+def sha224(arguments: Sequence[Vector], type_: Type, n: int) -> Vector:
+    """SHA224."""
+    return per_value(arguments, STRING, lambda s: hashlib.sha224(s.encode()).hexdigest())
+
+
+def sha384(arguments: Sequence[Vector], type_: Type, n: int) -> Vector:
+    """SHA384."""
+    return per_value(arguments, STRING, lambda s: hashlib.sha384(s.encode()).hexdigest())
+
+
+def sha512(arguments: Sequence[Vector], type_: Type, n: int) -> Vector:
+    """SHA512."""
+    return per_value(arguments, STRING, lambda s: hashlib.sha512(s.encode()).hexdigest())

@@ -1,7 +1,8 @@
 """Rows of values, ``(a, b)``: compared with another, and before IN.
 
-They are read as comparisons of their values: ``(a, b) = (c, d)`` as ``a = c AND b = d``, ``(a, b) < (c, d)``
-as ``a < c OR a = c AND b < d``, ``(a, b) IN ((1, 2), (3, 4))`` as an OR. Before IN (SELECT ...) they stay.
+``ROW(a, b)`` is the same. They are read as comparisons of their values: ``(a, b) = (c, d)`` as
+``a = c AND b = d``, ``(a, b) < (c, d)`` as ``a < c OR a = c AND b < d``, ``(a, b) IN ((1, 2), (3, 4))`` as
+an OR. Before IN (SELECT ...) they stay.
 """
 
 from __future__ import annotations
@@ -36,6 +37,17 @@ def parse_row_value(cursor: Cursor, token: Token, first: exp.Expr, expression: P
     return cursor.node(nodes.RowValue(expressions=values), token, *values)
 
 
+def parse_row_call(cursor: Cursor, expression: Parse) -> exp.Expr:
+    """``ROW(a, b)``. Raises NotSupported where it is neither compared nor before IN."""
+    token = cursor.advance()
+    cursor.expect(TokenType.L_PAREN, "( and a row of values", _USAGE)
+    with cursor.nested():
+        first = expression(cursor)
+        if not cursor.at(TokenType.COMMA):
+            raise cursor.not_supported("a row of one value is not supported", "write the value", token)
+        return parse_row_value(cursor, token, first, expression)
+
+
 def compare_rows(cursor: Cursor, left: nodes.RowValue, make: type[exp.Expr], expression: Parse) -> exp.Expr:
     """``left = (c, d)``; the right row is next."""
     right = _row(cursor, len(left.expressions), expression)
@@ -64,6 +76,8 @@ def row_among(cursor: Cursor, left: nodes.RowValue, expression: Parse) -> exp.Ex
 
 def _row(cursor: Cursor, width: int, expression: Parse) -> list[exp.Expr]:
     place = cursor.place
+    if cursor.word == "ROW":
+        cursor.advance()
     cursor.expect(TokenType.L_PAREN, "( and a row of values", _USAGE)
     if starts_query(cursor):
         raise cursor.not_supported(

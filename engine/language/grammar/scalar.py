@@ -16,6 +16,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from engine.language.grammar import nodes
 from engine.language.grammar.calls import parse_call, parse_clock
 from engine.language.grammar.cursor import Cursor
+from engine.language.grammar.escaped import parse_escaped
 from engine.language.grammar.intervals import parse_interval_literal, starts_interval
 from engine.language.grammar.nested import (
     parse_any_element,
@@ -33,8 +34,9 @@ from engine.language.grammar.operators import (
     refuse_foreign,
     take_operator,
 )
+from engine.language.grammar.pattern_operators import parse_pattern_operator
 from engine.language.grammar.preferences import parse_estimate, starts_estimate
-from engine.language.grammar.rows import compare_rows, parse_row_value, row_among
+from engine.language.grammar.rows import compare_rows, parse_row_call, parse_row_value, row_among
 from engine.language.grammar.subqueries import (
     parse_quantified,
     parse_subquery,
@@ -146,6 +148,10 @@ def _is(cursor: Cursor, left: exp.Expr) -> exp.Expr:
 def _range(cursor: Cursor) -> exp.Expr:
     left = _binary(cursor, 1)
     while True:
+        test = parse_pattern_operator(cursor, left, lambda inner: _binary(inner, 1))
+        if test is not None:
+            left = test
+            continue
         negated = cursor.word == "NOT" and cursor.word_ahead() in _RANGES
         word = cursor.word_ahead() if negated else cursor.word
         if word not in (
@@ -354,6 +360,8 @@ def _word(cursor: Cursor, token: Token) -> exp.Expr:
         literal = string(cursor)
         return cursor.node(exp.Cast(this=literal, to=target), token, literal)
     ahead = cursor.peek().token_type
+    if ahead is TokenType.L_PAREN and word == "ROW":
+        return parse_row_call(cursor, parse_expression)
     if ahead is TokenType.L_PAREN and word not in RESERVED:
         return parse_call(cursor, parse_expression)
     if ahead is TokenType.L_BRACKET and word in ("ARRAY", "MAP"):
@@ -361,7 +369,9 @@ def _word(cursor: Cursor, token: Token) -> exp.Expr:
     glued = ahead is TokenType.STRING and cursor.peek().start == token.end + 1
     if glued and word == "X":
         return parse_bytes(cursor, token, string)
-    if glued and word in ("E", "B", "R", "U"):
+    if glued and word == "E":
+        return parse_escaped(cursor, token)
+    if glued and word in ("B", "R", "U"):
         raise cursor.not_supported(f"{word}'...' is not supported", "write '...'; a quote inside is doubled")
     if word in CLOCKS - {"NOW", "TODAY"}:
         return parse_clock(cursor)

@@ -16,10 +16,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from broker.postgres import types
-from broker.postgres.array_input import elements_of_binary, elements_of_text
+from broker.postgres.array_input import elements_of_binary
 from broker.postgres.array_texts import cells_of
 from broker.postgres.column_texts import double_texts, scalar_text
 from broker.postgres.parameters import Array, decoded
+from engine.model.nested.array_literals import elements_of_text
 from tests.broker.postgres.row_values import VALUES, same
 
 ELEMENTS = [oid for oid in VALUES if oid != types.JSON]

@@ -1,0 +1,64 @@
+"""PostgreSQL's strings with escapes: ``E'a\\tb'``.
+
+Source: PostgreSQL's documentation, "String Constants with C-Style Escapes".
+"""
+
+from __future__ import annotations
+
+import re
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import Token, TokenType
+
+from engine.language.grammar.cursor import Cursor
+from tureen.errors import SyntaxRefused
+
+_ESCAPE = re.compile(
+    r"\\(?:([0-7]{1,3})|x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.))|[^\\]+", re.DOTALL
+)
+_LETTERS = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+_UNFINISHED = re.compile(r"(?:[^\\]|\\[^'])*\\(?:'|\Z)", re.DOTALL)
+
+
+def parse_escaped(cursor: Cursor, prefix: Token) -> exp.Expr:
+    """The literal; the next token is the E. Raises SyntaxRefused."""
+    cursor.advance()
+    token = cursor.expect(TokenType.STRING, "a string in single quotes")
+    place = cursor.text.of_token(token)
+    if _UNFINISHED.match(token.text):
+        raise place.refuse(SyntaxRefused, "\\' does not stand for a quote", hint="double it: E'it''s'")
+    try:
+        text = unescaped(token.text)
+    except ValueError as wrong:
+        raise place.refuse(
+            SyntaxRefused, str(wrong), hint="write E'...' with \\n, \\t, \\u00e9, \\\\"
+        ) from None
+    return cursor.node(exp.Literal(this=text, is_string=True), prefix)
+
+
+def unescaped(text: str) -> str:
+    r"""What a text with escapes stands for. Raises ValueError.
+
+    >>> unescaped(r"a\tb\\\u00e9\xc3\xa9\q")
+    'a\tb\\ééq'
+    """
+    found = bytearray()
+    for one in _ESCAPE.finditer(text):
+        octal, hexadecimal, short, long, letter = one.groups()
+        if octal is not None or hexadecimal is not None:
+            found.append((int(octal, 8) if octal is not None else int(hexadecimal, 16)) & 0xFF)
+        elif short is not None or long is not None:
+            code = int(short or long, 16)
+            if code > 0x10FFFF or 0xD800 <= code <= 0xDFFF:
+                raise ValueError(f"{one[0]} is no character")
+            found += chr(code).encode()
+        elif letter is not None:
+            found += _LETTERS.get(letter, letter).encode()
+        else:
+            found += one[0].encode("utf-8", "surrogatepass")
+    if 0 in found:
+        raise ValueError("a string cannot contain the character U+0000")
+    try:
+        return found.decode()
+    except UnicodeDecodeError:
+        raise ValueError("the bytes of this string are no UTF-8") from None

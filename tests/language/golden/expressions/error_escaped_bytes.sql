@@ -1,0 +1,1 @@
+SELECT E'\xff' FROM flights

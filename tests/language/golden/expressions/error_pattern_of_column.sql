@@ -1,0 +1,1 @@
+SELECT dest FROM flights WHERE dest ~* carrier

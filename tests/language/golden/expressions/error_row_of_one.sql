@@ -1,0 +1,1 @@
+SELECT dest FROM flights WHERE ROW(dest) = ROW('JFK')
