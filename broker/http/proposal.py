@@ -79,29 +79,16 @@ def propose(
         "key": list(inferred.key),
         "timestamp": _timestamp(inferred),
     }
+    sample: dict[str, Any] = {"records": len(records), "heartbeats": len(told), "names": detected.names}
     if all(one.name == LOG_TIME for one in inferred.columns):
-        reasons = reasons_of_none(records)
-        sample = {
-            "records": len(records),
-            "read": 0,
-            "late": 0,
-            "unreadable": reasons,
-            "heartbeats": len(told),
-            "names": detected.names,
-        }
+        sample |= {"read": 0, "late": 0, "unreadable": reasons_of_none(records)}
         nothing: dict[str, Any] = {"columns": [], "timestamp": None, "sql": None}
         return facts | nothing | {"sample": sample, "warnings": [no_columns(written)]}
     sql = statement(topic, inferred, format_, asked)
     parsed = parse(sql, {}, limits)
     assert isinstance(parsed, CreateStream)
     tried, reasons = _tried(parsed.stream, rows)
-    sample = {
-        "records": len(records),
-        **tried,
-        "unreadable": reasons,
-        "heartbeats": len(told),
-        "names": detected.names,
-    }
+    sample |= {**tried, "unreadable": reasons}
     found = warnings(topic, inferred, records, sample, detected)
     return facts | {"sql": sql, "sample": sample, "warnings": found}
 
