@@ -10,11 +10,15 @@ question until the answer (all rows, as Arrow) is there. The same number of warm
 run, and each answer is compared with numpy's count. Last the engine is restored from the store. The rows are
 few enough that they fit in memory beside the warm queries, and all are retained.
 
+In a broker: queries are registered over HTTP and swapped out, and the worker's own memory (USS) counts, a
+slope from a fifth of them to all; then some are asked for over HTTP. `--no-broker` leaves it out.
+
 Figures: `resident_mb` with all registrations, `resident_mb.warm` with the warm ones alone, `bytes_per_query`
 in memory of one that is swapped out, `bytes_per_query.warm` of one that is not, the slope over the warm ones;
 `disk_bytes_per_query`; `registrations_per_s`, of those that are swapped out, with saves, and
 `registrations_per_s.warm`; `swapped_in_ms.p50`, `swapped_in_ms.p99`; `warm_ms.p50`, `warm_ms.p99`;
-`restart_s`.
+`restart_s`; `bytes_per_query.broker`, of one that is swapped out; `swapped_in_ms.broker.p50`,
+`swapped_in_ms.broker.p99`, as answers tell.
 """
 
 import argparse
@@ -23,12 +27,14 @@ import tempfile
 import time
 from pathlib import Path
 
+import httpx
 import numpy as np
 
 from benchmarks import psoup
 from benchmarks.psoup import ROWS_PER_MS, Bounds, Rows
 from benchmarks.report import Figure, Report
 from benchmarks.resident import resident_bytes
+from benchmarks.served import DEADLINE_S, await_entered, create_stream, load, register, serving, worker
 from engine.engine import Engine
 from engine.model.limits import Limits
 from engine.model.step import Register, Registration
@@ -37,6 +43,8 @@ from tureen.protocol import query_id
 
 STEP = 5_000
 SAVED_STEPS = 10
+BROKER_ROWS = 1_000
+SETTLE_S = 3.0
 MB = 1e6
 
 
@@ -45,6 +53,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--queries", type=int, default=10_000_000, help="in all (default: %(default)s)")
     parser.add_argument("--warm", type=int, default=100_000, help="of them (default: %(default)s)")
     parser.add_argument("--rows", type=int, default=100_000, help="retained (default: %(default)s)")
+    parser.add_argument(
+        "--broker", action=argparse.BooleanOptionalAction, default=True, help="in a broker too"
+    )
+    parser.add_argument("--broker-queries", type=int, default=50_000, help="there (default: %(default)s)")
     parser.add_argument("--times", type=int, default=2_000, help="queries asked (default: %(default)s)")
 
 
@@ -70,7 +82,42 @@ def run(options: argparse.Namespace) -> Report:
         there = len(list(again.view().queries())) + again.swapping.count
         assert there == options.queries, f"{there:,} queries came back of {options.queries:,}"
         store.close()
+        del again
+    if options.broker:
+        figures |= in_broker(rng, options)
     return Report(figures)
+
+
+def in_broker(rng: np.random.Generator, options: argparse.Namespace) -> dict[str, Figure]:
+    """Bytes of a worker for a query that is swapped out, and how long it takes to come back."""
+    count, held, handles = options.broker_queries, [], list[str]()
+    texts = [psoup.text(one, "a, b") for one in psoup.make_bounds(rng, count, grid=1)]
+    with serving(TUREEN_SWAP_AFTER_MS="1000") as (client, kafka):
+        create_stream(client)
+        load(kafka, rng.integers(0, 256, (len(psoup.COLUMNS), BROKER_ROWS)), 0)
+        await_entered(client, BROKER_ROWS)
+        for stop in (count // 5, count):
+            while len(handles) < stop:
+                handles += register(client, texts[len(handles) : min(len(handles) + STEP, stop)])
+            await_swapped_out(client, stop)
+            held.append(worker(client).memory_full_info().uss)
+        took = []
+        for handle in rng.choice(handles, min(options.times, count), replace=False).tolist():
+            told = client.get(f"/queries/{handle}/snapshot").json().get("swapped_in_ms")
+            if told is not None:
+                took.append(told)
+    figures = {f"swapped_in_ms.broker.p{part}": float(np.percentile(took, part)) for part in (50, 99)}
+    return figures | {"bytes_per_query.broker": (held[1] - held[0]) / (count - count // 5)}
+
+
+def await_swapped_out(client: httpx.Client, count: int) -> None:
+    """Wait until so many are, and the worker is at rest. Raises TimeoutError."""
+    end_s = time.monotonic() + DEADLINE_S
+    while sum(shard["swapped_out"] for shard in client.get("/status").json()["shards"]) < count:
+        if time.monotonic() > end_s:
+            raise TimeoutError(f"not all of {count:,} queries are swapped out")
+        time.sleep(0.2)
+    time.sleep(SETTLE_S)
 
 
 def bounds_of(first: int, count: int, seed: int) -> Bounds:

@@ -76,7 +76,7 @@ class Lifecycle:
         self, registrations: tuple[Registration, ...], position: Position, told: PendingOutput
     ) -> StepResult:
         """Give queries other texts; one whose answer cannot be told stays as it was."""
-        self.swapping.back(one.query_id for one in registrations)
+        self.swapping.back_where_possible(one.query_id for one in registrations)
         asked = classify_altered(registrations, position, self._queries, self._catalogue)
         asked.refuse(self._following.graphs.nurseries.apart)
         names = [one.query_id for one in asked.coming]
@@ -92,7 +92,7 @@ class Lifecycle:
         coming: list[AdmittedQuery] = []
         failed: dict[str, Exception] = {}
         allotments = list(allotments)
-        self.swapping.back(query_id for query_id, _ in allotments)
+        self.swapping.back_where_possible(query_id for query_id, _ in allotments)
         for query_id, allotment in allotments:
             try:
                 if query_id in self._following.graphs.nurseries.apart:

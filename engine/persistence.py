@@ -18,6 +18,7 @@ from engine.promising.turns import TurnsState
 from engine.queries.admitted_query import AdmittedQuery
 from engine.queries.allotting import given_less
 from engine.queries.registrations import bound
+from engine.queries.swapped_set import PARTS as SWAPPED
 from engine.sources.source import Source
 from engine.standing.query import SetKey, StandingQuery, set_key
 from engine.swapping import Swapping
@@ -25,8 +26,6 @@ from tureen.errors import TureenError
 
 GROUPS = "promising/"
 """What the names of the parts begin with that are groups of queries with a preference."""
-SWAPPED = "swapped/"
-"""What the names of the parts begin with that count queries which are swapped out."""
 TURNS = "turns"
 """The name of the part that says whose turn it is among them."""
 RESTORED_MAX = 4_096

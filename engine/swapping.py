@@ -22,8 +22,10 @@ the store, the text bound again, and what registering it costs.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
+from engine.model.defects import refusal_of
 from engine.model.maintenance import QueryOptions
 from engine.model.persistence import QueryState, SwappedQueries
 from engine.model.source import SourceName
@@ -144,31 +146,52 @@ class Swapping:
     def states(self) -> Iterator[QueryState]:
         """All that are swapped out, those of the store first. Nothing may be swapped meanwhile."""
         stored, store = self._parts.stored, self._parts.stored.swap_store
-        for state in () if store is None else store.swapped_queries():
+        is_any = store is not None and self._parts.sets.swapped
+        for state in store.swapped_queries() if store is not None and is_any else ():
             query_id = state.registration.query_id
             changed = (stored.swapped, stored.dropped_queries, self._parts.queries)
             if not any(query_id in those for those in changed):
                 yield state
         yield from stored.swapped.values()
 
+    def admitted(self) -> Iterator[AdmittedQuery]:
+        """All whose texts can be bound, each with what it reads; as :meth:`states`."""
+        for state in self.states():
+            with suppress(Exception):
+                yield self._coming(state)
+
     def back(self, query_ids: Iterable[str]) -> tuple[str, ...]:
         """Have queries that are swapped out stand as if they had not been; others are passed over. Returns
-        those that came back. Raises the refusal of a text that cannot be bound any more, which stays out, as
-        do those after it.
+        those that came back. Raises the refusal of a text that cannot be bound any more: it stays out.
         """
+        came, refused = self._back(query_ids)
+        for refusal in refused:
+            raise refusal
+        return came
+
+    def back_where_possible(self, query_ids: Iterable[str]) -> None:
+        """As :meth:`back`, for a step, which is to refuse those that stay out by itself."""
+        self._back(query_ids)
+
+    def _back(self, query_ids: Iterable[str]) -> tuple[tuple[str, ...], list[TureenError]]:
+        """Returns those that came back, and why others did not."""
         came: list[str] = []
+        refused: list[TureenError] = []
         by_set: dict[SetKey, list[AdmittedQuery]] = {}
-        try:
-            for query_id in dict.fromkeys(query_ids):
-                state = self.state(query_id)
-                if state is not None:
-                    coming = self._coming(state)
-                    by_set.setdefault(set_key(coming.template.sources), []).append(coming)
-                    came.append(query_id)
-        finally:
-            for key, queries in by_set.items():
-                self._come(key, queries)
-        return tuple(came)
+        for query_id in dict.fromkeys(query_ids):
+            state = self.state(query_id)
+            if state is None:
+                continue
+            try:
+                coming = self._coming(state)
+            except Exception as error:  # noqa: BLE001  (nothing was done yet)
+                refused.append(refusal_of(error))
+                continue
+            by_set.setdefault(set_key(coming.template.sources), []).append(coming)
+            came.append(query_id)
+        for key, queries in by_set.items():
+            self._come(key, queries)
+        return tuple(came), refused
 
     def back_for(self, registrations: Iterable[Registration]) -> list[Registration]:
         """A step has these registrations: bring back the queries that they change. Returns those to look at:
@@ -182,7 +205,7 @@ class Swapping:
                 wanted.append(one)
             if state is not None and state.registration != one:
                 changed.append(one.query_id)
-        self.back(changed)
+        self.back_where_possible(changed)
         return wanted
 
     def forget(self, query_id: str) -> bool:
@@ -194,7 +217,7 @@ class Swapping:
             return False
         try:
             coming = self._coming(state)
-        except TureenError:
+        except Exception:  # noqa: BLE001  (it goes all the same)
             pass
         else:
             key = set_key(coming.template.sources)

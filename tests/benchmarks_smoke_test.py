@@ -34,7 +34,7 @@ RUNS = {
     ),
     "memory": ("--queries 300 --rows 100000 --standing 20 --no-broker", ["bytes_per_query", "bytes_per_row"]),
     "swapped": (
-        "--queries 12000 --warm 5000 --rows 2000 --times 5",
+        "--queries 12000 --warm 5000 --rows 2000 --times 5 --no-broker",
         ["resident_mb", "swapped_in_ms.p99", "disk_bytes_per_query", "registrations_per_s", "restart_s"],
     ),
     "chain": (

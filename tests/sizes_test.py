@@ -19,7 +19,7 @@ MOST = {"module lines": 500, "function lines": 60, "parameters": 8, "attributes"
 
 LARGER: dict[str, dict[str, int]] = {
     "module lines": {
-        "broker.base.settings": 583,
+        "broker.base.settings": 588,
         "tureen.client": 570,
         "tureen.errors": 772,
     },
@@ -52,7 +52,7 @@ LARGER: dict[str, dict[str, int]] = {
     "attributes": {
         "benchmarks.open_loop._Run": 13,
         "broker.base.counts.Counts": 18,
-        "broker.base.settings.Settings": 107,
+        "broker.base.settings.Settings": 108,
         "broker.demo.audience.Progress": 13,
         "broker.observe.query_list.columns.Columns": 25,
         "engine.kernels.ranked.Runs": 13,
@@ -75,7 +75,7 @@ LARGER: dict[str, dict[str, int]] = {
         "tureen.approximation.Approximation": 22,
         "tureen.builder.Select": 15,
         "tureen.calls.ChangedOptions": 13,
-        "tureen.snapshot.Snapshot": 15,
+        "tureen.snapshot.Snapshot": 16,
     },
     "methods": {
         "storage.store.Store": 38,

@@ -93,6 +93,7 @@ class Snapshot:
     ``query.changes(since=...)``; None where it is not told. archive_rows: how many rows of the archive it
     was made with; None: it was made without. earliest_ms: the first instant that ``at`` may name for this
     query, told with archive_rows; None: there is no bound.
+    swapped_in_ms: how long it took to bring the query back from disk; None: it was in memory.
     """
 
     table: pa.Table
@@ -110,6 +111,7 @@ class Snapshot:
     counted_from_ms: int | None = None
     catching_up: tuple[CatchingUp, ...] = ()
     condition_errors: int = 0
+    swapped_in_ms: float | None = None
 
     @classmethod
     def of(cls, reply: Reply) -> Snapshot:
@@ -138,6 +140,7 @@ class Snapshot:
             archive_rows=number("tureen-archive-rows"),
             earliest_ms=number("tureen-earliest-ms"),
             late=number("tureen-late") or 0,
+            swapped_in_ms=float(text) if (text := headers.get("tureen-swapped-in-ms")) else None,
             dead_letters=number("tureen-dead-letters") or 0,
             counted_from_ms=number("tureen-counted-from-ms"),
             catching_up=catching_up_from(headers.get(HEADER_CATCHING_UP)),

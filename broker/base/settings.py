@@ -234,6 +234,11 @@ class Settings(BaseSettings):
         ge=100,
         description="How often maintenance is chosen again by measured costs, unless it was set.",
     )
+    swap_after_ms: int = Field(
+        0,
+        ge=0,
+        description="A query that nobody asked for so long is swapped out: only the store has it. 0: none.",
+    )
     topic_check_ms: int = Field(5_000, ge=100, description="How often source topics are looked up again.")
     retry_ms: int = Field(1_000, ge=10, description="Between attempts while Kafka or the disk is missing.")
 

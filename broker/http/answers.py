@@ -26,9 +26,9 @@ from broker.archive.answers import ArchiveAnswers
 from broker.base.cursor import Birth, Cursor
 from broker.base.settings import Settings
 from broker.http import row_texts
-from broker.http.asking import asked, shard_of
+from broker.http.asking import asked, brought_back, shard_of
 from broker.http.errors import answer
-from broker.http.formats import CONTENT_TYPES, AnswerForm, Reached, encode
+from broker.http.formats import CONTENT_TYPES, AnswerForm, Reached, encode, with_fact
 from broker.http.guard import Guard
 from broker.http.handle_header import HEADER
 from broker.http.named import opened
@@ -81,6 +81,13 @@ class TakenAnswer:
     data: bytes
     change_position: str | None
     archive: Reached | None = None
+    swapped_in_ms: float | None = None
+
+    def swapped_in(self, ms: float, form: AnswerForm) -> TakenAnswer:
+        """This one, which tells that its query was swapped out, and how long it took to come back."""
+        rounded = round(ms, 3)
+        data = with_fact(self.data, "swapped_in_ms", rounded) if form == "json" else self.data
+        return replace(self, data=data, swapped_in_ms=rounded)
 
 
 class Snapshots:
@@ -147,7 +154,9 @@ class Snapshots:
                         raise
                     raise refused from None
 
-        return await asked(self._node, name, self._settings.outcome_wait_ms / 1_000, found)
+        swapped_in_ms = await brought_back(self._node, name)
+        taken = await asked(self._node, name, self._settings.outcome_wait_ms / 1_000, found)
+        return taken if swapped_in_ms is None else taken.swapped_in(swapped_in_ms, form)
 
     def require_for(self, archive: bool | None) -> None:
         """Raise what refuses any answer now: MemoryBudgetExceeded; HistoryUnavailable: it is to be completed
@@ -415,6 +424,8 @@ def _headers(taken: TakenAnswer) -> dict[str, str]:
         headers["Tureen-Archive-Rows"] = str(taken.archive.rows)
         if taken.archive.earliest_ms is not None:
             headers["Tureen-Earliest-Ms"] = str(taken.archive.earliest_ms)
+    if taken.swapped_in_ms is not None:
+        headers["Tureen-Swapped-In-Ms"] = str(taken.swapped_in_ms)
     if taken.change_position is not None:
         headers["Tureen-Change-Position"] = taken.change_position
     return headers

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import TypeVar
 
 from broker.http.described import standing
@@ -34,6 +35,7 @@ async def asked(
     while True:
         shard = shard_of(node, name)
         await _arrived(node, shard, arrival_wait_s)
+        await brought_back(node, name)
         node.shards[shard].asked.count(name)
         try:
             return await find(shard)
@@ -41,6 +43,19 @@ async def asked(
             if time.monotonic() > deadline_s:
                 raise BrokerUnavailable("the query is being replaced", hint="try again in a second") from None
             await asyncio.sleep(0.01)
+
+
+async def brought_back(node: Node, name: str) -> float | None:
+    """Have a query that is swapped out stand again. Returns how many ms that took; None: it was not.
+
+    Raises as :func:`shard_of`, and the refusal of its text.
+    """
+    shard = node.shards[shard_of(node, name)]
+    if not shard.upkeep.swapper.count or name in shard.view().standing:
+        return None
+    began_s = time.perf_counter()
+    came = await node.shards.ask(shard.number, partial(shard.bring_back, name))
+    return 1_000 * (time.perf_counter() - began_s) if came else None
 
 
 def shard_of(node: Node, name: str) -> int:

@@ -92,6 +92,14 @@ def _progress(node: Node, name: str, entry: QueryEntry) -> float | None:
     return None if shard is None else shard.preparations.progress.get(name)
 
 
+def _is_swapped_out(node: Node, name: str, entry: QueryEntry) -> bool:
+    """Whether only the store has a query that stands."""
+    if entry.shard is None:
+        return False
+    shard = node.shards[entry.shard]
+    return bool(shard.upkeep.swapper.count) and name not in shard.view().standing
+
+
 def described(node: Node, name: str) -> dict[str, Any]:
     """One query with all that is known of it. Raises UnknownQuery, BrokerUnavailable."""
     entry = standing(node, name)
@@ -100,6 +108,7 @@ def described(node: Node, name: str) -> dict[str, Any]:
         "uses": list(entry.uses),
     }
     unreachable = node.allocation.unreachable.get(name)
+    told["swapped_out"] = _is_swapped_out(node, name, entry)
     told["unreachable"] = None if unreachable is None else unreachable.as_dict()
     if entry.shard is not None:
         view = node.shards[entry.shard].view()

@@ -106,7 +106,9 @@ class Matching:
         self._turn = Lock()
 
     async def match(self, request: MatchRequest) -> dict[str, Any]:
-        """``{"source", "matches": [{"queries", "total", "error"}]}``, one for each record, in order.
+        """``{"source", "matches": [{"queries", "total", "error"}], "swapped_out"}``, one for each record, in
+        order. Queries that are swapped out are not looked at: swapped_out says how many there are, over any
+        sources.
 
         Raises UnknownSource, LimitExceeded, BadRecord for a single one, and what limits work.
         """
@@ -117,7 +119,8 @@ class Matching:
         if count > RECORDS_MAX:
             raise _too_many(count)
         matches = await self._node.work.do(partial(self._matches, request, entry))
-        return {"source": request.source, "matches": matches}
+        swapped_out = sum(shard.upkeep.swapper.count for shard in self._node.shards)
+        return {"source": request.source, "matches": matches, "swapped_out": swapped_out}
 
     def _matches(self, request: MatchRequest, entry: SourceEntry) -> list[dict[str, Any]]:
         count = len(request.records)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from time import perf_counter_ns
 from typing import Any
 
+from broker.http.asking import brought_back
 from broker.http.described import standing
 from broker.http.errors import QueryNotRunning
 from broker.http.formats import catching_up_dicts
@@ -28,6 +29,7 @@ async def plan_of(node: Node, query_id: str, analyze: bool) -> dict[str, Any]:
     """Return the plan of a query that stands. Raises UnknownQuery, QueryNotRunning, BrokerUnavailable, and
     what :meth:`broker.node.request_work.RequestWork.do` raises.
     """
+    await brought_back(node, query_id)
     shard = _shard_of(node, query_id)
 
     def work() -> dict[str, Any]:
@@ -63,6 +65,7 @@ async def plan_for(
 
 async def proposals_of(node: Node, query_id: str) -> list[dict[str, Any]]:
     """Other texts that would use less, of a query that stands. Raises as :func:`plan_of`."""
+    await brought_back(node, query_id)
     shard = _shard_of(node, query_id)
 
     def work() -> list[dict[str, Any]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from broker.base.entries import QueryEntry, SourceEntry, SummaryEntry, ViewEntry
 from broker.base.placement import of_view
@@ -18,22 +19,49 @@ from broker.shard.shard import Shard
 from engine.changes.output import output_of
 from engine.language.query import Query
 from engine.language.statements import parse
+from engine.language.templates import BoundTemplate
 from engine.model.constraint import referred_to
+from engine.model.maintenance import QueryOptions
 from engine.model.source import Derived, Stream
+from engine.model.step import Registration
 from engine.operators.gather import schema_of
+from engine.queries.admitted_query import AdmittedQuery
 from topics.outputs import Outputs, destination, emits, facts
 from tureen.errors import QueryError, TureenError
 from tureen.protocol import SUMMARY_KEY, TopicNames
 
 
+@dataclass(frozen=True, slots=True)
+class Adopted:
+    """A query of a shard, warm or swapped out."""
+
+    registration: Registration
+    template: BoundTemplate
+    paused: bool
+
+    @classmethod
+    def swapped(cls, query: AdmittedQuery) -> Adopted:
+        """One that is swapped out."""
+        said = query.registration
+        return cls(said, query.template, QueryOptions.of(said.options).paused)
+
+    @property
+    def query_id(self) -> str:
+        return self.registration.query_id
+
+
 def adopt_shard(shard: Shard, directory: Directory, hosting: Hosting) -> None:
     """The streams, summaries and queries of a shard that has recovered."""
-    standing = list(shard.view().standing.values())
+    standing = [
+        *(Adopted(one.registration, one.template, one.paused) for one in shard.view().standing.values()),
+        *(Adopted.swapped(one) for one in shard.swapped()),
+    ]
     for name, (stream, sql) in shard.streams().items():
         if shard.number == directory.home_of([name]):
             directory.sources[name] = SourceEntry(stream, sql, shard.number)
         else:
-            hosting.found(shard.number, name, (one.query_id for one in standing if name in one.sources))
+            readers = (one.query_id for one in standing if name in one.template.sources)
+            hosting.found(shard.number, name, readers)
     for name, summary in shard.summaries().items():
         if shard.number == directory.home_of([summary.definition.stream]):
             directory.summaries[name] = SummaryEntry(summary.definition, summary.sql, shard.number)
@@ -47,7 +75,7 @@ def adopt_shard(shard: Shard, directory: Directory, hosting: Hosting) -> None:
             "PAUSED" if one.paused else "RUNNING",
             None,
             shard.number,
-            one.sources,
+            one.template.sources,
             said.options,
             one.template.uses,
             parameters=list(held) if isinstance(held := said.parameters, tuple) else held,

@@ -256,6 +256,18 @@ def _of_shards(node: Node) -> Iterator[Metric]:
         for shard in node.shards:
             family.add_metric([str(shard.number)], getattr(shard.counts, attribute))
         yield family
+    for name, attribute, text in (
+        ("tureen_queries_went_to_disk", "went", "Times that a query was swapped out."),
+        ("tureen_queries_came_from_disk", "came", "Times that one came back because it was asked for."),
+    ):
+        family = CounterMetricFamily(name, text, labels=["shard"])
+        for shard in node.shards:
+            family.add_metric([str(shard.number)], getattr(shard.upkeep.swapper, attribute))
+        yield family
+    swapped = GaugeMetricFamily("tureen_queries_swapped_out", "Queries on disk alone.", labels=["shard"])
+    for shard in node.shards:
+        swapped.add_metric([str(shard.number)], shard.upkeep.swapper.count)
+    yield swapped
     ready = GaugeMetricFamily("tureen_shard_live", "1 while a shard makes progress.", labels=["shard"])
     for shard in node.shards:
         ready.add_metric([str(shard.number)], float(shard.stall is None))

@@ -320,6 +320,7 @@ def status(node: Node, settings: Settings, metrics: Metrics) -> dict[str, Any]:
                 "saved_position": str(shard.saved_position) if shard.saved_position else None,
                 "epoch": shard.epoch,
                 "queries": directory.queries.by_shard[shard.number],
+                "swapped_out": shard.upkeep.swapper.count,
                 "sources": sorted(n for n, s in directory.sources.items() if s.shard == shard.number),
                 "replicas": sorted(node.hosting.replicas_on(shard.number)),
                 "transactions": shard.counts.transactions,

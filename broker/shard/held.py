@@ -28,6 +28,7 @@ from engine.model.state_tree import Tree
 from engine.model.step import Position
 from engine.queries.summaries import PARTS as SUMMARIES
 from engine.queries.summaries import uncounted
+from engine.queries.swapped_set import PARTS as SWAPPED
 from tureen.errors import ShardHeld, TureenError
 
 
@@ -128,9 +129,9 @@ class Rowless:
         yield from ()
 
     def state_parts(self, prefix: str) -> Iterator[tuple[str, Tree]]:
-        if prefix == SUMMARIES:
+        if prefix in (SWAPPED, SUMMARIES):
             for name, tree in self.stored.state_parts(prefix):
-                yield name, uncounted(tree)
+                yield name, tree if prefix == SWAPPED else uncounted(tree)
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,6 +67,7 @@ class Asked:
         self._lock = Lock()
         self._now: Counter[str] = Counter()
         self._before: deque[Counter[str]] = deque(maxlen=BUCKETS)
+        self._lately: set[str] = set()
         self._turned_s = time.monotonic()
         self._spent_s: dict[str, float] = {}
         self._total_s = 0.0
@@ -92,6 +93,15 @@ class Asked:
     def count(self, query_id: str) -> None:
         with self._lock:
             self._now[query_id] += 1
+            self._lately.add(query_id)
+
+    def lately(self, *, clear: bool) -> frozenset[str]:
+        """The queries that were asked for since this was last cleared."""
+        with self._lock:
+            found = frozenset(self._lately)
+            if clear:
+                self._lately.clear()
+        return found
 
     def turn(self) -> tuple[Mapping[str, int], float] | None:
         """Answers by query and in how many seconds; None until a period has passed since the last."""

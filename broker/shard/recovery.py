@@ -181,6 +181,7 @@ def recover(
             rowless = engines.restored(Rowless(store, removals))
             stood = Remaining(store, removals, begins_without(store, removals, rowless))
         engine = engines.restored(_Checked(stood, check))
+        engine.swapping.store = store
         return _replayed(number, engine, claimed, setup, check, removals)
     except (JournalUnreadable, OffsetLost, TopicMissing) as gone:
         if stored is not None:
@@ -203,6 +204,7 @@ def rowless(
     Raises as :func:`recover`.
     """
     engine = engines.restored(Rowless(store, removals))
+    engine.swapping.store = store
     engine.tells = False
     for record in read_steps(kafka, settings.names.steps, number, engine.position):
         body: Body = Unregister(())

@@ -159,6 +159,7 @@ class Serving:
         self._busy = is_idle and engine.idle()
         self._busy |= preparations.some(self._has_room)
         self._busy |= self._attempts.some(engine)
+        self._busy |= self._upkeep.swapper.out_if_due(engine)
         if self._busy:
             self._current.show()
         else:

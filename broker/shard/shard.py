@@ -45,6 +45,7 @@ from engine.model.attributes import Attribute, AttributeValue, edits
 from engine.model.source import Derived, SourceName, Stream
 from engine.model.step import Position
 from engine.model.summary import SummaryName
+from engine.queries.admitted_query import AdmittedQuery
 from engine.queries.summaries import NamedSummary
 from engine.views.view import View
 from tureen.errors import ChangesBroken, InternalError, ShardHeld
@@ -184,6 +185,20 @@ class Shard(threading.Thread):
     def ask(self, work: Callable[[Engine], Found]) -> Future[Found]:
         """What ``work`` finds in the engine between two steps, in the shard's own thread."""
         return self._parts.inbox.ask(work)
+
+    def bring_back(self, query_id: str, engine: Engine) -> bool:
+        """Have a query that is swapped out stand again, and show it; in the shard's own thread. Returns
+        whether it was swapped out. Raises the refusal of its text.
+        """
+        came = self.upkeep.swapper.back(engine, query_id)
+        if came:
+            self._current.show()
+        return came
+
+    def swapped(self) -> list[AdmittedQuery]:
+        """The queries that are swapped out; as :meth:`streams`, and told once."""
+        found, self._parts.state.swapped = self._parts.state.swapped, []
+        return found
 
     # --- attributes -------------------------------------------------------------------------------
 

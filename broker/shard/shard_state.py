@@ -7,11 +7,13 @@ command.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import chain
 
 from broker.shard.shard_command import Standing
 from engine.engine import Engine
 from engine.model.source import Derived, Stream
 from engine.model.summary import SummaryName
+from engine.queries.admitted_query import AdmittedQuery
 from engine.queries.summaries import NamedSummary
 from engine.views.view import View
 from topics.wording import said
@@ -26,11 +28,17 @@ class ShardState:
         self.queries: dict[str, Standing] = {}
         self.sources: dict[str, Stream | Derived] = {}
         self.summaries: dict[SummaryName, NamedSummary] = {}
+        self.swapped: list[AdmittedQuery] = []
+        """Queries that were swapped out when the shard came back, until somebody takes them."""
 
     def begin(self, view: View, engine: Engine) -> None:
         """All that came back."""
         standing = (query.registration for query in view.standing.values())
-        self.queries = {one.query_id: (said(one.sql, one.parameters), one.options) for one in standing}
+        self.swapped = list(engine.swapping.admitted())
+        swapped = (one.registration for one in self.swapped)
+        self.queries = {
+            one.query_id: (said(one.sql, one.parameters), one.options) for one in chain(standing, swapped)
+        }
         self.sources = dict(engine.catalogue)
         self.summaries = dict(engine.summaries)
 

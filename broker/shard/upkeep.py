@@ -6,6 +6,7 @@ import time
 
 from broker.shard.context import ShardContext
 from broker.shard.questions import Asked
+from broker.shard.swapper import Swapper
 from engine.engine import Engine
 from engine.model.step import Position
 from engine.promising.group import GroupCounts
@@ -22,6 +23,8 @@ class Upkeep:
         """asked: how often answers were asked for."""
         self.promising = GroupCounts()
         """What was done for queries with a preference, as counted some seconds ago at most."""
+        self.swapper = Swapper(context, asked)
+        """What swaps queries out."""
         self._number = context.number
         self._counts = context.counts
         self._memory = context.memory

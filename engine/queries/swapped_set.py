@@ -12,6 +12,9 @@ from engine.model.state_tree import Tree
 from engine.model.step import Registration
 from engine.queries.window_needs import WindowNeeds
 
+PARTS = "swapped/"
+"""What the names of the parts of the store begin with that have these counts, one for each set of sources."""
+
 
 class SwappedSet:
     """Counts alone, so that it takes no memory for each query.

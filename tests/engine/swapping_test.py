@@ -11,15 +11,18 @@ from hypothesis import strategies as st
 from hypothesis.stateful import invariant, precondition, rule
 
 from engine.engine import Engine
+from engine.language.functions import FunctionCatalogue
+from engine.model.expressions import UserFunction
 from engine.model.limits import Limits
 from engine.model.source import SourceName
 from engine.model.step import Body, DropSource, Position, Register, Registration, Step
+from engine.model.types import BIGINT
 from tests.capacities import small_engine, small_restored
 from tests.differential.agreement import EngineSubject, outcome
 from tests.differential.stateful import EngineMachine
 from tests.engine.feed import Feed
 from tests.memory_state import MemoryState
-from tureen.errors import HandleInUse, LimitExceeded, SourceConflict, UnknownQuery
+from tureen.errors import HandleInUse, LimitExceeded, QueryError, SourceConflict, UnknownQuery
 
 
 class SwappingMachine(EngineMachine):
@@ -281,3 +284,28 @@ def step_of(engine: Engine, body: Body) -> Step:
 def drop(engine: Engine, name: str) -> None:
     for refusal in EngineSubject(engine).apply(step_of(engine, DropSource(SourceName(name)))).failed.values():
         raise refusal
+
+
+def test_a_text_that_cannot_be_bound_any_more_is_refused_and_can_be_removed() -> None:
+    store = MemoryState()
+    functions = FunctionCatalogue([UserFunction("TWICE", (BIGINT,), BIGINT, lambda value: value)])
+    engine = small_engine(functions=functions)
+    engine.create("CREATE STREAM s (k BIGINT)")
+    engine.swapping.store = store
+    engine.register("kept", "SELECT k FROM s")
+    engine.register("q", "SELECT twice(k) AS k FROM s")
+    assert engine.swapping.out(["q", "kept"]) == ("q", "kept")
+    engine.save(store)
+    engine = small_restored(store)
+    engine.swapping.store = store
+    with pytest.raises(QueryError):
+        engine.swapping.back(["q", "kept"])
+    assert [one.query_id for one in engine.swapping.admitted()] == []
+    assert engine.view().query("kept").sql == "SELECT k FROM s"
+    with pytest.raises(QueryError):
+        engine.register("q", "SELECT twice(k) AS k FROM s WHERE k > 1")
+    engine.unregister("q")
+    with pytest.raises(UnknownQuery):
+        engine.view().query("q")
+    engine.save(store)
+    assert list(store.swapped_queries()) == []
