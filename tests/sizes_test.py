@@ -47,7 +47,7 @@ LARGER: dict[str, dict[str, int]] = {
         "engine.kernels.sketches.summarise_hashes": 10,
         "engine.kernels.strings.number": 9,
         "engine.kernels.top_values.offer": 10,
-        "engine.kernels.word_table.number_copies": 9,
+        "engine.kernels.fingerprints.number_copies": 9,
     },
     "attributes": {
         "benchmarks.open_loop._Run": 13,
@@ -145,7 +145,7 @@ BETTER_LARGE: dict[str, str] = {
             "engine.kernels.sketches.summarise_hashes",
             "engine.kernels.strings.number",
             "engine.kernels.top_values.offer",
-            "engine.kernels.word_table.number_copies",
+            "engine.kernels.fingerprints.number_copies",
         ),
         "compiled: it takes the arrays of one structure and of one batch by name",
     ),

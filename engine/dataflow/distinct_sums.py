@@ -8,7 +8,7 @@ import numpy as np
 
 from engine.algebra.aggregate.stage import AggregateCall
 from engine.dataflow.arrangements.cells import CellEvents, Versions, resized
-from engine.dataflow.arrangements.copy_counts import grown
+from engine.dataflow.arrangements.row_store import grown
 from engine.dataflow.counted import Counted
 from engine.dataflow.delta import Delta
 from engine.dataflow.part import Part, first_versions

@@ -71,5 +71,4 @@ def sink_over(top: Node, query: Query, operator: Operator, *, copies: bool, limi
     schema = schema_of(query.columns)
     if operator == "rstream":
         return WholeSink(top, schema)
-    counted = [type_ for _, type_ in query.columns] if copies else None
-    return ChangeSink(top, operator, schema, counted, limited=limited)
+    return ChangeSink(top, operator, schema, counts_copies=copies, limited=limited)

@@ -410,7 +410,7 @@ class Graph:
     @property
     def nbytes(self) -> int:
         """Bytes of what is kept."""
-        return self.nodes.nbytes + self.held.nbytes
+        return self.nodes.nbytes + self.sinks.nbytes + self.held.nbytes
 
     def _check(self) -> None:
         self.nodes._check()

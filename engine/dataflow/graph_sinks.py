@@ -54,6 +54,11 @@ class GraphSinks:
             if nodes is None or not set(nodes).isdisjoint(each.nodes):
                 each.sink.forget()
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of what is kept."""
+        return sum(each.sink.nbytes for each in self.by_end.values())
+
     def by_strategy(self) -> ByStrategy:
         """What is kept for the queries of each strategy. O(nodes)."""
         found: dict[Strategy, StrategyState] = {}

@@ -34,7 +34,7 @@ from engine.model.batch import BoolArray, Column, Int32Array, Int64Array
 from engine.model.changes import Changes, Operator, Weights
 from engine.model.limits import Limits
 from engine.model.runs import places_of
-from engine.model.types import Kind, Type
+from engine.model.types import Kind
 from engine.operators.relation import Relation
 from tureen.errors import LimitExceeded
 
@@ -65,6 +65,11 @@ class Sink(ABC):
         """A query goes."""
         self._readers = None
         self._top.leave(self._columns.pop(query_id))
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of what is kept."""
+        return 0
 
     def begin(self, context: EvaluationContext) -> None:
         """A transition begins; the node has begun it."""
@@ -222,18 +227,15 @@ class ChangeSink(Sink):
         top: Node,
         operator: Operator,
         schema: pa.Schema,
-        counted: Sequence[Type] | None,
         *,
+        counts_copies: bool,
         limited: bool,
     ) -> None:
-        """counted: the types of the columns, where copies of equal rows are told apart. limited:
-        ``changes_max`` holds for each query.
-        """
+        """counts_copies: copies of equal rows are told apart. limited: ``changes_max`` is of each query."""
         super().__init__(top, schema)
         self._limited = limited
         self._operator = operator
-        self._counted = counted
-        self._copies = None if counted is None else CopyCounts(counted, top.settings.capacities)
+        self._copies = CopyCounts(top.settings.capacities) if counts_copies else None
         self._coming: dict[str, int] = {}
         self._taken: list[tuple[Delta, Turn]] = []
 
@@ -246,6 +248,10 @@ class ChangeSink(Sink):
         super().remove(query_id)
         if self._copies is not None and self._coming.pop(query_id, None) is None:
             self._copies.leave(query_id)
+
+    @property
+    def nbytes(self) -> int:
+        return 0 if self._copies is None else self._copies.nbytes
 
     def begin(self, context: EvaluationContext) -> None:
         if self._copies is None or not self._coming:
@@ -260,8 +266,8 @@ class ChangeSink(Sink):
 
     def forget(self) -> None:
         self._taken.clear()
-        if self._counted is not None:
-            self._copies = CopyCounts(self._counted, self._top.settings.capacities)
+        if self._copies is not None:
+            self._copies = CopyCounts(self._top.settings.capacities)
             self._coming = dict(self._columns)
 
     def take(self, turn: Turn) -> None:

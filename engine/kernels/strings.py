@@ -39,6 +39,7 @@ BLOCK = 16
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 _MIX = np.uint64(0xD6E8FEB86659FD93)
 _HALF = np.uint64(32)
+NO_SEED = np.uint64(0)
 
 
 def _load_word(typingctx: Any, address: Any) -> Any:
@@ -71,9 +72,9 @@ def last_word(given: ByteArray, address: int, start: int, end: int) -> np.uint64
 
 
 @step
-def hash_of(given: ByteArray, address: int, start: int, end: int) -> np.uint64:
+def hash_of(given: ByteArray, address: int, start: int, end: int, seed: np.uint64) -> np.uint64:
     """The hash of some bytes, by eight at a time; the last eight overlap with those before."""
-    mixed = np.uint64(end - start) * _ODD
+    mixed = np.uint64(end - start) * _ODD ^ seed
     at, last = address + start, address + end - 8
     while at < last:
         mixed = (mixed ^ _word_at(at)) * _MIX
@@ -140,7 +141,7 @@ def number(
         held = min(BLOCK, codes.shape[0] - first)
         for j in range(held):
             start, end = int(offsets[first + j]), int(offsets[first + j + 1])
-            tags[j] = np.int64(hash_of(given, address, start, end)) >> 32
+            tags[j] = np.int64(hash_of(given, address, start, end, NO_SEED)) >> 32
             prefetch(of_places + 16 * (tags[j] & mask))  # type: ignore[call-arg]
         for j in range(held):
             found[j] = place = _tagged(places, tags[j], tags[j] & mask, mask)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from engine.kernels.compiled import kernel
 from engine.kernels.sampling import mixed
-from engine.kernels.strings import ByteArray, HashArray, Int32Array, Int64Array, hash_of
+from engine.kernels.strings import NO_SEED, ByteArray, HashArray, Int32Array, Int64Array, hash_of
 
 Float64Array = npt.NDArray[np.float64]
 
@@ -43,5 +43,5 @@ def string_numbers(offsets: Int32Array, given: ByteArray, out: Int64Array) -> No
     """A number of 63 bits for each string, of its bytes alone; it is hashed as integers are."""
     address = given.ctypes.data
     for i in range(out.shape[0]):
-        number = hash_of(given, address, int(offsets[i]), int(offsets[i + 1]))
+        number = hash_of(given, address, int(offsets[i]), int(offsets[i + 1]), NO_SEED)
         out[i] = np.int64(mixed(number ^ SEED) >> np.uint64(1))

@@ -16,7 +16,6 @@ import numpy.typing as npt
 
 from engine.kernels.compiled import kernel
 
-Int8Array = npt.NDArray[np.int8]
 Int32Array = npt.NDArray[np.int32]
 Int64Array = npt.NDArray[np.int64]
 
@@ -195,49 +194,3 @@ def rehash(ids: Int32Array, words: Int64Array, slots: Int64Array) -> None:
         while slots[slot] != EMPTY:
             slot = (slot + 1) & mask
         slots[slot] = hashed << 32 | np.int64(ids[i])
-
-
-@kernel
-def number_copies(
-    coming: Int64Array,
-    weights: Int8Array,
-    first: int,
-    slots: Int64Array,
-    words: Int64Array,
-    free: Int32Array,
-    counts: Int64Array,
-    held: Int64Array,
-    out: Int32Array,
-) -> int:
-    """out[i] = the copy of tuple ``coming[i]`` that a change brings or takes away, from 1, the last one that
-    there is, from ``first`` on. A tuple has an id while there is a copy. Return as :func:`number` does.
-
-    held: int64[capacity], copies by id. Changes that take away a copy where there is none get 0. O(n).
-    """
-    hashes = np.empty(2 * GROUP, np.int64)
-    for start in range(first, coming.shape[0], GROUP):
-        stop = min(start + GROUP, coming.shape[0])
-        _look_ahead(coming, start, stop, slots, words, hashes)
-        for i in range(start, stop):
-            hashed = hashes[i - start]
-            slot = _slot_of(coming, i, hashed, slots, words)
-            known = slots[slot]
-            if weights[i] > 0:
-                if known == EMPTY:
-                    known = _put(coming, i, hashed, slot, slots, words, free, counts)
-                    if known == EMPTY:
-                        return i
-                    held[known & _ID] = 0
-                held[known & _ID] += 1
-                out[i] = held[known & _ID]
-                continue
-            if known == EMPTY:
-                out[i] = 0
-                continue
-            out[i] = held[known & _ID]
-            held[known & _ID] -= 1
-            if held[known & _ID] == 0:
-                _take_out(slot, slots)
-                free[counts[FREE]] = known & _ID
-                counts[FREE] += 1
-    return int(coming.shape[0])

@@ -6,6 +6,7 @@ import random
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,7 +18,9 @@ from engine.dataflow.arrangements.keys import Keys
 from engine.dataflow.arrangements.pair_table import PairTable
 from engine.dataflow.arrangements.string_labels import StringLabels
 from engine.dataflow.arrangements.word_table import WordTable
+from engine.model.batch import Column
 from engine.model.capacities import SMALLEST
+from engine.model.string_table import StringTable
 from engine.model.types import BIGINT, BOOLEAN, DATE, DOUBLE, STRING
 from tests.operators.relations import PRICE, exactly, relation, rows_of, tables
 
@@ -40,28 +43,6 @@ def test_ids_of_tuples_that_come_and_go(seed: int, width: int) -> None:
         table.release(np.array([known.pop(one) for one in gone], np.int32))
         assert set(table.find(np.array(gone, np.int64).reshape(-1, width)).tolist()) <= {-1}
         table._check()
-
-
-@given(seeds, st.integers(1, 3), st.sampled_from((3, 400, 1_000_000)))
-def test_copies_of_tuples_that_come_and_go(seed: int, width: int, apart: int) -> None:
-    rng = np.random.default_rng(seed)
-    table, known = WordTable(width, SMALLEST), dict[tuple[int, ...], int]()
-    held = np.zeros(table.capacity, np.int64)
-    for _ in range(rng.integers(1, 6)):
-        n = int(rng.choice((0, 3, 100, 1_500)))
-        tuples = rng.integers(-apart, apart, (n, width))
-        weights = np.where(rng.random(n) < 0.6, 1, -1).astype(np.int8)
-        expected = []
-        for one, weight in zip(map(tuple, tuples.tolist()), weights.tolist(), strict=True):
-            copies = known.pop(one, 0)
-            expected.append(max(copies, copies + weight))
-            if copies + weight > 0:
-                known[one] = copies + weight
-        copies, held = table.number_copies(tuples, weights, held)
-        assert copies.tolist() == expected
-        table._check()
-        used = table.used()
-        assert dict(zip(map(tuple, table.words[used].tolist()), held[used].tolist(), strict=True)) == known
 
 
 @given(seeds, st.integers(1, 2), st.sampled_from((3, 1_000_000)))
@@ -178,12 +159,42 @@ def test_rows_of_many_columns_and_back(data: Any, width: int) -> None:
     assert exactly(rows_of(rows.with_columns(found))) == exactly(rows_of(rows))
 
 
+@given(seeds, st.sampled_from((3, 400, 1_000_000)), st.booleans())
+def test_copies_of_many_rows_that_come_and_go(seed: int, apart: int, coded: bool) -> None:
+    """Also of ever new strings, coded: by the codes of a table."""
+    rng = np.random.default_rng(seed)
+    counts, known, table = CopyCounts(SMALLEST), dict[tuple[int, int, str], int](), StringTable(SMALLEST)
+    for _ in range(rng.integers(1, 6)):
+        n = int(rng.choice((0, 3, 100, 1_500)))
+        values, owners = rng.integers(-apart, apart, n), rng.integers(0, 3, n).astype(np.int32)
+        texts = [f"{value} as a string that is longer than a word" for value in values.tolist()]
+        weights = np.where(rng.random(n) < 0.6, 1, -1).astype(np.int8)
+        expected = []
+        for one, weight in zip(
+            zip(owners.tolist(), values.tolist(), texts, strict=True), weights.tolist(), strict=True
+        ):
+            copies = known.pop(one, 0)
+            expected.append(max(copies, copies + weight))
+            if copies + weight > 0:
+                known[one] = copies + weight
+        string = Column.decoded(STRING, pa.array(texts, pa.string()))
+        columns = [Column(BIGINT, values), string.coded(table) if coded else string]
+        assert counts.number(columns, ("a", "b", "c"), owners, weights).tolist() == expected
+        counts._check()
+        assert int(counts._used[0]) == len(known)
+        if rng.random() < 0.3:
+            counts.leave("b")
+            known = {one: copies for one, copies in known.items() if one[0] != 1}
+            counts._check()
+            assert int(counts._used[0]) == len(known)
+
+
 @given(seeds, st.sampled_from((0, 30, 31, 60, 61, 62)))
 def test_copies_of_a_row_are_always_1_to_how_many_there_are(seed: int, more: int) -> None:
-    """Also of rows whose last word has no room for whose they are. more: columns, the last mostly NULL."""
+    """Also of rows of many columns. more: columns, the last mostly NULL."""
     rng = random.Random(seed)
     types = (DOUBLE, STRING) + (BIGINT,) * more
-    counts, held = CopyCounts(types, SMALLEST), dict[tuple[int, str], int]()
+    counts, held = CopyCounts(SMALLEST), dict[tuple[int, str], int]()
     pools = (
         (0.0, -0.0, float("nan"), None),
         ("a", "b", None),

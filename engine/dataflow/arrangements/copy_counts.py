@@ -1,37 +1,46 @@
 """How many rows of an answer are equal, so that which copy of a row comes or goes can be told.
 
-The second of two equal rows is copy 2, whichever came first; when one of them goes, copy 2 does.
+The second of two equal rows is copy 2, whichever came first; when one of them goes, copy 2 does. Only how
+many there are is kept, under the row's fingerprint (:mod:`engine.kernels.fingerprints`): some 30 bytes a row
+and query, whatever its columns hold.
 """
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Sequence
 
 import numpy as np
 
-from engine.dataflow.arrangements.word_table import WordTable
-from engine.dataflow.arrangements.words import NULL_BITS, Words
+from engine.changes.equality import double_bits
 from engine.dataflow.columns import KeyNumbers
-from engine.model.batch import Column, Int32Array, Int64Array
+from engine.kernels import fingerprints as kernels
+from engine.kernels.fingerprints import Slots, Uint64Array
+from engine.model.batch import BoolArray, Column, Int32Array, Int64Array
 from engine.model.capacities import USUAL, Capacities
 from engine.model.changes import Weights
-from engine.model.types import Type
+from engine.model.string_table import buffers_of
+from engine.model.types import Kind
 
-OWNER_SHIFT = 32
-"""Bits below the owner in the last word of a row; they say which columns are NULL."""
+ROOM_MIN = 256
+GROWTH = 1.25
+FULL = 0.75
+"""The share of slots that may be filled."""
+SPARSE = 0.25
+"""Fewer slots are filled: the table is made smaller."""
+NOBODY = -1
 
 
 class CopyCounts:
     """Counts the copies of the rows in the answers of some queries. One writer."""
 
-    def __init__(self, types: Sequence[Type], capacities: Capacities = USUAL) -> None:
-        self._words = Words(types, capacities)
-        self._has_room = len(self._words.types) % NULL_BITS <= OWNER_SHIFT
-        """Whether the last word of a row has room for whose it is; else that is a word of its own."""
-        self._table = WordTable(self._words.width + (not self._has_room), capacities)
-        """Gives ids to tuples: the words of a row with its owner."""
-        self._counts: Int64Array = np.zeros(self._table.capacity, np.int64)
+    def __init__(self, capacities: Capacities = USUAL) -> None:
+        self._room_min = capacities.first(ROOM_MIN)
+        self._slots = _slots(self._room_min)
+        self._used: Int64Array = np.zeros(1, np.int64)
         self._numbers: KeyNumbers[str] = KeyNumbers()
+        self._seeds = np.frombuffer(secrets.token_bytes(32), np.uint64)
+        """Where the two chains begin, and those of strings."""
 
     def number(
         self, columns: Sequence[Column], query_ids: Sequence[str], owners: Int32Array, weights: Weights
@@ -40,21 +49,23 @@ class CopyCounts:
         owners: whose each is, a place among query_ids.
         """
         n, whose = len(owners), np.flatnonzero(np.bincount(owners))
-        numbers = np.zeros(len(query_ids), np.int64)
+        numbers = np.zeros(len(query_ids), np.int32)
         numbers[whose] = [self._numbers.number(query_ids[place]) for place in whose.tolist()]
-        rows = self._words.encode(columns, n)
-        if not self._has_room:
-            rows = np.hstack([rows, np.zeros((n, 1), np.int64)])
-        if numbers.any():
-            rows[:, -1] |= numbers[owners] << OWNER_SHIFT
-        copies, self._counts = self._table.number_copies(rows, weights, self._counts)
-        self._shrink()
+        theirs = numbers[owners]
+        first, second = self._fingerprints(columns, theirs)
+        copies = np.empty(n, np.int32)
+        done = 0
+        while True:
+            most = int(FULL * len(self._slots.first))
+            done = kernels.number_copies(
+                first, second, theirs, weights, done, self._slots, self._used, most, copies
+            )
+            if done == n:
+                break
+            self._move(int(GROWTH * len(self._slots.first)) + 2)
+        if self._used[0] < SPARSE * len(self._slots.first) and len(self._slots.first) > 2 * self._room_min:
+            self._move(int(self._used[0] * GROWTH / FULL))
         return copies
-
-    def _shrink(self) -> None:
-        if self._words.is_wasteful(len(self._table)):
-            self._words.shrink(self._table.words, self._table.used())
-            self._table.renew()
 
     def leave(self, query_id: str) -> None:
         """A query goes. O(rows of all)."""
@@ -62,24 +73,63 @@ class CopyCounts:
             return
         number = self._numbers.number(query_id)
         self._numbers.give_back(number)
-        ids = self._table.used()
-        ids = ids[self._table.words[ids, -1] >> OWNER_SHIFT == number]
-        self._table.release(ids)
-        self._shrink()
+        self._move(len(self._slots.first), number)
+
+    def _move(self, room: int, without: int = NOBODY) -> None:
+        """All rows get other slots, so many at least; those of an owner go."""
+        into = _slots(max(room, self._room_min))
+        self._used[0] = kernels.move(self._slots, into, without)
+        self._slots = into
+
+    def _fingerprints(self, columns: Sequence[Column], owners: Int32Array) -> tuple[Uint64Array, Uint64Array]:
+        """uint64[n] each. Values that nothing tells apart have the same: NULL is NULL, NaN is NaN, and 0.0 is
+        another value than -0.0.
+        """
+        n = len(owners)
+        chains = np.full(n, self._seeds[0], np.uint64), np.full(n, self._seeds[1], np.uint64)
+        for chain, seed in zip(chains, self._seeds[2:], strict=True):
+            kernels.mix(owners.astype(np.int64), _NO_NULL, chain)
+            for column in columns:
+                kernels.mix(_words(column, seed), _nulls(column), chain)
+        return chains
 
     @property
     def nbytes(self) -> int:
-        return self._words.nbytes + self._table.nbytes + self._counts.nbytes
+        return sum(each.nbytes for each in self._slots)
 
     def _check(self) -> None:
-        self._table._check()
-        assert bool((self._counts[self._table.used()] > 0).all())
+        assert int((self._slots.held > 0).sum()) == int(self._used[0]) < len(self._slots.held)
+        assert bool((self._slots.held >= 0).all())
+        assert kernels.misplaced(self._slots) == 0
 
 
-def grown(counts: Int64Array, room: int) -> Int64Array:
-    """As long as is needed, with zeros."""
-    if len(counts) >= room:
-        return counts
-    longer = np.zeros(room, np.int64)
-    longer[: len(counts)] = counts
-    return longer
+_NO_NULL: BoolArray = np.zeros(0, np.bool_)
+
+
+def _nulls(column: Column) -> BoolArray:
+    """bool[n], or bool[0] where no row is NULL."""
+    if column.type.kind is Kind.NULL:
+        return np.ones(len(column), np.bool_)
+    return _NO_NULL if column.valid is None else ~column.valid
+
+
+def _words(column: Column, seed: np.uint64) -> Int64Array:
+    """int64[n]: a word of each value; of strings, of their bytes by a seed."""
+    if column.type.kind is Kind.STRING:
+        words = np.empty(len(column), np.int64)
+        assert column.dictionary is not None
+        kernels.string_words(*buffers_of(column.dictionary), column.values, seed, words)
+        return words
+    if column.type.kind is Kind.DOUBLE:
+        return double_bits(column.values)
+    return column.values.astype(np.int64)
+
+
+def _slots(room: int) -> Slots:
+    size = room + 2
+    return Slots(
+        np.zeros(size, np.uint64),
+        np.zeros(size, np.uint32),
+        np.zeros(size, np.int32),
+        np.zeros(size, np.int32),
+    )

@@ -169,3 +169,8 @@ def longer(array: Array, room: int) -> Array:
     made = np.zeros((room, *array.shape[1:]), array.dtype)
     made[: len(array)] = array
     return made
+
+
+def grown(array: Array, room: int) -> Array:
+    """As long as is needed, with zeros behind what is there."""
+    return array if len(array) >= room else longer(array, room)

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow.compute as pc
 from sortedcontainers import SortedDict
 
-from engine.dataflow.arrangements.copy_counts import grown
+from engine.dataflow.arrangements.row_store import grown
 from engine.model.batch import Column, Int64Array
 from engine.model.capacities import USUAL, Capacities
 from engine.model.string_table import StringTable

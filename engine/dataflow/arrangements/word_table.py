@@ -10,7 +10,6 @@ import numpy as np
 from engine.kernels import word_table as kernels
 from engine.model.batch import Int32Array, Int64Array
 from engine.model.capacities import USUAL, Capacities
-from engine.model.changes import Weights
 
 ROOM_MIN = 256
 
@@ -46,22 +45,6 @@ class WordTable:
             if done == len(tuples):
                 return ids
             self._grow()
-
-    def number_copies(
-        self, tuples: Int64Array, weights: Weights, held: Int64Array
-    ) -> tuple[Int32Array, Int64Array]:
-        """Which copy of its tuple each change brings or takes away, from 1, and ``held``, with more room
-        perhaps. A tuple has an id while there is a copy. held: int64[capacity], copies by id.
-        """
-        copies = np.empty(len(tuples), np.int32)
-        done = 0
-        while True:
-            done = kernels.number_copies(tuples, weights, done, *self._table(), held, copies)
-            if done == len(tuples):
-                return copies, held
-            self._grow()
-            if len(held) < self.capacity:
-                held = np.concatenate([held, np.zeros(self.capacity - len(held), np.int64)])
 
     def find(self, tuples: Int64Array) -> Int32Array:
         """Returns the ids of int64[n, width], C order; -1 for a tuple that has none. No tuple gets an id."""
