@@ -152,10 +152,11 @@ class PlanMirror:
     def _running(self, name: str, entry: QueryEntry) -> dict[str, Any] | None:
         if entry.shard is None:
             return None
-        with contextlib.suppress(UnknownQuery, KeyError):  # it is just being replaced
+        with contextlib.suppress(UnknownQuery, KeyError):
             info = self._node.shards[entry.shard].view().query(name)
             return {"maintenance": info.maintenance, "strategy": info.strategy}
-        return None
+        known = self._known.get(name)  # it is swapped out, or just being replaced: as it was
+        return None if known is None else known[3]
 
     def _read(self) -> dict[str, int]:
         """What the topic has. Raises KafkaUnavailable."""
