@@ -102,6 +102,19 @@ def pairs_of(value: bytes) -> Pairs:
     return members
 
 
+def bounded_pairs_of(value: bytes, depth_max: int) -> Pairs:
+    """The members of a record of which nothing is known. Raises BadRecord, of one that nests deeper too."""
+    members = pairs_of(value)
+    if value.count(b"{") + value.count(b"[") > depth_max:
+        level: list[Any] = [members]
+        for _ in range(depth_max):
+            inside = [[inner for _, inner in one] if isinstance(one, Pairs) else one for one in level]
+            level = [inner for one in inside for inner in one if isinstance(inner, list)]
+        if level:
+            raise BadRecord(f"nested more than {depth_max} levels deep")
+    return members
+
+
 def _found(columns: Members, members: Pairs) -> dict[str, Any]:
     """What the record has of each column. Raises BadRecord."""
     declared = frozenset(columns.columns)

@@ -16,7 +16,8 @@ from engine.model.record_format import METADATA
 from engine.model.source import DAY_MS, Field
 from engine.model.types import TIMESTAMP, Type
 from engine.model.units import unit_of
-from topics.careful import BadRecord, Pairs, at_path, converted, pairs_of
+from topics.careful import BadRecord, Pairs, at_path, bounded_pairs_of, converted
+from topics.codec import DEPTH_MAX
 from topics.inferred_columns import (
     EXAMPLES,
     InferredColumn,
@@ -28,6 +29,7 @@ from topics.inferred_columns import (
     infer,
     is_written,
     leaves,
+    named_alike,
     observe,
     path_name,
     speaks_of_time,
@@ -136,8 +138,15 @@ def infer_raw(
     return Inferred((*keyed, column), (), None, tuple(one.name for one in keyed))
 
 
-def with_log_time(inferred: Inferred, records: Sequence[Sampled]) -> Inferred:
-    """With the log's timestamp as the column of event time."""
+def with_log_time(inferred: Inferred, records: Sequence[Sampled], columns_max: int) -> Inferred:
+    """With the log's timestamp as the column of event time, in the place of the last one where there are as
+    many as a source has.
+    """
+    if len(inferred.columns) >= columns_max:
+        *kept, last = inferred.columns
+        why = f"a source has at most {columns_max:,} columns"
+        left_out = (*inferred.left_out, LeftOut(last.member, why, last.values, last.examples))
+        inferred = replace(inferred, columns=tuple(kept), left_out=left_out)
     told = "no column is an instant that every record has; Kafka's timestamp of each record is the event time"
     examples = tuple(str(one.at_ms) for one in records[:EXAMPLES])
     column = InferredColumn(LOG_TIME, LOG_TIME, TIMESTAMP, len(records), examples, told)
@@ -191,16 +200,17 @@ def _columns(records: Sequence[Sampled], rules: Rules) -> tuple[list[InferredCol
     for record in records:
         if record.value is not None:
             try:
-                told.append((pairs_of(record.value), record.at_ms))
+                told.append((bounded_pairs_of(record.value, DEPTH_MAX), record.at_ms))
             except BadRecord:
                 continue
     seen = observe(told)
+    alike = named_alike({*seen, *(str(path[0]) for path in rules.declared if len(path) == 1)})
     columns: list[InferredColumn] = []
     left_out: list[LeftOut] = []
     for path, one in _in_schema_order(seen, rules.declared):
         type_ = rules.declared.get(path)
         if len(path) == 1 and path[0] not in METADATA:
-            made = _column(str(path[0]), one, seen, type_, rules)
+            made = _column(str(path[0]), one, alike, type_, rules)
         else:
             taken = {*map(str.lower, seen), *(known.name for known in columns), *METADATA}
             made = _inner_column(path, one, taken, type_, rules)
@@ -234,9 +244,9 @@ def _in_schema_order(
 
 
 def _column(
-    member: str, one: Observed, seen: dict[str, Observed], declared: Type | None, rules: Rules
+    member: str, one: Observed, alike: Counter[tuple[str, bool]], declared: Type | None, rules: Rules
 ) -> InferredColumn | LeftOut:
-    name = column_name(member, {**seen, member: one})
+    name = column_name(member, alike[folded(member)])
     made = infer(member, name, one, declared)
     if isinstance(made, InferredColumn) and not rules.admits(name):
         return LeftOut(member, "SQL takes no such name for a column", made.values, made.examples)
@@ -308,7 +318,7 @@ def _members(record: Sampled) -> Pairs | None:
     if record.value is None:
         return None
     try:
-        return pairs_of(record.value)
+        return bounded_pairs_of(record.value, DEPTH_MAX)
     except BadRecord:
         return None
 

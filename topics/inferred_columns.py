@@ -22,6 +22,7 @@ Cost: O(values * types).
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -178,16 +179,19 @@ def observe(records: Sequence[tuple[Pairs, int]], *, exact: bool = False) -> dic
     return found
 
 
-def column_name(member: str, others: Iterable[str]) -> str:
+def column_name(member: str, alike: int) -> str:
     """The column that reads a member: in lower case where that is unambiguous, else exactly as it is spelled.
+    alike: how many members differ from it in letter case at most, itself among them.
 
-    >>> column_name("deviceId", ["deviceId", "v"]), column_name("A", ["A", "a"])
+    >>> column_name("deviceId", 1), column_name("A", 2)
     ('deviceid', 'A')
     """
-    if not member.isascii():
-        return member
-    alike = sum(folded(one) == folded(member) for one in others)
-    return member.lower() if alike <= 1 else member
+    return member.lower() if member.isascii() and alike <= 1 else member
+
+
+def named_alike(members: Iterable[str]) -> Counter[tuple[str, bool]]:
+    """How many members have each name, letter case aside; by :func:`topics.members.folded`."""
+    return Counter(map(folded, members))
 
 
 def path_name(path: Path, taken: Container[str]) -> str:

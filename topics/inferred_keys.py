@@ -13,9 +13,19 @@ from typing import Any
 
 from engine.model.source import Field, Schema, SourceName, Stream
 from engine.model.types import STRING
-from topics.careful import BadRecord, Pairs, pairs_of
-from topics.inferred_columns import InferredColumn, Observed, Sampled, column_name, infer, observe
+from topics.careful import BadRecord, Pairs, bounded_pairs_of
+from topics.codec import DEPTH_MAX
+from topics.inferred_columns import (
+    InferredColumn,
+    Observed,
+    Sampled,
+    column_name,
+    infer,
+    named_alike,
+    observe,
+)
 from topics.keyed import decode_keyed
+from topics.members import folded
 
 
 def keys_of(
@@ -41,7 +51,11 @@ def _guesses(
     if None not in members:
         told = [(one, record.at_ms) for one, record in zip(members, records, strict=True) if one is not None]
         seen = observe(told)
-        yield _whole([(member, column_name(member, seen), one) for member, one in seen.items()], len(keys))
+        alike = named_alike(seen)
+        yield _whole(
+            [(member, column_name(member, alike[folded(member)]), one) for member, one in seen.items()],
+            len(keys),
+        )
         return
     taken = {one.name for one in columns}
     values = [_value(key) for key in keys]
@@ -84,7 +98,7 @@ def _members(key: bytes) -> Pairs | None:
     if not key.lstrip().startswith(b"{"):
         return None
     try:
-        return pairs_of(key)
+        return bounded_pairs_of(key, DEPTH_MAX)
     except BadRecord:
         return None
 
@@ -92,7 +106,7 @@ def _members(key: bytes) -> Pairs | None:
 def _value(key: bytes) -> Any:
     """JSON, but for objects; what is none is text."""
     try:
-        ((_, value),) = pairs_of(b'{"key":' + key + b"}")
+        ((_, value),) = bounded_pairs_of(b'{"key":' + key + b"}", DEPTH_MAX)
     except (BadRecord, ValueError):
         return key.decode("utf-8", "replace")
     return value
@@ -107,7 +121,7 @@ def _same(
         if record.value is None or not left:
             continue
         try:
-            given = dict(pairs_of(record.value))
+            given = dict(bounded_pairs_of(record.value, DEPTH_MAX))
         except BadRecord:
             continue
         left = {

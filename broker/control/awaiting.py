@@ -1,9 +1,14 @@
-"""Queries that wait for their output, for memory, or until they are worked out: they are said again."""
+"""Queries that wait for their output, for memory, or until they are worked out: they are said again.
+
+So are those that were refused, by topic, for what passes: no room, or a defect that may be gone. They are
+said again less often, some at a time, and what becomes of them is told as ever.
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterable
+from itertools import islice, takewhile
 
 from broker.base.internal import Outcome
 
@@ -18,6 +23,12 @@ AWAITED = (
 """Errors of such queries."""
 AWAITED_S = 2.0
 """They are said again as often."""
+PASSING = ("memory_budget", "limit_exceeded", "command_failed")
+"""Errors of queries that are refused for now."""
+REFUSED_S = 30.0
+"""After so long these are said again."""
+REFUSED_MAX = 1_000
+"""Of these at most so many at once."""
 
 
 class AwaitingQueries:
@@ -26,6 +37,8 @@ class AwaitingQueries:
     def __init__(self) -> None:
         self._names: set[str] = set()
         self._said_s = 0.0
+        self._refused: dict[str, float] = {}
+        """Until when they are left alone, the first to be said again first."""
 
     def note(self, name: str, outcome: Outcome, *, stands: bool) -> None:
         """What became of the last command of a query. stands: it is in the registry."""
@@ -34,11 +47,18 @@ class AwaitingQueries:
             self._names.add(name)
         else:
             self._names.discard(name)
+        self._refused.pop(name, None)
+        if stands and outcome["state"] == "ERROR" and code in PASSING:
+            self._refused[name] = time.monotonic() + REFUSED_S
 
     def due(self, others: Iterable[str]) -> set[str]:
         """Those that are to be said again now, without others that are anyway."""
         now_s = time.monotonic()
-        if now_s - self._said_s <= AWAITED_S:
-            return set()
-        self._said_s = now_s
-        return self._names.difference(others)
+        ready = takewhile(lambda name: self._refused[name] <= now_s, self._refused)
+        found = set(islice(ready, REFUSED_MAX))
+        for name in found:
+            self._refused[name] = self._refused.pop(name) + REFUSED_S
+        if now_s - self._said_s > AWAITED_S:
+            self._said_s = now_s
+            found |= self._names
+        return found.difference(others)

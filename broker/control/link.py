@@ -60,7 +60,7 @@ class CommandFailed(TureenError):
         super().__init__(
             f"a defect of the broker: it cannot carry this out, incident {incident}",
             hint=f"look for {incident} in the log of the broker, and report what it says; it is tried again "
-            "when the broker starts again",
+            "after a while",
         )
 
 

@@ -118,7 +118,9 @@ def _inferred(topic: Topic, detected: Detected, limits: Limits, asked: CreateFro
             )
         inferred = infer_stream(records, rules)
     by_log = inferred.event_time is None and not topic.stamps and not inferred.key
-    return with_log_time(inferred, records) if records and (by_log or timestamp == LOG_TIME) else inferred
+    if records and (by_log or timestamp == LOG_TIME):
+        return with_log_time(inferred, records, limits.columns_max)
+    return inferred
 
 
 def statement(

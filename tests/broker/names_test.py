@@ -233,3 +233,18 @@ def test_names_survive_a_restart(kafka: str, tmp_path: Path, service_id: str, na
         assert {one.state(rival) for rival in rivals} == {"ERROR"}
         assert one.run("DROP QUERY alerts")[0] == 200
         assert one.run(f"CREATE QUERY alerts AS {text}")[0] == 201
+
+
+@pytest.mark.slow
+def test_what_queries_max_refused_by_topic_comes_once_there_is_room(
+    kafka: str, tmp_path: Path, service_id: str, name: str
+) -> None:
+    with broker(kafka, tmp_path / "data", service_id, QUERIES_MAX=1) as one:
+        one.create(stream_sql(name))
+        first, second = new_handle(), new_handle()
+        one.publish(first, {"sql": f"SELECT id FROM {name}"})
+        wait_until(lambda: one.state(first) == "RUNNING")
+        one.publish(second, {"sql": f"SELECT id FROM {name}"})
+        wait_until(lambda: one.state(second) == "ERROR")
+        one.publish(first, None)
+        wait_until(lambda: one.state(second) == "RUNNING", 90.0)

@@ -7,6 +7,7 @@ guesses, and told as such. What is nothing else is raw: text where all of it is 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from collections import Counter
@@ -91,10 +92,14 @@ def _split(values: Sequence[bytes | None], delimiter: str, count: int) -> list[L
     """The fields of each value, None of one that has not so many."""
     fields = tuple(Field(str(place), STRING) for place in range(count))
     told = Csv(fields, delimiter).texts([value or b"\n\n" for value in values])
-    return [
-        None if place in told.bad or values[place] is None else list(orjson.loads(text or b"{}").values())
-        for place, text in enumerate(told.values)
-    ]
+    lines: list[Line | None] = []
+    for place, text in enumerate(told.values):
+        line = None
+        if place not in told.bad and values[place] is not None:
+            with contextlib.suppress(ValueError):  # it is not UTF-8
+                line = list(orjson.loads(text or b"{}").values())
+        lines.append(line)
+    return lines
 
 
 def _named(records: Sequence[Sampled], delimiter: str, lines: Sequence[Line | None]) -> CsvLines:

@@ -52,6 +52,8 @@ def unescaped(text: str) -> str:
             if code > 0x10FFFF or 0xD800 <= code <= 0xDFFF:
                 raise ValueError(f"{one[0]} is no character")
             found += chr(code).encode()
+        elif letter in ("u", "U"):
+            raise ValueError(f"\\{letter} stands before {4 if letter == 'u' else 8} hexadecimal digits")
         elif letter is not None:
             found += _LETTERS.get(letter, letter).encode()
         else:

@@ -467,3 +467,18 @@ def test_event_time_in_seconds_is_told_what_to_do() -> None:
     assert "TIMESTAMP_SECONDS(t)" in str(refused.value.hint)
     asked = "CREATE STREAM s FROM TOPIC 't' WITH (timestamp = '_timestamp')"
     assert {"t BIGINT", "_timestamp TIMESTAMP NOT NULL"} <= set(lines(proposed(values, asked=asked)))
+
+
+def test_odd_records_are_sampled_like_others() -> None:
+    good = [b'{"a": 1}'] * 30
+    deep = b'{"a":' * 500 + b"1" + b"}" * 500
+    found = proposed([*good, deep])
+    assert (lines(found)[1], found["sample"]["read"]) == ("a BIGINT", 30)
+    assert proposed([deep] * 30, [deep] * 30, compacted=True)["sql"] is None
+    asked = "CREATE STREAM s FROM TOPIC 't' WITH (format = 'csv')"
+    assert proposed([*[b"1,a"] * 30, b"2,\xff"], asked=asked)["sample"]["read"] == 30
+    proposed([b"1,a", b"2,\xff"] * 10, asked=asked)
+    wide = json.dumps({f"m{place}": place for place in range(1_500)}).encode()
+    found = proposed([wide] * 3)
+    assert (len(found["columns"]), found["columns"][-1]["name"]) == (Limits().columns_max, "_timestamp")
+    assert len(found["left_out"]) == 501

@@ -1,0 +1,1 @@
+SELECT E'\u12' FROM flights
