@@ -26,9 +26,9 @@ AWAITED_S = 2.0
 PASSING = ("memory_budget", "limit_exceeded", "command_failed")
 """Errors of queries that are refused for now."""
 REFUSED_S = 30.0
-"""After so long these are said again."""
+"""After so long refused queries are said again."""
 REFUSED_MAX = 1_000
-"""Of these at most so many at once."""
+"""Most refused queries that are said again at once."""
 
 
 class AwaitingQueries:
