@@ -71,7 +71,7 @@ class Over:
         return self.draw(st.sampled_from(choices))
 
     def select(self) -> str:
-        calls = [f"{self.call()} AS w{n}" for n in range(self.draw(st.integers(1, 3)))]
+        calls = [f"{self.call(among_equals=not n)} AS w{n}" for n in range(self.draw(st.integers(1, 3)))]
         columns = ", ".join(f'"{field.name}"' for field in self.fields)
         qualify = self.pick("", "", "QUALIFY w0 IS NOT NULL")
         return f"SELECT {columns}, {', '.join(calls)} FROM @rows@ {qualify}".strip()
@@ -83,9 +83,12 @@ class Over:
     def key(self, column: str) -> str:
         return f"{column}{self.pick(' ASC', ' DESC')}{self.pick(' NULLS FIRST', ' NULLS LAST')}"
 
-    def call(self) -> str:
+    def call(self, *, among_equals: bool) -> str:
+        """among_equals: it may give rows that are equal different values. Which of them has which is open, so that
+        one call of a SELECT may: with two, it would be open which values stand beside each other.
+        """
         partition = self.pick("", f"PARTITION BY {self.column()}")
-        if self.draw(st.booleans()):
+        if not among_equals or self.draw(st.booleans()):
             name = self.pick("RANK()", "DENSE_RANK()", "PERCENT_RANK()", "CUME_DIST()", self.aggregate())
             order = self.key(self.column())
             frame = self.by_value(order) if "_" not in name and name != "RANK()" else ""
