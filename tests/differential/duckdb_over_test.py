@@ -84,8 +84,8 @@ class Over:
         return f"{column}{self.pick(' ASC', ' DESC')}{self.pick(' NULLS FIRST', ' NULLS LAST')}"
 
     def call(self, *, among_equals: bool) -> str:
-        """among_equals: it may give rows that are equal different values. Which has which is open, so one call
-        of a SELECT may: with two, it would be open which values stand beside each other.
+        """among_equals: it may give rows that are equal different values. Which has which is open, so
+        one call of a SELECT may: with two, it would be open which values stand beside each other.
         """
         partition = self.pick("", f"PARTITION BY {self.column()}")
         if not among_equals or self.draw(st.booleans()):
