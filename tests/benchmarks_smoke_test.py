@@ -221,6 +221,10 @@ RUNS = {
         "--windows 2,150 --times 2",
         ["ms.eq_ineq.composite.w150", "ms.ineq_eq.kept.w2", "ms.ineq_ineq.separate.w150"],
     ),
+    "band": (
+        "--rows 400 --times 2",
+        ["ms.band", "duckdb_ms.hundredth", "ratio_to_duckdb.asof", "rows_out.pairs", "ms.filtered"],
+    ),
     "join": (
         "--queries 1,30 --rows 60000 --window 1000 --keys 100 --no-peers",
         ["rows_per_s.q30", "matches_per_row.q1", "answer_ms.q30"],
