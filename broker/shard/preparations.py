@@ -103,9 +103,12 @@ class Preparations:
         self._trials = trials
         self._waiting: dict[str, _Waiting] = {}
         """By query id, in the order in which they came."""
+        self._unfinished: dict[str, _Waiting] = {}
+        """Those of them that are neither prepared nor refused, in the same order."""
+        self._with_run: dict[str, _Waiting] = {}
+        """Those of the unfinished that a thread was begun for: no more than threads work, and those over."""
         self._gone: list[Future[None]] = []
         """What waits for removals that were carried out and are not journalled yet."""
-        self._shares: dict[str, float] = {}
         self.progress: Mapping[str, float] = {}
         """By id of a query that is prepared: what share is made. Never changed in place."""
         self.prepared: frozenset[str] = frozenset()
@@ -178,7 +181,7 @@ class Preparations:
         self._trials.rest(names)
         for one in commands:
             if one.name in made:
-                self._waiting[one.name] = _Waiting(one, made[one.name])
+                self._waiting[one.name] = self._unfinished[one.name] = _Waiting(one, made[one.name])
                 event = "registration_prepared" if one.kind == "register" else "removal_prepared"
                 log.info(event, shard=self._number, query=one.name)
         self._tell(*made)
@@ -256,13 +259,18 @@ class Preparations:
 
     def _dismiss(self, name: str) -> None:
         waiting = self._waiting.pop(name, None)
-        self._shares.pop(name, None)
+        self._finish(name)
         if waiting is not None:
             waiting.made.dismiss()
             if waiting.run is not None:
                 self._beside.give_up(waiting.run)
             self._gone.append(waiting.over)
-            self._tell()
+            self._tell(name)
+
+    def _finish(self, name: str) -> None:
+        """Nothing more is made for a query."""
+        self._unfinished.pop(name, None)
+        self._with_run.pop(name, None)
 
     # --- slices -----------------------------------------------------------------------------------
 
@@ -281,23 +289,23 @@ class Preparations:
         did = waiting.made.some()
         if waiting.made.is_done and not did:
             self.prepared |= {command.name}
+            self._finish(command.name)
             self._trials.rest([command.name])
             did = waiting.is_removal  # it is carried out at once
         elif not did and waiting.run is None:
             waiting.run = self._beside.begin(waiting.made.run)
+            self._with_run[command.name] = waiting
         self._tell(command.name)
         return did or self._next(has_room) is not None
 
     def _next(self, has_room: bool) -> _Waiting | None:
         """For whom a slice is made, or a thread begins. Nothing else is done while something over which a
-        worker died is at work.
+        worker died is at work. Cost: O(queries with a thread), and those of the unfinished before it.
         """
-        at_work = [one for one in self._waiting.values() if one.is_at_work]
+        at_work = [one for one in self._with_run.values() if one.is_at_work]
         alone = any(self._died_over(one.command) for one in at_work)
-        for name, one in self._waiting.items():
-            if name in self.prepared or one.is_at_work or one.refusal is not None:
-                continue
-            if (one.made.comes and not has_room) or one.made.is_blocked:
+        for one in self._unfinished.values():
+            if one.is_at_work or (one.made.comes and not has_room) or one.made.is_blocked:
                 continue
             if one.run is not None:  # its thread is over
                 return one
@@ -309,7 +317,7 @@ class Preparations:
 
     def _refuse_late(self) -> None:
         """What threads have worked at for too long is refused; nobody waits for these threads any more."""
-        for name, one in self._waiting.items():
+        for name, one in list(self._with_run.items()):
             if one.is_at_work and one.run is not None and self._beside.is_late(one.run):
                 refusal = self._beside.refusal(name)
                 one.made.refuse(refusal)
@@ -317,15 +325,20 @@ class Preparations:
                 self._trials.rest([name])
                 if not one.is_removal:
                     one.refusal = refusal
+                    self._finish(name)
         self._beside.break_off()
 
     def _tell(self, *names: str) -> None:
-        """names: of what has made progress."""
+        """names: of what has made progress, or waits no more."""
         self.prepared = self.prepared.intersection(self._waiting)
+        progress = dict(self.progress)
         for name in names:
-            if not self._waiting[name].is_removal:
-                self._shares[name] = self._waiting[name].made.progress
-        self.progress = dict(self._shares)
+            waiting = self._waiting.get(name)
+            if waiting is None:
+                progress.pop(name, None)
+            elif not waiting.is_removal:
+                progress[name] = waiting.made.progress
+        self.progress = progress
 
     def stop(self) -> None:
         """The worker stops as asked."""
