@@ -58,18 +58,18 @@ test-random: $(DEV_READY) ## new random examples, EXAMPLES=1200 a test, for as m
 lint: $(DEV_READY) ## style and format
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
-	@$(call WITH_NODE,lint,npx --no-install biome check --config-path=. ..)
+	+@$(call WITH_NODE,lint,npx --no-install biome check --config-path=. ..)
 
 .PHONY: format
 format: $(DEV_READY) ## write the format that lint asks for
 	$(PY) -m ruff check --fix-only --quiet .
 	$(PY) -m ruff format .
-	@$(call WITH_NODE,format,npx --no-install biome check --write --config-path=. ..)
+	+@$(call WITH_NODE,format,npx --no-install biome check --write --config-path=. ..)
 
 .PHONY: types
 types: $(DEV_READY) ## strict types of every package
 	$(PY) -m mypy
-	@$(call WITH_NODE,types,npx --no-install tsc -p .)
+	+@$(call WITH_NODE,types,npx --no-install tsc -p .)
 
 .PHONY: contracts
 contracts: $(DEV_READY) ## which package may import which
@@ -81,11 +81,11 @@ screenshots: $(DEV_READY) ## pictures of the page, into docs/page-*.png: a Kafka
 
 .PHONY: page-libraries
 page-libraries: ## bundle the libraries of the page anew, as their lock names them
-	@$(call WITH_NODE,page-libraries,node build.mjs)
+	+@$(call WITH_NODE,page-libraries,node build.mjs)
 
 .PHONY: page-libraries-same
 page-libraries-same: ## the bundles of the page are what their lock gives, byte for byte
-	@$(call WITH_NODE,page-libraries-same,$(SAME_BUNDLES))
+	+@$(call WITH_NODE,page-libraries-same,$(SAME_BUNDLES))
 
 # What needs node runs in the folder of the page's libraries, after their lock is installed there. Where there is no
 # node, or the lock cannot be installed, it is left out with a word; under continuous integration that is a failure.

@@ -7,7 +7,6 @@ and query, whatever its columns hold.
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Sequence
 
 import numpy as np
@@ -39,8 +38,10 @@ class CopyCounts:
         self._slots = _slots(self._room_min)
         self._used: Int64Array = np.zeros(1, np.int64)
         self._numbers: KeyNumbers[str] = KeyNumbers()
-        self._seeds = np.frombuffer(secrets.token_bytes(32), np.uint64)
-        """Where the two chains begin, and those of strings."""
+        self._seeds = np.random.SeedSequence().generate_state(4, np.uint64)
+        """Where the two chains begin, and those of strings. From the system's entropy, on which no answer
+        depends: nobody can choose rows that are taken for one.
+        """
 
     def number(
         self, columns: Sequence[Column], query_ids: Sequence[str], owners: Int32Array, weights: Weights
