@@ -1,9 +1,9 @@
 """Fetching joins by order: bands, and ASOF.
 
 Two streams of `rows` rows each, whose k is uniform below a million; the joins are not kept, so each answer is
-worked out from the windows when it is asked for. DuckDB holds the same rows in two
-tables and runs the same SELECT to Arrow, with all cores. Before each repeat one more row comes to each stream,
-so that no answer is one that was made before; a figure is the median. Answers are compared first.
+worked out from the windows when it is asked for. DuckDB holds the same rows in two tables and runs the same
+SELECT to Arrow, with all cores. Before each repeat one more row comes to each stream, so that no answer was
+made before; a figure is the median. Answers are compared first.
 
 | case | the query |
 |---|---|
