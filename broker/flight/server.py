@@ -16,6 +16,7 @@ by Arrow without Python. Source: Arrow's documentation, "Arrow Flight SQL".
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import weakref
 from collections.abc import Callable, Generator, Iterator
 from functools import partial
@@ -170,7 +171,7 @@ class _Calls(flight.FlightServerBase):  # type: ignore[misc]
                 statement = statement.with_values(given)
             if name in QUERIES:
                 handle = message("DoPutPreparedStatementResult", prepared_statement_handle=statement.handle)
-                writer.write(pa.py_buffer(handle))
+                _written(writer, handle)
                 return
             plan, answering = self._planned(context, statement)
             if isinstance(plan, Subscribed):
@@ -178,7 +179,7 @@ class _Calls(flight.FlightServerBase):  # type: ignore[misc]
             count = 0
             for values in statement.rows():
                 count += self._carried(context, answering, plan, values)
-            writer.write(pa.py_buffer(message("DoPutUpdateResult", record_count=count)))
+            _written(writer, message("DoPutUpdateResult", record_count=count))
 
     def do_action(self, context: Any, action: Any) -> Iterator[bytes]:
         """Prepare a statement, or forget one."""
@@ -206,7 +207,9 @@ class _Calls(flight.FlightServerBase):  # type: ignore[misc]
 
     # --- on the way -------------------------------------------------------------------------------
 
-    def _text(self, sql: str) -> str:
+    def _text(self, sql: str | bytes) -> str:
+        if isinstance(sql, bytes):  # what protobuf gives where a text is none
+            raise BadMessage("the statement is no UTF-8")
         size = len(sql.encode())
         if size > self._sql_bytes_max:
             raise LimitExceeded("sql_bytes_max", self._sql_bytes_max, size)
@@ -218,8 +221,7 @@ class _Calls(flight.FlightServerBase):  # type: ignore[misc]
         return Statement.of_handle(asked.prepared_statement_handle, self._sql_bytes_max)
 
     def _planned(self, context: Any, statement: Statement) -> tuple[Plan, Answering]:
-        relations = self._services.relations
-        plan = self.asking.wait(context, _done(partial(plan_of, statement.sql, relations)))
+        plan = self.asking.wait(context, _done(partial(self._plan, statement.sql)))
         if isinstance(plan, Command | Copied):
             raise NotSupported(
                 "this statement is of PostgreSQL's protocol alone",
@@ -227,6 +229,10 @@ class _Calls(flight.FlightServerBase):  # type: ignore[misc]
             )
         who = context.get_middleware(KEY).identity(context.peer(), self._has_tokens)
         return plan, Answering(self._services, who)
+
+    def _plan(self, sql: str) -> Plan:
+        self._services.relations.require_told()
+        return plan_of(sql, self._services.relations)
 
     def _schema(self, context: Any, statement: Statement) -> pa.Schema | None:
         """The columns of a statement's rows; None: they are known when it was carried out."""
@@ -236,8 +242,11 @@ class _Calls(flight.FlightServerBase):  # type: ignore[misc]
         return found
 
     def _catalogue(self, context: Any, name: str, asked: Any) -> pa.Table:
-        table_of = partial(catalogue.table_of, name, asked, self._services.relations)
-        return self.asking.wait(context, _done(table_of))
+        def table() -> pa.Table:
+            self._services.relations.require_told()
+            return catalogue.table_of(name, asked, self._services.relations)
+
+        return self.asking.wait(context, _done(table))
 
     def _rows(self, context: Any, answering: Answering, plan: Plan, values: tuple[Value, ...]) -> pa.Table:
         if isinstance(plan, Nothing):
@@ -271,6 +280,11 @@ class _Calls(flight.FlightServerBase):  # type: ignore[misc]
             leave()
 
         return _stream(changes.schema, batches(), end)
+
+
+def _written(writer: Any, told: bytes) -> None:
+    with contextlib.suppress(OSError):  # the client has gone
+        writer.write(pa.py_buffer(told))
 
 
 async def _done(work: Any) -> Any:

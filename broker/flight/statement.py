@@ -41,11 +41,11 @@ class Statement:
         """Raises BadMessage, LimitExceeded."""
         size = int.from_bytes(handle[:_SIZE_BYTES])
         text = handle[_SIZE_BYTES : _SIZE_BYTES + size]
+        if len(text) < size or len(handle) < _SIZE_BYTES:
+            raise BadMessage("this is the handle of no prepared statement")
         if size > sql_bytes_max:
             raise LimitExceeded("sql_bytes_max", sql_bytes_max, size)
         try:
-            if len(text) < size or len(handle) < _SIZE_BYTES:
-                raise BadMessage("this is the handle of no prepared statement")
             rows = handle[_SIZE_BYTES + size :]
             return cls(text.decode(), pa.ipc.open_stream(rows).read_all() if rows else None)
         except (UnicodeDecodeError, pa.ArrowException, OSError):

@@ -26,7 +26,7 @@ from broker.node.node import Node
 from engine.language.query import Describe, Query
 from engine.model.source import Stream
 from engine.model.types import Type
-from tureen.errors import TureenError
+from tureen.errors import BrokerUnavailable, TureenError
 from tureen.protocol import query_id
 
 RELATIONS_MAX = 10_000
@@ -60,6 +60,16 @@ class Relations:
         self._columns: dict[str, Columns] = {}
         """By what a query says; forgotten with the catalogue that it was read against."""
         self._against: object = None
+
+    @property
+    def are_told(self) -> bool:
+        """Whether what stands is known: the control process has told of all that there is."""
+        return self._node.life.reconciled
+
+    def require_told(self) -> None:
+        """Raise BrokerUnavailable until what stands is known: till then nothing seems to be there."""
+        if not self.are_told:
+            raise BrokerUnavailable("the registry is still being read", hint="try again in a second")
 
     def is_source(self, name: str) -> bool:
         """Whether a stream, table or view has the name."""

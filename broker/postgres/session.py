@@ -317,7 +317,10 @@ class Session:
     # --- what both share --------------------------------------------------------------------------
 
     def _planned(self, sql: str) -> Plan:
-        return plan_of(sql, self._services.relations)
+        relations = self._services.relations
+        if not relations.are_told and keyword(sql) and not commands.is_command(sql):
+            relations.require_told()
+        return plan_of(sql, relations)
 
     async def _plan(self, sql: str) -> Plan:
         if len(sql) > self._services.settings.sql_bytes_max:
@@ -380,6 +383,7 @@ class Session:
         return Done(told.tag)
 
     async def _declare(self, sql: str) -> Result:
+        self._services.relations.require_told()
         name, select, is_binary = commands.declared(sql)
         self._held.require_room(name)
         cursor: Cursor

@@ -19,6 +19,8 @@ from tests.broker.doors import READ_TOKEN, RECORDS, TOKEN, Door
 from tests.broker.running import unique_name
 from tests.kafka import wait_until
 
+NO_UTF8 = packed("CommandStatementQuery", query="SELECT ??").replace(b"??", b"\xff\xfe")
+
 
 def connect(door: Door, token: str = TOKEN, **options: str) -> dbapi.Connection:
     header = {DatabaseOptions.AUTHORIZATION_HEADER.value: f"Bearer {token}"}
@@ -203,6 +205,8 @@ def test_refusals_say_where_and_what_to_do(client: flight.FlightClient) -> None:
         packed("CommandPreparedStatementQuery", prepared_statement_handle=b"\xff\xff\xff\xff"),
         packed("CommandPreparedStatementQuery", prepared_statement_handle=b"\0\0\0\1Sjunk"),
         packed("CommandPreparedStatementQuery", prepared_statement_handle=b""),
+        packed("CommandPreparedStatementQuery", prepared_statement_handle=b"nohandle"),
+        NO_UTF8,
         packed("DoPutUpdateResult", record_count=1),
         packed("CommandStatementQuery", query="SELECT '" + "x" * 2_000_000 + "'"),
     ],
