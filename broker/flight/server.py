@@ -35,7 +35,7 @@ from broker.flight.rights import KEY, Callers, Handshakes
 from broker.flight.statement import Statement, parameter_schema
 from broker.postgres.answering import Answering, Services
 from broker.postgres.parameters import Value
-from broker.postgres.plans import Command, Copied, Nothing, Plan, Subscribed, plan_of
+from broker.postgres.plans import Command, Copied, Nothing, Plan, Subscribed, known_plan_of
 from broker.postgres.results import Done, Rows
 from tureen.errors import LimitExceeded, NotSupported
 
@@ -221,7 +221,8 @@ class _Calls(flight.FlightServerBase):  # type: ignore[misc]
         return Statement.of_handle(asked.prepared_statement_handle, self._sql_bytes_max)
 
     def _planned(self, context: Any, statement: Statement) -> tuple[Plan, Answering]:
-        plan = self.asking.wait(context, _done(partial(self._plan, statement.sql)))
+        relations = self._services.relations
+        plan = self.asking.wait(context, _done(partial(known_plan_of, statement.sql, relations)))
         if isinstance(plan, Command | Copied):
             raise NotSupported(
                 "this statement is of PostgreSQL's protocol alone",
@@ -229,10 +230,6 @@ class _Calls(flight.FlightServerBase):  # type: ignore[misc]
             )
         who = context.get_middleware(KEY).identity(context.peer(), self._has_tokens)
         return plan, Answering(self._services, who)
-
-    def _plan(self, sql: str) -> Plan:
-        self._services.relations.require_told()
-        return plan_of(sql, self._services.relations)
 
     def _schema(self, context: Any, statement: Statement) -> pa.Schema | None:
         """The columns of a statement's rows; None: they are known when it was carried out."""

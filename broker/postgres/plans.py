@@ -28,7 +28,7 @@ from broker.postgres.commands import is_command
 from broker.postgres.relations import Relations
 from broker.postgres.rewriting import Name
 from engine.language.places import did_you_mean, shown
-from tureen.errors import NotSupported, SyntaxRefused, UnknownSource
+from tureen.errors import NotSupported, SyntaxRefused, TureenError, UnknownSource
 from tureen.statements import EXECUTED, SELECTS, is_select, keyword, registered_text, split
 
 READING_WORDS = ("SHOW", "LIST", "DESCRIBE", "DESC", "EXPLAIN")
@@ -121,6 +121,24 @@ _WHOLE = re.compile(
     rf'\s*(?:SELECT\s+\*\s+FROM|TABLE)\s+(?:"?tureen"?\s*\.\s*(?="?public))?(?:"?(public|queries)"?\s*\.\s*)?{_NAME}(?:\s+LIMIT\s+(\d{{1,9}}))?\s*;?\s*',
     re.IGNORECASE,
 )
+
+
+def known_plan_of(sql: str, relations: Relations) -> Plan:
+    """The plan of one statement. Raises SyntaxRefused, NotSupported; BrokerUnavailable while what stands is
+    not known, where the statement reads or changes any of it.
+    """
+    if relations.are_told:
+        return plan_of(sql, relations)
+    try:
+        plan = plan_of(sql, relations)
+    except TureenError:
+        relations.require_told()
+        raise
+    if not isinstance(plan, Nothing | Command) and not (
+        isinstance(plan, Evaluated) and not rewriting.relations_of(plan.tree)
+    ):
+        relations.require_told()
+    return plan
 
 
 def plan_of(sql: str, relations: Relations) -> Plan:

@@ -28,7 +28,7 @@ from broker.postgres.plans import (
     Plan,
     Subscribed,
     asked_of,
-    plan_of,
+    known_plan_of,
     subscribed_of,
 )
 from broker.postgres.results import Done, Result, Rows
@@ -317,10 +317,7 @@ class Session:
     # --- what both share --------------------------------------------------------------------------
 
     def _planned(self, sql: str) -> Plan:
-        relations = self._services.relations
-        if not relations.are_told and keyword(sql) and not commands.is_command(sql):
-            relations.require_told()
-        return plan_of(sql, relations)
+        return known_plan_of(sql, self._services.relations)
 
     async def _plan(self, sql: str) -> Plan:
         if len(sql) > self._services.settings.sql_bytes_max:
