@@ -88,11 +88,26 @@ class CopyCounts:
         """
         n = len(owners)
         chains = np.full(n, self._seeds[0], np.uint64), np.full(n, self._seeds[1], np.uint64)
-        for chain, seed in zip(chains, self._seeds[2:], strict=True):
-            kernels.mix(owners.astype(np.int64), _NO_NULL, chain)
-            for column in columns:
-                kernels.mix(_words(column, seed), _nulls(column), chain)
+        whose = owners.astype(np.int64)
+        for chain in chains:
+            kernels.mix(whose, _NO_NULL, chain)
+        for column in columns:
+            null = _nulls(column)
+            for chain, words in zip(chains, self._words(column), strict=True):
+                kernels.mix(words, null, chain)
         return chains
+
+    def _words(self, column: Column) -> list[Int64Array]:
+        """int64[n] for each chain: a word of each value; of strings, of their bytes by the chain's seed."""
+        if column.type.kind is not Kind.STRING:
+            double = column.type.kind is Kind.DOUBLE
+            return 2 * [double_bits(column.values) if double else column.values.astype(np.int64)]
+        assert column.dictionary is not None
+        offsets, data = buffers_of(column.dictionary)
+        words = [np.empty(len(column), np.int64) for _ in range(2)]
+        for seed, out in zip(self._seeds[2:], words, strict=True):
+            kernels.string_words(offsets, data, column.values, seed, out)
+        return words
 
     @property
     def nbytes(self) -> int:
@@ -112,18 +127,6 @@ def _nulls(column: Column) -> BoolArray:
     if column.type.kind is Kind.NULL:
         return np.ones(len(column), np.bool_)
     return _NO_NULL if column.valid is None else ~column.valid
-
-
-def _words(column: Column, seed: np.uint64) -> Int64Array:
-    """int64[n]: a word of each value; of strings, of their bytes by a seed."""
-    if column.type.kind is Kind.STRING:
-        words = np.empty(len(column), np.int64)
-        assert column.dictionary is not None
-        kernels.string_words(*buffers_of(column.dictionary), column.values, seed, words)
-        return words
-    if column.type.kind is Kind.DOUBLE:
-        return double_bits(column.values)
-    return column.values.astype(np.int64)
 
 
 def _slots(room: int) -> Slots:
