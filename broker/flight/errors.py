@@ -36,18 +36,9 @@ def raised(error: TureenError) -> Exception:
     place = "" if error.line is None else f" (line {error.line}, column {error.column})"
     hint = f"; hint: {error.hint}" if error.hint else ""
     text = f"[{error.code}] {error.message}{place}{hint}"
-    fields = orjson.dumps(
-        {
-            "code": error.code,
-            "message": error.message,
-            "hint": error.hint,
-            "line": error.line,
-            "column": error.column,
-        }
-    )
     for codes, kind in _KINDS:
         if error.code in codes:
-            return kind(text, fields)
+            return kind(text, orjson.dumps(error.as_dict()))
     return ValueError(text)
 
 
