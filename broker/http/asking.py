@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TypeVar
 
-from broker.http.described import standing
+from broker.http.described import is_swapped_out, standing
 from broker.http.errors import QueryNotRunning
 from broker.node.node import Node
 from tureen.errors import BrokerUnavailable, UnknownQuery
@@ -51,7 +51,7 @@ async def brought_back(node: Node, name: str) -> float | None:
     Raises as :func:`shard_of`, and the refusal of its text.
     """
     shard = node.shards[shard_of(node, name)]
-    if not shard.upkeep.swapper.count or name in shard.view().standing:
+    if not is_swapped_out(shard, name):
         return None
     began_s = time.perf_counter()
     came = await node.shards.ask(shard.number, partial(shard.bring_back, name))

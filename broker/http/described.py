@@ -10,6 +10,7 @@ from broker.base.entries import QueryEntry
 from broker.http.errors import QueryNotRunning
 from broker.http.formats import catching_up_dicts, lost_facts, tag_dicts
 from broker.node.node import Node
+from broker.shard.shard import Shard
 from engine.model.maintenance import QueryOptions
 from engine.model.tolerance import WEIGHT_DEFAULT
 from tureen.errors import BeingPrepared, BrokerUnavailable, OptionRefused, UnknownQuery
@@ -92,11 +93,8 @@ def _progress(node: Node, name: str, entry: QueryEntry) -> float | None:
     return None if shard is None else shard.preparations.progress.get(name)
 
 
-def _is_swapped_out(node: Node, name: str, entry: QueryEntry) -> bool:
-    """Whether only the store has a query that stands."""
-    if entry.shard is None:
-        return False
-    shard = node.shards[entry.shard]
+def is_swapped_out(shard: Shard, name: str) -> bool:
+    """Whether only the store has a query of a shard, which stands."""
     return bool(shard.upkeep.swapper.count) and name not in shard.view().standing
 
 
@@ -108,7 +106,7 @@ def described(node: Node, name: str) -> dict[str, Any]:
         "uses": list(entry.uses),
     }
     unreachable = node.allocation.unreachable.get(name)
-    told["swapped_out"] = _is_swapped_out(node, name, entry)
+    told["swapped_out"] = entry.shard is not None and is_swapped_out(node.shards[entry.shard], name)
     told["unreachable"] = None if unreachable is None else unreachable.as_dict()
     if entry.shard is not None:
         view = node.shards[entry.shard].view()
