@@ -240,6 +240,21 @@ class Engine(Embedding, Inspection, Persistence):
         """
         return self.catch_up_some() or any(source.rows.packing.idle() for source in self._sources.values())
 
+    def make_room(self) -> bool:
+        """While memory is short: have sealed rows of the largest source on disk, some at a time. No answer
+        changes. Returns whether any left memory.
+        """
+        space = self._parts.settings.state.capacities.spill
+        if space is None or not space.wanted():
+            return False
+        largest = sorted(self._sources.values(), key=lambda one: -one.rows.nbytes()[0])
+        some = next((one for one in largest if one.rows.spilled.make_room()), None)
+        if some is None:
+            return False
+        some.outdate()
+        self._parts.outdate(self._parts.sets.touched(some.stream.name))
+        return True
+
     def _apply(self, step: Step) -> StepResult:
         run = StepRun(self._parts, self._bodies, step, any_source=self._restored)
         self._restored = False

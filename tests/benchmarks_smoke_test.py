@@ -37,6 +37,10 @@ RUNS = {
         "--queries 12000 --warm 5000 --rows 2000 --times 5 --no-broker",
         ["resident_mb", "swapped_in_ms.p99", "disk_bytes_per_query", "registrations_per_s", "restart_s"],
     ),
+    "cold": (
+        "--rows 150000 --times 1",
+        ["ratio_to_warm.invocation", "ms.join.cold", "memory_mb.cold", "column_mb", "data_rate_ratio"],
+    ),
     "chain": (
         "--rows 512 --bursts 2 --modules 30 --repeats 1",
         [

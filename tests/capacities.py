@@ -1,4 +1,5 @@
-"""The least room that structures can begin with, so that few rows take them through all of their growth.
+"""The least room that structures can begin with, so that few rows take them through all of their growth, and
+memory that is short most of the time, so that sealed rows are read from disk.
 
 Tests of what an engine answers begin so; those with many rows begin as a broker does.
 """
@@ -9,14 +10,15 @@ from typing import Any
 
 from engine.dataflow.buffers.settings import StateSettings
 from engine.engine import Engine
-from engine.model.capacities import SMALLEST
+from engine.model.capacities import Capacities
 from engine.model.limits import Limits
 from engine.model.persistence import StateSource
+from tests.spill import OftenSpilled
 
 
 def small() -> StateSettings:
-    """Settings of state that begins with room for one item."""
-    return StateSettings(SMALLEST)
+    """Settings of state that begins with room for one item, and whose sealed rows are often on disk."""
+    return StateSettings(Capacities(1, OftenSpilled()))
 
 
 def small_engine(limits: Limits | None = None, **others: Any) -> Engine:

@@ -22,7 +22,8 @@ from dataclasses import dataclass, replace
 
 from broker.base import logs
 from broker.base.settings import Settings
-from broker.memory.levels import Memory, trim
+from broker.memory.held import trim
+from broker.memory.levels import Memory
 from broker.node.node import Node
 from broker.shard.shard_command import ShardCommand
 from engine.engine import Engine

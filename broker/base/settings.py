@@ -261,6 +261,11 @@ class Settings(BaseSettings):
         ge=0,
         description="Memory of the worker; 0: what the cgroup or the machine has, less what others need.",
     )
+    spill_bytes_max: int = Field(
+        256 * 2**30,
+        ge=0,
+        description="Disk that rows may take which memory has no room for. 0: all stay in memory.",
+    )
 
     allocation_begin: float = Field(
         0.75,

@@ -17,21 +17,17 @@ Used from any thread.
 
 from __future__ import annotations
 
-import ctypes
-import gc
-import os
 import threading
 import time
 from collections.abc import Callable
 from enum import IntEnum
-from pathlib import Path
 from typing import Any
-
-import pyarrow as pa
 
 from broker.base import logs
 from broker.memory.accounts import MemoryAccounts
 from broker.memory.budget import Budget
+from broker.memory.held import held_bytes, trim
+from broker.memory.spill import Spill
 from broker.runtime.liveness import Liveness
 from tureen.errors import MemoryBudgetExceeded
 
@@ -42,8 +38,6 @@ FETCHED_KBYTES = (1_024, 65_536)
 """A stream's reader may fetch a 64th of the budget ahead, within these bounds."""
 TRIM_S = 10.0
 """The allocator is asked for what it keeps as often at most, while memory is short."""
-_STATUS = Path("/proc/self/status")
-_HELD = ("RssAnon:", "RssShmem:", "VmSwap:")
 
 log = logs.get()
 
@@ -81,18 +75,6 @@ def level_after(before: Level, share: float) -> Level:
     return level
 
 
-def held_bytes() -> int:
-    """What this process holds by the kernel's word and cannot be taken back; 0 where that is not told."""
-    found = 0
-    try:
-        for line in _STATUS.read_text().splitlines():
-            if line.startswith(_HELD):
-                found += int(line.split()[1]) * 1024
-    except (OSError, ValueError, IndexError):
-        return 0
-    return found
-
-
 class Memory:
     """Watches how much memory a worker uses, and tells the level."""
 
@@ -102,12 +84,16 @@ class Memory:
         liveness: Liveness,
         held: Callable[[], int] = held_bytes,
         now_s: Callable[[], float] = time.monotonic,
+        spill: Spill | None = None,
     ) -> None:
-        """liveness: is told what is used. held: what the process holds, by the kernel's word."""
+        """liveness: is told what is used. held: what the process holds, by the kernel's word.
+        spill: takes rows that memory has no room for.
+        """
         self.budget = budget
         self.level = Level.NORMAL
         self.accounts = MemoryAccounts(held())
         """What is counted."""
+        self.spill = spill
         self._liveness = liveness
         self._held = held
         self._now_s = now_s
@@ -187,15 +173,4 @@ class Memory:
             "limit_of": self.budget.source,
             "held_bytes": self._held(),
             "counted_bytes": self.accounts.structures(),
-        }
-
-
-def trim() -> None:
-    """Give back to the system what allocators keep for later."""
-    gc.collect()
-    pa.default_memory_pool().release_unused()
-    if os.name == "posix":
-        try:
-            ctypes.CDLL(None).malloc_trim(0)
-        except (AttributeError, OSError):
-            return
+        } | ({} if self.spill is None else self.spill.facts())

@@ -25,6 +25,7 @@ from broker.base.counts import (
     EventCounts,
     FeedCounts,
 )
+from broker.memory.spill import disk_waits
 from broker.node.node import Node
 from broker.runtime.in_flight import InFlight
 from engine.dataflow.strategy_state import StrategyState
@@ -401,6 +402,20 @@ def _of_memory(node: Node, pauses: int) -> Iterator[Metric]:
         ("tureen_memory_level", int(memory.level), "0 normal, 1 refuse, 2 relieve, 3 hold, 4 shed."),
     ):
         yield GaugeMetricFamily(name, text, value=float(value))
+    if memory.spill is not None:
+        spill = memory.spill
+        for name, value, text in (
+            ("tureen_memory_spilled_bytes", spill.nbytes, "Rows on disk, for which memory had no room."),
+            (
+                "tureen_memory_spilled_resident_bytes",
+                spill.resident(),
+                "Of them, what the system has in memory.",
+            ),
+        ):
+            yield GaugeMetricFamily(name, text, value=float(value))
+        yield CounterMetricFamily(
+            "tureen_disk_waits", "How often a thread waited for a page from disk.", value=float(disk_waits())
+        )
     counted = GaugeMetricFamily("tureen_memory_counted_bytes", "By structure.", labels=["structure"])
     for name, value in memory.accounts.structures().items():
         counted.add_metric([name], float(value))

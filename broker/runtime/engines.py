@@ -14,10 +14,12 @@ from engine.eddy.eddy import Timer
 from engine.engine import Engine
 from engine.language.functions import BUILT_IN, FunctionCatalogue
 from engine.model.batch import Batch
+from engine.model.capacities import Capacities
 from engine.model.limits import Limits
 from engine.model.maintenance import Costs
 from engine.model.persistence import HeldState, QueryState, SourceState, StateSource
 from engine.model.source import Derived, SourceName, Stream
+from engine.model.spill import SpillSpace
 from engine.model.state_tree import Tree
 from engine.model.step import Position
 from engine.queries.summaries import stored_definitions
@@ -39,9 +41,12 @@ def limits(settings: Settings) -> Limits:
     )
 
 
-def state_settings(settings: Settings) -> StateSettings:
-    """What the engines of this process keep rows in is made as the settings say."""
-    state = StateSettings()
+def state_settings(settings: Settings, spill: SpillSpace | None = None) -> StateSettings:
+    """What the engines of this process keep rows in is made as the settings say.
+
+    spill: takes rows that memory has no room for.
+    """
+    state = StateSettings(Capacities(spill=spill))
     for one in state.attributes():
         state.change(one.name, getattr(settings, one.name))
     return state

@@ -11,7 +11,8 @@ from collections.abc import Callable, Sequence
 
 from broker.base import logs
 from broker.base.cursor import life_of
-from broker.memory.levels import Level, trim
+from broker.memory.held import trim
+from broker.memory.levels import Level
 from broker.runtime import lives
 from broker.shard.context import ShardContext
 from broker.shard.held import Removals, carried_out

@@ -41,6 +41,7 @@ from broker.http.public import public_api
 from broker.http.rights import Tokens
 from broker.memory.budget import Budget, budget
 from broker.memory.levels import Memory
+from broker.memory.spill import Spill
 from broker.node.node import Node
 from broker.node.plan_mirror import PlanMirror
 from broker.node.shard_setup import shard_setup
@@ -56,6 +57,7 @@ from broker.runtime.known_costs import known_or_measured
 from broker.runtime.liveness import Liveness
 from broker.runtime.publisher import Publisher
 from broker.supervisor import FATAL
+from storage.spill_files import SpillFiles
 from tureen.errors import KafkaUnavailable, TureenError
 
 if TYPE_CHECKING:
@@ -83,7 +85,7 @@ class Server(uvicorn.Server):
 class Worker:
     """Everything of the worker process."""
 
-    def __init__(self, loaded: Settings, engines: Engines, allowed: Budget) -> None:
+    def __init__(self, loaded: Settings, engines: Engines, allowed: Budget, spill: Spill) -> None:
         self.settings = loaded
         kafka = loaded.kafka()
         self.stop = asyncio.Event()
@@ -105,7 +107,7 @@ class Worker:
             self._wake_feeds,
         )
         self.liveness = Liveness(loaded.liveness_file)
-        memory = Memory(allowed, self.liveness)
+        memory = Memory(allowed, self.liveness, spill=spill)
         memory.accounts.others = lambda: self.hub.size + self.in_flight.bytes
         setup = shard_setup(loaded, kafka, engines, memory, self.hub, self._fenced)
         self.node = Node(setup, self.liveness)
@@ -315,7 +317,7 @@ class Worker:
         )
 
 
-def engines_for(loaded: Settings) -> Engines:
+def engines_for(loaded: Settings, spill: Spill) -> Engines:
     """What the worker's engines are made with; measures this machine if need be. Raises SettingsError."""
     functions = load(loaded.function_modules, loaded.functions_path)
     costs = known_or_measured(loaded.costs_path, calibration.measure)
@@ -323,12 +325,12 @@ def engines_for(loaded: Settings) -> Engines:
     if costs.units is not None:
         measured |= {f"graph_{name}": ns for name, ns in dataclasses.asdict(costs.units).items()}
     log.info("costs_measured", **{name: round(ns, 3) for name, ns in measured.items() if ns is not None})
-    return Engines(limits(loaded), functions, costs, loaded.scheduler, state=state_settings(loaded))
+    return Engines(limits(loaded), functions, costs, loaded.scheduler, state=state_settings(loaded, spill))
 
 
-async def serve(loaded: Settings, engines: Engines, allowed: Budget) -> int:
+async def serve(loaded: Settings, engines: Engines, allowed: Budget, spill: Spill) -> int:
     """A worker from start to stop."""
-    return await Worker(loaded, engines, allowed).run()
+    return await Worker(loaded, engines, allowed, spill).run()
 
 
 def main() -> int:
@@ -340,13 +342,14 @@ def main() -> int:
         faulthandler.register(signal.SIGUSR2)  # the supervisor's question to one that hangs
         _ = loaded.secret  # without it there is nobody to serve
         allowed = budget(loaded.memory_budget_bytes, embedded_kafka=loaded.embedded_kafka)
-        engines = engines_for(loaded)
+        spill = Spill(SpillFiles(loaded.data_dir / "spill"), allowed.budget_bytes, loaded.spill_bytes_max)
+        engines = engines_for(loaded, spill)
     except TureenError as refused:
         print(refused, file=sys.stderr)
         return FATAL
     sys.setswitchinterval(SWITCH_S)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        code = runner.run(serve(loaded, engines, allowed))
+        code = runner.run(serve(loaded, engines, allowed, spill))
     # Threads of Kafka clients may wait for a node that is away; everything of ours is written.
     sys.stderr.flush()
     os._exit(code)

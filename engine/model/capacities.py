@@ -1,4 +1,4 @@
-"""How much room structures that grow begin with.
+"""How much room structures have: what they begin with, and where rows go that memory has no room for.
 
 Each structure says what suits it; an engine is made with a bound on all of these. Answers do not depend on
 it: with a bound of 1 a few rows take every structure through its growth.
@@ -9,12 +9,17 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 
+from engine.model.spill import SpillSpace
+
 
 @dataclass(frozen=True, slots=True)
 class Capacities:
-    """first_max: no structure begins with room for more items than these, from 1 on."""
+    """first_max: no structure begins with room for more items than these, from 1 on. spill: takes sealed
+    rows when memory is short; None: all stay in memory.
+    """
 
     first_max: int = sys.maxsize
+    spill: SpillSpace | None = None
 
     def first(self, usual: int) -> int:
         """What a structure begins with that usually has room for so many.

@@ -56,6 +56,10 @@ class Growing:
         self.array, self._next, self._ready = self._next, None, 0
         return before
 
+    def replace(self, array: Array) -> None:
+        """An array with the same items in use takes the place of this one, and of the next."""
+        self.array, self._next, self._ready = array, None, 0
+
     def _of(self, items: int) -> Array:
         return np.empty((min(items, self._most), *self.array.shape[1:]), self.array.dtype)
 

@@ -18,6 +18,7 @@ from engine.kernels.strings import ByteArray, Int32Array, Int64Array
 from engine.model.capacities import USUAL, Capacities
 from engine.model.codes import CodeValues
 from engine.model.growing import Growing
+from engine.model.spill import SpillSpace
 
 ROOM_MIN = 256
 BYTES_A_STRING = 16
@@ -52,6 +53,8 @@ class StringTable:
         self._places = Growing(np.zeros((1 << (2 * room - 1).bit_length(), 2), np.int64), appended=False)
         self._array: pa.StringArray = pa.array([], pa.string())
         self._code_of: CodeValues | None = None
+        self.is_spilled = False
+        """Whether the strings are on disk."""
 
     def __len__(self) -> int:
         return self._count
@@ -127,14 +130,37 @@ class StringTable:
 
     @property
     def nbytes(self) -> int:
-        """What the table takes, and what it knows of the codes of others."""
+        """What the table takes of memory, and what it knows of the codes of others."""
         kept = 0 if self._code_of is None else self._code_of.nbytes
+        if self.is_spilled:
+            return kept
         ahead = sum(one.ahead_bytes for one in (self._starts, self._data, self._places))
         return 4 * self._count + self.used_bytes + self._places.array.nbytes + ahead + kept
 
+    def spill(self, space: SpillSpace) -> int:
+        """Have the strings on disk; no more are expected, but may come. Returns the bytes that leave memory;
+        0: there is no room on disk, or they are there already. O(bytes).
+        """
+        if self.is_spilled:
+            return 0
+        before = self.nbytes
+        held = [
+            self._starts.array[: self._count + 1],
+            self._data.array[: self.used_bytes],
+            self._places.array,
+        ]
+        written = space.write(held)
+        if written is None:
+            return 0
+        self.is_spilled = True
+        for growing, array in zip((self._starts, self._data, self._places), written, strict=True):
+            growing.replace(array)
+        self._array = pa.array([], pa.string())
+        return before - self.nbytes
+
     def _grow(self, more_bytes: int) -> None:
         """Make room for some strings more, with so many bytes that are still to come."""
-        count, used = self._count, self.used_bytes
+        count, used, self.is_spilled = self._count, self.used_bytes, False
         if 2 * count >= len(self._places.array):
             strings.rehash(self._places.grow(2 * count), self._places.array)
         if count + 1 == len(self._starts.array):

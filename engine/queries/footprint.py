@@ -12,6 +12,7 @@ from typing import Any
 
 from engine.dataflow.strategy_state import ByStrategy
 from engine.model.source import SourceName
+from engine.model.spill import nbytes_of
 from engine.model.string_table import StringTable
 from engine.queries.source_set import SourceSet
 from engine.sources.source import Source
@@ -27,8 +28,9 @@ VERSION_BYTES = 120
 class Footprint:
     """Bytes by structure.
 
-    rows: columns of visible rows. pending: of rows above NOW. matches: which rows satisfy which predicates.
-    versions: what supersedes what in tables. indexes: of predicates, and of rows by keys of joins.
+    rows: columns of visible rows, but for those on disk. pending: of rows above NOW. matches: which rows
+    satisfy which predicates. versions: what supersedes what in tables. indexes: of predicates, and of rows by
+    keys of joins.
     composites: combinations of rows that are kept of joins. answers: what is kept for eager queries.
     changes: state of the operators that changes of followed queries come from. queries: the queries
     themselves. summaries: counters and rows by value of the summaries of streams. promising: the sets of
@@ -127,13 +129,8 @@ def held_by(source: Source) -> HeldBySource:
     visible = waiting = matches = 0
     tables: set[StringTable] = set()
     for part in source.rows.rows().parts:
-        visible += part.timestamp.nbytes + part.origins.nbytes
-        for column in part.columns:
-            visible += _bytes(column.values, column.valid)
-            if column.values is part.timestamp:
-                visible -= part.timestamp.nbytes  # one array, counted twice
-            if column.strings is not None:
-                tables.add(column.strings)
+        visible += 0 if part.is_spilled else nbytes_of(part.arrays())
+        tables.update(column.strings for column in part.columns if column.strings is not None)
         matches += part.matches.nbytes
     for piece in source.pending.pieces():
         waiting += piece.timestamp.nbytes + piece.offset.nbytes + piece.partition.nbytes

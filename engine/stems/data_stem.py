@@ -19,12 +19,14 @@ from engine.model.attributes import Attribute
 from engine.model.batch import MATCHED_ROWS_MAX, Batch
 from engine.model.capacities import USUAL, Capacities
 from engine.model.source import Schema
+from engine.model.spill import nbytes_of
 from engine.model.usage import Usage
 from engine.stems.entering import EnteringRows
 from engine.stems.owed_matches import OwedMatches, RowMatcher, Segments
 from engine.stems.packing import Packing
 from engine.stems.rows import Rows
 from engine.stems.segment import SegmentView, Tail
+from engine.stems.spilled_segments import SpilledSegments
 from engine.stems.stream_strings import StreamStrings
 from engine.store.matches.chunks import CHUNKS, ChunkPool
 
@@ -58,6 +60,7 @@ class DataStem:
         queries.revise(queries.cohorts.epoch)
         self._segments = Segments(self._empty_tail(base), base)
         self.owed = OwedMatches(schema, queries, self._segments)
+        self.spilled = SpilledSegments(self._segments, self._strings, capacities.spill)
 
     def _new_tail(self, first: int) -> Tail:
         queries, sealed = self._queries, self._segments.sealed
@@ -126,6 +129,7 @@ class DataStem:
             self._segments.sealed.append(self._sealed_of(self._segments.tail))
         self._strings.let_go(len(self))
         self._segments.tail = self._new_tail(self.end)
+        self.spilled.make_room()
 
     # --- history ----------------------------------------------------------------------------------
 
@@ -246,23 +250,20 @@ class DataStem:
         self.append(rows)
 
     def nbytes(self) -> tuple[int, int]:
-        """Bytes of (columns, matches) of the sealed segments."""
-        columns = matches = 0
-        for part in self._segments.sealed:
-            columns += part.timestamp.nbytes + part.origins.nbytes
-            for column in part.columns:
-                columns += 0 if column.values is part.timestamp else column.values.nbytes
-                columns += 0 if column.valid is None else column.valid.nbytes
-            matches += part.matches.nbytes
-        return columns, matches
+        """Bytes of (columns in memory, matches) of the sealed segments."""
+        sealed = self._segments.sealed
+        columns = sum(nbytes_of(part.arrays()) for part in sealed if not part.is_spilled)
+        return columns, sum(part.matches.nbytes for part in sealed)
 
     def attributes(self) -> tuple[Attribute, ...]:
         """What can be read of this module."""
         columns, matches = self.nbytes()
+        spilled = sum(part.is_spilled for part in self._segments.sealed)
         return (
             Attribute("rows", len(self), "visible rows retained"),
             Attribute("segments", len(self._segments.sealed), "sealed segments"),
-            Attribute("column_bytes", columns, "bytes of their columns"),
+            Attribute("spilled", spilled, "of them segments whose columns are on disk"),
+            Attribute("column_bytes", columns, "bytes of the columns of the others"),
             Attribute("match_bytes", matches, "bytes of their matches"),
         )
 

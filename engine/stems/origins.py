@@ -6,11 +6,13 @@ keeps next to nothing. Where runs are short, the two arrays stay as they are, 12
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from engine.model.batch import Int32Array, Int64Array
+from engine.model.spill import Array
 
 RUN_ROWS_MIN = 4
 """Runs are kept where they are this long on average: they take 16 bytes each."""
@@ -52,6 +54,15 @@ class Origins:
         if len(starts) * RUN_ROWS_MIN > n:
             return Origins(partition, offset)
         return Origins(partition[starts], offset[starts], starts)
+
+    def arrays(self) -> list[Array]:
+        """All that is held."""
+        arrays: list[Array] = [self.partition, self.offset]
+        return arrays if self.starts is None else [*arrays, self.starts]
+
+    def with_arrays(self, given: Iterator[Array]) -> Origins:
+        """Equal origins that hold the next of other arrays, which are as :meth:`arrays` has them."""
+        return Origins(next(given), next(given), None if self.starts is None else next(given))
 
     @property
     def nbytes(self) -> int:

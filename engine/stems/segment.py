@@ -16,6 +16,7 @@ import numpy.typing as npt
 from engine.model.batch import Batch, BoolArray, Column, Int32Array, Int64Array
 from engine.model.capacities import USUAL, Capacities
 from engine.model.source import Field, Schema
+from engine.model.spill import Array, SpillSpace
 from engine.model.string_table import StringTable
 from engine.model.types import Kind
 from engine.stems.entering import EnteringRows, Run
@@ -48,6 +49,8 @@ class SegmentView:
     matches: PartMatches
     zones: tuple[SegmentZone | None, ...] = ()
     """The zone of each column, once the segment is sealed; empty while it is open."""
+    is_spilled: bool = False
+    """Whether columns, instants and origins are on disk."""
 
     @property
     def end(self) -> int:
@@ -65,6 +68,34 @@ class SegmentView:
     def _batch(self, schema: Schema, partition: Int32Array, offset: Int64Array) -> Batch:
         columns = tuple(column.whole(self.n) for column in self.columns)
         return Batch(schema, columns, partition, offset, self.timestamp[: self.n])
+
+    def arrays(self) -> list[Array]:
+        """What a sealed segment holds besides matches: instants, origins, values and validity, each once."""
+        found: list[Array] = [self.timestamp[: self.n], *self.origins.arrays()]
+        for column in self.columns:
+            if column.values is not self.timestamp:
+                found.append(column.values[: self.n])
+            if column.valid is not None:
+                found.append(column.valid[: self.n])
+        return found
+
+    def spilled(self, space: SpillSpace) -> SegmentView | None:
+        """The segment with its arrays on disk; None: there is no room. O(bytes)."""
+        written = space.write(self.arrays())
+        if written is None:
+            return None
+        following = iter(written)
+        timestamp = next(following)
+        origins = self.origins.with_arrays(following)
+        columns = tuple(
+            replace(
+                column,
+                values=timestamp if column.values is self.timestamp else next(following),
+                valid=None if column.valid is None else next(following),
+            )
+            for column in self.columns
+        )
+        return replace(self, timestamp=timestamp, origins=origins, columns=columns, is_spilled=True)
 
     def rows_of(self, slot: int, first: int, last: int) -> Int64Array:
         """Places first <= r < last that the slot's predicate accepts, ascending."""

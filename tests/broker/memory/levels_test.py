@@ -126,7 +126,9 @@ def wide(first: int, count: int) -> list[dict[str, object]]:
 def test_short_of_memory_the_broker_refuses_pauses_and_holds_and_goes_on_with_room(
     kafka: str, tmp_path: Path, service_id: str, name: str
 ) -> None:
-    one = Broker(kafka, tmp_path / "data", service_id, MEMORY_BUDGET_BYTES=320 * MIB).start()
+    one = Broker(
+        kafka, tmp_path / "data", service_id, MEMORY_BUDGET_BYTES=320 * MIB, SPILL_BYTES_MAX=0
+    ).start()
     columns = "id BIGINT, v STRING, ts TIMESTAMP"
     one.create(stream_sql(name, columns=columns, options=", partitions = 1"))
     light = one.register(f"SELECT COUNT(*) AS n FROM {name} [RANGE 1 DAY]")

@@ -101,7 +101,8 @@ def wide(first: int, count: int) -> list[dict[str, object]]:
 def test_a_store_that_does_not_fit_is_held_and_comes_back_without_what_was_removed(
     kafka: str, tmp_path: Path, service_id: str, name: str
 ) -> None:
-    one = Broker(kafka, tmp_path / "data", service_id, MEMORY_BUDGET_BYTES=4 * GIB).start()
+    settings = {"MEMORY_BUDGET_BYTES": 4 * GIB, "SPILL_BYTES_MAX": 0}
+    one = Broker(kafka, tmp_path / "data", service_id, **settings).start()
     columns = "id BIGINT, v STRING, ts TIMESTAMP"
     for stream in (name, f"{name}b"):
         one.create(stream_sql(stream, columns=columns, options=", partitions = 1, retain = '1 second'"))

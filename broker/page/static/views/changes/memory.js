@@ -37,6 +37,8 @@ const Budget = ({ memory }) => {
       ${parts.map(([name, value], place) => html`<span key=${name} class=${`part-${place % 6}`} title=${`${name}: ${bytes(value)}`} style=${{ width: `${(100 * value) / Math.max(budget, used)}%` }}></span>`)}
     </div>
     <ul class="legend">${parts.map(([name, value], place) => html`<li key=${name}><span class=${`dot part-${place % 6}`}></span>${name.replaceAll("_", " ")} <span class="dim">${bytes(value)}</span></li>`)}</ul>
+    ${memory.spilled_bytes ? html`<p>${bytes(memory.spilled_bytes)} of rows are on disk; ${bytes(memory.spilled_resident_bytes)} of them are in memory too, for as long as the system has room. Since the start threads waited ${count(memory.disk_waits)} times for a page from disk.</p>` : null}
+    ${memory.spilled_refused ? html`<p class="bad">Rows stay in memory: ${memory.spilled_refused.message}. ${memory.spilled_refused.hint}</p>` : null}
   </div>`;
 };
 

@@ -1,0 +1,149 @@
+"""When rows leave a worker's memory for its disk: once it takes more than a share of its budget.
+
+That share is below all levels of :mod:`broker.memory.levels`, so that nothing is refused or paused for rows
+that the disk could hold. What is spilled counts no more: its pages are the system's to take back.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from broker.base import logs
+from broker.memory.held import held_bytes, trim_heap
+from engine.model.spill import Array, nbytes_of
+from storage.spill_files import SpillFiles
+from tureen.errors import StoreFull
+
+SHARE = 0.65
+"""Rows leave memory above this share of the budget."""
+LOOK_S = 0.25
+"""What is held is looked at as often at most; between two looks what left is taken off."""
+TRIM_BYTES = 64 << 20
+"""The heap is given back each time so many bytes left."""
+SPARE_BYTES = 1 << 30
+"""So much of the disk is left to the stores."""
+RETRY_S = 10.0
+"""After the disk had no room, the next attempt."""
+RESIDENT_S = 5.0
+"""The system is asked which pages it has in memory as often at most."""
+
+log = logs.get()
+
+
+class Spill:
+    """Takes rows when memory is short (:class:`engine.model.spill.SpillSpace`). Used from any thread."""
+
+    def __init__(
+        self,
+        files: SpillFiles,
+        budget_bytes: int,
+        bytes_max: int,
+        held: Callable[[], int] = held_bytes,
+        now_s: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """bytes_max: what the files may take in all; 0: nothing leaves memory. held: what the process holds,
+        by the kernel's word.
+        """
+        self._files = files
+        self._begins = int(SHARE * budget_bytes)
+        self._bytes_max = bytes_max
+        self._held = held
+        self._now_s = now_s
+        self._lock = threading.Lock()
+        self._looked_s = -LOOK_S
+        self._wanted = 0
+        self._untrimmed = 0
+        self._refused: StoreFull | None = None
+        self._resident = 0
+        self._resident_s = -RESIDENT_S
+
+    def wanted(self) -> int:
+        """How many bytes are to leave."""
+        if not self._bytes_max:
+            return 0
+        with self._lock:
+            now_s = self._now_s()
+            if now_s - self._looked_s >= (LOOK_S if self._refused is None else RETRY_S):
+                self._looked_s = now_s
+                self._wanted = max(0, self._held() - self._begins)
+            return self._wanted
+
+    def write(self, arrays: Sequence[Array]) -> list[Array] | None:
+        """As :meth:`storage.spill_files.SpillFiles.write`; None: there is no room, which the log is told."""
+        nbytes = nbytes_of(arrays)
+        try:
+            self._check_room(nbytes)
+            written = self._files.write(arrays)
+        except StoreFull as full:
+            self._refuse(full)
+            return None
+        with self._lock:
+            self._refused = None
+            self._wanted = max(0, self._wanted - nbytes)
+            self._untrimmed += nbytes
+            trims = self._untrimmed >= TRIM_BYTES
+            if trims:
+                self._untrimmed = 0
+        if trims:
+            trim_heap()
+        return written
+
+    def _check_room(self, nbytes: int) -> None:
+        """Raises StoreFull."""
+        if self._files.nbytes + nbytes > self._bytes_max:
+            raise StoreFull(
+                f"spilled rows take all of their {self._bytes_max:,} bytes",
+                hint="raise TUREEN_SPILL_BYTES_MAX, or make windows or RETAIN shorter",
+            )
+        directory = self._files.directory
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        disk = os.statvfs(directory)
+        if disk.f_bavail * disk.f_frsize < nbytes + SPARE_BYTES:
+            raise StoreFull(
+                f"the disk of {directory} has less than {SPARE_BYTES:,} bytes left",
+                hint="free some of it, or make windows or RETAIN shorter",
+            )
+
+    def _refuse(self, full: StoreFull) -> None:
+        with self._lock:
+            is_new = self._refused is None
+            self._refused, self._wanted = full, 0
+            self._looked_s = self._now_s()
+        if is_new:
+            log.warning("spill_refused", error=full.message, hint=full.hint)
+
+    def facts(self) -> dict[str, Any]:
+        """As ``/status`` shows it."""
+        return {
+            "spill_from_bytes": self._begins,
+            "spilled_bytes": self.nbytes,
+            "spilled_bytes_max": self._bytes_max,
+            "spilled_resident_bytes": self.resident(),
+            "disk_waits": disk_waits(),
+            "spilled_refused": None
+            if self._refused is None
+            else {"message": self._refused.message, "hint": self._refused.hint},
+        }
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of spilled rows."""
+        return self._files.nbytes
+
+    def resident(self) -> int:
+        """Bytes of spilled rows that the system has in memory, as of some seconds ago at most."""
+        with self._lock:
+            now_s = self._now_s()
+            if now_s - self._resident_s >= RESIDENT_S:
+                self._resident_s, self._resident = now_s, self._files.resident()
+            return self._resident
+
+
+def disk_waits() -> int:
+    """How often a thread of this process waited for a page from disk."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_majflt

@@ -1,0 +1,50 @@
+"""Which sealed segments of a source leave memory when it is short: the oldest, with their strings.
+
+Instants, origins and columns of such a segment are on disk from then on, and read there: the system keeps of
+them in memory what is read, and takes it back when it needs the room. Zones and matches stay. A string table
+goes with the first segment that has it, once no rows come that need codes of it.
+"""
+
+from __future__ import annotations
+
+from engine.model.spill import SpillSpace, nbytes_of
+from engine.stems.owed_matches import Segments
+from engine.stems.segment import SegmentView
+from engine.stems.stream_strings import StreamStrings
+
+AT_ONCE_BYTES = 64 << 20
+"""So much is written before other work goes on."""
+
+
+class SpilledSegments:
+    """One owner, as the engine."""
+
+    def __init__(self, segments: Segments, strings: StreamStrings, space: SpillSpace | None) -> None:
+        """space: where they go; None: all stay in memory."""
+        self._segments = segments
+        self._strings = strings
+        self._space = space
+
+    def make_room(self) -> int:
+        """Spill segments while memory is short. Returns the bytes that left memory. O(segments + bytes)."""
+        space, freed = self._space, 0
+        if space is None or not space.wanted():
+            return 0
+        for number, part in enumerate(self._segments.sealed):
+            if part.is_spilled:
+                continue
+            spilled = part.spilled(space)
+            if spilled is None:
+                break
+            self._segments.sealed[number] = spilled
+            self._segments.seen = None
+            freed += nbytes_of(part.arrays()) + self._spill_strings(part, space)
+            if freed >= AT_ONCE_BYTES or not space.wanted():
+                break
+        return freed
+
+    def _spill_strings(self, part: SegmentView, space: SpillSpace) -> int:
+        tables = (column.strings for column in part.columns)
+        return sum(
+            table.spill(space) for table in tables if table is not None and table not in self._strings.tables
+        )
