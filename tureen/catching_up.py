@@ -1,11 +1,20 @@
-"""Sources that have not yet what their topics held when their reading began, as the broker tells of them."""
+"""Sources that have not yet what their topics held when their reading began: as the broker tells of them, and
+for how long an answer waits for them, at each door.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
+
+FOR_NOW_S = 2.0
+"""How long rows are waited for that were read and that NOW alone keeps back, where whoever waits is not shown
+what for.
+"""
+FOR_NOW_SHOWN_S = 45.0
+"""How long where that is shown and can be ended at any time: longer than the usual idle timeout."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,3 +78,42 @@ def catching_up_from(text: bytes | str | None) -> tuple[CatchingUp, ...]:
     said.
     """
     return catching_up_of(json.loads(text)) if text else ()
+
+
+class Source(Protocol):
+    """A source that is behind, as a client or a shard has it."""
+
+    @property
+    def lost(self) -> bool:
+        """Whether it reads no more."""
+
+    @property
+    def is_read(self) -> bool:
+        """Whether all is read, and rows wait for NOW alone."""
+
+
+class CatchUpWait:
+    """Decides when an answer is given though sources are behind.
+
+    What is not read yet is waited for; a source that reads no more is not. Once all is read, and NOW keeps
+    rows back, they are waited for ``for_now_s``: NOW may not come to them before other records do.
+
+    >>> wait = CatchUpWait(2.0, now_s=0.0)
+    >>> unread, waits = CatchingUp("s", 1, 3), CatchingUp("s", 3, 3, waiting=1)
+    >>> [wait.is_over([one], at_s) for at_s, one in enumerate([unread, unread, waits, waits, waits, waits])]
+    [False, False, False, False, True, True]
+    >>> wait.is_over([], 9.0), wait.is_over([CatchingUp("s", 1, 3, lost=True)], 9.0)
+    (True, True)
+    """
+
+    def __init__(self, for_now_s: float, now_s: float) -> None:
+        """now_s: of a clock that never goes back."""
+        self._for_now_s = for_now_s
+        self._read_s = now_s
+
+    def is_over(self, behind: Iterable[Source], now_s: float) -> bool:
+        """Whether it is given now. behind: the sources that are."""
+        coming = [one for one in behind if not one.lost]
+        if not all(one.is_read for one in coming):
+            self._read_s = now_s
+        return not coming or now_s - self._read_s > self._for_now_s

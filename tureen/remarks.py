@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from tureen import cells, console
 from tureen.changes import SnapshotEvent
+from tureen.incomplete import incomplete
 from tureen.not_computed import not_computed
 from tureen.snapshot import Snapshot
 
@@ -37,11 +38,7 @@ def show_remarks(answer: Snapshot | SnapshotEvent) -> None:
 
 def of(answer: Snapshot | SnapshotEvent) -> Iterator[str]:
     """The lines, but for lost records."""
-    for source in answer.catching_up:
-        yield f"incomplete: {source}"
-    if answer.complete_from_ms is not None:
-        since = console.instant_of_ms(answer.complete_from_ms)
-        yield f"incomplete: older rows are no longer retained; complete from {since} UTC"
+    yield from incomplete(answer.catching_up, answer.complete_from_ms)
     for tag in answer.approximation:
         yield f"approximate: {cells.cell(str(tag))}"
     yield from not_computed(answer.condition_errors, answer.errors)

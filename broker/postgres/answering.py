@@ -47,6 +47,7 @@ from broker.postgres.subscription import LEADING, Subscription, schema_of
 from engine.language.query import DropStream, Query
 from engine.queries.definitions import kind_of
 from topics.wording import Wording
+from tureen.catching_up import FOR_NOW_S, CatchUpWait, catching_up_of
 from tureen.errors import (
     BeingPrepared,
     BeingRegistered,
@@ -56,6 +57,7 @@ from tureen.errors import (
     UnknownQuery,
     UnknownSource,
 )
+from tureen.incomplete import incomplete
 from tureen.not_computed import not_computed
 from tureen.protocol import Handle, new_handle, query_id
 from tureen.statements import keyword
@@ -63,8 +65,6 @@ from tureen.statements import keyword
 ONCE = {"maintenance": "none"}
 """What a query has that is asked once: nothing of its answer is kept ready."""
 LOOK_S = 0.02
-FOR_NOW_S = 2.0
-"""How long rows are waited for that were read and that NOW alone keeps back."""
 PARAMETERS_MAX = 1_000
 
 
@@ -236,19 +236,15 @@ class Answering:
         """Return once its sources have what their topics held, or after a while: the answer tells of it."""
         node = self._services.node
         end_s = time.monotonic() + self._services.settings.outcome_wait_ms / 1_000
-        read_s = time.monotonic() + FOR_NOW_S
+        waiting = CatchUpWait(FOR_NOW_S, time.monotonic())
         while time.monotonic() < end_s:
             entry = node.directory.found(name)
             if entry is None or entry.shard is None:
                 return
             view = node.shards[entry.shard].view()
             with contextlib.suppress(UnknownQuery):
-                behind = [one for one in view.catching_up(view.query(name).sources) if not one.lost]
-                if not behind:
-                    return
-                if not all(one.is_read for one in behind):
-                    read_s = time.monotonic() + FOR_NOW_S
-                elif time.monotonic() > read_s:
+                behind = view.catching_up(view.query(name).sources)
+                if waiting.is_over(behind, time.monotonic()):
                     return
             await asyncio.sleep(LOOK_S)
 
@@ -445,9 +441,8 @@ def _rows(taken: TakenAnswer, columns: Columns, notices: Sequence[dict[str, Any]
     else:
         fields = tuple(types.field(one.name, one.type) for one in schema)
     warnings = [str(one.get("message")) for one in notices]
-    if answer.catching_up:
-        late = ", ".join(f"{one.source} (read {one.read:,} of {one.of})" for one in answer.catching_up)
-        warnings.append(f"the answer lacks what is not read yet: {late}")
+    behind = catching_up_of(one.as_dict() for one in answer.catching_up)
+    warnings += incomplete(behind, answer.complete_from_ms)
     if answer.approximation:
         warnings.append("the answer is approximate: " + ", ".join(one.kind for one in answer.approximation))
     warnings += not_computed(answer.condition_errors, answer.errors)

@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+import pytest
 
 from tests.broker.running import Broker, broker
 from tests.kafka import wait_until
+from tests.registry import TestRegistry
 
 TOKEN = "a-token-of-more-than-16-characters"
 READ_TOKEN = "another-token-that-only-reads"
@@ -111,3 +113,12 @@ def opened_doors(kafka: str, directory: Path, registry_url: str) -> Iterator[Doo
             wait_until(is_read, 120, "all is read")
         handle = next(told for told in notices if told.startswith("handle: ")).removeprefix("handle: ")
         yield Door(one, port, flight_port, handle)
+
+
+@pytest.fixture(scope="package")
+def door(
+    kafka: str, tmp_path_factory: pytest.TempPathFactory, schema_registry: TestRegistry
+) -> Iterator[Door]:
+    """One for all tests of a folder that do not stop it."""
+    with opened_doors(kafka, tmp_path_factory.mktemp("door") / "data", schema_registry.url) as opened:
+        yield opened

@@ -8,16 +8,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from tureen import console
-from tureen.catching_up import CatchingUp
+from tureen.catching_up import FOR_NOW_SHOWN_S, CatchingUp, CatchUpWait
 from tureen.client import Client, Query
 
 LOOK_S = 0.1
 LINE_S = 2.0
 """Elsewhere than on a terminal, a line is written so often at most."""
-FOR_NOW_S = 45.0
-"""How long rows are waited for that were read and that NOW alone keeps back: longer than the usual idle
-timeout.
-"""
 
 
 class Shows(Protocol):
@@ -30,7 +26,7 @@ def wait(query: Query) -> None:
     """Return once an answer lacks nothing that was there, or what it lacks does not come: its source reads
     no more, or NOW keeps it back for long. What is left the answer says. Ctrl-C ends the wait as any.
     """
-    _wait(lambda: _left(query))
+    _wait(lambda: query.status().catching_up)
 
 
 def wait_for_written(client: Client, written: Iterable[Mapping[str, Any]]) -> None:
@@ -62,25 +58,16 @@ def _unread(client: Client, ends: Mapping[str, Mapping[int, int]]) -> list[Catch
     return found
 
 
-def _wait(left: Callable[[], list[CatchingUp]]) -> None:
-    behind = left()
-    if not behind:
+def _wait(behind_now: Callable[[], Sequence[CatchingUp]]) -> None:
+    waiting = CatchUpWait(FOR_NOW_SHOWN_S, time.monotonic())
+    behind = behind_now()
+    if waiting.is_over(behind, time.monotonic()):
         return
     with _shown() as show:
-        read_s = time.monotonic()
-        while behind:
-            show(behind)
+        while not waiting.is_over(behind, time.monotonic()):
+            show([one for one in behind if not one.lost])
             time.sleep(LOOK_S)
-            if not all(one.is_read for one in behind):
-                read_s = time.monotonic()
-            elif time.monotonic() - read_s > FOR_NOW_S:
-                return
-            behind = left()
-
-
-def _left(query: Query) -> list[CatchingUp]:
-    """The sources that go on catching up."""
-    return [one for one in query.status().catching_up if not one.lost]
+            behind = behind_now()
 
 
 @contextlib.contextmanager
