@@ -32,6 +32,7 @@ KIB = 1024
 MIB = 1024 * KIB
 DAY_MS = 86_400_000
 SOCKET_PATH_BYTES_MAX = 100
+FLIGHT_THREADS_MAX = 1_024
 """Unix socket addresses end at 104 bytes on macOS, 108 on Linux."""
 
 
@@ -82,6 +83,12 @@ class Settings(BaseSettings):
     )
     flight_calls_max: int = Field(
         64, ge=1, le=1_024, description="Calls of Flight SQL that are answered at the same time."
+    )
+    flight_subscriptions_max: int = Field(
+        256,
+        ge=1,
+        description="SUBSCRIBEs of Flight SQL that are followed, besides these calls; as each has a thread, "
+        "both are 1,024 at most.",
     )
     http_hosts: str = Field(
         "",
@@ -432,6 +439,7 @@ class Settings(BaseSettings):
         _at_most(self, "request_bytes_max", "request_bulk_bytes_max")
         _at_most(self, "request_bulk_bytes_max", "requests_bytes_max")
         _at_most(self, "feeds_max", "http_connections_max")
+        self._check_flight_threads()
         _at_most(self, "step_rows_max", "transaction_rows_max")
         _at_most(self, "sql_bytes_max", "request_bytes_max")
         _at_most(self, "request_work_ms_max", "answer_ms_max")
@@ -482,6 +490,13 @@ class Settings(BaseSettings):
         if self.http_token is not None and self.http_token == self.http_read_token:
             raise ValueError("http_read_token is the http_token, which does not only read: choose another")
         return self
+
+    def _check_flight_threads(self) -> None:
+        if self.flight_calls_max + self.flight_subscriptions_max > FLIGHT_THREADS_MAX:
+            raise ValueError(
+                f"flight_calls_max={self.flight_calls_max} and flight_subscriptions_max="
+                f"{self.flight_subscriptions_max} are above {FLIGHT_THREADS_MAX} together"
+            )
 
     def _check_record_sizes(self) -> None:
         """What the broker writes as one record must fit into one."""

@@ -13,45 +13,55 @@ from typing import Any, TypeVar
 import pyarrow.flight as flight
 
 from broker.base import logs
-from broker.flight.errors import TooManyCalls, raised
+from broker.flight.errors import CALLS, SUBSCRIPTIONS, TooManyCalls, raised
 from broker.node.request_work import Caller, caller
 from engine.model.defects import refusal_of
 from tureen.errors import InternalError
 
 LOOK_S = 0.05
-"""How often a call that waits looks whether its client has gone."""
+"""How often a call that waits for its answer looks whether its client has gone."""
 
 Found = TypeVar("Found")
 
 log = logs.get()
 
 
-class Asking:
-    """Shared by all calls, each of which has a thread of gRPC's."""
+class Places:
+    """So many may be taken at the same time. setting: that says how many."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, calls_max: int) -> None:
-        self._loop = loop
-        self._calls_max = calls_max
+    def __init__(self, setting: str, limit: int) -> None:
+        self._setting = setting
+        self._limit = limit
         self._lock = threading.Lock()
-        self.calls = 0
-        """Being answered."""
+        self.taken = 0
 
     def enter(self) -> Callable[[], None]:
-        """One call more; what ends it, to be called once. Raises FlightUnavailableError."""
+        """Take one; what gives it back, to be called once. Raises FlightUnavailableError."""
         with self._lock:
-            if self.calls >= self._calls_max:
-                raise raised(TooManyCalls(self._calls_max))
-            self.calls += 1
+            if self.taken >= self._limit:
+                raise raised(TooManyCalls(self._setting, self._limit))
+            self.taken += 1
         return self._leave
 
     def _leave(self) -> None:
         with self._lock:
-            self.calls -= 1
+            self.taken -= 1
+
+
+class Asking:
+    """Shared by all calls, each of which has a thread of gRPC's."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, calls_max: int, subscriptions_max: int) -> None:
+        self._loop = loop
+        self.calls = Places(CALLS, calls_max)
+        """Being answered."""
+        self.followed = Places(SUBSCRIPTIONS, subscriptions_max)
+        """SUBSCRIBEs, which are no such calls from when they were begun."""
 
     @contextlib.contextmanager
     def call(self) -> Iterator[None]:
         """A call that ends here; what it raises is told as Flight tells it."""
-        leave = self.enter()
+        leave = self.calls.enter()
         try:
             with self.told():
                 yield
@@ -71,9 +81,12 @@ class Asking:
                 log.error("flight_failed", incident=error.incident, trace=error.trace)
             raise raised(error) from None
 
-    def wait(self, context: flight.ServerCallContext, work: Coroutine[Any, Any, Found]) -> Found:
-        """What the event loop makes of it. Raises what that raises, and FlightCancelledError once the client
-        has gone, for whom nothing is worked out any more.
+    def wait(
+        self, context: flight.ServerCallContext, work: Coroutine[Any, Any, Found], look_s: float = LOOK_S
+    ) -> Found:
+        """What the event loop makes of it. look_s: how often it is looked whether the client has gone.
+
+        Raises what that raises, and FlightCancelledError once it has: nothing is worked out for it any more.
         """
         asker = Caller()
 
@@ -87,7 +100,7 @@ class Asking:
         future: Future[Found] = asyncio.run_coroutine_threadsafe(asked(), self._loop)
         while True:
             try:
-                return future.result(LOOK_S)
+                return future.result(look_s)
             except NotYet:
                 if future.done():
                     raise

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow.flight as flight
 
 from broker.base.settings import Settings, is_loopback
+from broker.flight.peers import address_of
 from broker.http.rights import Allowed, Tokens
 from broker.postgres.answering import Identity
 
@@ -30,7 +31,7 @@ class Caller(flight.ServerMiddleware):  # type: ignore[misc]
     def identity(self, peer: str, has_tokens: bool) -> Identity:
         """Who asks. peer: as gRPC names it."""
         reads = self.allowed == "read"
-        return Identity(not reads and (has_tokens or is_loopback(_address(peer))), reads, USER)
+        return Identity(not reads and (has_tokens or is_loopback(address_of(peer)[0])), reads, USER)
 
 
 class Callers(flight.ServerMiddlewareFactory):  # type: ignore[misc]
@@ -71,9 +72,3 @@ def _password(coded: str) -> str:
         return base64.b64decode(padded, validate=True).decode().partition(":")[2]
     except (binascii.Error, UnicodeDecodeError):
         raise flight.FlightUnauthenticatedError("the header 'authorization' cannot be read") from None
-
-
-def _address(peer: str) -> str:
-    """``ipv4:127.0.0.1:1234`` or ``ipv6:[::1]:1234``, in which gRPC may write brackets as %5B and %5D."""
-    host = peer.partition(":")[2].rpartition(":")[0]
-    return host.replace("%5B", "[").replace("%5D", "]").strip("[]")

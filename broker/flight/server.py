@@ -18,7 +18,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import weakref
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -31,12 +31,14 @@ from broker.base.settings import Settings
 from broker.flight import catalogue
 from broker.flight.asking import Asking
 from broker.flight.messages import BadMessage, message, packed, unpacked
+from broker.flight.readers import Readers
 from broker.flight.rights import KEY, Callers, Handshakes
 from broker.flight.statement import Statement, parameter_schema
 from broker.postgres.answering import Answering, Services
 from broker.postgres.parameters import Value
 from broker.postgres.plans import Command, Copied, Nothing, Plan, Subscribed, known_plan_of
 from broker.postgres.results import Done, Rows
+from broker.runtime.in_flight import InFlight
 from tureen.errors import LimitExceeded, NotSupported
 
 QUERIES = ("CommandStatementQuery", "CommandPreparedStatementQuery")
@@ -44,6 +46,7 @@ UPDATES = ("CommandStatementUpdate", "CommandPreparedStatementUpdate")
 PREPARE, CLOSE = "CreatePreparedStatement", "ClosePreparedStatement"
 NO_COLUMNS = pa.schema([])
 BATCH_ROWS = 65_536
+BATCH_BYTES = 1024 * 1024
 PARAMETER_ROWS_MAX = 100_000
 UNKNOWN_COUNT = -1
 TAKE_S = 1.0
@@ -58,9 +61,10 @@ class FlightServer:
     is_counted = False
     """Whether ``in_flight`` has its connections among all: gRPC accepts them itself."""
 
-    def __init__(self, settings: Settings, services: Services) -> None:
+    def __init__(self, settings: Settings, services: Services, in_flight: InFlight) -> None:
         self._settings = settings
         self._services = services
+        self._readers = Readers(in_flight)
         self._calls: _Calls | None = None
         self.port = settings.flight_port
         """Once it listens, the one that it has where any free one was asked for."""
@@ -80,22 +84,28 @@ class FlightServer:
 
     @property
     def connections(self) -> int:
-        """Calls that are being answered."""
-        return 0 if self._calls is None else self._calls.asking.calls
+        """Calls that are being answered, and SUBSCRIBEs that are followed."""
+        if self._calls is None:
+            return 0
+        asking = self._calls.asking
+        return asking.calls.taken + asking.followed.taken
 
     async def serve(self) -> None:
         """Listen until cancelled. Raises OSError: the port is in use."""
-        asking = Asking(asyncio.get_running_loop(), self._settings.flight_calls_max)
+        given = self._settings
+        asking = Asking(asyncio.get_running_loop(), given.flight_calls_max, given.flight_subscriptions_max)
         try:
-            self._calls = await asyncio.to_thread(_Calls, self._settings, self._services, asking)
+            self._calls = await asyncio.to_thread(_Calls, given, self._services, asking, self._readers)
         except pa.ArrowException as failed:
             raise OSError(f"flight_port {self._settings.flight_port}: {failed}") from None
         self.port = self._calls.port
+        self._readers.start(self._calls.port)
         log.info("flight_listens", host=self._settings.http_host, port=self.port)
         await asyncio.Event().wait()
 
     async def stop(self) -> None:
         """Listen no more; calls that go on are cut off."""
+        self._readers.stop()
         if self._calls is not None:
             await asyncio.to_thread(self._calls.shutdown)
         self._services.evaluation.close()
@@ -104,12 +114,13 @@ class FlightServer:
 class _Calls(flight.FlightServerBase):  # type: ignore[misc]
     """What gRPC calls, each call in a thread."""
 
-    def __init__(self, settings: Settings, services: Services, asking: Asking) -> None:
+    def __init__(self, settings: Settings, services: Services, asking: Asking, readers: Readers) -> None:
         certificate, key = settings.http_tls_certificate, settings.http_tls_key
         tls = None if certificate is None or key is None else [(_pem(certificate), _pem(key))]
         scheme = "grpc" if tls is None else "grpc+tls"
         host = f"[{settings.http_host}]" if ":" in settings.http_host else settings.http_host
         self.asking = asking
+        self._readers = readers
         self._services = services
         self._has_tokens = settings.http_token is not None
         self._sql_bytes_max = settings.sql_bytes_max
@@ -141,20 +152,22 @@ class _Calls(flight.FlightServerBase):  # type: ignore[misc]
 
     def do_get(self, context: Any, ticket: Any) -> flight.FlightDataStream:
         """The rows of a ticket."""
-        leave = self.asking.enter()
+        leave = self.asking.calls.enter()
         try:
             with self.asking.told():
                 name, asked = unpacked(ticket.ticket)
                 if name != "TicketStatementQuery":
                     table = self._catalogue(context, name, asked)
-                    return _stream(table.schema, _batches(table), leave)
+                    return self._stream(context, table.schema, _batches(table), leave)
                 statement = Statement.of_handle(asked.statement_handle, self._sql_bytes_max)  # type: ignore[attr-defined]
                 plan, answering = self._planned(context, statement)
                 values = statement.row()
                 if isinstance(plan, Subscribed):
-                    return self._followed(context, answering, plan, values, leave)
+                    stream = self._followed(context, answering, plan, values)
+                    leave()
+                    return stream
                 table = self._rows(context, answering, plan, values)
-                return _stream(table.schema, _batches(table), leave)
+                return self._stream(context, table.schema, _batches(table), leave)
         except BaseException:
             leave()
             raise
@@ -262,21 +275,36 @@ class _Calls(flight.FlightServerBase):  # type: ignore[misc]
         return int(words[-1]) if words[0] == "INSERT" else 0
 
     def _followed(
-        self, context: Any, answering: Answering, plan: Subscribed, values: tuple[Value, ...], leave: Any
+        self, context: Any, answering: Answering, plan: Subscribed, values: tuple[Value, ...]
     ) -> flight.FlightDataStream:
-        changes = self.asking.wait(context, answering.subscription(plan, values))
+        leave = self.asking.followed.enter()
+        try:
+            changes = self.asking.wait(context, answering.subscription(plan, values))
+        except BaseException:
+            leave()
+            raise
 
-        def batches() -> Generator[pa.RecordBatch]:
+        def batches() -> Iterator[pa.RecordBatch]:
             with self.asking.told():
                 while not context.is_cancelled():
-                    taken = self.asking.wait(context, changes.take(None, TAKE_S))
-                    yield from taken.table.to_batches(BATCH_ROWS)
+                    taken = self.asking.wait(context, changes.take(None, TAKE_S), TAKE_S)
+                    yield from _batches(taken.table)
 
         def end() -> None:
             self.asking.later(changes.close)
             leave()
 
-        return _stream(changes.schema, batches(), end)
+        return self._stream(context, changes.schema, batches(), end)
+
+    def _stream(
+        self, context: Any, schema: pa.Schema, batches: Iterator[pa.RecordBatch], end: Callable[[], None]
+    ) -> flight.FlightDataStream:
+        """Rows on their way. end: called when they were read, or their client went or was cut off, though it
+        had read none.
+        """
+        watched = self._readers.watched(context.peer(), batches)
+        weakref.finalize(watched, end)
+        return flight.GeneratorStream(schema, watched)
 
 
 def _written(writer: Any, told: bytes) -> None:
@@ -296,16 +324,10 @@ def _notices(done: Done) -> pa.Table:
     return pa.table({"message": pa.array(messages, pa.string()), "hint": pa.array(hints, pa.string())})
 
 
-def _stream(
-    schema: pa.Schema, batches: Generator[pa.RecordBatch], end: Callable[[], None]
-) -> flight.FlightDataStream:
-    """Rows on their way. end: called when they were read, or their client went, though it had read none."""
-    weakref.finalize(batches, end)
-    return flight.GeneratorStream(schema, batches)
-
-
-def _batches(table: pa.Table) -> Generator[pa.RecordBatch]:
-    yield from table.to_batches(BATCH_ROWS)
+def _batches(table: pa.Table) -> Iterator[pa.RecordBatch]:
+    """So small that it is soon seen whether a client reads."""
+    rows = min(BATCH_ROWS, max(1, BATCH_BYTES * table.num_rows // max(1, table.nbytes)))
+    yield from table.to_batches(rows)
 
 
 def _read(reader: Any) -> pa.Table:

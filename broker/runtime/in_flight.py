@@ -80,6 +80,10 @@ class Patience:
         """Until when to wait, after so many bytes have moved."""
         return min(due_s + moved / self.rate, now_s + self.wait_s)
 
+    def until(self, now_s: float, size: int) -> float:
+        """Until when to wait for so many bytes, of which it is not seen how they move."""
+        return now_s + self.wait_s + size / self.rate
+
 
 class Waiting(Protocol):
     """A connection whose caller is waited for."""

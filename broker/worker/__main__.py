@@ -287,7 +287,7 @@ class Worker:
         if given.flight_port is not None:
             from broker.flight.server import FlightServer
 
-            doors.append(FlightServer(given, services))
+            doors.append(FlightServer(given, services, self.in_flight))
         return doors
 
     def _doors(self, others: Sequence[PostgresServer | FlightServer]) -> list[dict[str, Any]]:

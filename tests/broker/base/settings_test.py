@@ -55,6 +55,7 @@ def test_kafka_settings_pass_through(monkeypatch: pytest.MonkeyPatch, tmp_path: 
         ({"shards": 0}, "SHARDS"),
         ({"service_id": "a.b"}, "service_id"),
         ({"request_bytes_max": 2 << 20, "request_bulk_bytes_max": 1 << 20}, "request_bulk_bytes_max"),
+        ({"flight_calls_max": 1_000, "flight_subscriptions_max": 25}, "flight_subscriptions_max"),
         ({"step_rows_max": 60_000, "transaction_rows_max": 10_000}, "transaction_rows_max"),
         ({"heartbeat_ms": 5_000, "transaction_timeout_ms": 10_000}, "transaction_timeout_ms"),
         ({"poll_ms": 500, "heartbeat_ms": 100}, "heartbeat_ms"),
