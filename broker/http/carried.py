@@ -14,6 +14,7 @@ from broker.http.summaries import SummaryRequests
 from broker.http.writes import Writes
 from broker.node.node import Node
 from broker.runtime.publisher import Publisher
+from broker.runtime.reader_compilation import ReaderCompilation
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +30,15 @@ class Carried:
     statements: Statements
 
     @classmethod
-    def made(cls, settings: Settings, node: Node, publisher: Publisher) -> Carried:
+    def made(
+        cls, settings: Settings, node: Node, publisher: Publisher, readers: ReaderCompilation
+    ) -> Carried:
         """For one node."""
         writes = Writes(settings, node, publisher)
         endings = Endings(settings, node, writes, publisher)
         changes = QueryChanges(node, writes)
         summaries = SummaryRequests(settings, node, writes)
-        inference = Inference(settings, node)
+        inference = Inference(settings, node, readers)
         creations = Creations(settings, node, writes, endings, summaries, inference)
         statements = Statements(settings, node, endings, creations, changes, summaries, writes)
         return cls(writes, endings, changes, summaries, inference, creations, statements)

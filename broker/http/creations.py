@@ -122,6 +122,7 @@ class Creations:
         if isinstance(statement, CreateStream):
             refuse_own(self._settings.names, statement.stream.topic)
             refuse_unreadable(statement.stream)
+            await self._readable(statement.stream)
             before = await asyncio.to_thread(look_before, self._node.setup.admin, statement)
         value = orjson.dumps({"sql": statement.sql})
         outcome = await self._writes.written(self._settings.names.sources, made.name, value)
@@ -135,6 +136,11 @@ class Creations:
             assert isinstance(statement, CreateStream)
             created |= await asyncio.to_thread(topic_answer, self._node.setup.kafka, statement, before)
         return 201, created
+
+    async def _readable(self, stream: Stream) -> None:
+        """Return once what reads its records is compiled. Raises ReaderBeingCompiled."""
+        formats = [one for one in (stream.format.value, stream.format.key) if one is not None]
+        await self._inference.readers.ready(formats, self._settings.outcome_wait_ms / 1_000)
 
     async def _from_topic(self, statement: CreateFromTopic, operator: bool) -> Answer:
         """Infer the statement that is meant, once, and carry that out; it is told as ``sql``. With IF NOT

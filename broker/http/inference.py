@@ -19,6 +19,7 @@ from broker.http.proposal import admits_name, propose
 from broker.http.requests import body_object, sql_of
 from broker.http.sampled_topic import Topic
 from broker.node.node import Node
+from broker.runtime.reader_compilation import ReaderBeingCompiled, ReaderCompilation
 from engine.language.query import CreateFromTopic
 from topics.admin import refuse_own
 from topics.newest import facts_of, look
@@ -54,14 +55,22 @@ def free_name(topic: str, taken: Collection[str]) -> str:
     return free
 
 
+def _heard(looking: asyncio.Future[Any]) -> None:
+    """What it raises is not told where nobody waits for it any more."""
+    if not looking.cancelled():
+        looking.exception()
+
+
 class Inference:
     """Guesses statements for topics."""
 
-    def __init__(self, settings: Settings, node: Node) -> None:
+    def __init__(self, settings: Settings, node: Node, readers: ReaderCompilation) -> None:
         self._names = settings.names
+        self._wait_s = settings.outcome_wait_ms / 1_000
+        self.readers = readers
         self._sql_bytes_max = settings.sql_bytes_max
         self._node = node
-        self._readers = asyncio.Semaphore(1)
+        self._lookers = asyncio.Semaphore(1)
 
     async def propose(self, body: bytes) -> dict[str, Any]:
         """What :func:`broker.http.proposal.propose` gives, and what reads the topic already (``read_by``).
@@ -116,7 +125,16 @@ class Inference:
 
     async def _looked(self, topic: str, name: str, asked: CreateFromTopic | None = None) -> dict[str, Any]:
         refuse_own(self._names, topic)
-        async with self._readers:
+        looking = asyncio.ensure_future(self._looked_in_turn(topic, name, asked))
+        looking.add_done_callback(_heard)
+        self.readers.hurry()
+        done, _ = await asyncio.wait({looking}, timeout=self._wait_s)
+        if not done and self.readers.is_running:
+            raise ReaderBeingCompiled("a format")
+        return await looking
+
+    async def _looked_in_turn(self, topic: str, name: str, asked: CreateFromTopic | None) -> dict[str, Any]:
+        async with self._lookers:
             return await asyncio.to_thread(self._propose, topic, name, asked)
 
     def _propose(self, topic: str, name: str, asked: CreateFromTopic | None) -> dict[str, Any]:

@@ -69,6 +69,15 @@ def _kept() -> Path:
     return Path(os.environ.get("NUMBA_CACHE_DIR") or Path(engine.__file__).parent)
 
 
+def is_compiled(kernel: Any) -> bool:
+    """Whether a kernel is compiled, here or where compiled ones are kept. True also where none can be kept:
+    then nobody but who calls it can compile it. Reads a file of a kernel that is not compiled here.
+    """
+    if kernel.signatures or isinstance(kernel._cache, NullCache):
+        return True
+    return bool(kernel._cache._cache_file._load_index())
+
+
 def compile_once() -> None:
     """Each kernel is compiled by one of the machine's processes that call this; the others wait for it, and
     give signs of life. Where nothing can be written beside the kernels, each compiles for itself.

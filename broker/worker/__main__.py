@@ -56,6 +56,7 @@ from broker.runtime.in_flight import InFlight, Patience
 from broker.runtime.known_costs import known_or_measured
 from broker.runtime.liveness import Liveness
 from broker.runtime.publisher import Publisher
+from broker.runtime.reader_compilation import ReaderCompilation
 from broker.supervisor import FATAL
 from storage.spill_files import SpillFiles
 from tureen.errors import KafkaUnavailable, TureenError
@@ -139,7 +140,8 @@ class Worker:
         )
         snapshots = Snapshots(self.settings, self.node, self.metrics)
         observer = Observer(self.node, self.metrics, Entities(self.node, CHANGEABLE))
-        carried = Carried.made(self.settings, self.node, publisher)
+        readers = ReaderCompilation()
+        carried = Carried.made(self.settings, self.node, publisher, readers)
         api = public_api(self.settings, self.node, carried, snapshots, self.metrics, observer)
         feeds = Feeds(api, self.settings, self.node, self.hub, self.follows, snapshots, self.metrics.feeds)
         doors = self._other_doors(carried, feeds)
@@ -166,6 +168,7 @@ class Worker:
             self._beat(),
             self.node.kafka_watch.run(),
             feeds.tick(),
+            readers.run(),
             self.in_flight.tick(),
         )
         tasks += [asyncio.ensure_future(work) for work in works]

@@ -170,7 +170,7 @@ def _read_line(data: ByteArray, at: int, end: int, layout: Layout, out: Output) 
 
 
 @borrowing
-def _read(
+def read_csv(
     data: ByteArray, ends: Int64Array, first: int, layout: Layout, out: Output, verdicts: ByteArray
 ) -> int:
     """Write records from ``first`` on while there is room; the first that is not written."""
@@ -202,7 +202,7 @@ class Csv:
             np.empty(max(map(len, values), default=0) + 1, np.uint8),
         )
         texts, verdicts = transcoded(
-            values, lambda data, ends, first, out, told: _read(data, ends, first, layout, out, told)
+            values, lambda data, ends, first, out, told: read_csv(data, ends, first, layout, out, told)
         )
         bad = {place: self._reason(verdicts[place]) for place in np.flatnonzero(verdicts).tolist()}
         if any(one.type.is_nested for one in self.fields):

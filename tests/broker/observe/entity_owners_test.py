@@ -33,6 +33,7 @@ from broker.runtime.engines import Engines, limits
 from broker.runtime.in_flight import InFlight, Patience
 from broker.runtime.liveness import Liveness
 from broker.runtime.publisher import Publisher
+from broker.runtime.reader_compilation import ReaderCompilation
 from tureen.protocol import new_handle, query_id
 
 HANDLE = new_handle()
@@ -56,7 +57,7 @@ def api(kafka: str, tmp_path: Path) -> Iterator[FastAPI]:
     metrics = Metrics(InFlight(Patience(1, 1, 1.0, 1.0, 1)))
     publisher, snapshots = Publisher(known, 1_000_000, 1_000), Snapshots(loaded, node, metrics)
     observer = Observer(node, metrics, Entities(node, CHANGEABLE))
-    carried = Carried.made(loaded, node, publisher)
+    carried = Carried.made(loaded, node, publisher, ReaderCompilation())
     yield public_api(loaded, node, carried, snapshots, metrics, observer)
     snapshots.close()
     publisher.close()
