@@ -15,6 +15,7 @@ from typing import Any
 
 from broker.base import logs
 from broker.memory.held import held_bytes, trim_heap
+from engine.model.capacities import USUAL, Capacities
 from engine.model.spill import Array, nbytes_of
 from storage.spill_files import SpillFiles
 from tureen.errors import StoreFull
@@ -25,6 +26,9 @@ LOOK_S = 0.25
 """What is held is looked at as often at most; between two looks what left is taken off."""
 TRIM_BYTES = 64 << 20
 """The heap is given back each time so many bytes left."""
+STRINGS_PART = 64
+STRINGS_BYTES_MIN = 8 << 20
+"""A table of a stream's strings may take a 64th of the budget, and so much at least."""
 SPARE_BYTES = 1 << 30
 """So much of the disk is left to the stores."""
 RETRY_S = 10.0
@@ -50,6 +54,7 @@ class Spill:
         by the kernel's word.
         """
         self._files = files
+        self._budget_bytes = budget_bytes
         self._begins = int(SHARE * budget_bytes)
         self._bytes_max = bytes_max
         self._held = held
@@ -61,6 +66,12 @@ class Spill:
         self._refused: StoreFull | None = None
         self._resident = 0
         self._resident_s = -RESIDENT_S
+
+    @property
+    def capacities(self) -> Capacities:
+        """What engines are made with whose rows go here."""
+        strings_bytes = max(STRINGS_BYTES_MIN, min(USUAL.strings_bytes, self._budget_bytes // STRINGS_PART))
+        return Capacities(spill=self, strings_bytes=strings_bytes)
 
     def wanted(self) -> int:
         """How many bytes are to leave."""

@@ -19,7 +19,6 @@ from engine.model.limits import Limits
 from engine.model.maintenance import Costs
 from engine.model.persistence import HeldState, QueryState, SourceState, StateSource
 from engine.model.source import Derived, SourceName, Stream
-from engine.model.spill import SpillSpace
 from engine.model.state_tree import Tree
 from engine.model.step import Position
 from engine.queries.summaries import stored_definitions
@@ -41,12 +40,9 @@ def limits(settings: Settings) -> Limits:
     )
 
 
-def state_settings(settings: Settings, spill: SpillSpace | None = None) -> StateSettings:
-    """What the engines of this process keep rows in is made as the settings say.
-
-    spill: takes rows that memory has no room for.
-    """
-    state = StateSettings(Capacities(spill=spill))
+def state_settings(settings: Settings, capacities: Capacities) -> StateSettings:
+    """What the engines of this process keep rows in is made as the settings say."""
+    state = StateSettings(capacities)
     for one in state.attributes():
         state.change(one.name, getattr(settings, one.name))
     return state

@@ -328,7 +328,8 @@ def engines_for(loaded: Settings, spill: Spill) -> Engines:
     if costs.units is not None:
         measured |= {f"graph_{name}": ns for name, ns in dataclasses.asdict(costs.units).items()}
     log.info("costs_measured", **{name: round(ns, 3) for name, ns in measured.items() if ns is not None})
-    return Engines(limits(loaded), functions, costs, loaded.scheduler, state=state_settings(loaded, spill))
+    state = state_settings(loaded, spill.capacities)
+    return Engines(limits(loaded), functions, costs, loaded.scheduler, state=state)
 
 
 async def serve(loaded: Settings, engines: Engines, allowed: Budget, spill: Spill) -> int:

@@ -15,11 +15,13 @@ from engine.model.spill import SpillSpace
 @dataclass(frozen=True, slots=True)
 class Capacities:
     """first_max: no structure begins with room for more items than these, from 1 on. spill: takes sealed
-    rows when memory is short; None: all stay in memory.
+    rows when memory is short; None: all stay in memory. strings_bytes: a table of a stream's strings that is
+    larger gives way to a new one, so that it can leave memory.
     """
 
     first_max: int = sys.maxsize
     spill: SpillSpace | None = None
+    strings_bytes: int = 256 << 20
 
     def first(self, usual: int) -> int:
         """What a structure begins with that usually has room for so many.

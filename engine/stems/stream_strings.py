@@ -16,7 +16,6 @@ from engine.model.string_table import ARROW_BYTES_MAX, StringTable
 from engine.model.types import Kind
 
 GENERATION_STRINGS = 1 << 20
-GENERATION_BYTES = 256 << 20
 SMALL_STRINGS = 1 << 17
 """A table with fewer is kept, whatever of it is dead."""
 STRINGS_A_ROW = 8
@@ -57,8 +56,9 @@ class StreamStrings:
 
     def let_go(self, rows: int) -> None:
         """A segment begins: tables that are large, or mostly dead, give way. rows: that are retained."""
+        most = self._capacities.strings_bytes
         tables = enumerate(self.tables)
-        self._renew([place for place, table in tables if table is not None and _is_due(table, rows)])
+        self._renew([place for place, table in tables if table is not None and _is_due(table, rows, most)])
 
     def clear(self) -> None:
         """No row has any of the strings."""
@@ -84,8 +84,8 @@ def _more_bytes(table: StringTable, column: Column) -> int:
     return strings.used_bytes if isinstance(strings, StringTable) else int(strings.nbytes)
 
 
-def _is_due(table: StringTable, rows: int) -> bool:
+def _is_due(table: StringTable, rows: int, bytes_max: int) -> bool:
     strings = len(table)
-    if strings > GENERATION_STRINGS or table.used_bytes > GENERATION_BYTES:
+    if strings > GENERATION_STRINGS or table.used_bytes > bytes_max:
         return True
     return strings > SMALL_STRINGS and strings > STRINGS_A_ROW * rows
