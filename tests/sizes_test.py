@@ -30,6 +30,7 @@ LARGER: dict[str, dict[str, int]] = {
         "topics.scan.scan": 75,
     },
     "parameters": {
+        "broker.demo.command.demo": 9,
         "engine.kernels.bitmaps.intersect": 10,
         "engine.kernels.cells.double_variances": 9,
         "engine.kernels.cells.fold": 13,
@@ -90,6 +91,7 @@ BETTER_LARGE: dict[str, str] = {
     "broker.base.counts.Counts": "one field a figure that is told",
     "broker.base.settings": "the settings, one field each",
     "broker.base.settings.Settings": "one field a setting, checked together",
+    "broker.demo.command.demo": "one parameter an option of the command line",
     "broker.observe.query_list.columns.Columns": "one attribute a column, all with the same rows",
     "engine.kernels.bitmaps.intersect": "arrays that a step would cut are counted: one group took 70% longer",
     "engine.kernels.joins.combine": "one loop for all levels: each goes on where it was left",

@@ -15,6 +15,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import click
+from pydantic import ByteSize, TypeAdapter, ValidationError
 from rich.console import Console
 from rich.text import Text
 
@@ -43,6 +44,9 @@ EARLY = 400
 MATCHES_MAX = 100_000
 CHECK_MAX_S = 60.0
 """Comparing all answers takes some ten seconds; a machine that needs much longer compares fewer."""
+MEMORY_FACTS = ("used_bytes", "spilled_bytes", "spilled_resident_bytes", "disk_waits")
+"""What is told of memory at the end."""
+MB = 1e6
 FOLLOWED_CHECKED = 200
 """Followed aggregates whose answers are compared too."""
 
@@ -62,6 +66,18 @@ class Speed(click.ParamType):
         if not 0.0 < speed < 1e6:
             self.fail(f"{value!r} is neither a number of days a second nor max", param, ctx)
         return speed
+
+
+class Memory(click.ParamType):
+    """So many bytes, as 600MB or 1GiB."""
+
+    name = "size"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        try:
+            return int(TypeAdapter(ByteSize).validate_python(value))
+        except ValidationError:
+            self.fail(f"{value!r} is no size such as 600MB or 1GiB", param, ctx)
 
 
 @click.command()
@@ -85,6 +101,13 @@ class Speed(click.ParamType):
     show_default=True,
     help="Number of aggregates whose changes are written to result topics.",
 )
+@click.option(
+    "--memory",
+    "memory_bytes",
+    type=Memory(),
+    default=0,
+    help="The broker's memory, as 600MB; rows beyond it are on disk.  [default: the machine's]",
+)
 @click.option("--burst", is_flag=True, help="Bursts come by themselves; else the key b switches one on.")
 @click.option("--keep", is_flag=True, help="Keep running after the replay, until Ctrl-C.")
 @json_option
@@ -94,6 +117,7 @@ def demo(
     wanted: int | None,
     rows_wanted: int | None,
     followed: int,
+    memory_bytes: int,
     burst: bool,
     keep: bool,
     as_json: bool,
@@ -109,7 +133,7 @@ def demo(
     if burst and speed == "max":
         raise click.UsageError("--burst needs a speed that can be exceeded: give --speed a number")
     with interruptible():
-        show = Show(console, headless, as_json, None if speed == "max" else float(speed))
+        show = Show(console, headless, as_json, None if speed == "max" else float(speed), memory_bytes)
         sys.exit(0 if show.run(wanted, rows_wanted, followed, burst, keep) else 1)
 
 
@@ -133,11 +157,19 @@ def interruptible() -> Iterator[None]:
 class Show:
     """One run. ``seconds`` notes how long each part took."""
 
-    def __init__(self, console: Console, headless: bool, as_json: bool, days_per_s: float | None) -> None:
+    def __init__(
+        self,
+        console: Console,
+        headless: bool,
+        as_json: bool,
+        days_per_s: float | None,
+        memory_bytes: int = 0,
+    ) -> None:
         self.console = console
         self.headless = headless
         self.as_json = as_json
         self.days_per_s = days_per_s
+        self.memory_bytes = memory_bytes
         self.seconds: dict[str, float] = {}
 
     def run(
@@ -158,6 +190,7 @@ class Show:
             facts = {"queries": registered, "followed": followed, "matched": matched.total}
             if scene.bursts.count:
                 facts |= scene.bursts.facts()
+            facts |= self._memory(scene)
             self._conclude(scene.replay, progress, verdict, {**facts, **more}, good)
             if not self.as_json:
                 look_next(self.console, scene, matched, keep)
@@ -180,7 +213,7 @@ class Show:
     ) -> Scene:
         """Start everything, and register and send what is there before the replay."""
         with self._part("starting Kafka and the broker", "start", spinning=False):
-            running = stack.enter_context(services(self.console))
+            running = stack.enter_context(services(self.console, memory_bytes=self.memory_bytes))
         self._page(running)
         with self._part("reading the flights of 2013", "load"):
             flights, weather = loading.result()
@@ -328,6 +361,18 @@ class Show:
                 )
             )
         return {"new_query_ms": round(elapsed_ms, 2)}
+
+    def _memory(self, scene: Scene) -> dict[str, Any]:
+        """What the broker holds, and what of it is on disk."""
+        memory = scene.running.memory()
+        found = {name: memory[name] for name in MEMORY_FACTS}
+        if self.memory_bytes and not self.as_json:
+            used, spilled, resident = (found[name] / MB for name in MEMORY_FACTS[:3])
+            click.echo(
+                f"{used:,.0f} MB of memory in use; {spilled:,.0f} MB of rows on disk; the system has "
+                f"{resident:,.0f} MB of them in memory; threads waited for {found['disk_waits']:,} pages"
+            )
+        return found
 
     def _match(self, scene: Scene, verdict: Verdict) -> Matches:
         """Ask which queries want the last flight, and check that they are those that it satisfies."""

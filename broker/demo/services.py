@@ -19,7 +19,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import httpx
 from rich.console import Console
@@ -60,6 +60,12 @@ class Services:
                 hint=f"its log is {self.root / 'broker.log'}",
             )
 
+    def memory(self) -> dict[str, Any]:
+        """What the broker says of its memory."""
+        with httpx.Client(trust_env=False, timeout=10.0) as http:
+            facts: dict[str, Any] = http.get(f"{self.url}/status").json()["memory"]
+        return facts
+
     def wait_ready(self) -> None:
         """Until it serves. Raises BrokerUnavailable."""
         deadline = time.monotonic() + READY_TIMEOUT_S
@@ -77,9 +83,9 @@ class Services:
 
 
 @contextlib.contextmanager
-def services(console: Console, *, archive: str = "") -> Iterator[Services]:
+def services(console: Console, *, archive: str = "", memory_bytes: int = 0) -> Iterator[Services]:
     """Start both, stop both. Progress of downloads goes to ``console``. archive: the broker's, below the
-    directory.
+    directory. memory_bytes: the worker's; 0: as much as the machine has.
 
     Raises DemoRunning, EmbeddedKafkaError, BrokerUnavailable, DirectoryNotPrivate.
     """
@@ -92,7 +98,7 @@ def services(console: Console, *, archive: str = "") -> Iterator[Services]:
             console.print(FIRST_USE, style="yellow")
         try:
             kafka = _start_kafka(root, console)
-            running = _start_broker(root, kafka, archive)
+            running = _start_broker(root, kafka, archive, memory_bytes)
             try:
                 running.wait_ready()
                 yield running
@@ -163,7 +169,7 @@ def _start_kafka(root: Path, console: Console) -> str:
     return embedded.up(root, port, controller, console=console).bootstrap
 
 
-def _start_broker(root: Path, bootstrap: str, archive: str) -> Services:
+def _start_broker(root: Path, bootstrap: str, archive: str, memory_bytes: int) -> Services:
     port = HTTP_PORT_DEFAULT if _free(HTTP_PORT_DEFAULT) else _free_ports(1)[0]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("TUREEN_")}
     environment |= {
@@ -171,6 +177,7 @@ def _start_broker(root: Path, bootstrap: str, archive: str) -> Services:
         "TUREEN_HTTP_PORT": str(port),
         "TUREEN_KAFKA__BOOTSTRAP_SERVERS": bootstrap,
         "TUREEN_LOG_FORMAT": "json",
+        "TUREEN_MEMORY_BUDGET_BYTES": str(memory_bytes),
     }
     if archive:
         environment["TUREEN_ARCHIVE"] = str(root / archive)

@@ -6,6 +6,7 @@ that the disk could hold. What is spilled counts no more: its pages are the syst
 
 from __future__ import annotations
 
+import math
 import os
 import resource
 import threading
@@ -25,7 +26,9 @@ SHARE = 0.65
 LOOK_S = 0.25
 """What is held is looked at as often at most; between two looks what left is taken off."""
 TRIM_BYTES = 64 << 20
-"""The heap is given back each time so many bytes left."""
+"""Freed memory is given back to the system each time so many bytes left."""
+TRIM_S = 10.0
+"""It is given back before anything leaves, as often at most."""
 STRINGS_PART = 64
 STRINGS_BYTES_MIN = 8 << 20
 """A table of a stream's strings may take a 64th of the budget, and so much at least."""
@@ -37,6 +40,42 @@ RESIDENT_S = 5.0
 """The system is asked which pages it has in memory as often at most."""
 
 log = logs.get()
+
+
+class Excess:
+    """How much more the process holds than it should. What is given back to the system lags behind what is
+    freed, so between two looks what left is taken off.
+    """
+
+    def __init__(self, begins: int, held: Callable[[], int], now_s: Callable[[], float]) -> None:
+        """begins: what may be held. held: what is, by the kernel's word."""
+        self.begins = begins
+        self._held = held
+        self._now_s = now_s
+        self._looked_s = -math.inf
+        self._trimmed_s = -math.inf
+        self._bytes = 0
+        self._freed = 0
+
+    def look(self) -> int:
+        """Bytes that are too much, as of a look :data:`LOOK_S` ago at most."""
+        now_s = self._now_s()
+        if now_s - self._looked_s >= LOOK_S:
+            self._looked_s = now_s
+            self._bytes = max(0, self._held() - self.begins)
+            if self._bytes and now_s - self._trimmed_s >= TRIM_S:
+                self._trimmed_s = now_s
+                trim_heap()
+                self._bytes = max(0, self._held() - self.begins)
+        return self._bytes
+
+    def left(self, nbytes: int) -> None:
+        """So many bytes left memory."""
+        self._bytes = max(0, self._bytes - nbytes)
+        self._freed += nbytes
+        if self._freed >= TRIM_BYTES:
+            self._freed = 0
+            trim_heap()
 
 
 class Spill:
@@ -55,17 +94,14 @@ class Spill:
         """
         self._files = files
         self._budget_bytes = budget_bytes
-        self._begins = int(SHARE * budget_bytes)
         self._bytes_max = bytes_max
-        self._held = held
         self._now_s = now_s
         self._lock = threading.Lock()
-        self._looked_s = -LOOK_S
-        self._wanted = 0
-        self._untrimmed = 0
+        self._excess = Excess(int(SHARE * budget_bytes), held, now_s)
         self._refused: StoreFull | None = None
+        self._refused_s = -math.inf
         self._resident = 0
-        self._resident_s = -RESIDENT_S
+        self._resident_s = -math.inf
 
     @property
     def capacities(self) -> Capacities:
@@ -74,15 +110,11 @@ class Spill:
         return Capacities(spill=self, strings_bytes=strings_bytes)
 
     def wanted(self) -> int:
-        """How many bytes are to leave."""
-        if not self._bytes_max:
-            return 0
+        """How many bytes are to leave; 0 for a while after the disk had no room."""
         with self._lock:
-            now_s = self._now_s()
-            if now_s - self._looked_s >= (LOOK_S if self._refused is None else RETRY_S):
-                self._looked_s = now_s
-                self._wanted = max(0, self._held() - self._begins)
-            return self._wanted
+            if not self._bytes_max or self._now_s() - self._refused_s < RETRY_S:
+                return 0
+            return self._excess.look()
 
     def write(self, arrays: Sequence[Array]) -> list[Array] | None:
         """As :meth:`storage.spill_files.SpillFiles.write`; None: there is no room, which the log is told."""
@@ -95,13 +127,7 @@ class Spill:
             return None
         with self._lock:
             self._refused = None
-            self._wanted = max(0, self._wanted - nbytes)
-            self._untrimmed += nbytes
-            trims = self._untrimmed >= TRIM_BYTES
-            if trims:
-                self._untrimmed = 0
-        if trims:
-            trim_heap()
+            self._excess.left(nbytes)
         return written
 
     def _check_room(self, nbytes: int) -> None:
@@ -123,15 +149,14 @@ class Spill:
     def _refuse(self, full: StoreFull) -> None:
         with self._lock:
             is_new = self._refused is None
-            self._refused, self._wanted = full, 0
-            self._looked_s = self._now_s()
+            self._refused, self._refused_s = full, self._now_s()
         if is_new:
             log.warning("spill_refused", error=full.message, hint=full.hint)
 
     def facts(self) -> dict[str, Any]:
         """As ``/status`` shows it."""
         return {
-            "spill_from_bytes": self._begins,
+            "spill_from_bytes": self._excess.begins,
             "spilled_bytes": self.nbytes,
             "spilled_bytes_max": self._bytes_max,
             "spilled_resident_bytes": self.resident(),
