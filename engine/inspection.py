@@ -154,7 +154,7 @@ class Inspection(ABC):
 
     def heaviest(self) -> Heavy | None:
         """The query that pausing would free most memory of; None: of none anything. O(queries)."""
-        return heaviest(self._parts.sets)
+        return heaviest(self._parts.sets, self._parts.following.graphs.shares())
 
     def explain(
         self, *, query_id: str | None = None, sql: str | None = None, timer: Timer | None = None

@@ -268,6 +268,11 @@ class Settings(BaseSettings):
         ge=0,
         description="Memory of the worker; 0: what the cgroup or the machine has, less what others need.",
     )
+    state_bytes_max: int = Field(
+        0,
+        ge=0,
+        description="A query that keeps more for itself is paused, it alone. 0: half of the memory budget.",
+    )
     spill_bytes_max: int = Field(
         256 * 2**30,
         ge=0,

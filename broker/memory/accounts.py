@@ -48,19 +48,26 @@ class MemoryAccounts:
     def structures(self) -> dict[str, int]:
         """Bytes by structure."""
         found: dict[str, int] = {"process": self._base}
-        for footprint in list(self._footprints.values()):
+        for footprint in self._all():
             for name, size in footprint.structures.items():
                 found[name] = found.get(name, 0) + size
         return found | {"answers_on_their_way": self._answers, "feeds": self.others()}
 
+    def _all(self) -> list[Footprint]:
+        return list(self._footprints.values())
+
+    def kept_for_queries(self) -> int:
+        """Bytes that the queries of a shard keep, the shard with most of it: no query keeps more."""
+        return max((each.answers + each.composites + each.changes for each in self._all()), default=0)
+
     def by_strategy(self) -> ByStrategy:
         """What the changes of followed queries come from, as it was counted last."""
-        return summed(footprint.by_strategy for footprint in list(self._footprints.values()))
+        return summed(footprint.by_strategy for footprint in self._all())
 
     def largest_source(self) -> tuple[SourceName, int] | None:
         """The source whose rows take the most, and their bytes; None where there are none."""
         by_source: dict[SourceName, int] = {}
-        for footprint in list(self._footprints.values()):
+        for footprint in self._all():
             for name, size in footprint.by_source.items():
                 by_source[name] = by_source.get(name, 0) + size
         return max(by_source.items(), key=lambda one: one[1], default=None)

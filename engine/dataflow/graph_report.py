@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Mapping
+from collections.abc import Collection, Hashable, Iterator, Mapping
 
 from engine.dataflow.entities import GraphEntities, OperatorEntity, digest
 from engine.dataflow.fed_sink import FedSink
@@ -40,6 +40,21 @@ def entities(
     ]
     below = {names[end]: tuple(of_node[id(node)] for node in each.nodes) for end, each in sinks.items()}
     return GraphEntities(found, below, {one: names[end] for one, end in sink_of.items()})
+
+
+def shares(sinks: Mapping[Hashable, FedSink]) -> Iterator[tuple[Collection[str], int]]:
+    """Yields queries that share a sink, and the bytes that each keeps: equal parts of the sink and of the
+    operators that it reads, among all who read these. O(sinks * operators that they read).
+    """
+    readers, nbytes = Counter[int](), dict[int, int]()
+    for each in sinks.values():
+        readers.update({id(node): len(each.sink.query_ids) for node in each.nodes})
+        nbytes.update({id(node): node.nbytes for node in each.nodes if id(node) not in nbytes})
+    for each in sinks.values():
+        queries = each.sink.query_ids
+        if queries:
+            own = each.sink.nbytes // len(queries)
+            yield queries, own + sum(nbytes[id(node)] // readers[id(node)] for node in each.nodes)
 
 
 def node_state(nodes: GraphNodes, sinks: Mapping[Hashable, FedSink], key: Hashable, over: str) -> NodeState:

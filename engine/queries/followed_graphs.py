@@ -10,6 +10,7 @@ from collections.abc import Collection, Container, Mapping, Sequence
 
 from engine.changes.marks import Mark, transition_of
 from engine.changes.operator import operator_over
+from engine.dataflow import graph_report
 from engine.dataflow.buffers.settings import StateSettings
 from engine.dataflow.graph import Graph
 from engine.dataflow.isolation import advanced, remade
@@ -75,6 +76,15 @@ class FollowedGraphs:
         graph = self.by_set.get(standing.set_key)
         policy = None if graph is None else graph.policy_of(standing.query_id)
         return None if policy is None else policy.strategy
+
+    def shares(self) -> dict[str, int]:
+        """By followed query the bytes that it keeps, of what it shares its part. O(queries + nodes)."""
+        return {
+            query_id: share
+            for graph in self.by_set.values()
+            for queries, share in graph_report.shares(graph.sinks.by_end)
+            for query_id in queries
+        }
 
     def by_strategy(self) -> ByStrategy:
         """What is kept for the followed queries of each strategy."""

@@ -143,11 +143,17 @@ def held_by(source: Source) -> HeldBySource:
     return HeldBySource(visible, waiting, matches, versions)
 
 
-def heaviest(sets: Iterable[SourceSet]) -> Heavy | None:
+def heaviest(sets: Iterable[SourceSet], followed: Mapping[str, int]) -> Heavy | None:
     """The query that pausing would free most of, of those that keep something for themselves; of equal ones
-    the first by its id. Rows are held by windows and retention, paused or not, so they do not count.
+    the last by its id. followed: what followed queries keep for that. Rows are held by windows and retention,
+    paused or not, so they do not count.
     """
-    heavy = (Heavy(query_id, held) for over in sets for query_id, held in held_of(over) if held)
+    held = dict(followed)
+    for over in sets:
+        for query_id, nbytes in held_of(over):
+            if nbytes:
+                held[query_id] = held.get(query_id, 0) + nbytes
+    heavy = (Heavy(query_id, nbytes) for query_id, nbytes in held.items() if nbytes)
     return max(heavy, key=lambda one: (one.nbytes, one.query_id), default=None)
 
 

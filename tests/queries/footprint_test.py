@@ -59,6 +59,29 @@ def test_the_heaviest_is_the_query_that_keeps_most_and_a_pause_frees_it() -> Non
     assert heavy.query_id == "few"
 
 
+def test_what_followed_queries_keep_counts_for_each_by_its_part() -> None:
+    feed = Feed(retain="1 DAY")
+    for name, sql in (
+        ("groups", "SELECT k, COUNT(*) AS n FROM s GROUP BY k"),
+        ("same", "SELECT k, COUNT(*) AS n FROM s GROUP BY k"),
+        ("few", "SELECT v, COUNT(*) AS n FROM s WHERE v < 10 GROUP BY v"),
+    ):
+        register(feed.engine, name, sql)
+        feed.engine.follow(name)
+    feed.put(*((place, f"k{place}", float(place)) for place in range(ROWS)))
+    counted = feed.engine.footprint().changes
+    heavy = feed.engine.heaviest()
+    assert heavy is not None
+    assert heavy.query_id in ("groups", "same")
+    assert counted / 3 < heavy.nbytes <= counted / 2
+    for name in ("groups", "same"):
+        register(feed.engine, name, "SELECT k, COUNT(*) AS n FROM s GROUP BY k", paused="true")
+    assert feed.engine.footprint().changes < counted / 4
+    heavy = feed.engine.heaviest()
+    assert heavy is not None
+    assert heavy.query_id == "few"
+
+
 def test_composites_count_for_the_queries_that_share_them() -> None:
     feed = Feed(retain="1 DAY")
     sql = "SELECT a.v FROM s a JOIN s b ON a.k = b.k WHERE a.v < b.v"
