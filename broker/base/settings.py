@@ -195,8 +195,8 @@ class Settings(BaseSettings):
         20,
         ge=0,
         le=1_000,
-        description="Few records are followed by the next so long after they were taken up, so that one "
-        "commit has what came meanwhile; not while more wait, and commands and questions wait for nothing.",
+        description="Few records are followed by the next so long after they were taken up, up to twice as "
+        "long where they take much of the processor: one commit has what came meanwhile. Not if more wait.",
     )
     preference_step_ms: int = Field(
         20,

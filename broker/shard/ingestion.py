@@ -121,15 +121,21 @@ class Ingestion:
         self._turns.begin(self._steps.engine, [one.stream.name for one in ready])
         ready = self._streams.in_step(ready, view.now_of, self._steps.engine.needs.joined_with)
         self.grants.records_come()
-        began_s = time.monotonic()
+        self._linger.begins(time.monotonic(), time.thread_time())
         share = max(
             self._context.settings.step_rows_max,
             self._context.settings.transaction_rows_max // max(1, len(ready)),
         )
         rows = self._from_all(ready, share, outgoing)
         if rows:
-            lagging = any(one.intake is not None and one.intake.lagging for one in ready)
-            self._linger.took(rows, began_s, lagging=lagging)
+            left = sum(one.intake.backlog for one in ready if one.intake is not None)
+            self._linger.took(rows, left, self._latency_ms_max(ready))
+
+    def _latency_ms_max(self, streams: Iterable[ReadStream]) -> int | None:
+        """The least that a query over these allows a row to wait; None: none says."""
+        demand = self._steps.engine.needs.demand
+        asked = (demand(one.stream.name).latency_ms_max for one in streams)
+        return min((one for one in asked if one is not None), default=None)
 
     def _from_all(self, ready: Iterable[ReadStream], share: int, outgoing: Outgoing) -> int:
         """Make steps of up to ``share`` rows of each stream, in the scheduler's order; how many rows."""
@@ -215,6 +221,7 @@ class Ingestion:
         """A transaction was written: see what work is left for queries with a preference. alone: it had
         a heartbeat for that, and no other step.
         """
+        self._linger.written(time.thread_time())
         self.grants.left = self._steps.engine.needs.preference_work()
         self.grants.waiting = self._steps.pending.rows
         if not alone:

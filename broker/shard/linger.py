@@ -4,21 +4,39 @@ A transaction costs the same for one record as for hundreds. Records that come a
 therefore taken up together, some ms after those. The first after a pause wait for nothing; where many come,
 or more wait than were taken up, nobody waits.
 
+The time from few records to the next is as set, and longer where a turn (steps and transaction) takes much
+of the processor: :data:`REST` times what turns took of it lately, at most :data:`LONGEST` times as long as
+set. It is no longer than half of what a query allows a row to wait.
+
 Pure: clocks are passed in. O(1).
 """
 
 from __future__ import annotations
 
+import math
+
 ROWS_MAX = 1_024
 """Least rows for which a transaction costs less than the rows do."""
+REST = 5.0
+"""From few records to the next, in times that turns take of the processor."""
+LONGEST = 2.0
+"""The longest time from few records to the next, in times that are set."""
+RECENT = 0.2
+"""Weight of the last turn in what turns took lately."""
 
 
 class Linger:
-    """Says how long records of one shard wait for others. linger_s: the time from few records to the next."""
+    """Says how long records of one shard wait for others. linger_s: the time from few records to the next,
+    where turns are short.
+    """
 
     def __init__(self, linger_s: float) -> None:
         self._linger_s = linger_s
-        self._until_s = 0.0
+        self._turn_cpu_s = 0.0
+        """What turns with few records took of the processor lately."""
+        self._began_s = self._began_cpu_s = self._until_s = 0.0
+        self._is_measured = False
+        """Whether the turn at hand is one with few records."""
         self._left = False
 
     def takes(self) -> None:
@@ -30,9 +48,26 @@ class Linger:
         first, self._left = not self._left, True
         return first
 
-    def took(self, rows: int, began_s: float, *, lagging: bool) -> None:
-        """Note that rows were taken up. lagging: more wait."""
-        self._until_s = began_s + self._linger_s if 0 < rows < ROWS_MAX and not lagging else 0.0
+    def begins(self, now_s: float, cpu_s: float) -> None:
+        """Something is taken up. cpu_s: what the shard's thread had of the processor so far."""
+        self._began_s, self._began_cpu_s = now_s, cpu_s
+
+    def took(self, rows: int, left: int, latency_ms_max: int | None = None) -> None:
+        """Note that rows were taken up. left: how many wait. latency_ms_max: the least that a query over
+        these allows a row to wait; None: none says.
+        """
+        self._until_s = 0.0
+        self._is_measured = 0 < rows < ROWS_MAX and left <= rows
+        if self._is_measured:
+            longer_s = min(REST * self._turn_cpu_s, LONGEST * self._linger_s)
+            allowed_s = math.inf if latency_ms_max is None else latency_ms_max / 2_000
+            self._until_s = self._began_s + min(max(self._linger_s, longer_s), allowed_s)
+
+    def written(self, cpu_s: float) -> None:
+        """The transaction is written."""
+        if self._is_measured:
+            self._is_measured = False
+            self._turn_cpu_s += RECENT * (cpu_s - self._began_cpu_s - self._turn_cpu_s)
 
     def left_s(self, now_s: float) -> float:
         """How long records that have come meanwhile still wait."""

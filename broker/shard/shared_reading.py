@@ -22,7 +22,9 @@ class SharedReading:
         self._step_bytes_max = settings.step_bytes_max
         limits = {"queued.max.messages.kbytes": str(fetched_kbytes)}
         self._consumers = SharedConsumers(
-            {**limits, **kafka}, on_missing=lambda: self.lookout.hurry(), gather_ms=settings.linger_ms
+            {**limits, **kafka},
+            on_missing=lambda: self.lookout.hurry(),
+            gather_ms=(settings.linger_ms + 1) // 2,  # what comes waits for the shard's own linger as well
         )
         self.lookout = Lookout(
             admin,
