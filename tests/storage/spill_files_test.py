@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays_of
 
+from storage import spill_files
 from storage.spill_files import PAGE, SpillFiles
 from tests.spill import FILES
 from tureen.errors import MIB, StoreFull
@@ -71,6 +72,22 @@ def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreFull, match="could not be written"):
         SpillFiles(tmp_path / "file" / "spill").write([np.arange(3)])
+
+
+def test_files_take_no_descriptors_and_are_so_many_at_most(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files, before = SpillFiles(tmp_path), len(os.listdir("/dev/fd"))
+    kept = [files.write([np.full(10, number)])[0] for number in range(50)]
+    assert len(os.listdir("/dev/fd")) == before
+    monkeypatch.setattr(spill_files, "FILES_MAX", 50)
+    with pytest.raises(StoreFull, match="no more can be mapped"):
+        files.write([np.zeros(1)])
+    assert [int(array.sum()) for array in kept] == [10 * number for number in range(50)]
+    del kept[:25]
+    gc.collect()
+    assert files.nbytes == 25 * PAGE
+    assert files.write([np.ones(1)])[0].tolist() == [1.0]
 
 
 LIMITED = """
