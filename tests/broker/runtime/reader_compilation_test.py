@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -13,22 +12,10 @@ import pytest
 
 from broker.runtime.compiling import is_compiled
 from broker.runtime.reader_compilation import ReaderBeingCompiled, ReaderCompilation
+from tests.broker.uncompiled import WAITS, uncompiled
 from tests.kafka import wait_until
 from topics.formats.kernels import KERNELS
 
-SOURCE = """
-from numba import njit
-
-
-@njit(cache=True)
-def one(number):
-    return number + 1
-
-
-@njit(cache=True)
-def two(number):
-    return number + 2
-"""
 COMPILES = """
 import sys, time
 sys.path[:0] = {paths!r}
@@ -36,7 +23,6 @@ import kernels
 from broker.runtime.reader_compilation import compile_all
 compile_all(int(sys.argv[1]), sys.argv[2:], lambda name: {compiles})
 """
-WAITS = ("-c", "import sys; sys.stdin.read()")
 FAILS = ("-c", "raise SystemExit(1)")
 ROOT = str(Path(__file__).parents[3])
 
@@ -44,13 +30,7 @@ ROOT = str(Path(__file__).parents[3])
 @pytest.fixture
 def kernels(tmp_path: Path) -> ModuleType:
     """Kernels that nobody has compiled."""
-    (tmp_path / "kernels.py").write_text(SOURCE)
-    spec = importlib.util.spec_from_file_location("kernels", tmp_path / "kernels.py")
-    assert spec is not None
-    assert spec.loader is not None
-    made = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(made)
-    return made
+    return uncompiled(tmp_path)
 
 
 @pytest.fixture
