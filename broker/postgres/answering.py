@@ -40,7 +40,7 @@ from broker.postgres.errors import ReadOnlyTransaction, SourceIsRead, SourceOfAn
 from broker.postgres.evaluation import Evaluation, Select
 from broker.postgres.messages import Field
 from broker.postgres.parameters import Array, Value, constant
-from broker.postgres.plans import Carried, Copied, Evaluated, Once, Plan, Subscribed, Whole
+from broker.postgres.plans import Carried, Copied, Evaluated, Once, Plan, Subscribed, Whole, is_catalogue
 from broker.postgres.relations import Columns, Relations
 from broker.postgres.results import Done, Result, Rows, listed
 from broker.postgres.subscription import LEADING, Subscription, schema_of
@@ -176,8 +176,7 @@ class Answering:
         if self._who.reads:
             raise ReadToken
         wording = _wording(plan.sql, values)
-        statement = await self._services.node.understand(wording.sql, wording.parameters)
-        columns = tuple(statement.columns) if isinstance(statement, Query) else ()
+        columns = await self._columns(plan, wording)
         handle = Handle(new_handle())
         name = query_id(handle)
         try:
@@ -369,8 +368,20 @@ class Answering:
         """The columns of a SELECT before its values are known."""
         if self._who.reads:
             raise ReadToken
-        wording = _wording(plan.sql, [_EXAMPLES.get(oid, "") for oid in oids])
-        statement = await self._services.node.understand(wording.sql, wording.parameters)
+        return await self._columns(plan, _wording(plan.sql, [_EXAMPLES.get(oid, "") for oid in oids]))
+
+    async def _columns(self, plan: Once, wording: Wording) -> Columns:
+        """Raises LimitExceeded of a text over queries that is too long to be looked at for these."""
+        relations = self._services.relations
+        try:
+            statement = await self._services.node.understand(wording.sql, wording.parameters)
+        except UnknownSource as unknown:
+            is_query = relations.query(unknown.name) is not None or is_catalogue(
+                (None, unknown.name), relations
+            )
+            if is_query and len(plan.sql) > rewriting.TEXT_MAX:
+                raise rewriting.too_long(plan.sql) from None
+            raise
         return tuple(statement.columns) if isinstance(statement, Query) else ()
 
 

@@ -26,7 +26,7 @@ from sqlglot import exp
 
 from broker.base.settings import Settings
 from broker.node.request_work import RequestWork, caller
-from broker.postgres import rewriting
+from broker.postgres import literals, rewriting
 from broker.postgres.catalogue_columns import TABLES
 from broker.postgres.catalogue_functions import DERIVED, MACROS, type_names
 from broker.postgres.catalogue_tables import tables
@@ -136,7 +136,7 @@ class Evaluation:
             for number, (name, table) in enumerate(select.answers.items()):
                 places[name] = f"answer_{number}"
                 cursor.register(places[name], _plain(table))
-            is_bytes = partial(_is_bytes, select)
+            is_bytes = bytes_of(select)
             text = rewriting.rewritten(select.tree, partial(_place_of, places), select.user, is_bytes)
             limit = self._rows_max + 1 if rows_max is None else rows_max
             values = list(select.values)
@@ -237,16 +237,20 @@ def _with_json(table: pa.Table, kinds: Sequence[str]) -> pa.Table:
     return table
 
 
-def _is_bytes(select: Select, column: exp.Column) -> bool:
+def bytes_of(select: Select) -> literals.IsBytes:
     """Whether each answer that has a column of the name has bytes there, of those that its table names."""
     aliases = {one.alias_or_name.lower(): one.name for one in select.tree.find_all(exp.Table)}
-    table = aliases.get(column.table.lower(), column.table)
-    kinds = {
-        pa.types.is_binary(one.schema.field(column.name).type)
-        for (_, name), one in select.answers.items()
-        if column.name in one.column_names and (not table or name.lower() == table.lower())
-    }
-    return kinds == {True}
+
+    def is_bytes(column: exp.Column) -> bool:
+        table = aliases.get(column.table.lower(), column.table)
+        kinds = {
+            pa.types.is_binary(one.schema.field(column.name).type)
+            for (_, name), one in select.answers.items()
+            if column.name in one.column_names and (not table or name.lower() == table.lower())
+        }
+        return kinds == {True}
+
+    return is_bytes
 
 
 def _place_of(names: Mapping[Name, str], name: Name) -> tuple[str, str]:
@@ -262,6 +266,7 @@ def _place_of(names: Mapping[Name, str], name: Name) -> tuple[str, str]:
 _CALLED = re.compile(
     r"Function with name \"?(\w+)|No function matches the given name and argument types '(\w+)\("
 )
+_DEPTH = re.compile(r"expression depth limit of (\d+)")
 _COLUMN = re.compile(r'column (?:named )?"([^"]+)"')
 _FUNCTION: tuple[tuple[type[duckdb.Error], type[TureenError]], ...] = (
     (duckdb.ConversionException, BadOperand),
@@ -289,6 +294,8 @@ def _refusal(refused: duckdb.Error, select: Select) -> TureenError:
         return EvaluationRefused(message)
     if (called := _CALLED.search(message)) is not None:
         return _unknown_function(message, called[1] or called[2], hint, select)
+    if (deep := _DEPTH.search(message)) is not None:
+        return LimitExceeded("operators within each other", int(deep[1]), hint="use IN, or fewer operators")
     if "Division by zero" in message:
         return DivisionByZero("division by zero", hint="x / NULLIF(y, 0) is NULL there")
     for kind, error in _FUNCTION:

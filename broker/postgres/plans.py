@@ -25,6 +25,7 @@ from sqlglot import exp
 
 from broker.postgres import rewriting
 from broker.postgres.commands import is_command
+from broker.postgres.places import place_at
 from broker.postgres.relations import Relations
 from broker.postgres.rewriting import Name
 from engine.language.places import did_you_mean, shown
@@ -196,7 +197,7 @@ def asked_of(sql: str, relations: Relations) -> Asked:
         raise NotSupported(
             f"{' '.join(lock[1].upper().split())} is not supported: nothing here locks a row",
             hint="leave it out",
-            **rewriting.place_at(sql, lock.start(1)),
+            **place_at(sql, lock.start(1)),
         )
     tree = rewriting.select_of(sql)
     if tree is None:
@@ -310,7 +311,7 @@ def _copied(sql: str, relations: Relations) -> Copied:
         if isinstance(asked, Once):
             _require_known(select, relations)
     except UnknownSource as refused:
-        place = rewriting.place_at(sql, found.start("name"))
+        place = place_at(sql, found.start("name"))
         raise UnknownSource(refused.name, kind=NOTHING_NAMED, hint=refused.hint, **place) from None
     return Copied(asked, options)
 

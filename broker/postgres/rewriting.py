@@ -19,9 +19,11 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from broker.postgres import literals
+from broker.postgres.escapes import without_escapes
+from broker.postgres.places import place_at
 from broker.postgres.settings import SETTINGS
 from engine.language.places import did_you_mean
-from tureen.errors import NotSupported, SyntaxRefused
+from tureen.errors import LimitExceeded, NotSupported, SyntaxRefused
 
 TEXT_MAX = 32_768
 """Characters of a text that is looked at: those of catalogue browsers have some thousands."""
@@ -49,15 +51,29 @@ _OIDS = re.compile(r"::\s*oid\s*\[\s*\]", re.IGNORECASE)
 
 @lru_cache(1_024)
 def select_of(sql: str) -> exp.Query | None:
-    """The tree of a SELECT, which nobody changes; None for anything else, or what is not understood."""
+    """The tree of a SELECT, which nobody changes; None for anything else, or what is not understood.
+
+    Raises SyntaxRefused: a string has an escape that means nothing.
+    """
     if len(sql) > TEXT_MAX:
         return None
+    plain = without_escapes(sql)
     try:
-        found = sqlglot.parse(_OIDS.sub("::oidvector", sql), read="postgres")
+        found = sqlglot.parse(_OIDS.sub("::oidvector", plain), read="postgres")
     except (SqlglotError, RecursionError):
         return None
     tree = found[0] if len(found) == 1 else None
     return tree if isinstance(tree, exp.Query) and not tree.find(exp.Into, exp.Lock) else None
+
+
+def too_long(sql: str) -> LimitExceeded:
+    """Why a SELECT over queries is not looked at."""
+    return LimitExceeded(
+        "characters of a SELECT over queries",
+        TEXT_MAX,
+        len(sql),
+        hint="send a shorter text: IN, or parameters",
+    )
 
 
 def relations_of(tree: exp.Query) -> list[Name]:
@@ -145,12 +161,6 @@ def place_of_table(tree: exp.Query, sql: str, name: str) -> dict[str, int]:
         if start is not None and node.name.lower() == name.lower():
             return place_at(sql, start)
     return {}
-
-
-def place_at(sql: str, start: int) -> dict[str, int]:
-    """Line and column, from 1, of a character."""
-    before = sql[:start]
-    return {"line": before.count("\n") + 1, "column": start - before.rfind("\n")}
 
 
 _PLACEHOLDER = re.compile(

@@ -192,12 +192,19 @@ def _parsed(text: str, field: Field, place: Place) -> JsonValue:
     try:
         found: JsonValue = json.loads(text)
     except ValueError:
+        is_array = field.type.logical is Logical.ARRAY
         raise place.refuse(
             TypeMismatch,
-            f"{shown(field.name)} is a {field.type}, and this is no JSON",
-            hint="""write '{"a": [1, 2]}', a text in double quotes: '"text"', or ARRAY[1, 2]""",
+            f"{shown(field.name)} is a {field.type}, and this is no {'array' if is_array else 'JSON'}",
+            hint=_ARRAY_HINT if is_array else _JSON_HINT,
         ) from None
     return found
+
+
+_ARRAY_HINT = (
+    """write ARRAY[1, 2]; or '{1,2}', with an element in double quotes where it has a comma; or '[1, 2]'"""
+)
+_JSON_HINT = """write '{"a": [1, 2]}', a text in double quotes: '"text"', or ARRAY[1, 2]"""
 
 
 def _element(text: str | None, type_: Type) -> JsonValue:

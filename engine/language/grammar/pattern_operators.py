@@ -7,7 +7,8 @@
 | ``s ~~ 'p'``, ``s !~~ 'p'`` | ``s LIKE 'p'``, NOT of that                        |
 | ``s ~~* 'p'``, ``s !~~* 'p'`` | ``s ILIKE 'p'``, NOT of that                     |
 
-A dot matches an end of line there, and ^ and $ those of the whole text alone.
+A dot matches an end of line there, and ^ and $ those of the whole text alone. Where the pattern is NULL
+they are NULL, as LIKE is.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def parse_pattern_operator(cursor: Cursor, left: exp.Expr, operand: Parse) -> ex
         cursor.advance()
     pattern = operand(cursor)
     test: exp.Expr
-    if written[2] == "~~":
+    if written[2] == "~~" or isinstance(pattern, exp.Null):
         make: Any = _LIKES[written[3]]
         test = cursor.node(make(this=left, expression=pattern), left, left, pattern)
     else:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 
 import psutil
+import psycopg
 import pytest
 
 from tests.broker.doors import READ_TOKEN, TOKEN, Door
@@ -154,6 +155,21 @@ def test_a_text_that_is_not_unicode_or_too_long_is_an_error(door: Door) -> None:
     wire.send(message(b"Q", b"SELECT '" + b"x" * 500_000 + b"'\0"))
     assert [letter for letter, _ in wire.until_ready()][-1] == b"Z"
     wire.close()
+
+
+def test_a_select_that_is_too_long_for_queries_is_told_its_limit(door: Door) -> None:
+    many = " OR ".join(f"n = {number}" for number in range(4_000))
+    with door.connect() as connection:
+        with pytest.raises(psycopg.errors.ProgramLimitExceeded, match="32,768"):
+            connection.execute(f"SELECT n FROM per_customer WHERE {many}")
+        with pytest.raises(psycopg.errors.ProgramLimitExceeded, match="32,768"):
+            connection.execute(f"SELECT relname FROM pg_class WHERE {many.replace('n =', 'oid =')}")
+        with pytest.raises(psycopg.errors.UndefinedTable, match="nobody"):
+            connection.execute(f"SELECT n FROM nobody WHERE {many}")
+        with pytest.raises(psycopg.errors.ProgramLimitExceeded, match="operators within each other is 1,000"):
+            connection.execute(f"SELECT {'+'.join(['n'] * 2_000)} FROM per_customer")
+        few = " OR ".join(f"n = {number}" for number in range(2_000))
+        assert connection.execute(f"SELECT COUNT(*) FROM per_customer WHERE {few}").fetchone() == (2,)
 
 
 def test_statements_of_one_connection_have_an_end(door: Door) -> None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
+from sqlglot import exp
 
 from broker.postgres import commands
+from broker.postgres.escapes import without_escapes
+from broker.postgres.evaluation import Select, bytes_of
 from broker.postgres.plans import (
     Carried,
     Command,
@@ -203,3 +207,38 @@ def test_settings_and_transactions() -> None:
     assert commands.declared("DECLARE c BINARY CURSOR FOR SELECT 1") == ("c", "SELECT 1", True)
     with pytest.raises(SyntaxRefused):
         commands.fetched("FETCH BACKWARD 5 FROM c")
+
+
+@pytest.mark.parametrize(
+    ("escaped", "plain"),
+    [
+        (r"E'\ud83d\ude00'", "'\U0001f600'"),
+        (r"e'it\'s \x41\101 it''s'", "'it''s AA it''s'"),
+        (r"'E\n' || E'\\'", r"'E\n' || '\'"),
+        (r"""'e''\n', "E'\n", E'\t' -- E'\n'""", """'e''\\n', "E'\\n", '\t' -- E'\\n'"""),
+    ],
+)
+def test_escapes_mean_what_they_mean_over_streams(escaped: str, plain: str) -> None:
+    found = without_escapes(f"SELECT {escaped}")
+    assert len(found) == len(f"SELECT {escaped}")
+    assert found.split() == f"SELECT {plain}".split()
+
+
+@pytest.mark.parametrize("escaped", [r"E'\ud83d'", r"E'\ude00\ud83d'", r"E'\ud83dx'", r"E'\xff'", r"E'\u12'"])
+def test_escapes_that_mean_nothing_are_refused_where_they_stand(escaped: str) -> None:
+    with pytest.raises(SyntaxRefused) as refused:
+        plan_of(f"SELECT 1,\n {escaped} FROM alerts", Known())  # type: ignore[arg-type]
+    assert (refused.value.line, refused.value.column) == (2, 2)
+
+
+def test_comparisons_of_a_long_text_look_for_its_tables_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    tree = select_of("SELECT n FROM q WHERE " + " OR ".join(f"n = {one}" for one in range(100)))
+    assert tree is not None
+    looked: list[object] = []
+    find_all = exp.Select.find_all
+    monkeypatch.setattr(
+        exp.Select, "find_all", lambda one, *kinds: looked.append(kinds) or find_all(one, *kinds)
+    )
+    is_bytes = bytes_of(Select("", tree, {(None, "q"): pa.table({"n": [1]})}, [], "me"))
+    rewritten(tree, lambda name: ("temp", name[1]), "me", is_bytes)
+    assert looked.count((exp.Table,)) == 1

@@ -1,0 +1,1 @@
+SELECT E'a\ud83dx' FROM flights

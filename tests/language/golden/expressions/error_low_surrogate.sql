@@ -1,0 +1,1 @@
+SELECT E'\ude00\ud83d' FROM flights

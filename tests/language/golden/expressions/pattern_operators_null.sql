@@ -1,0 +1,1 @@
+SELECT dest ~ NULL, dest !~* NULL FROM flights WHERE dest !~ NULL
