@@ -6,13 +6,17 @@ with probability 0.7 asks for an interval of v on a stream, `lo <= v < hi`, whos
 32. Made from a generator that the caller seeds.
 """
 
+import gc
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from benchmarks import psoup
 from benchmarks.psoup import Bounds
+from benchmarks.timing import Timing
 from engine.engine import Engine
 from engine.model.batch import BATCH_ROWS_MAX, Batch, Column
 from engine.model.limits import Limits
@@ -22,15 +26,17 @@ from engine.model.types import INTEGER, TIMESTAMP
 SCHEMA = Schema((Field("k", INTEGER), Field("v", INTEGER), Field("ts", TIMESTAMP, nullable=False)))
 VALUES = 256
 GRID = 32
+STRETCHES = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """k, v: int32[rows]; row i is of stream i % ways, its instant is i ms."""
+    """k, v: int32[rows]; row i is of stream i % ways, its instant is i ms. values: v is below."""
 
     ways: int
     k: npt.NDArray[np.int32]
     v: npt.NDArray[np.int32]
+    values: int = VALUES
 
     def __len__(self) -> int:
         return len(self.k)
@@ -56,32 +62,34 @@ class Rows:
 
     def take(self, places: npt.NDArray[np.int64]) -> "Rows":
         """The rows at these places, as many of each stream in turn."""
-        return Rows(self.ways, self.k[places], self.v[places])
+        return Rows(self.ways, self.k[places], self.v[places], self.values)
 
 
-def make_rows(rng: np.random.Generator, n: int, ways: int, keys: int) -> Rows:
+def make_rows(rng: np.random.Generator, n: int, ways: int, keys: int, values: int = VALUES) -> Rows:
     """Uniform keys and values; n is a multiple of ways."""
-    return Rows(ways, rng.integers(0, keys, n, np.int32), rng.integers(0, VALUES, n, np.int32))
+    return Rows(ways, rng.integers(0, keys, n, np.int32), rng.integers(0, values, n, np.int32), values)
 
 
-def make_bounds(rng: np.random.Generator, queries: int, ways: int) -> Bounds:
-    """int64[queries, ways, 2]: lo <= v < hi on each stream, 0 and 256 where there is no predicate."""
+def make_bounds(rng: np.random.Generator, queries: int, ways: int, rate: float = 0.7) -> Bounds:
+    """int64[queries, ways, 2]: lo <= v < hi on each stream, 0 and 256 where there is no predicate. rate: how
+    often there is one.
+    """
     low = rng.integers(0, VALUES // GRID, (queries, ways))
     high = low + 1 + rng.integers(0, VALUES // GRID, (queries, ways)) % (VALUES // GRID - low)
     bounds = GRID * np.stack([low, high], axis=2)
-    bounds[rng.random((queries, ways)) >= 0.7] = (0, VALUES)
+    bounds[rng.random((queries, ways)) >= rate] = (0, VALUES)
     return bounds
 
 
-def text(bounds: Bounds, window: int, outputs: str = "s0.k, s0.v, s1.v AS w") -> str:
-    """The SELECT of one query; bounds: int64[ways, 2]."""
+def text(bounds: Bounds, window: int, outputs: str = "s0.k, s0.v, s1.v AS w", values: int = VALUES) -> str:
+    """The SELECT of one query; bounds: int64[ways, 2], there is no predicate where they hold all values."""
     joins = "".join(
         f" JOIN s{place} [ROWS {window}] ON s{place - 1}.k = s{place}.k" for place in range(1, len(bounds))
     )
     wanted = " AND ".join(
         f"s{place}.v >= {lo} AND s{place}.v < {hi}"
         for place, (lo, hi) in enumerate(bounds.tolist())
-        if (lo, hi) != (0, VALUES)
+        if (lo, hi) != (0, values)
     )
     return f"SELECT {outputs} FROM s0 [ROWS {window}]{joins}{wanted and f' WHERE {wanted}'}"
 
@@ -109,6 +117,33 @@ def close(engine: Engine, rows: Rows) -> None:
     n = len(rows)
     beyond = Rows(rows.ways, np.full(n + rows.ways, -1, np.int32), np.zeros(n + rows.ways, np.int32))
     ingest(engine, [[beyond.batch(place, n, n + rows.ways) for place in range(rows.ways)]], n + rows.ways)
+
+
+def lengths(rows: int, ways: int, window: int) -> tuple[int, int]:
+    """How many rows (come before the clock starts, are a timed stretch) of about so many timed ones."""
+    size = ways * BATCH_ROWS_MAX
+    return -(-2 * ways * window // size) * size, -(-rows // (STRETCHES * size)) * size
+
+
+def measure(
+    engine: Engine, rows: Rows, bounds: Bounds, window: int, warm_up: int, stretch: int
+) -> tuple[Timing, float]:
+    """(time of each stretch, seconds to register) of a fresh engine."""
+    began = time.perf_counter()
+    psoup.register(engine, (text(one, window, values=rows.values) for one in bounds))
+    register_s = time.perf_counter() - began
+    steps = rows.steps()
+    size = rows.ways * BATCH_ROWS_MAX
+    clock_ms = len(rows)
+    ingest(engine, steps[: warm_up // size], clock_ms)
+    seconds = []
+    gc.collect()
+    for first in range(warm_up // size, len(steps), stretch // size):
+        began = time.perf_counter()
+        ingest(engine, steps[first : first + stretch // size], clock_ms)
+        seconds.append(time.perf_counter() - began)
+    close(engine, rows)
+    return Timing(tuple(seconds)), register_s
 
 
 def matching(rows: Rows, bounds: Bounds) -> npt.NDArray[np.bool_]:

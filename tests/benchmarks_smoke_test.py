@@ -233,6 +233,10 @@ RUNS = {
         "--queries 1,30 --rows 60000 --window 1000 --keys 100 --no-peers",
         ["rows_per_s.q30", "matches_per_row.q1", "answer_ms.q30"],
     ),
+    "join --selective": (
+        "--queries 1,30 --rows 60000 --window 1000 --keys 100",
+        ["rows_per_s.q30", "indexed_share.q30", "probing_share.q1", "kept_share.q30", "ratio_to_wanted.q1"],
+    ),
     "cacq-table3": (
         "--batches 30 --times 1",
         ["overhead_against_best", *(f"visits_per_tuple.{p}" for p in ("tickets", "worst", "optimal"))],
@@ -292,7 +296,7 @@ def _own_garbage() -> None:
 @pytest.mark.parametrize("name", RUNS)
 def test_a_benchmark_runs(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     arguments, keys = RUNS[name]
-    assert main([name, "--json", *arguments.split()]) == 0
+    assert main([*name.split(), "--json", *arguments.split()]) == 0
     figures = json.loads(capsys.readouterr().out)["figures"]
     assert set(keys) <= set(figures)
     assert all(math.isfinite(value) for value in figures.values())

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 
 from engine.joins.key_index import KeyIndex, KeyIndexes, OrdinalKeys
+from engine.joins.lineage import JoinLineage
 from engine.joins.shape import Shape
 from engine.joins.steps import Ends
-from engine.model.source import SourceName
+from engine.model.batch import Int64Array
 from engine.stems.rows import Rows
 
 
@@ -35,10 +36,23 @@ class EdgeIndexes:
         for index in self:
             self.registry.give_back(index)
 
-    def append(self, rows: Mapping[SourceName, Rows], ends: Mapping[SourceName, int]) -> None:
-        """Take in the rows with ordinals below ``ends`` that are not in."""
-        for index in self:
-            index.append(rows[index.source], ends[index.source])
+    def take_in(
+        self, inputs: Sequence[Rows], starts: Sequence[int], end: Int64Array, lineage: JoinLineage
+    ) -> None:
+        """Rows of each input from its start on and below ``end`` are in, as far as somebody wants them."""
+        for place, (rows, start, stop) in enumerate(zip(inputs, starts, end.tolist(), strict=True)):
+            wanted = lineage.wanted_of(place, start, stop)
+            for index in self._of(place):
+                index.take_in(rows, start, wanted, stop)
+
+    def _of(self, place: int) -> Iterator[KeyIndex]:
+        """Those that lie at an input, each once."""
+        found = [
+            pair[place == edge.right]
+            for edge, pair in zip(self._edges, self._pairs, strict=True)
+            if place in (edge.left, edge.right)
+        ]
+        yield from {id(index): index for index in found}.values()
 
     def end_of(self, number: int, place: int) -> Ends:
         """The arrays of the end of an edge that lies at this input."""
@@ -58,3 +72,11 @@ class EdgeIndexes:
     def view(self) -> tuple[tuple[OrdinalKeys, OrdinalKeys], ...]:
         """The keys of the rows, left and right of each edge; they do not change."""
         return tuple((left.view(), right.view()) for left, right in self._pairs)
+
+    def _check(self, inputs: Sequence[Rows], end: Int64Array, lineage: JoinLineage) -> None:
+        """Rows that somebody wants are in."""
+        for place, (rows, stop) in enumerate(zip(inputs, end.tolist(), strict=True)):
+            wanted = lineage.wanted_of(place, rows.base, max(rows.base, stop))
+            for index in self._of(place):
+                inside = index.is_in(rows.base, max(rows.base, stop))
+                assert inside.all() if wanted is None else inside[wanted].all()

@@ -1,11 +1,15 @@
 """A join at work: every combination of rows of its inputs is found once, when its latest part enters.
 
-Rows enter at the NOW of the queries that share the shape. First all of them are put into the indexes, then
-the new ones probe: those of input i meet all rows of the inputs before it and the old rows of those behind
-it, so that a combination meets once, however the input is cut into batches. What is found is kept as
-ordinals, for all queries at once: predicates, conditions and narrower windows are imposed when an answer is
-read, from the matches that stand beside the rows. All rows are indexed and combined, wanted by a query or
-not: the composites of a query that comes later are there already.
+Rows enter at the NOW of the queries that share the shape. First those that a query wants are put into the
+indexes, then the new ones of them probe: those of input i meet all rows of the inputs before it and the old
+rows of those behind it, so that a combination meets once, however the input is cut into batches. What is
+found is kept as ordinals, for all queries at once: predicates, conditions and narrower windows are imposed
+when an answer is read, from the matches that stand beside the rows.
+
+Lineage (:mod:`engine.joins.lineage`) says who wants a row: a row that no query wants is in no index and does
+not probe, and a combination that no query wants as a whole is not kept. A query that comes later has the rows
+put in that only it wants, and their combinations found, at the next step. A reader whose rows are not all
+wanted by one query has them joined anew.
 
 The widest window over each input bounds how far back is probed (:mod:`engine.joins.bounds`); a wider one
 makes the composites anew, at the next step. Over ``composites_max`` of them the group lets go of all and says
@@ -19,7 +23,7 @@ One writer; readers take :meth:`JoinGroup.view`. Cost: O(rows + combinations).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -30,10 +34,13 @@ from engine.joins.composites import Composites
 from engine.joins.edge_indexes import EdgeIndexes
 from engine.joins.estimated_order import JoinSizes, estimated_order
 from engine.joins.key_index import KeyIndex, KeyIndexes
+from engine.joins.lineage import AddedMarks, JoinLineage
 from engine.joins.probe_orders import ProbeOrders
+from engine.joins.query_marks import Wants
 from engine.joins.shape import Shape
-from engine.joins.steps import JoinStep, NewRowBounds, ProbeScratch, Route
+from engine.joins.steps import Ends, JoinStep, NewRowBounds, ProbeScratch, Route
 from engine.joins.view import ROOM_MIN, JoinView, KeptComposites
+from engine.joins.wanted_parts import WantedParts
 from engine.model import attributes
 from engine.model.attributes import Attribute, AttributeValue
 from engine.model.batch import Int64Array
@@ -72,12 +79,12 @@ class JoinGroup:
         self._needed = NeededReaches([source in timeless for source in shape.inputs])
         self._orders = ProbeOrders(shape, policy)
         self._composites = Composites(n, composites_max, capacities)
+        self._lineage = JoinLineage(n, capacities)
         self._kept: tuple[Reach, ...] | None = None
         """What the composites that are kept were found for; None: none are."""
         self._floor = np.zeros(n, np.int64)
         self._end = np.zeros(n, np.int64)
-        self._scratch = ProbeScratch(n)
-        self._room = capacities.first(ROOM_MIN)
+        self._scratch = ProbeScratch(n, capacities.first(ROOM_MIN))
         self._view: JoinView | None = None
 
     def close(self) -> None:
@@ -105,13 +112,22 @@ class JoinGroup:
 
     # --- windows ----------------------------------------------------------------------------------
 
-    def hold(self, windows: Sequence[Window]) -> None:
-        """A query comes; windows: of each input. What it needs is there after the next step."""
+    def hold(self, windows: Sequence[Window], wants: Wants | None = None) -> None:
+        """A query comes; windows: of each input. What it needs is there after the next step. wants: the rows
+        of each input that it asks for; None: all.
+        """
         self._change(windows, 1)
+        self._lineage.hold(wants or (None,) * len(windows))
 
-    def release(self, windows: Sequence[Window]) -> None:
-        """A query goes; windows: as it was held with."""
+    def release(self, windows: Sequence[Window], wants: Wants | None = None) -> None:
+        """A query goes; windows, wants: as it was held with."""
         self._change(windows, -1)
+        self._lineage.release(wants or (None,) * len(windows))
+
+    def awaited(self) -> Iterator[tuple[SourceName, set[int]]]:
+        """The slots whose matches with the rows that are there must have been made when the next step is."""
+        for place, source in enumerate(self.shape.inputs):
+            yield source, self._lineage.awaited(place)
 
     def _change(self, windows: Sequence[Window], by: int) -> None:
         self._orders.queries += by
@@ -125,11 +141,14 @@ class JoinGroup:
     ) -> None:
         """Rows with ordinals below ``ends`` are visible at NOW. To be called after each step."""
         self._view = None
-        self._indexes.append(rows, ends)  # build
         inputs = [rows[source] for source in self.shape.inputs]
         bases = np.array([each.base for each in inputs], np.int64)
         seen = np.maximum(self._end, bases)  # what went unseen never comes
         self._end = np.array([ends[source] for source in self.shape.inputs], np.int64)
+        marked = self._lineage.advance(inputs, self._end)
+        self._indexes.take_in(inputs, marked.starts, self._end, self._lineage)  # build
+        if marked.anew:
+            self._let_go()
         composites = self._composites
         if not (composites.wanted and self.queries):
             self._let_go()
@@ -148,7 +167,8 @@ class JoinGroup:
         if self._kept is None or not all(map(Reach.covers, self._kept, needed)):
             fits = self._begin_anew()
         else:
-            fits = self._probe(inputs, needed, before, seen)
+            fits = marked.added is None or self._add(marked.added, seen)
+            fits = fits and self._probe(inputs, needed, before, seen)
         if not fits:
             self._refuse()
             return
@@ -166,6 +186,7 @@ class JoinGroup:
     def forget(self) -> None:
         """The rows of an input begin elsewhere: combinations are found anew at the next step."""
         self._view = None
+        self._lineage.forget()
         self._let_go()
 
     def _refuse(self) -> None:
@@ -193,9 +214,28 @@ class JoinGroup:
         self._composites.clear()
         driver = int(np.argmin(self._end - self._floor))
         start = int(self._floor[driver])
-        sizes = JoinSizes((self._end - self._floor).tolist(), self.shape.edges, self._indexes.unlike)
-        order = estimated_order(sizes, driver)
+        order = self._estimated(driver)
         return self._drive(NewRowBounds.none(len(self._end)), driver, order, start, self._floor, self._end)
+
+    def _estimated(self, driver: int) -> list[JoinStep]:
+        sizes = JoinSizes((self._end - self._floor).tolist(), self.shape.edges, self._indexes.unlike)
+        return estimated_order(sizes, driver)
+
+    def _add(self, added: AddedMarks, seen: Int64Array) -> bool:
+        """The combinations of old rows that queries want which came: from the rows of one input that are
+        wanted by more than before where each has one, else from those of every input in turn.
+        """
+        upper = np.minimum(added.end, seen)
+        floor = np.minimum(self._floor, upper)
+        now, bounds = self._lineage.view(), NewRowBounds.none(len(upper))
+        assert now is not None
+        drivers, is_alone = added.drivers()
+        for driver in drivers:
+            parts = WantedParts(driver, now, added, driver if is_alone else 0)
+            order, start = self._estimated(driver), int(floor[driver])
+            if not self._drive(bounds, driver, order, start, floor, upper, parts):
+                return False
+        return True
 
     def _probe(
         self, inputs: Sequence[Rows], needed: Sequence[Reach], floor: Int64Array, seen: Int64Array
@@ -240,20 +280,30 @@ class JoinGroup:
         start: int,
         floor: Int64Array,
         upper: Int64Array,
+        parts: WantedParts | None = None,
     ) -> bool:
-        """The combinations of one input's rows from ``start`` on with the others'."""
-        route = Route(
-            self.shape, driver, order, self._indexes.end_of, bounds, floor, upper, self._scratch.lists
-        )
+        """The combinations of one input's rows from ``start`` on with the others', as far as a query wants
+        them. parts: which of them; None: all that are wanted.
+        """
         stop, composites = int(upper[driver]), self._composites
+        end_of: Callable[[int, int], Ends] = self._indexes.end_of
+        now = self._lineage.view()
+        if parts is None and now is not None and self._lineage.is_narrow(floor):
+            parts = WantedParts(driver, now)
+        if parts is not None:
+            end_of = parts.ends(end_of, start, stop)
+        route = Route(self.shape, driver, order, end_of, bounds, floor, upper, self._scratch.lists)
         bounds.counted[:] = 0
         while start < stop:
             chunk = composites.chunk(floor, int(self._end.max()))
+            began = start
             start, count = route.run(start, stop, chunk.origin, chunk.parts, chunk.count)
+            if parts is not None:
+                count = parts.keep(chunk.parts, chunk.count, count, chunk.origin)
             composites.wrote(chunk, count, self._end)
             if composites.are_too_many(self._floor):
                 return False
-            if start < stop:
+            if start < stop and (start == began or 2 * chunk.room < len(chunk.parts)):
                 composites.enlarge(floor)
         self._orders.observe(driver, order, bounds.counted)
         return True
@@ -266,9 +316,15 @@ class JoinGroup:
             kept = None
             if self._kept is not None:
                 composites = self._composites
-                kept = KeptComposites(composites.view(), len(composites), self._floor.copy(), self._kept)
-            indexes = self._indexes
-            self._view = JoinView(self.shape, indexes.view(), self._end, kept, indexes.is_plain, self._room)
+                kept = KeptComposites(
+                    composites.view(),
+                    len(composites),
+                    self._floor.copy(),
+                    self._kept,
+                    self._lineage.view(),
+                )
+            indexes, room = self._indexes, self._scratch.room
+            self._view = JoinView(self.shape, indexes.view(), self._end, kept, indexes.is_plain, room)
         return self._view
 
     def indexes(self) -> Iterator[KeyIndex]:
@@ -277,12 +333,12 @@ class JoinGroup:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the composites; the indexes' are the registry's."""
-        return self._composites.nbytes
+        """Bytes of the composites and of the rows' lineage; the indexes' are the registry's."""
+        return self._composites.nbytes + self._lineage.nbytes
 
     def attributes(self) -> tuple[Attribute, ...]:
         """What can be read of it, and what can be set."""
-        orders, composites = self._orders, self._composites
+        orders, composites, lineage = self._orders, self._composites, self._lineage
         given, passed, cut = orders.counted.tolist()
         keeps = "on" if self.keeps else "off"
         return (
@@ -299,9 +355,13 @@ class JoinGroup:
             ),
             Attribute("queries", self.queries, "standing queries that share the join"),
             Attribute("composites_kept", len(composites), "combinations that are kept"),
-            Attribute("composites_bytes", self.nbytes, "bytes that they take"),
+            Attribute("composites_bytes", composites.nbytes, "bytes that they take"),
             Attribute("composites_found", composites.found, "combinations that were found"),
             Attribute("composites_refused", self.refused, "too many to keep: answers are probed for"),
+            Attribute("rows_seen", lineage.seen, "rows of its inputs that came"),
+            Attribute(
+                "rows_wanted", lineage.wanted, "of them rows that a query wants, which alone are combined"
+            ),
             Attribute("probes", given, "look-ups of a key in an index"),
             Attribute("partners", passed, "rows that they found"),
             Attribute("cut_by_window", cut, "probes that ended at the lower bound of a window"),
@@ -309,8 +369,8 @@ class JoinGroup:
         )
 
     def statistics(self) -> tuple[ModuleStatistics, ...]:
-        """As :meth:`engine.joins.probe_orders.ProbeOrders.statistics`."""
-        return self._orders.statistics()
+        """The lineage's, then as :meth:`engine.joins.probe_orders.ProbeOrders.statistics`."""
+        return (self._lineage.statistics(self.queries), *self._orders.statistics())
 
     def set_attribute(self, name: str, value: AttributeValue) -> None:
         """Set one to a value that it accepts."""
@@ -324,8 +384,13 @@ class JoinGroup:
             case _:
                 raise KeyError(name)
 
-    def _check(self) -> None:
+    def _check(self, rows: Mapping[SourceName, Rows] | None = None) -> None:
+        """rows: as at the last step; None: who wants them is not looked at."""
         for index in self._indexes:
             index._check()
+        if rows is not None:
+            inputs = [rows[source] for source in self.shape.inputs]
+            self._lineage._check(inputs)
+            self._indexes._check(inputs, self._end, self._lineage)
         for parts, count, origin in self._composites.view():
             assert ((parts[:count] + origin) < self._end).all()

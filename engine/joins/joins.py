@@ -10,7 +10,8 @@ from typing import Protocol
 from engine.joins.bounds import Reach
 from engine.joins.group import JoinGroup
 from engine.joins.key_index import KeyIndexes
-from engine.joins.shape import Shape, shape_of, windows_of
+from engine.joins.query_marks import Wants
+from engine.joins.shape import Shape, shape_of, wanted_slots, windows_of
 from engine.joins.view import JoinView
 from engine.language.query import Query
 from engine.model.batch import Int64Array
@@ -18,6 +19,7 @@ from engine.model.capacities import USUAL, Capacities
 from engine.model.limits import Limits
 from engine.model.source import SourceName
 from engine.model.usage import Stopwatch
+from engine.stems.match_place import Place
 from engine.stems.rows import Rows
 
 
@@ -69,6 +71,8 @@ class Joins:
         self.groups: dict[Shape, JoinGroup] = {}
         self.shapes: dict[str, Shape] = {}
         """The shape of the join that a query shares, by query id."""
+        self._wants: dict[str, Wants] = {}
+        """What it asks for of each input."""
         self._indexes = indexes
         self._widths = dict(widths)
         self._timeless = frozenset(timeless)
@@ -100,9 +104,9 @@ class Joins:
         names = {shape: self.name_of(group) for shape, group in self.groups.items()}
         return {query_id: names[shape] for query_id, shape in self.shapes.items()}
 
-    def add(self, query_id: str, query: Query) -> bool:
-        """A query comes. Returns whether it shares a join; what it shares is there after the next
-        :meth:`advance`.
+    def add(self, query_id: str, query: Query, places: Sequence[Place] = ()) -> bool:
+        """A query comes. places: where the matches of its predicates are; none: it wants all rows. Returns
+        whether it shares a join; what it shares is there after the next :meth:`advance`.
         """
         shape = shape_of(query, self._widths)
         if shape is not None:
@@ -116,23 +120,35 @@ class Joins:
                     capacities=self._capacities,
                 )
                 self.groups[shape] = group
-            group.hold(windows_of(query, shape))
-            self.shapes[query_id] = shape
+            wants = wanted_slots(query, shape, places)
+            group.hold(windows_of(query, shape), wants)
+            self.shapes[query_id], self._wants[query_id] = shape, wants
             self._view = None
         return shape is not None
 
     def remove(self, query_id: str, query: Query) -> None:
         """Remove a query; a group without queries goes with it."""
-        shape = self.shapes.pop(query_id, None)
+        shape, wants = self.shapes.pop(query_id, None), self._wants.pop(query_id, None)
         group = None if shape is None else self.groups.get(shape)
         if shape is None or group is None:
             return
         with self._work_of(shape):
-            group.release(windows_of(query, shape))
+            group.release(windows_of(query, shape), wants)
             if not group.queries:
                 group.close()
                 del self.groups[shape]
         self._view = None
+
+    def awaited(self) -> dict[SourceName, set[int]]:
+        """The slots, by source, whose matches with the rows that are there must have been made when the next
+        :meth:`advance` is.
+        """
+        found: dict[SourceName, set[int]] = {}
+        for group in self:
+            for source, slots in group.awaited():
+                if slots:
+                    found.setdefault(source, set()).update(slots)
+        return found
 
     def advance(
         self, rows: Mapping[SourceName, Rows], ends: Mapping[SourceName, int], now_ms: int | None

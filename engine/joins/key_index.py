@@ -1,7 +1,8 @@
 """Hash indexes over the rows of a source by one key: what a SteM is probed through.
 
 Rows of one key hang together from newest to oldest, so that a probe stops at the lower bound of a window: the
-older timestamp prunes. NULL keys are never found. Rows below ``base`` are let go; memory is in proportion to
+older timestamp prunes. NULL keys are never found, nor are rows that no query wants: they are *absent*, and
+may be put in later, between those that are there. Rows below ``base`` are let go; memory is in proportion to
 the rows that are retained, whatever came before: arrays are moved when they are full, tables are made anew
 from the keys that still have rows.
 
@@ -9,7 +10,7 @@ An index serves all shapes that probe its source by its key; :class:`KeyIndexes`
 keys of one kind number them alike (:mod:`engine.joins.key_codes`), whatever their sources.
 
 One writer. Readers take :class:`OrdinalKeys`, which does not change: they join by the keys of rows and never
-look into the table. Cost: O(1) a row and probe, amortised; 20 bytes a row and 32 to 128 a key.
+look into the table. Cost: O(1) a row and probe, amortised; 12 bytes a row and 32 to 128 a key.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from engine.joins.key_codes import KeyCodes, NumberedKeys, kind_of
+from engine.joins.key_codes import NO_NULL, KeyCodes, NumberedKeys, kind_of
 from engine.kernels import key_table
 from engine.language.render import render_expression
 from engine.model.attributes import Attribute
-from engine.model.batch import BoolArray, Int64Array
+from engine.model.batch import Batch, BoolArray, Int64Array
 from engine.model.capacities import USUAL, Capacities
 from engine.model.expressions import Expression
 from engine.model.source import SourceName
@@ -36,6 +37,10 @@ Int32Array = npt.NDArray[np.int32]
 ROWS_MIN = 8_192
 TABLE_MIN = 1_024
 CODES_MIN = 65_536
+STEPS_A_ROW = 16
+"""So many later rows of its key are passed for each row that is put between others; more, and all rows are
+put into the index anew.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +54,16 @@ class OrdinalKeys:
     _back: Int32Array
 
     def of(self, ordinals: Int64Array) -> tuple[Int64Array, BoolArray]:
-        """int64[n], and bool[n]: where they are NULL."""
+        """int64[n], and bool[n]: where they are NULL, or the rows are absent."""
         places = ordinals - self._first
-        return self._keys[places], self._back[places] == key_table.UNKNOWN
+        unknown: BoolArray = self._back[places] < 0  # before the keys, which are written first
+        return self._keys[places], unknown
+
+    def has(self, ordinals: Int64Array) -> bool:
+        """Whether all of these rows are in, ascending and not none."""
+        if ordinals[0] < self.base or ordinals[-1] >= self.end:
+            return False
+        return not (self._back[ordinals - self._first] == key_table.ABSENT).any()
 
 
 class KeyIndex:
@@ -79,21 +91,96 @@ class KeyIndex:
         return self.end - self.base
 
     @property
+    def indexed(self) -> int:
+        """How many rows are in; the others are absent. O(rows)."""
+        alive = self.back[self.base - self.first : self.end - self.first]
+        return int(np.count_nonzero(alive != key_table.ABSENT))
+
+    def is_in(self, start: int, stop: int) -> BoolArray:
+        """bool[stop - start]: which of these rows are in."""
+        inside: BoolArray = self.back[start - self.first : stop - self.first] != key_table.ABSENT
+        return inside
+
+    @property
     def unlike(self) -> int:
         """About how many unlike keys its rows have; keys whose rows are gone are among them for a while."""
         return min(self._used, len(self))
 
-    def append(self, rows: Rows, end: int) -> int:
-        """Take in the rows that are not in and lie below ``end``; returns how many they are."""
+    def take_in(self, rows: Rows, start: int, wanted: BoolArray | None, end: int) -> None:
+        """Rows from ``start`` on and below ``end`` are in, as far as they are wanted: bool[end - start], or
+        all. Those between that are not known yet are absent. O(rows), and for rows that are put between
+        others a few steps each, or once O(all rows).
+        """
         self.drop_below(rows.base)
         if not len(self):  # nothing yet, or nothing any more
             self.base = self.end = self.first = max(self.end, rows.base)
             self.keys, self.back = self.keys[:0], self.back[:0]
-        begun = self.end
+        self._take_in_old(rows, max(start, self.base), wanted, min(end, self.end), start)
+        while self.end < min(start, end):
+            self._pass_over(min(start, end) - self.end)
         for ordinal, batch in rows.slices(self.end, end):
-            columns, _ = Relation(batch.columns, len(batch)).values_of(self.expressions)
-            self._put(ordinal, self.codes.number(columns))
-        return self.end - begun
+            if wanted is None:
+                columns, _ = Relation(batch.columns, len(batch)).values_of(self.expressions)
+                self._put(ordinal, self.codes.number(columns))
+                continue
+            self._pass_over(len(batch))
+            mine = np.flatnonzero(wanted[ordinal - start : ordinal - start + len(batch)])
+            self._put_some(batch, ordinal, mine)
+
+    def _pass_over(self, n: int) -> None:
+        """The next n rows are absent."""
+        self._make_room(n)
+        self.back[self.end - self.first : self.end - self.first + n] = key_table.ABSENT
+        self.end += n
+
+    def _take_in_old(self, rows: Rows, first: int, wanted: BoolArray | None, stop: int, start: int) -> None:
+        """Those of rows first .. stop-1 that are wanted and absent. wanted: from ``start`` on."""
+        if first >= stop:
+            return
+        absent = self.back[first - self.first : stop - self.first] == key_table.ABSENT
+        if wanted is not None:
+            absent &= wanted[first - start : stop - start]
+        if not absent.any():
+            return
+        for part, low, high in rows.ranges(first, stop):
+            ordinal = part.first + low
+            mine = np.flatnonzero(absent[ordinal - first : ordinal - first + high - low])
+            if len(mine):
+                self._put_some(part.values(rows.schema), part.first, low + mine)
+
+    def _put_some(self, batch: Batch, first: int, places: Int64Array) -> None:
+        """These rows of a batch, which are absent. first: the ordinal of the batch's."""
+        if not len(places):
+            return
+        columns, _ = Relation(batch.columns, len(batch)).take(places).values_of(self.expressions)
+        self._insert(self.codes.number(columns), first + places)
+
+    def _insert(self, coming: NumberedKeys, ordinals: Int64Array) -> None:
+        place, steps = 0, STEPS_A_ROW * len(ordinals)
+        rows = key_table.SomeRows(coming.keys, coming.null, ordinals)
+        while place < len(ordinals):
+            index = key_table.Index(self.table, self.keys, self.back, self.base, self.first)
+            place, self._used, steps = key_table.insert_some(rows, place, index, self._used, steps)
+            if place < len(ordinals) and not steps:  # to put all in anew costs less than to walk on
+                self._put_with(coming, ordinals, place)
+                return
+            if place < len(ordinals):
+                self._renew_table()
+
+    def _put_with(self, coming: NumberedKeys, ordinals: Int64Array, begin: int) -> None:
+        """Put all rows that are in into an empty table, and those of ``ordinals`` from ``begin`` on."""
+        rest = ordinals[begin:] - self.first
+        null = coming.null[begin:] if len(coming.null) else np.zeros(len(rest), np.bool_)
+        self.keys[rest] = coming.keys[begin:]
+        self.back[rest] = np.where(null, key_table.UNKNOWN, 0)
+        known = (
+            self.base
+            - self.first
+            + np.flatnonzero(self.back[self.base - self.first : self.end - self.first] >= 0)
+        )
+        self.table, self._used = self._new_table(len(known)), 0
+        found = NumberedKeys(self.keys[known], NO_NULL)
+        self._insert(found, self.first + known)
 
     def _put(self, ordinal: int, coming: NumberedKeys) -> None:
         assert ordinal == self.end
@@ -174,20 +261,24 @@ class KeyIndex:
         return (
             Attribute("source", self.source, "whose rows"),
             Attribute("key", keys, "by what they are found"),
-            Attribute("rows", len(self), "rows that it holds"),
+            Attribute("rows", len(self), "rows that it knows"),
+            Attribute("rows_indexed", self.indexed, "of them rows that a query wants: these are found"),
             Attribute("joins", self.users, "joins that probe it"),
         )
 
     def used_codes(self) -> Int64Array:
         """The numbers that retained rows have, distinct and ascending."""
         alive = slice(self.base - self.first, self.end - self.first)
-        return np.unique(self.keys[alive][self.back[alive] != key_table.UNKNOWN])
+        return np.unique(self.keys[alive][self.back[alive] >= 0])
 
     def recode(self, used: Int64Array, renewed: Int64Array) -> None:
         """Keys with number used[i] have number renewed[i] from now on; all that rows have are among them."""
         alive = slice(self.base - self.first, self.end - self.first)
-        keys, back = np.zeros(len(self.keys), np.int64), self.back
-        known = back[alive] != key_table.UNKNOWN
+        keys, back = (
+            np.zeros(len(self.keys), np.int64),
+            self.back.copy(),
+        )  # readers have the old ones together
+        known = back[alive] >= 0
         keys[alive][known] = renewed[np.searchsorted(used, self.keys[alive][known])]
         entries = self.table[self.table[:, 1] >= self.base]
         self._used = len(entries)
@@ -196,14 +287,14 @@ class KeyIndex:
             moved = entries.copy()
             moved[:, 0] = renewed[np.searchsorted(used, entries[:, 0])]
             key_table.move_live(moved, self.base, self.table)
-        self.keys = keys
+        self.keys, self.back = keys, back
 
     def _check(self) -> None:
         assert self.first <= self.base <= self.end
         newest: dict[int, int] = {}
         for ordinal in range(self.base, self.end):
             key, back = int(self.keys[ordinal - self.first]), int(self.back[ordinal - self.first])
-            if back == key_table.UNKNOWN:
+            if back < 0:
                 continue
             before = newest.get(key)
             if before is None:

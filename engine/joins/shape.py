@@ -27,6 +27,7 @@ from engine.model.source import SourceName
 from engine.model.types import BIGINT, Kind, Type
 from engine.operators.chain import leading_joins
 from engine.operators.maintained.measure import can_err
+from engine.stems.match_place import Place, slot_at
 from engine.windows.clauses import Window
 
 INPUTS_MAX = 8
@@ -102,6 +103,23 @@ def windows_of(query: Query, shape: Shape) -> tuple[Window, ...]:
     """The window of each input of the shape, which is the query's or one that begins as it does."""
     joins = leading_joins(query)[: len(shape.inputs) - 1]
     return (query.scan.window, *(join.inner.scan.window for join in joins))
+
+
+def wanted_slots(query: Query, shape: Shape, places: Sequence[Place]) -> tuple[int | None, ...]:
+    """The slot of the predicate of each input of the shape; None where it has none, or no matches of it are
+    kept. places: of each of the query's predicates.
+    """
+    joins = leading_joins(query)[: len(shape.inputs) - 1]
+    scans = [query.scan, *(join.inner.scan for join in joins)]
+    kept = list(zip(query.predicates(), places, strict=True)) if places else []
+
+    def slot_of(source: SourceName, predicate: ex.Expression | None) -> int | None:
+        for (name, known), place in kept:
+            if name == source and (known is predicate or known == predicate):
+                return slot_at(place)
+        return None
+
+    return tuple(None if s.predicate is None else slot_of(s.source, s.predicate) for s in scans)
 
 
 @dataclass(frozen=True, slots=True)

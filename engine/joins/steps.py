@@ -99,9 +99,12 @@ class PartnerLists:
 
 
 class ProbeScratch:
-    """Room that probes of one shape use again. lists: of the kernel for two inputs."""
+    """Room that probes of one shape use again. lists: of the kernel for two inputs. room: for so many
+    combinations a reader has at first.
+    """
 
-    def __init__(self, inputs: int) -> None:
+    def __init__(self, inputs: int, room: int) -> None:
+        self.room = room
         self.lists = PartnerLists.for_rows(LISTS_MAX)
         self._low = np.empty((inputs, 0), np.int64)
 

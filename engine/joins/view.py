@@ -23,9 +23,10 @@ import numpy.typing as npt
 from engine.joins.bounds import Reach
 from engine.joins.composites import Snapshot
 from engine.joins.key_index import OrdinalKeys
+from engine.joins.lineage import MarksView
 from engine.joins.shape import Shape
 from engine.joins.steps import Ends, JoinStep, NewRowBounds, PartnerLists, Route, ends_of
-from engine.kernels import composites
+from engine.kernels import composites, join_lineage
 from engine.model.batch import Int64Array
 from engine.model.limits import Limits
 from tureen.errors import LimitExceeded
@@ -42,13 +43,26 @@ ROOM_A_ROW = 12
 @dataclass(frozen=True, slots=True)
 class KeptComposites:
     """composites: all combinations of rows at or above floor, int64[inputs], that windows of these reaches
-    ever hold together.
+    ever hold together and that a query wants.
     """
 
     composites: Snapshot
     count: int
     floor: Int64Array
     reaches: tuple[Reach, ...]
+    marks: tuple[MarksView, ...] | None = None
+    """Marks by input: combinations whose marks have no bit in common are left out. None: none are."""
+
+    def wants_all(self, ordinals: Sequence[Int64Array]) -> bool:
+        """Whether the marks of all rows of some relations have a bit in common, so that all combinations of
+        theirs are kept. O(rows).
+        """
+        if self.marks is None:
+            return True
+        bits = join_lineage.EVERY
+        for marks, each in zip(self.marks, ordinals, strict=True):
+            bits = int(join_lineage.common(each, marks.first, marks.marks, np.uint64(bits)))
+        return bits != 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,12 +110,15 @@ class JoinView:
             return False
         return all(
             each[0] >= kept.floor[place] and each[-1] < self.end[place] for place, each in enumerate(ordinals)
-        ) and all(one.covers(other) for one, other in zip(kept.reaches, reaches, strict=True))
+        ) and (
+            all(one.covers(other) for one, other in zip(kept.reaches, reaches, strict=True))
+            and kept.wants_all(ordinals)
+        )
 
     def _indexed(self, ordinals: Sequence[Int64Array]) -> bool:
         """Whether the keys of all rows are known."""
         return all(
-            ordinals[place][0] >= keys.base and ordinals[place][-1] < keys.end
+            keys.has(ordinals[place])
             for edge, pair in zip(self.shape.edges, self.keys, strict=True)
             for place, keys in zip((edge.left, edge.right), pair, strict=True)
         )

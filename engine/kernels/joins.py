@@ -19,7 +19,7 @@ from numba import types
 from numba.extending import intrinsic
 
 from engine.kernels.compiled import kernel
-from engine.kernels.key_table import EMPTY, UNKNOWN, home
+from engine.kernels.key_table import EMPTY, home
 
 Int32Array = npt.NDArray[np.int32]
 Int64Array = npt.NDArray[np.int64]
@@ -129,8 +129,8 @@ def _loads(bits: int) -> Callable[[int], int]:
     return cast("Callable[[int], int]", intrinsic(load))
 
 
-_load32 = _loads(32)
-_load64 = _loads(64)
+load32 = _loads(32)
+load64 = _loads(64)
 
 
 @kernel
@@ -138,8 +138,8 @@ def _newest(table: int, mask: int, key: int) -> int:
     """The newest row of a key in the table at an address, EMPTY if there is none."""
     place = home(key, mask)
     while True:
-        ordinal = _load64(table + (place << 4) + 8)
-        if ordinal == EMPTY or _load64(table + (place << 4)) == key:
+        ordinal = load64(table + (place << 4) + 8)
+        if ordinal == EMPTY or load64(table + (place << 4)) == key:
             return ordinal
         place = (place + 1) & mask
 
@@ -211,11 +211,11 @@ def combine(
             j = steps[level, INPUT]
             if enters:
                 bound_row = part[steps[level, FROM]] - steps[level, FROM_FIRST]
-                counted[level, GIVEN] += 1
-                if _load32(steps[level, FROM_BACK] + (bound_row << 2)) == UNKNOWN:
+                if load32(steps[level, FROM_BACK] + (bound_row << 2)) < 0:  # its key is NULL, or it is absent
                     cursor[level] = EMPTY
                 else:
-                    key = _load64(steps[level, FROM_KEYS] + (bound_row << 3))
+                    counted[level, GIVEN] += 1
+                    key = load64(steps[level, FROM_KEYS] + (bound_row << 3))
                     if not known[level] or key != known_key[level]:  # partners mostly have one key
                         known[level], known_key[level] = True, key
                         newest[level] = _newest(steps[level, TABLE], steps[level, MASK], key)
@@ -242,7 +242,7 @@ def combine(
                             elif listed_end >= low[j, new_at[j] + listed_end - fresh]:
                                 listed_count += 1
                                 listed_fresh += 1
-                        behind = _load32(back + (listed_end << 2))
+                        behind = load32(back + (listed_end << 2))
                         listed_end = listed_end - behind if behind > 0 else EMPTY
                 if listed_head == here:
                     begin, end = 0, listed_count
@@ -283,7 +283,7 @@ def combine(
             passed = 0
             while here >= oldest:
                 candidate = here
-                behind = _load32(back + (here << 2))
+                behind = load32(back + (here << 2))
                 here = here - behind if behind > 0 else EMPTY
                 if candidate >= highest:
                     continue
@@ -293,10 +293,10 @@ def combine(
                         one = part[checks[c, CHECK_INPUT]] - checks[c, CHECK_FIRST]
                         own = candidate - checks[c, OWN_FIRST]
                         if (
-                            _load32(checks[c, CHECK_BACK] + (one << 2)) == UNKNOWN
-                            or _load32(checks[c, OWN_BACK] + (own << 2)) == UNKNOWN
-                            or _load64(checks[c, CHECK_KEYS] + (one << 3))
-                            != _load64(checks[c, OWN_KEYS] + (own << 3))
+                            load32(checks[c, CHECK_BACK] + (one << 2)) < 0
+                            or load32(checks[c, OWN_BACK] + (own << 2)) < 0
+                            or load64(checks[c, CHECK_KEYS] + (one << 3))
+                            != load64(checks[c, OWN_KEYS] + (own << 3))
                         ):
                             equal = False
                             break
@@ -371,14 +371,14 @@ def combine_two(
     begun = count
     for row in range(start, stop):
         began = count
+        if own_back[row - own_first] < 0:  # its key is NULL, or it is absent
+            continue
         oldest = floor
         if bounded:
             oldest = max(floor, low[row - start])
             if low_self[row - start] > row:
                 continue
         given += 1
-        if own_back[row - own_first] == UNKNOWN:
-            continue
         key = keys[row - own_first]
         found = home(key, mask)
         head = table[found, 1]

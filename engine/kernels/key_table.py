@@ -2,12 +2,14 @@
 
 An *index* over one input holds for the ordinals from ``first`` on ``keys``, int64, and ``back``, int32: how
 many ordinals before a row the last row of the same key stands, 0 where none does, UNKNOWN where the key is
-NULL. Its ``table`` finds the newest row of a key: int64[size, 2], (key, ordinal or EMPTY), open addressing in
-a power of two, so that a key and where it leads lie side by side. Chains run from newest to oldest: whoever
-walks one stops at the first row that is too old.
+NULL, ABSENT where the row is not in the index: nobody wants it. Its ``table`` finds the newest row of a key:
+int64[size, 2], (key, ordinal or EMPTY), open addressing in a power of two, so that a key and where it leads
+lie side by side. Chains run from newest to oldest: whoever walks one stops at the first row that is too old.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +22,7 @@ BoolArray = npt.NDArray[np.bool_]
 
 EMPTY = -1
 UNKNOWN = -1
+ABSENT = -2
 
 _MIX = 0x9E3779B97F4A7C15
 
@@ -72,6 +75,71 @@ def insert(
         back[here - first] = here - before if before >= base else 0
         table[place, 1] = here
     return coming.shape[0], used
+
+
+class SomeRows(NamedTuple):
+    """coming, null: of the rows at ``ordinals``, int64[n], ascending, as :func:`insert` has them."""
+
+    coming: Int64Array
+    null: BoolArray
+    ordinals: Int64Array
+
+
+class Index(NamedTuple):
+    """table, keys, back: see the module. Rows below ``base`` are gone, keys and back begin with ``first``."""
+
+    table: Int64Array
+    keys: Int64Array
+    back: Int32Array
+    base: int
+    first: int
+
+
+@kernel
+def insert_some(rows: SomeRows, begin: int, index: Index, used: int, steps: int) -> tuple[int, int, int]:
+    """Put some rows, from the one at ``begin`` on, into an index, which may have later rows of their keys:
+    where it has, their chains are walked, so many steps in all.
+
+    Returns (the first row that is not in, the keys that the table holds then, the steps that are left): it
+    ends early where the table is half full, or no step is left. O(n + steps).
+    """
+    coming, null, ordinals = rows
+    table, keys, back, base, first = index
+    mask = table.shape[0] - 1
+    limit = table.shape[0] >> 1
+    has_null = null.shape[0] > 0
+    for row in range(begin, coming.shape[0]):
+        here = ordinals[row]
+        key = coming[row]
+        keys[here - first] = key
+        if has_null and null[row]:
+            back[here - first] = UNKNOWN
+            continue
+        place = home(key, mask)
+        while table[place, 1] != EMPTY and table[place, 0] != key:
+            place = (place + 1) & mask
+        newest = table[place, 1]
+        if newest == EMPTY:
+            if used >= limit:
+                return row, used, steps
+            table[place, 0] = key
+            used += 1
+        if newest < here:
+            back[here - first] = here - newest if newest >= base else 0
+            table[place, 1] = here
+            continue
+        after = newest
+        behind = back[after - first]
+        while behind > 0 and after - behind > here and after - behind >= base:
+            if steps <= 0:
+                return row, used, 0
+            steps -= 1
+            after -= behind
+            behind = back[after - first]
+        older = after - behind if behind > 0 else EMPTY
+        back[here - first] = here - older if older >= base else 0
+        back[after - first] = after - here
+    return coming.shape[0], used, steps
 
 
 @kernel

@@ -119,7 +119,7 @@ class SourceSet:
         for one, kept in zip(coming, put, strict=True):
             if kept.keeps_matches:
                 with self._shared.defects.of(kept.query_id):
-                    is_shared |= self.joins.add(kept.query_id, one.like)
+                    is_shared |= self.joins.add(kept.query_id, one.like, kept.slots)
         if apply and is_shared:
             self._advance_joins()
         if apply:
@@ -187,7 +187,7 @@ class SourceSet:
             self.matches.release(before)
         if after.keeps_matches and not before.keeps_matches:
             with self._shared.defects.of(before.query_id):
-                self.joins.add(before.query_id, coming.query)
+                self.joins.add(before.query_id, coming.query, after.slots)
             self._advance_joins()
         elif before.keeps_matches and not after.keeps_matches:
             self.joins.remove(before.query_id, coming.query)
@@ -246,6 +246,8 @@ class SourceSet:
         self.promising.begin_anew(seen.at, seen.now_ms)
 
     def _advance_joins(self) -> None:
+        for name, slots in self.joins.awaited().items():
+            self.sources[name].rows.owed.catch_up(slots)
         seen = self.now.seen()
         rows = {name: source.rows for name, source in seen.sources.items()}
         self.joins.advance(rows, {name: at.end for name, at in seen.at.items()}, seen.now_ms)
@@ -320,8 +322,9 @@ class SourceSet:
         )
 
     def _check(self) -> None:
+        seen = {name: source.rows for name, source in self.now.seen().sources.items()}
         for group in self.joins:
-            group._check()
+            group._check(seen)
         self.eager._check()
         self.promising._check()
         assert self.modes.paused == {name for name, query in self.standing.items() if query.paused}

@@ -102,9 +102,10 @@ def partners(view: View, source: SourceName, ordinal: int) -> Iterator[Partners]
 def _equal(join: JoinView, number: int, is_left: bool, ordinal: int) -> int | None:
     left, right = join.keys[number]
     own, other = (left, right) if is_left else (right, left)
-    if not own.base <= ordinal < own.end:
+    row = np.array([ordinal])
+    if not own.has(row):
         return None
-    keys, null = own.of(np.array([ordinal]))
+    keys, null = own.of(row)
     if null[0]:
         return 0
     others, unknown = other.of(np.arange(other.base, other.end))

@@ -35,7 +35,7 @@ def test_numbers_equal_where_keys_do(data, names):
                     index.source, [(step, *row) for row in data.draw(st.lists(values, max_size=6))]
                 )
                 stem = sources.stems[index.source]
-                index.append(stem.rows(), stem.end)
+                index.take_in(stem.rows(), 0, None, stem.end)
                 if data.draw(st.booleans()):
                     stem.drop_below(data.draw(st.integers(stem.base, stem.end)))
                     indexes.drop_below(index.source, stem.base)
@@ -77,7 +77,7 @@ def test_strings_that_no_row_has_any_more_are_forgotten():
     for step in range(12):
         sources.append("a", [(step, place, f"{step}/{place}", None) for place in range(8_192)])
         stem = sources.stems["a"]
-        index.append(stem.rows(), stem.end)
+        index.take_in(stem.rows(), 0, None, stem.end)
         stem.drop_below(stem.end - 1_000)
         before, view = view, index.view()
         indexes.drop_below(index.source, stem.base)

@@ -10,10 +10,12 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from engine.kernels import join_lineage
+from engine.kernels.bitmaps import Words
 from engine.model.batch import BoolArray, Int32Array, Int64Array
 from engine.model.capacities import USUAL, Capacities
 from engine.store.matches.cohorts import SELECTIVE, Cohorts
-from engine.store.matches.segment_bits import SegmentBits
+from engine.store.matches.segment_bits import NamedPlaces, SegmentBits
 from engine.store.matches.slot_lists import RowNumbers, SlotLists, lists_of, merged
 
 RUNS_MAX = 4
@@ -22,6 +24,9 @@ RUNS_MAX = 4
 PAIRS_MIN = 1_024
 UNLISTED_MIN = 4_096
 """So many pairs of a log are looked through for a slot before they are listed by slot."""
+
+LATER = 1 << 16
+"""Above all rows of a segment."""
 
 NO_LISTS = SlotLists(np.zeros(0, np.int32), np.zeros(1, np.int32), np.zeros(0, np.uint16), 0)
 
@@ -133,6 +138,23 @@ class PartMatches:
         if place != SELECTIVE:
             return self.bits.count_of(place, first, last)
         return len(self.rows_of(slot, first, last))
+
+    def mark(self, wanted: NamedPlaces, marks: Words, first: int, out: Words) -> None:
+        """out[i] takes the marks of the slots that accept row first + i: those of dense ones are ``wanted``,
+        as these cohorts place them. marks: uint64[slots], 0 of those that nobody asks for. What is owed is
+        left out. O(rows * words + matches of selective slots).
+        """
+        self.bits.mark(wanted, marks, first, out)
+        upto = np.zeros(len(marks), np.int64)
+        for lists in reversed(self.lists):
+            rows, slots = lists.pairs()
+            join_lineage.mark_pairs(rows, slots, np.where(upto > 0, LATER, 0), marks, first, out)
+            mine = lists.slots[lists.slots < len(marks)]
+            upto[mine[upto[mine] == 0]] = lists.upto
+        if self.log is not None:
+            rows, slots = self.log
+            low, high = place_of(rows, first), place_of(rows, first + len(out))
+            join_lineage.mark_pairs(rows[low:high], slots[low:high], upto, marks, first, out)
 
     def _listed(self, slot: int) -> tuple[RowNumbers, int]:
         """The slot's list, and up to which row it tells all."""

@@ -16,7 +16,7 @@ from typing import Protocol
 
 import numpy as np
 
-from engine.kernels import bitmaps, chunks
+from engine.kernels import bitmaps, chunks, join_lineage
 from engine.kernels.bitmaps import Words
 from engine.model.batch import Int32Array, Int64Array
 from engine.store.matches.chunks import CHUNK_WORDS, ChunkPool
@@ -307,6 +307,26 @@ class SegmentBits:
             return places, names
         others = self._pairs_of_lists(wanted, rows)
         return np.concatenate([places, others[0]]), np.concatenate([names, others[1]])
+
+    def mark(self, wanted: NamedPlaces, marks: Words, first: int, out: Words) -> None:
+        """As :func:`engine.kernels.join_lineage.mark_dense`, over all blocks. O(rows * words), and where
+        blocks are lists O(places * log matches + pairs).
+        """
+        last = first + len(out)
+        found = _Found(EXPECTED_MIN)
+        for number, block in enumerate(self.blocks[: len(wanted.masks) // CHUNK_WORDS]):
+            low = CHUNK_WORDS * number
+            if isinstance(block, DenseBlock):
+                masks, names = wanted.masks[low : low + CHUNK_WORDS], wanted.names[64 * low :]
+                join_lineage.mark_dense(
+                    block.at, block.used, self._pool.rows, masks, names, marks, first, out
+                )
+            elif block is not None:
+                self._of_lists(number, block, wanted, first, last, found)
+        rows, slots = found.all()
+        if len(rows):
+            everywhere = np.zeros(len(marks), np.int64)
+            join_lineage.mark_pairs(rows.astype(np.uint16), slots, everywhere, marks, first, out)
 
     def word(self, word: int, first: int, last: int) -> Words:
         """uint64[last - first]: the bits of a word."""
