@@ -5,8 +5,7 @@ Source: FlightSql.proto of Apache Arrow, for the columns of each and the numbers
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from importlib import metadata
 from typing import Any
 
@@ -14,9 +13,11 @@ import pyarrow as pa
 
 from broker.flight.messages import BadMessage
 from broker.postgres.relations import Relation, Relations
+from engine.language.evaluation.patterns import matches
 
 CATALOG = "tureen"
 SCHEMAS = ("public", "queries")
+PATTERN_CHARACTERS_MAX = 1_000
 TYPES = {"table": "TABLE", "stream": "STREAM", "view": "VIEW", "query": "QUERY"}
 """What relations are called, by their kind."""
 
@@ -99,14 +100,15 @@ def _info(asked: Iterable[int]) -> pa.Table:
     return pa.Table.from_arrays([pa.array(wanted, pa.uint32()), union], schema=_INFO)
 
 
-def _like(pattern: str | None) -> Callable[[str], bool]:
-    """Whether a name fits; None: all do. % is any text, _ any one character."""
+def _fitting(names: Iterable[str], pattern: str | None) -> set[str]:
+    """The names that fit, in any letter case; None: all do. Raises BadMessage."""
+    given = sorted(set(names))
     if pattern is None:
-        return lambda name: True
-    form = re.compile(
-        "".join({"%": ".*", "_": "."}.get(one, re.escape(one)) for one in pattern), re.DOTALL | re.IGNORECASE
-    )
-    return lambda name: form.fullmatch(name) is not None
+        return set(given)
+    if len(pattern) > PATTERN_CHARACTERS_MAX:
+        raise BadMessage(f"a pattern has at most {PATTERN_CHARACTERS_MAX:,} characters")
+    fits = matches(pa.array(given, pa.string()), pattern, ignore_case=True)
+    return {name for name, fit in zip(given, fits.to_pylist(), strict=True) if fit}
 
 
 def _given(asked: Any, field: str) -> str | None:
@@ -117,14 +119,15 @@ def _tables(asked: Any, relations: Relations) -> pa.Table:
     columns = [_CATALOG, _SCHEMA, _TABLE, _column("table_type", pa.string())]
     if asked.include_schema:
         columns.append(_column("table_schema", pa.binary()))
-    of_schema = _like(_given(asked, "db_schema_filter_pattern"))
-    of_name = _like(_given(asked, "table_name_filter_pattern"))
+    there = relations.all()
+    schemas = _fitting(SCHEMAS, _given(asked, "db_schema_filter_pattern"))
+    names = _fitting((one.name for one in there), _given(asked, "table_name_filter_pattern"))
     types = set(asked.table_types)
     rows: list[list[object]] = []
     if _given(asked, "catalog") in (None, CATALOG):
-        for one in relations.all():
+        for one in there:
             type_ = TYPES[one.kind]
-            if of_schema(one.schema) and of_name(one.name) and (not types or type_ in types):
+            if one.schema in schemas and one.name in names and (not types or type_ in types):
                 row: list[object] = [CATALOG, one.schema, one.name, type_]
                 rows.append([*row, _schema_of(one)] if asked.include_schema else row)
     return _listed(rows, pa.schema(columns))
@@ -165,9 +168,9 @@ def table_of(command: str, asked: Any, relations: Relations) -> pa.Table:
         case "CommandGetCatalogs":
             return _listed([[CATALOG]], pa.schema([_column("catalog_name", pa.string())]))
         case "CommandGetDbSchemas":
-            fits = _like(_given(asked, "db_schema_filter_pattern"))
+            schemas = _fitting(SCHEMAS, _given(asked, "db_schema_filter_pattern"))
             here = _given(asked, "catalog") in (None, CATALOG)
-            rows: list[list[object]] = [[CATALOG, one] for one in SCHEMAS if here and fits(one)]
+            rows: list[list[object]] = [[CATALOG, one] for one in SCHEMAS if here and one in schemas]
             return _listed(rows, pa.schema([_CATALOG, _column("db_schema_name", pa.string())]))
         case "CommandGetTables":
             return _tables(asked, relations)

@@ -33,7 +33,7 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from decimal import Decimal
 from enum import Enum
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from engine.language.bind.environment import NO_SUMMARIES, Summaries
 from engine.language.cutting import Cut, Shape, cut, is_sure
@@ -68,6 +68,14 @@ Key = TypeVar("Key", bound=Hashable)
 Held = TypeVar("Held")
 
 
+class OfTemplate(Protocol):
+    """What a template was found for."""
+
+    @property
+    def query(self) -> Query:
+        """The tree of its text. O(its size) where nobody asked for it lately."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class BoundTemplate(ABC):
     """What a standing text means, without holding the tree: :meth:`query` makes it, or finds it, on demand.
@@ -87,6 +95,12 @@ class BoundTemplate(ABC):
     @abstractmethod
     def query(self, text: str) -> Query:
         """text: one that it was found for."""
+
+    def like(self, one: OfTemplate) -> Query:
+        """A query like that of a text it was found for, in everything but constants; where one is known, no
+        tree is built.
+        """
+        return one.query
 
 
 def _facts_of(query: Query) -> dict[str, Any]:
@@ -128,6 +142,9 @@ class Template(BoundTemplate):
 
     def query(self, text: str) -> Query:
         return _instance(self, text)
+
+    def like(self, one: OfTemplate) -> Query:
+        return one.query if self.selection is None else self.selection.like
 
     def instance(self, found: Cut) -> Query | None:
         """The query of a text of this shape, None where a condition fails. O(tree)."""

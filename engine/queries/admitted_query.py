@@ -62,11 +62,8 @@ class AdmittedQuery:
 
     @property
     def like(self) -> Query:
-        """A query like it in everything but constants; where one is known, no tree is built."""
-        template = self.template
-        if isinstance(template, Template) and template.selection is not None:
-            return template.selection.like
-        return self.query
+        """:meth:`engine.language.templates.BoundTemplate.like`."""
+        return self.template.like(self)
 
     def predicates(self) -> tuple[tuple[SourceName, Expression | Factors], ...]:
         """As :meth:`engine.language.query.Query.predicates`, taken apart where no tree is needed for that;

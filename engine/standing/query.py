@@ -8,7 +8,7 @@ from functools import partial
 
 from engine.language.parameters import text_of
 from engine.language.query import Query
-from engine.language.templates import BoundTemplate, Template
+from engine.language.templates import BoundTemplate
 from engine.model.allotment import Allotment
 from engine.model.expressions import Expression
 from engine.model.maintenance import Maintenance, PutOff, QueryOptions
@@ -86,11 +86,8 @@ class StandingQuery:
 
     @property
     def like(self) -> Query:
-        """A query like it in everything but constants; where one is known, no tree is built."""
-        template = self.template
-        if isinstance(template, Template) and template.selection is not None:
-            return template.selection.like
-        return self.query
+        """:meth:`engine.language.templates.BoundTemplate.like`."""
+        return self.template.like(self)
 
     @property
     def asked(self) -> Query:

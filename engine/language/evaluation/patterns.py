@@ -16,12 +16,23 @@ ANY_RUN, ANY_ONE = object(), object()
 
 def like(operand: Vector, expression: Like) -> Vector:
     """BOOLEAN, strict."""
-    parts = pattern_parts(expression.pattern, expression.escape)
 
     def over(strings: pa.StringArray) -> tuple[Any, Array | None]:
-        return _match(strings, parts, expression.ignore_case).to_numpy(zero_copy_only=False), None
+        found = matches(strings, expression.pattern, expression.escape, ignore_case=expression.ignore_case)
+        return found.to_numpy(zero_copy_only=False), None
 
     return over_dictionary(operand, BOOLEAN, over)
+
+
+def matches(
+    strings: pa.StringArray, pattern: str, escape: str | None = None, *, ignore_case: bool = False
+) -> pa.BooleanArray:
+    """Whether each string is like a pattern. O(bytes), whatever the pattern.
+
+    >>> matches(pa.array(["orders", "ORDER_S"]), "ord%s", ignore_case=True).to_pylist()
+    [True, True]
+    """
+    return _match(strings, pattern_parts(pattern, escape), ignore_case)
 
 
 def pattern_parts(pattern: str, escape: str | None) -> list[object]:
