@@ -57,7 +57,6 @@ LARGER: dict[str, dict[str, int]] = {
         "broker.demo.audience.Progress": 13,
         "broker.observe.query_list.columns.Columns": 25,
         "engine.kernels.ranked.Runs": 13,
-        "engine.kernels.set_rows.Chains": 13,
         "engine.model.answer.QueryInfo": 14,
         "engine.model.approximation.Approximation": 13,
         "engine.model.limits.Limits": 24,
@@ -112,7 +111,6 @@ BETTER_LARGE: dict[str, str] = {
         (
             "broker.demo.audience.Progress",
             "engine.kernels.ranked.Runs",
-            "engine.kernels.set_rows.Chains",
             "engine.model.answer.QueryInfo",
             "engine.model.approximation.Approximation",
             "engine.model.persistence.SourceState",

@@ -20,12 +20,13 @@ def remaining(codes_at: Codes, weights: Weights, groups: Int64Array) -> Int64Arr
     n = len(weights)
     if not n:
         return np.arange(0)
-    sizes = np.bincount(groups)
-    totals = np.bincount(groups, weights)
+    firsts = np.flatnonzero(np.diff(groups, prepend=groups[0] - 1))
+    sizes = np.diff(firsts, append=n)
+    totals = np.add.reduceat(weights.astype(np.int64), firsts)
     mixed = np.abs(totals) < sizes
     if not mixed.any():
         return np.arange(n)
-    places = np.flatnonzero(mixed[groups])
+    places = np.flatnonzero(np.repeat(mixed, sizes))
     codes = codes_at(places)
     order = np.lexsort((weights[places], codes, groups[places]))
     places, codes = places[order], codes[order]

@@ -82,5 +82,6 @@ class Over(Readers):
 
     def spread(self, delta: Delta) -> Delta:
         """Passes the rows of a delta on to the columns that are over theirs."""
+        delta = delta.apart()
         pairs, columns = self.read(delta.owners)
         return Delta(delta.temporal, np.searchsorted(pairs, delta.starts), columns, delta.ids)

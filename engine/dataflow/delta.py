@@ -14,7 +14,7 @@ Row 0 was there before the transition and leaves at 11. A row that is there all 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -33,13 +33,16 @@ class Delta:
 
     temporal: the rows. starts: int64[n + 1], owners: int32[m]; row r is of the columns
     owners[starts[r]:starts[r + 1]]. ids: the ids of the rows, None where they have none; a row has the same
-    id when it enters and when it leaves, and no two that are there at one instant have the same.
+    id when it enters and when it leaves, and no two that are there at one instant have the same. by_column:
+    a row stands for as many as it has columns; the id of each is that of the row, and its column
+    (:meth:`apart`).
     """
 
     temporal: TemporalRelation
     starts: Int64Array
     owners: Int32Array
     ids: Ids | None = None
+    by_column: bool = False
 
     def __len__(self) -> int:
         """How many pairs there are."""
@@ -59,7 +62,16 @@ class Delta:
     def ids_of(self) -> Int64Array:
         """int64[n, w]: the ids of the rows, which have some."""
         assert self.ids is not None
+        assert not self.by_column
         return self.ids()
+
+    def apart(self) -> Delta:
+        """These rows, each with an id of its own."""
+        if not self.by_column:
+            return self
+        rows, owners, ids = self.rows(), self.owners, self.ids
+        named = None if ids is None else lambda: np.hstack([ids()[rows], owners.reshape(-1, 1)])
+        return Delta.of_one_each(self.temporal.take(rows), owners, named)
 
     def counts(self) -> Int64Array:
         """int64[n]: how many columns each row belongs to."""
@@ -71,7 +83,7 @@ class Delta:
 
     def with_relation(self, relation: Relation) -> Delta:
         """Returns these pairs over rows with other columns."""
-        return Delta(self.temporal.with_columns(relation.columns), self.starts, self.owners, self.ids)
+        return replace(self, temporal=self.temporal.with_columns(relation.columns))
 
     def take(self, rows: Int64Array) -> Delta:
         """The rows at these places, in that order."""
@@ -80,7 +92,8 @@ class Delta:
         np.cumsum(counts, out=starts[1:])
         owners = self.owners[places_of(self.starts[rows], counts)]
         ids = self.ids
-        return Delta(self.temporal.take(rows), starts, owners, None if ids is None else lambda: ids()[rows])
+        taken = None if ids is None else lambda: ids()[rows]
+        return Delta(self.temporal.take(rows), starts, owners, taken, self.by_column)
 
     def where(self, kept: BoolArray) -> Delta:
         """The pairs of a mask, bool[m]; rows of nobody go."""
@@ -88,7 +101,7 @@ class Delta:
             return self.owned()
         running = np.zeros(len(kept) + 1, np.int64)
         np.cumsum(kept, out=running[1:])
-        delta = Delta(self.temporal, running[self.starts], self.owners[kept], self.ids)
+        delta = Delta(self.temporal, running[self.starts], self.owners[kept], self.ids, self.by_column)
         return delta.owned()
 
     def owned(self) -> Delta:

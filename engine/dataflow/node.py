@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 
 import numpy as np
 
@@ -79,7 +80,7 @@ class Columns:
         kept = ItemLists(np.empty_like(delta.starts), np.empty_like(delta.owners))
         count = kernels.of_columns(ItemLists(delta.starts, delta.owners), self._wanted, kept)
         if count < len(delta):
-            delta = Delta(delta.temporal, kept.starts, kept.items[:count], delta.ids)
+            delta = replace(delta, starts=kept.starts, owners=kept.items[:count])
         return delta.owned()
 
     def all(self) -> Int32Array:
@@ -281,5 +282,9 @@ class UnaryNode(Node):
         """A column is not wanted any more."""
 
     def _below(self, turn: Turn) -> Delta:
-        """What the node below gives, of the columns that are wanted here."""
+        """What the node below gives, of the columns that are wanted here, each row with an id of its own."""
+        return self._passed(turn).apart()
+
+    def _passed(self, turn: Turn) -> Delta:
+        """What the node below gives, to be passed on by who reads no ids."""
         return self.columns.of(self.below.delta(turn))

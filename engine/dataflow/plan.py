@@ -23,7 +23,8 @@ from engine.dataflow.operators.distinct import DistinctNode
 from engine.dataflow.operators.duplicates import DuplicatesNode
 from engine.dataflow.operators.group import GroupNode, GroupSpec
 from engine.dataflow.operators.join import NO_KNOWN_EXITS, InnerJoinNode, Kept, Matching
-from engine.dataflow.operators.known_exit_sets import KnownExitExceptNode, KnownExitIntersectNode
+from engine.dataflow.operators.known_exit_except import KnownExitExceptNode
+from engine.dataflow.operators.known_exit_sets import KnownExitIntersectNode
 from engine.dataflow.operators.latest import LatestNode, LatestSpec
 from engine.dataflow.operators.match import MatchNode
 from engine.dataflow.operators.ranked import RankedNode, RankedSpec

@@ -38,10 +38,12 @@ class Policy:
 
     @classmethod
     def asked_for(cls, options: QueryOptions) -> Policy | None:
-        """What a registration asks for; None: any."""
+        """What a registration asks for; None: any. Where it names no structure it gets the one that keeps
+        least: above a negation all exits are told.
+        """
         if options.strategy is None:
             return None
-        return cls(options.strategy, options.structure or "partitioned", options.partitions)
+        return cls(options.strategy, options.structure or "negative", options.partitions)
 
     @property
     def knows_exits(self) -> bool:

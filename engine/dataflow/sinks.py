@@ -154,7 +154,7 @@ class WholeSink(Sink):
 
     def take(self, turn: Turn) -> None:
         if self._rows is not None:
-            delta = self._top.delta(turn)
+            delta = self._top.delta(turn).apart()
             delta = delta.where(np.isin(delta.owners, list(self._columns.values())))
             self._rows.learn(delta.temporal.relation.columns, None)
             self._rows.turned(self._rows.apply(delta, _without_keys(delta), turn.interval))

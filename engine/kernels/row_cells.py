@@ -84,13 +84,13 @@ def release(slots: Int32Array, held: RowCells) -> None:
 
 @borrowing
 def drop(slots: Int32Array, dropped: BoolArray, held: RowCells) -> None:
-    """Take these rows out of the cells that are dropped, bool by cell. O(their entries)."""
+    """Take these rows out of cells. dropped: bool by entry. O(their entries)."""
     for slot in slots:
         entry = held.heads[slot]
         held.heads[slot] = NONE
         while entry != NONE:
             following = held.sibling[entry]
-            if dropped[held.cells[entry]]:
+            if dropped[entry]:
                 held.free[held.top[0]] = entry
                 held.top[0] += 1
             else:

@@ -8,8 +8,6 @@ leave their chains first, then the border moves, by at most as many entries as t
 
 A *record* says from when until when an entry was in the answer; ``told`` is the number of its last one,
 OUTSIDE of an entry that is not in the answer, and numbers below those of the step are of steps before.
-``exits`` is when a row is known to leave, if that is known of any: a record ends then, and an entry that
-leaves so needs no other.
 
 Cost: O(1) an event and cell, and for a row that is not the last of its value, those behind it.
 """
@@ -37,15 +35,13 @@ ENTERED, PREMATURE = range(2)
 
 
 class Chains(NamedTuple):
-    """words: int64[slots, W], compared word by word, the order of rows. exits: int64 by slot, FOREVER of a
-    row of which that is not known; of no length where it is not known of any.
+    """words: int64[slots, W], compared word by word, the order of rows.
 
     By entry: slots, cells, previous and following, int32; told, int64. By cell: first, last and border,
     int32, NONE where there is none; left, right and size, int64.
     """
 
     words: Int64Array
-    exits: Int64Array
     slots: Int32Array
     cells: Int32Array
     previous: Int32Array
@@ -61,7 +57,7 @@ class Chains(NamedTuple):
 
 class RowVersions(NamedTuple):
     """Records: int32[n] slots and cells, int64[n] instants. filled: int64[1], how many there are. stats:
-    int64[2], how many rows ENTERED the answer, and how many left it PREMATURE, before the exit of their own.
+    int64[2], how many rows ENTERED the answer, and how many left it PREMATURE, before they left the input.
     """
 
     slots: Int32Array
@@ -83,16 +79,11 @@ class Form(NamedTuple):
 
 
 @step
-def _exit_of(entry: int, held: Chains) -> int:
-    return int(held.exits[held.slots[entry]]) if held.exits.shape[0] > 0 else FOREVER
-
-
-@step
 def _open(entry: int, at: int, base: int, held: Chains, made: RowVersions) -> None:
     """An entry comes into the answer."""
     n = made.filled[0]
     made.slots[n], made.cells[n] = held.slots[entry], held.cells[entry]
-    made.valid_from[n], made.valid_to[n] = at, _exit_of(entry, held)
+    made.valid_from[n], made.valid_to[n] = at, FOREVER
     held.told[entry] = base + n
     made.filled[0] += 1
     made.stats[ENTERED] += 1
@@ -101,13 +92,11 @@ def _open(entry: int, at: int, base: int, held: Chains, made: RowVersions) -> No
 @step
 def _close(entry: int, at: int, base: int, by_border: bool, held: Chains, made: RowVersions) -> None:
     """An entry leaves the answer, because the border moves or because its row leaves."""
-    record, told = held.told[entry] - base, _exit_of(entry, held)
+    record = held.told[entry] - base
     held.told[entry] = OUTSIDE
-    if at == told:
-        return
     if record >= 0 and made.valid_from[record] == at:
         made.stats[ENTERED] -= 1
-    elif by_border or told != FOREVER:
+    elif by_border:
         made.stats[PREMATURE] += 1
     if record >= 0:
         made.valid_to[record] = at

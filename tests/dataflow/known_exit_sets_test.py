@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.dataflow.operators.known_exit_sets import KnownExitExceptNode, KnownExitIntersectNode
+from engine.dataflow.operators.known_exit_except import KnownExitExceptNode
+from engine.dataflow.operators.known_exit_sets import KnownExitIntersectNode
 from engine.dataflow.operators.set_operations import UnionNode
 from engine.dataflow.operators.set_rows import LeftRows
 from engine.dataflow.policy import KeptEdge, Policy

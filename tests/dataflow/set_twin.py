@@ -171,7 +171,7 @@ def check(node: Any, left: GivenNode, right: GivenNode, below: Given, data: Any,
             assert in_bag(known[pair].rows.values()) == in_bag(expected(*pair, interval.since))
         turns = sorted(data.draw(st.sets(st.integers(max(0, interval.since), interval.until), max_size=2)))
         for _, part in transitions(interval, turns):
-            delta = node.delta(Turn(context, part))
+            delta = node.delta(Turn(context, part)).apart()
             delta.temporal._check()
             assert set(delta.owners.tolist()) <= set(wanted.values())
             for pair, column in wanted.items():

@@ -11,12 +11,13 @@ import numpy as np
 from engine.changes.temporal_relation import Interval
 from engine.changes.transition import FOREVER
 from engine.dataflow.arrangements.id_slots import NOBODY, IdSlots
-from engine.dataflow.arrangements.row_store import longer
+from engine.dataflow.arrangements.row_store import grown, longer
 from engine.dataflow.buffers.buffer import Work
 from engine.dataflow.buffers.settings import StateSettings
 from engine.dataflow.delta import Delta
 from engine.dataflow.policy import KeptEdge
 from engine.kernels import row_cells as kernels
+from engine.kernels.column_words import UInt64Array
 from engine.kernels.row_cells import RowCells
 from engine.kernels.set_copies import Moves
 from engine.model.batch import BoolArray, Int32Array, Int64Array
@@ -26,7 +27,8 @@ ROOM_MIN = 256
 
 class CellRows:
     """Keeps the rows of one input and the cells that each is in. One writer. ids: int64[room, w] and exits:
-    int64[room], by slot.
+    int64[room], by slot. bits: uint64 by entry, for which columns of its cell a row is in that, where cells
+    are of words of columns.
     """
 
     def __init__(self, edge: KeptEdge, id_words: int, settings: StateSettings | None = None) -> None:
@@ -39,6 +41,7 @@ class CellRows:
         self._slots = IdSlots(id_words, capacities) if edge.is_early else None
         self.ids: Int64Array = np.zeros((room, id_words), np.int64)
         self.exits: Int64Array = np.zeros(room, np.int64)
+        self.bits: UInt64Array = np.zeros(0, np.uint64)
         self._free: Int32Array = np.arange(room, dtype=np.int32)[::-1].copy()
         self._free_count = room
         self.held = RowCells(
@@ -66,11 +69,11 @@ class CellRows:
     # --- rows that enter and leave ----------------------------------------------------------------
 
     def move(
-        self, delta: Delta, cells: Int32Array, interval: Interval
+        self, delta: Delta, cells: Int32Array, interval: Interval, bits: UInt64Array | None = None
     ) -> tuple[Moves, Int32Array, Int32Array]:
         """The rows of a delta enter, those whose exit has come leave: (the events, whose rows are those that
         leave, then those that enter; the entry of each pair of a row and a cell; the slots of those that
-        leave, which are good until :meth:`release`). cells: of each pair of the delta.
+        leave, which are good until :meth:`release`). cells, bits: of each pair of the delta.
         """
         temporal, ids = delta.temporal, delta.ids_of()
         enters: BoolArray = temporal.valid_from > interval.since
@@ -79,12 +82,13 @@ class CellRows:
             gone, gone_at = self._take_early(ids[early]), temporal.valid_to[early]
             kept = np.repeat(enters, delta.counts())
             delta, cells = delta.take(np.flatnonzero(enters)), cells[kept]
+            bits = None if bits is None else bits[kept]
             temporal, ids = delta.temporal, ids[enters]
         else:
             gone, gone_at = np.empty(0, np.int32), np.empty(0, np.int64)
         slots = self._new(ids, temporal.valid_to, temporal.valid_to > interval.until)
         self._insert(slots)
-        entered = self._put(slots, delta.starts, cells)
+        entered = self._put(slots, delta.starts, cells, bits)
         left = self._buffer.take(interval.until)
         gone, gone_at = np.concatenate([left.places, gone]), np.concatenate([left.exits, gone_at])
         starts, leaving = self.entries_of(gone)
@@ -99,7 +103,7 @@ class CellRows:
             at, signs = at[rows], signs[rows]
         return Moves(at, rows, signs, starts, self.held.cells[entries]), entries, gone
 
-    def stand(self, delta: Delta, cells: Int32Array) -> Int32Array:
+    def stand(self, delta: Delta, cells: Int32Array, bits: UInt64Array | None = None) -> Int32Array:
         """Rows are there in these cells, perhaps in others already; the entry of each pair. To be followed by
         :meth:`stood`.
         """
@@ -107,7 +111,7 @@ class CellRows:
         slots = self._found(ids)
         new = np.flatnonzero(slots == NOBODY)
         slots[new] = self._new(ids[new], delta.temporal.valid_to[new], np.ones(len(new), np.bool_))
-        return self._put(slots, delta.starts, cells)
+        return self._put(slots, delta.starts, cells, bits)
 
     def stood(self) -> None:
         """All rows are there."""
@@ -121,10 +125,8 @@ class CellRows:
             kernels.release(slots, self.held)
             self._put_back(slots)
 
-    def drop(self, cells: Int32Array, room: int) -> None:
-        """These cells go, and rows that are in no other. room: above all cells."""
-        dropped = np.zeros(room, np.bool_)
-        dropped[cells] = True
+    def drop(self, dropped: BoolArray) -> None:
+        """Entries go, and rows that have no other. dropped: bool by entry."""
         slots = self.slots()
         kernels.drop(slots, dropped, self.held)
         alone = slots[self.held.heads[slots] == kernels.NONE]
@@ -188,7 +190,9 @@ class CellRows:
         self._free[self._free_count : self._free_count + len(slots)] = slots
         self._free_count += len(slots)
 
-    def _put(self, slots: Int32Array, starts: Int64Array, cells: Int32Array) -> Int32Array:
+    def _put(
+        self, slots: Int32Array, starts: Int64Array, cells: Int32Array, bits: UInt64Array | None
+    ) -> Int32Array:
         """int32[pairs]: the entry of each pair of a row and a cell."""
         held = self.held
         free, before = int(held.top[0]), len(held.cells)
@@ -201,6 +205,9 @@ class CellRows:
             self.held = held
         entries = np.empty(len(cells), np.int32)
         kernels.put(slots, starts, cells, held, entries)
+        if bits is not None:
+            self.bits = grown(self.bits, len(held.cells))
+            self.bits[entries] = bits
         return entries
 
     def _grow(self, more: int) -> None:
@@ -223,7 +230,8 @@ class CellRows:
     def nbytes(self) -> int:
         ids = 0 if self._slots is None else self._slots.nbytes
         held = sum(array.nbytes for array in self.held)
-        return ids + held + self.ids.nbytes + self.exits.nbytes + self._free.nbytes + self._buffer.nbytes
+        rows = self.ids.nbytes + self.exits.nbytes + self.bits.nbytes + self._free.nbytes
+        return ids + held + rows + self._buffer.nbytes
 
     def _check(self) -> None:
         self._buffer._check()

@@ -171,6 +171,13 @@ def longer(array: Array, room: int) -> Array:
     return made
 
 
+def with_none(array: Int32Array, room: int) -> Int32Array:
+    """As long as is wanted, with -1 behind what is there."""
+    made = np.full(room, -1, np.int32)
+    made[: len(array)] = array
+    return made
+
+
 def grown(array: Array, room: int) -> Array:
     """As long as is needed, with zeros behind what is there."""
     return array if len(array) >= room else longer(array, room)

@@ -1,16 +1,13 @@
-"""INTERSECT ALL and EXCEPT ALL over rows whose exits are known, which have known exits as far as can be.
+"""INTERSECT ALL over rows whose exits are known, which has known exits as far as can be.
 
-Rows are kept as their ids, exits and cells, without values. A pair of INTERSECT ALL is there until the
-earlier exit of both rows, unless one of them leaves before its time. A row of EXCEPT ALL leaves with its own
-exit, or before it, when a right row takes it away: what negation is about. Expiry follows the instants of the
-turn.
+Rows are kept as their ids, exits and cells, without values. A pair is there until the earlier exit of both
+rows, unless one of them leaves before its time. Expiry follows the instants of the turn.
 
 Cost: O(1) a row and column, amortised, and that of the buffers.
 """
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Iterator
 
 import numpy as np
@@ -18,262 +15,59 @@ import numpy as np
 from engine.changes.context import EvaluationContext
 from engine.changes.temporal_relation import TemporalRelation
 from engine.dataflow.arrangements.cell_rows import CellRows
-from engine.dataflow.arrangements.row_store import longer
+from engine.dataflow.arrangements.row_store import longer, with_none
 from engine.dataflow.buffers.buffer import Work
 from engine.dataflow.delta import Delta
 from engine.dataflow.node import Node
 from engine.dataflow.operators.join import Kept
-from engine.dataflow.operators.set_operations import Compared, ComparedNode, moves_of
-from engine.dataflow.operators.set_rows import LeftRows, no_chains, records, with_cells, with_none
+from engine.dataflow.operators.set_operations import Compared, ComparedNode
 from engine.dataflow.turn import Turn
 from engine.kernels import set_pairs, set_rows
 from engine.kernels.set_copies import Moves
 from engine.kernels.set_pairs import PairSide, PairVersions
-from engine.kernels.set_rows import ENTERED, PREMATURE, Chains, Form
+from engine.kernels.set_rows import ENTERED, PREMATURE
 from engine.model.batch import Column, Int32Array, Int64Array
 from engine.model.lazy_columns import LazyColumns
 from engine.operators.distinct import with_plain_zeros
 from engine.operators.relation import Relation
 
 
-class KnownExitNode(ComparedNode):
-    """What both have in common. Its left input has known exits. The values of a row are those of its left
-    row.
+class KnownExitIntersectNode(ComparedNode):
+    """INTERSECT ALL: pairs of equal rows. The id of one is that of the left row, of the right one, and its
+    column; its values are those of the left row. Both inputs have known exits.
     """
 
     exits_known = True
 
-    def __init__(self, left: Node, right: Node, compared: Compared, kept: Kept, *, whole: bool) -> None:
-        """kept: how the rows of both are kept; None of a right input without known exits."""
+    def __init__(self, left: Node, right: Node, compared: Compared, kept: Kept) -> None:
+        """kept: how the rows of both are kept."""
         super().__init__(left, right, compared)
         assert left.exits_known
-        assert right.exits_known == (kept[1] is not None)
+        assert right.exits_known
         self._kept = kept
-        self._whole = whole
         self._width = 0
-
-    def _forget_rows(self) -> None:
-        self._forget_cells()
-        of_left, of_right = self._kept
-        assert of_left is not None
-        self._left_rows = CellRows(of_left, self.left.id_words, self.settings)
-        self._right_rows = (
-            None if of_right is None else CellRows(of_right, self.right.id_words, self.settings)
-        )
-        self._records = 1
-
-    def _drop(self, columns: Int32Array) -> None:
-        cells = self._of_columns(columns)
-        for rows in (self._left_rows, self._right_rows):
-            if rows is not None:
-                rows.drop(cells, self._cells.capacity)
-        self._release(cells)
-
-    def _enter(self, delta: Delta, cells: Int32Array) -> Int32Array:
-        """Left rows that stand enter; the entry of each of their pairs."""
-        self._width = len(delta.temporal.relation.columns)
-        entries = self._left_rows.stand(delta, cells)
-        self._make_entries()
-        return entries
-
-    @abstractmethod
-    def _make_entries(self) -> None:
-        """Room for all entries there are."""
-
-    # --- what is told -----------------------------------------------------------------------------
-
-    def _count(self, count: int, stats: Int64Array) -> None:
-        self._records += count
-        self.entered += int(stats[ENTERED])
-        self.premature += int(stats[PREMATURE])
-
-    def _told(
-        self, context: EvaluationContext, ids: Int64Array, cells: Int32Array, *life: Int64Array
-    ) -> Delta:
-        """Rows by the ids of the inputs. Those of columns that nobody wants any more may be among them."""
-        owners = self._cells.places_of(cells)
-        names = np.hstack([ids, owners.reshape(-1, 1)])
-        read: list[Relation] = []
-
-        def make(place: int) -> Column:
-            if not read:
-                read.append(self.read(context, names))
-            return read[0].columns[place]
-
-        relation = Relation(LazyColumns(self._width, make), len(ids))
-        delta = Delta.of_one_each(TemporalRelation(relation, *life), owners, lambda: names)
-        return self.columns.of(delta) if self._dead else delta
-
-    def read(self, context: EvaluationContext, ids: Int64Array) -> Relation:
-        found = self.left.read(context, np.ascontiguousarray(ids[:, : self.left.id_words]))
-        return with_plain_zeros(found) if self._whole else found
-
-    @property
-    def state_work(self) -> Work:
-        """Work on the rows of both inputs, and their looks at the counts of values. negative: how many rows
-        of the answer left before their exit.
-        """
-        done = self._work + self._left_rows.work + Work(negative=self.premature)
-        return done if self._right_rows is None else done + self._right_rows.work
-
-    @property
-    def rows(self) -> int:
-        return len(self._left_rows) + (0 if self._right_rows is None else len(self._right_rows))
-
-    @property
-    def nbytes(self) -> int:
-        right = 0 if self._right_rows is None else self._right_rows.nbytes
-        return super().nbytes + self._left_rows.nbytes + right
-
-    def _check(self) -> None:
-        super()._check()
-        self._left_rows._check()
-        if self._right_rows is not None:
-            self._right_rows._check()
-
-
-class KnownExitExceptNode(KnownExitNode):
-    """EXCEPT ALL [ON]. The id of a row is that of the left row, and its column.
-
-    Where all columns are compared nobody sees which rows of a value are in the answer: it is those that leave
-    first, so that a left row that leaves takes no other with it. Otherwise it is the youngest, by their ids,
-    which have the order of the relation.
-    """
-
-    def __init__(self, left: Node, right: Node, shape: LeftRows, kept: Kept, *, tells: bool = False) -> None:
-        """tells: all exits are told when they happen."""
-        super().__init__(left, right, shape.compared, kept, whole=shape.whole)
-        self.exits_known = not tells
-        self.id_words = left.id_words + 1
-        self.ordered = left.ordered
-        self.forget()
-
-    def forget(self) -> None:
-        self._forget_rows()
-        self._held = no_chains(self._cells.capacity)
-
-    def _make_room(self, room: int) -> None:
-        super()._make_room(room)
-        self._held = with_cells(self._held, room)
-
-    def _make_entries(self) -> None:
-        room, held = self._left_rows.entry_room, self._held
-        if len(held.told) < room:
-            self._held = held._replace(
-                previous=longer(held.previous, room),
-                following=longer(held.following, room),
-                told=longer(held.told, room),
-            )
-
-    def _release(self, cells: Int32Array) -> None:
-        super()._release(cells)
-        held = self._held
-        held.first[cells] = held.last[cells] = held.border[cells] = set_rows.NONE
-
-    # --- rows that stand --------------------------------------------------------------------------
-
-    def _stand(self, delta: Delta, cells: Int32Array) -> None:
-        entries = self._enter(delta, cells)
-        set_rows.enter(entries, self._chains())
-
-    def _stand_right(self, delta: Delta, cells: Int32Array) -> None:
-        super()._stand_right(delta, cells)
-        if self._right_rows is not None:
-            self._right_rows.stand(delta, cells)
-
-    def _settle(self, cells: Int32Array) -> None:
-        self._left_rows.stood()
-        if self._right_rows is not None:
-            self._right_rows.stood()
-        set_rows.settle(cells, self._form(), self._chains())
-        self.entered += int(self._size[cells].sum())
-
-    def standing(self, context: EvaluationContext, columns: Int32Array) -> Iterator[Delta]:
-        cells = self._of_columns(columns)
-        n = int(self._size[cells].sum())
-        slots, of = np.empty(n, np.int32), np.empty(n, np.int32)
-        set_rows.listed(cells, self._whole, self._chains(), slots, of)
-        never, exits = np.full(n, set_rows.NEVER), self._left_rows.exits[slots]
-        yield self._told(context, self._left_rows.ids[slots], of, never, exits)
-
-    # --- rows that move ---------------------------------------------------------------------------
-
-    def _changed(self, turn: Turn) -> Delta:
-        (left, right), interval = self._below(turn), turn.interval
-        self._width = len(left.temporal.relation.columns)
-        of_left, of_right = self._cells_of(left, of_left=True), self._cells_of(right, of_left=False)
-        left_moves, entries, left_gone = self._left_rows.move(left, of_left, interval)
-        self._make_entries()
-        if self._right_rows is None:
-            right_moves, right_gone = moves_of(right, of_right, interval), np.empty(0, np.int32)
-        else:
-            right_moves, _, right_gone = self._right_rows.move(right, of_right, interval)
-        made = records(3 * len(left_moves.cells) + 2 * len(right_moves.cells))
-        set_rows.fold(left_moves, entries, right_moves, self._form(), self._chains(), made)
-        count = int(made.filled[0])
-        self._count(count, made.stats)
-        there = np.flatnonzero(made.valid_from[:count] < made.valid_to[:count])
-        life = made.valid_from[there], made.valid_to[there]
-        told = self._told(turn.context, self._left_rows.ids[made.slots[there]], made.cells[there], *life)
-        self._left_rows.release(left_gone)
-        if self._right_rows is not None:
-            self._right_rows.release(right_gone)
-        self._release_empty(left_moves.cells, right_moves.cells)
-        return told
-
-    def _chains(self) -> Chains:
-        rows = self._left_rows
-        return self._held._replace(
-            words=rows.exits.reshape(-1, 1) if self._whole else rows.ids,
-            exits=rows.exits if self.exits_known else rows.exits[:0],
-            slots=rows.held.slots,
-            cells=rows.held.cells,
-            left=self._left,
-            right=self._right,
-            size=self._size,
-        )
-
-    def _form(self) -> Form:
-        return Form(self._compared.form, self._whole, self._records)
-
-    @property
-    def nbytes(self) -> int:
-        return super().nbytes + sum(array.nbytes for array in self._held)
-
-    def _check(self) -> None:
-        super()._check()
-        held, found = self._chains(), list[int]()
-        for cell in self._cells.used().tolist():
-            chain = np.empty(int(self._left[cell]), np.int32)
-            assert set_rows.entries_of(np.array([cell], np.int32), held, chain) == len(chain)
-            assert bool((held.cells[chain] == cell).all())
-            words = [tuple(row) for row in held.words[held.slots[chain]].tolist()]
-            assert words == sorted(words)
-            size = int(self._size[cell])
-            first = 0 if self._whole else len(chain) - size
-            inside = (np.arange(len(chain)) >= first) & (np.arange(len(chain)) < first + size)
-            assert ((held.told[chain] != set_rows.OUTSIDE) == inside).all()
-            border = first + size - 1 if self._whole else first
-            assert held.border[cell] == (chain[border] if size else set_rows.NONE)
-            found += chain.tolist()
-        assert len(set(found)) == len(found) == self._left_rows.entry_count
-
-
-class KnownExitIntersectNode(KnownExitNode):
-    """INTERSECT ALL: pairs of equal rows. The id of one is that of the left row, of the right one, and its
-    column. Both inputs have known exits.
-    """
-
-    def __init__(self, left: Node, right: Node, compared: Compared, kept: Kept) -> None:
-        super().__init__(left, right, compared, kept, whole=True)
         self.id_words = left.id_words + right.id_words + 1
         self.forget()
 
     def forget(self) -> None:
-        self._forget_rows()
+        self._forget_cells()
+        of_left, of_right = self._kept
+        assert of_left is not None
+        assert of_right is not None
+        self._left_rows = CellRows(of_left, self.left.id_words, self.settings)
+        self._right_rows = CellRows(of_right, self.right.id_words, self.settings)
+        self._records = 1
         self._links = [_no_links(self._cells.capacity) for _ in range(2)]
         self._pairs: Int64Array = np.zeros(0, np.int64)
         """The record of the pair of each left entry that is in one."""
+
+    def _drop(self, columns: Int32Array) -> None:
+        cells = self._of_columns(columns)
+        dropped = np.zeros(self._cells.capacity, np.bool_)
+        dropped[cells] = True
+        for rows in self._both():
+            rows.drop(dropped[rows.held.cells])
+        self._release(cells)
 
     def _make_room(self, room: int) -> None:
         super()._make_room(room)
@@ -299,13 +93,15 @@ class KnownExitIntersectNode(KnownExitNode):
     # --- rows that stand --------------------------------------------------------------------------
 
     def _stand(self, delta: Delta, cells: Int32Array) -> None:
-        entries = self._enter(delta, cells)
+        self._width = len(delta.temporal.relation.columns)
+        entries = self._left_rows.stand(delta, cells)
+        self._make_entries()
         set_pairs.enter(entries, self._sides()[0])
         np.add.at(self._left, cells, 1)
 
     def _stand_right(self, delta: Delta, cells: Int32Array) -> None:
         super()._stand_right(delta, cells)
-        entries = self._both()[1].stand(delta, cells)
+        entries = self._right_rows.stand(delta, cells)
         self._make_entries()
         set_pairs.enter(entries, self._sides()[1])
 
@@ -352,7 +148,9 @@ class KnownExitIntersectNode(KnownExitNode):
             made,
         )
         count = int(made.filled[0])
-        self._count(count, made.stats)
+        self._records += count
+        self.entered += int(made.stats[ENTERED])
+        self.premature += int(made.stats[PREMATURE])
         there = np.flatnonzero(made.valid_from[:count] < made.valid_to[:count])
         ids = np.hstack([left_rows.ids[made.left[there]], right_rows.ids[made.right[there]]])
         life = made.valid_from[there], made.valid_to[there]
@@ -366,8 +164,28 @@ class KnownExitIntersectNode(KnownExitNode):
         self._release_empty(moved)
         return told
 
+    def _told(
+        self, context: EvaluationContext, ids: Int64Array, cells: Int32Array, *life: Int64Array
+    ) -> Delta:
+        """Rows by the ids of the inputs. Those of columns that nobody wants any more may be among them."""
+        owners = self._cells.places_of(cells)
+        names = np.hstack([ids, owners.reshape(-1, 1)])
+        read: list[Relation] = []
+
+        def make(place: int) -> Column:
+            if not read:
+                read.append(self.read(context, names))
+            return read[0].columns[place]
+
+        relation = Relation(LazyColumns(self._width, make), len(ids))
+        delta = Delta.of_one_each(TemporalRelation(relation, *life), owners, lambda: names)
+        return self.columns.of(delta) if self._dead else delta
+
+    def read(self, context: EvaluationContext, ids: Int64Array) -> Relation:
+        found = self.left.read(context, np.ascontiguousarray(ids[:, : self.left.id_words]))
+        return with_plain_zeros(found)
+
     def _both(self) -> tuple[CellRows, CellRows]:
-        assert self._right_rows is not None
         return self._left_rows, self._right_rows
 
     def _sides(self) -> tuple[PairSide, PairSide]:
@@ -378,12 +196,26 @@ class KnownExitIntersectNode(KnownExitNode):
         return sides[0], sides[1]
 
     @property
+    def state_work(self) -> Work:
+        """Work on the rows of both inputs, and their looks at the counts of values. negative: how many rows
+        of the answer left before their exit.
+        """
+        return self._work + self._left_rows.work + self._right_rows.work + Work(negative=self.premature)
+
+    @property
+    def rows(self) -> int:
+        return len(self._left_rows) + len(self._right_rows)
+
+    @property
     def nbytes(self) -> int:
         links = sum(array.nbytes for links in self._links for array in links)
-        return super().nbytes + links + self._pairs.nbytes
+        rows = self._left_rows.nbytes + self._right_rows.nbytes
+        return super().nbytes + rows + links + self._pairs.nbytes
 
     def _check(self) -> None:
         super()._check()
+        self._left_rows._check()
+        self._right_rows._check()
         (left, right), alone = self._sides(), np.zeros((2, self._cells.capacity), np.int64)
         for place, (side, other) in enumerate(((left, right), (right, left))):
             rows = self._both()[place]

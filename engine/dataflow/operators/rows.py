@@ -55,7 +55,7 @@ class ProjectNode(UnaryNode):
         yield from map(self._of, self.below.standing(context, columns))
 
     def _changed(self, turn: Turn) -> Delta:
-        return self._of(self._below(turn))
+        return self._of(self._passed(turn))
 
     def read(self, context: EvaluationContext, ids: Int64Array) -> Relation:
         return projected(self._outputs, self.below.read(context, ids))[0]
@@ -86,7 +86,7 @@ class FilterNode(UnaryNode):
         yield from map(self._of, self.below.standing(context, columns))
 
     def _changed(self, turn: Turn) -> Delta:
-        return self._of(self._below(turn))
+        return self._of(self._passed(turn))
 
     def _of(self, delta: Delta) -> Delta:
         self.visited += len(delta.temporal)

@@ -17,7 +17,7 @@ import numpy as np
 from engine.changes.context import EvaluationContext
 from engine.changes.temporal_relation import Interval, TemporalRelation
 from engine.dataflow.arrangements.pair_table import PairTable
-from engine.dataflow.arrangements.row_store import RowStore, longer
+from engine.dataflow.arrangements.row_store import RowStore, longer, with_none
 from engine.dataflow.buffers.buffer import Work
 from engine.dataflow.delta import Delta
 from engine.dataflow.node import Node
@@ -69,12 +69,12 @@ class LeftRowsNode(ComparedNode):
         self._entries = PairTable(self.settings.capacities)
         """Gives an id, the entry, to each pair of a row's slot and its column."""
         self._records = 1
-        self._held = no_chains(self._cells.capacity)
+        self._held = _no_chains(self._cells.capacity)
 
     def _make_room(self, room: int) -> None:
         super()._make_room(room)
         held = self._held
-        self._held = with_cells(held, room)
+        self._held = _with_cells(held, room)
 
     def _drop(self, columns: Int32Array) -> None:
         cells = self._of_columns(columns)
@@ -125,7 +125,7 @@ class LeftRowsNode(ComparedNode):
         came, went = interval.among(left.temporal.valid_from), interval.among(left.temporal.valid_to)
         slots = kept.rows.move(ids, ids, self._columns_of(kept, left), came, went)
         entries = self._entries_of(left, slots, of_left)
-        made = records(6 * len(of_left) + 2 * len(of_right))
+        made = _records(6 * len(of_left) + 2 * len(of_right))
         kernels.fold(
             moves_of(left, of_left, interval),
             entries,
@@ -260,13 +260,12 @@ def _moving(delta: Delta, interval: Interval) -> Delta:
     return delta if moves.all() else delta.take(np.flatnonzero(moves))
 
 
-def no_chains(cells: int) -> Chains:
+def _no_chains(cells: int) -> Chains:
     """Makes chains of no rows, with room for so many cells."""
     none, wide = np.zeros(0, np.int32), np.zeros(0, np.int64)
     ends = np.full((3, cells), kernels.NONE, np.int32)
     return Chains(
         words=wide.reshape(0, 1),
-        exits=wide,
         slots=none,
         cells=none,
         previous=none,
@@ -281,7 +280,7 @@ def no_chains(cells: int) -> Chains:
     )
 
 
-def with_cells(held: Chains, room: int) -> Chains:
+def _with_cells(held: Chains, room: int) -> Chains:
     """Room for so many cells."""
     return held._replace(
         first=with_none(held.first, room),
@@ -290,14 +289,7 @@ def with_cells(held: Chains, room: int) -> Chains:
     )
 
 
-def with_none(array: Int32Array, room: int) -> Int32Array:
-    """As long as is wanted, with NONE behind what is there."""
-    grown = np.full(room, kernels.NONE, np.int32)
-    grown[: len(array)] = array
-    return grown
-
-
-def records(room: int) -> RowVersions:
+def _records(room: int) -> RowVersions:
     """Room for so many."""
     return RowVersions(
         np.empty(room, np.int32),
