@@ -1,8 +1,9 @@
-"""Which sealed segments of a source leave memory when it is short: the oldest, with their strings.
+"""Which sealed segments of a source leave memory when it is short: the oldest, with their strings; then their
+matches, oldest first.
 
-Instants, origins and columns of such a segment are on disk from then on, and read there: the system keeps of
-them in memory what is read, and takes it back when it needs the room. Zones and matches stay. A string table
-goes with the first segment that has it, once no rows come that need codes of it.
+Instants, origins, columns and row lists of such a segment are on disk from then on, and read there: the
+system keeps of them in memory what is read, and takes it back when it needs the room. Zones stay, and matches
+that are bits. A string table goes with the first segment that has it, once no rows come that need its codes.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from engine.model.spill import SpillSpace, nbytes_of
 from engine.stems.owed_matches import Segments
 from engine.stems.segment import SegmentView
 from engine.stems.stream_strings import StreamStrings
+from engine.store.matches.spilled import spill
 
 AT_ONCE_BYTES = 64 << 20
 """So much is written before other work goes on."""
@@ -30,18 +32,24 @@ class SpilledSegments:
         space, freed = self._space, 0
         if space is None or not space.wanted():
             return 0
-        for number, part in enumerate(self._segments.sealed):
-            if part.is_spilled:
-                continue
-            spilled = part.spilled(space)
-            if spilled is None:
-                break
-            self._segments.sealed[number] = spilled
-            self._segments.seen = None
-            freed += nbytes_of(part.arrays()) + self._spill_strings(part, space)
-            if freed >= AT_ONCE_BYTES or not space.wanted():
-                break
+        for leave in (self._spill_columns, self._spill_matches):
+            for number in range(len(self._segments.sealed)):
+                freed += leave(number, space)
+                if freed >= AT_ONCE_BYTES or not space.wanted():
+                    return freed
         return freed
+
+    def _spill_columns(self, number: int, space: SpillSpace) -> int:
+        part = self._segments.sealed[number]
+        spilled = None if part.is_spilled else part.spilled(space)
+        if spilled is None:
+            return 0
+        self._segments.sealed[number] = spilled
+        self._segments.seen = None
+        return nbytes_of(part.arrays()) + self._spill_strings(part, space)
+
+    def _spill_matches(self, number: int, space: SpillSpace) -> int:
+        return spill(self._segments.sealed[number].matches, space)
 
     def _spill_strings(self, part: SegmentView, space: SpillSpace) -> int:
         tables = (column.strings for column in part.columns)

@@ -6,6 +6,7 @@ import duckdb
 import pytest
 
 import engine.stems.segment
+import engine.store.matches.spilled
 import tests.strategies  # noqa: F401
 
 
@@ -15,6 +16,7 @@ def small_segments(request: pytest.FixtureRequest) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         if not request.module.__name__.rpartition(".")[2].startswith("bulk"):
             patch.setattr(engine.stems.segment, "SEGMENT_ROWS", 8)
+            patch.setattr(engine.store.matches.spilled, "LEAST_BYTES", 1)
         yield
 
 

@@ -163,6 +163,41 @@ def test_rows_leave_memory_between_steps_and_views_before_stay() -> None:
     assert before.snapshot("rare").table.equals(engine.view().snapshot("rare").table)
 
 
+def test_row_lists_leave_memory_too_and_take_those_of_queries_that_come() -> None:
+    space = AlwaysSpilled()
+    space.has_room = False
+    rows = table(2 * SEGMENT_ROWS + 500)
+    engine, memory = begun(space), begun(None)
+    for one in (engine, memory):
+        for number in range(300):
+            one.register(f"q{number}", f"SELECT v FROM s WHERE v BETWEEN {number} AND {number + 30}")
+    for low in range(0, len(rows), BATCH_ROWS_MAX):
+        for one in (engine, memory):
+            one.ingest("s", batch(one, rows, low, min(len(rows), low + BATCH_ROWS_MAX)), CLOCK_MS)
+    while engine.idle() or memory.idle():
+        pass
+    space.has_room = True
+    before = engine.footprint().matches
+    while engine.make_room():
+        pass
+    assert engine.footprint().matches < before - 10**6
+    FILES.page_out()
+    for one in (engine, memory):
+        one._check()
+        for number in range(300, 400):
+            one.register(f"q{number}", f"SELECT v FROM s WHERE v BETWEEN {number} AND {number + 30}")
+        while one.idle():
+            pass
+    for number in range(0, 400, 7):
+        mine, wanted = (one.view().snapshot(f"q{number}").table for one in (engine, memory))
+        assert mine.equals(wanted)
+    while engine.make_room():
+        pass
+    mine, wanted = (one.view().snapshot("q350").table for one in (engine, memory))
+    assert mine.equals(wanted)
+    engine._check()
+
+
 def test_a_table_on_disk_takes_more_strings() -> None:
     strings = StringTable()
     first = strings.number(pa.array([f"a{n}" for n in range(1_000)]))

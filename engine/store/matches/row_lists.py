@@ -19,10 +19,11 @@ LIST_GAIN = 2
 
 @dataclass(frozen=True, slots=True)
 class RowLists:
-    """Matches as row numbers. starts: int64[65]; places: uint16[matches]."""
+    """Matches as row numbers. starts: int64[65]; places: uint16[matches], on disk where ``is_spilled``."""
 
     starts: Int64Array
     places: npt.NDArray[np.uint16]
+    is_spilled: bool = False
 
     def rows(self, bit: int, first: int, last: int) -> Int64Array:
         """O(matches of the slot)."""
@@ -53,7 +54,8 @@ class RowLists:
 
     @property
     def nbytes(self) -> int:
-        return self.starts.nbytes + self.places.nbytes
+        """Bytes in memory."""
+        return self.starts.nbytes + (0 if self.is_spilled else self.places.nbytes)
 
     @classmethod
     def empty(cls) -> RowLists:

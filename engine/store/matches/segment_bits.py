@@ -10,7 +10,7 @@ with the last reader.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Protocol
 
@@ -347,6 +347,14 @@ class SegmentBits:
             elif block is not None:
                 total += sum(lists.nbytes for lists in block.lists)
         return total
+
+    def row_lists(self) -> Iterator[list[RowLists]]:
+        """Yields the lists of the words of each block that is lists; the owner may put equal ones in their
+        place.
+        """
+        for block in self.blocks:
+            if isinstance(block, ListBlock):
+                yield block.lists
 
     # --- new rows ---------------------------------------------------------------------------------
 

@@ -23,13 +23,15 @@ _ANY = np.zeros(0, np.int32)
 class SlotLists:
     """slots: ascending; those whose matches among rows below ``upto`` are here and nowhere older.
 
-    starts: int32[slots + 1], where each list begins in rows: uint16, places in the segment, ascending.
+    starts: int32[slots + 1], where each list begins in rows: uint16, places in the segment, ascending, on
+    disk where ``is_spilled``.
     """
 
     slots: Int32Array
     starts: Int32Array
     rows: RowNumbers
     upto: int
+    is_spilled: bool = False
 
     def find(self, slot: int) -> RowNumbers | None:
         """The list of a slot; None if it is not spoken for. O(log slots)."""
@@ -40,7 +42,8 @@ class SlotLists:
 
     @property
     def nbytes(self) -> int:
-        return self.slots.nbytes + self.starts.nbytes + self.rows.nbytes
+        """Bytes in memory."""
+        return self.slots.nbytes + self.starts.nbytes + (0 if self.is_spilled else self.rows.nbytes)
 
     def pairs(self) -> tuple[RowNumbers, Int32Array]:
         """(rows, slots), slot by slot."""
