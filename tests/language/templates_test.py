@@ -34,6 +34,8 @@ FORMS = [
     "SELECT CASE flight WHEN {} THEN {} ELSE {} END AS c FROM flights WHERE flight > 2 * {} + {}",
     "SELECT CASE WHEN delay > {} THEN {} WHEN delay > {} THEN {} END FROM flights",
     "SELECT ROUND(price, {}), SUBSTRING(dest, {}, {}), COALESCE(flight, {}) FROM flights",
+    "SELECT OVERLAY(dest PLACING {} FROM {} FOR {}), POSITION({} IN dest) FROM flights",
+    "SELECT flight FROM flights WHERE dest LIKE ANY ({}, {}) AND dest NOT ILIKE ALL (ARRAY[{}, 'x'])",
     "SELECT flight % {}, {} FROM flights WHERE flight IS DISTINCT FROM {} AND {} IS NOT NULL",
     "SELECT carrier FROM flights [ROWS {}] WHERE price > {} AND price <= {}",
     "SELECT carrier FROM flights [RANGE {} SECONDS] WHERE dest || {} = {}",

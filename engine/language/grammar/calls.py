@@ -15,6 +15,7 @@ from engine.language.grammar.gathered import GATHERED, gathered, gathered_argume
 from engine.language.grammar.ordering import Expressions, parse_order
 from engine.language.grammar.over import parse_over, starts_over
 from engine.language.grammar.subqueries import refuse_values
+from engine.language.grammar.text_calls import TEXT_CALLS
 from engine.language.grammar.time_calls import TIME_CALLS, parse_time_call
 from engine.language.grammar.words import CLOCKS, FUNCTIONS_REFUSED, INSTANT_CLOCKS
 from tureen.errors import NotSupported, SyntaxRefused
@@ -27,8 +28,10 @@ _DURATIONS = {
 WINDOW_CALLS = frozenset(name + part for name in _DURATIONS for part in ("", "_START", "_END"))
 
 
-def parse_call(cursor: Cursor, expression: Expressions) -> exp.Expr:
-    """``name(arguments)``; the next token is the name, the one after it a bracket."""
+def parse_call(cursor: Cursor, expression: Expressions, operand: Expressions) -> exp.Expr:
+    """``name(arguments)``; the next token is the name, the one after it a bracket. operand: reads what binds
+    tighter than IN.
+    """
     token = cursor.token
     name = token.text.upper()
     if name in CLOCKS or name in INSTANT_CLOCKS:
@@ -40,6 +43,8 @@ def parse_call(cursor: Cursor, expression: Expressions) -> exp.Expr:
     cursor.advance()
     if name in TIME_CALLS:
         return parse_time_call(cursor, name, token, expression)
+    if name in TEXT_CALLS:
+        return TEXT_CALLS[name](cursor, token, operand)
     distinct = False
     arguments: list[exp.Expr] = []
     ignores: Token | None = None

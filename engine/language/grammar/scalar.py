@@ -18,6 +18,7 @@ from engine.language.grammar.calls import parse_call, parse_clock
 from engine.language.grammar.cursor import Cursor
 from engine.language.grammar.escaped import parse_escaped
 from engine.language.grammar.intervals import parse_interval_literal, starts_interval
+from engine.language.grammar.like_any import parse_like_any, starts_like_any
 from engine.language.grammar.nested import (
     parse_any_element,
     parse_bracketed,
@@ -148,7 +149,7 @@ def _is(cursor: Cursor, left: exp.Expr) -> exp.Expr:
 def _range(cursor: Cursor) -> exp.Expr:
     left = _binary(cursor, 1)
     while True:
-        test = parse_pattern_operator(cursor, left, lambda inner: _binary(inner, 1))
+        test = parse_pattern_operator(cursor, left, _operand)
         if test is not None:
             left = test
             continue
@@ -177,6 +178,9 @@ def _range(cursor: Cursor) -> exp.Expr:
         if negated:
             cursor.advance()
         cursor.advance()
+        if starts_like_any(cursor, word):
+            left = parse_like_any(cursor, left, word, negated, parse_expression)
+            continue
         test = _RANGES[word](cursor, left)
         left = cursor.node(exp.Not(this=test), left, test) if negated else test
 
@@ -215,10 +219,6 @@ def _in(cursor: Cursor, left: exp.Expr) -> exp.Expr:
 
 
 def _like(cursor: Cursor, left: exp.Expr, make: Callable[..., Any] = exp.Like) -> exp.Expr:
-    if cursor.word in ("ANY", "ALL", "SOME"):
-        raise cursor.not_supported(
-            f"LIKE {cursor.word} is not supported", "write one LIKE for each pattern, with OR"
-        )
     pattern = _binary(cursor, 1)
     test: exp.Expr = cursor.node(make(this=left, expression=pattern), left, left, pattern)
     if cursor.take_words("ESCAPE"):
@@ -246,6 +246,11 @@ _RANGES: dict[str, Callable[[Cursor, exp.Expr], exp.Expr]] = {
     "ILIKE": _ilike,
     "SIMILAR": _similar,
 }
+
+
+def _operand(cursor: Cursor) -> exp.Expr:
+    """What binds tighter than comparisons, BETWEEN, IN and LIKE."""
+    return _binary(cursor, 1)
 
 
 def _binary(cursor: Cursor, tightness: int) -> exp.Expr:
@@ -332,7 +337,7 @@ def _word(cursor: Cursor, token: Token) -> exp.Expr:
     if word.startswith("$"):
         refuse_parameter(cursor)
     if word in ("LEFT", "RIGHT") and cursor.peek().token_type is TokenType.L_PAREN:
-        return parse_call(cursor, parse_expression)
+        return parse_call(cursor, parse_expression, _operand)
     if word in ("TRUE", "FALSE"):
         return cursor.node(exp.Boolean(this=word == "TRUE"), cursor.advance())
     if word == "NULL":
@@ -363,7 +368,7 @@ def _word(cursor: Cursor, token: Token) -> exp.Expr:
     if ahead is TokenType.L_PAREN and word == "ROW":
         return parse_row_call(cursor, parse_expression)
     if ahead is TokenType.L_PAREN and word not in RESERVED:
-        return parse_call(cursor, parse_expression)
+        return parse_call(cursor, parse_expression, _operand)
     if ahead is TokenType.L_BRACKET and word in ("ARRAY", "MAP"):
         return parse_bracketed(cursor, token, parse_expression)
     glued = ahead is TokenType.STRING and cursor.peek().start == token.end + 1

@@ -1,0 +1,1 @@
+SELECT OVERLAY(dest, 'x', 2) FROM flights

@@ -1,0 +1,1 @@
+SELECT POSITION('J' FROM dest) FROM flights

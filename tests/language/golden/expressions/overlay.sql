@@ -1,0 +1,1 @@
+SELECT OVERLAY(dest PLACING carrier FROM 2 FOR 1), OVERLAY(dest PLACING 'x' FROM 3) FROM flights

@@ -1,0 +1,1 @@
+SELECT POSITION('J' IN dest), POSITION('J', dest) FROM flights
