@@ -50,6 +50,9 @@ METADATA_CONDITION_ERRORS = "tureen.condition_errors"
 """In the metadata of an Arrow schema, where the answer is not complete, or so many rows are not in it since
 their condition could not be computed."""
 
+METADATA_WARNINGS = "tureen.warnings"
+"""In the metadata of an Arrow schema over Flight SQL: what the answer lacks, in words, a JSON array."""
+
 HEADER_AT_MS = "tureen-at-ms"
 HEADER_OCCASION = "tureen-occasion"
 """On records of changes, with the position: their instant; ``snapshot`` or ``end`` where it is no step's."""

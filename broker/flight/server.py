@@ -23,6 +23,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pyarrow as pa
 import pyarrow.flight as flight
 
@@ -40,6 +41,7 @@ from broker.postgres.plans import Command, Copied, Nothing, Plan, Subscribed, kn
 from broker.postgres.results import Done, Rows
 from broker.runtime.in_flight import InFlight
 from tureen.errors import LimitExceeded, NotSupported
+from tureen.protocol import METADATA_WARNINGS
 
 QUERIES = ("CommandStatementQuery", "CommandPreparedStatementQuery")
 UPDATES = ("CommandStatementUpdate", "CommandPreparedStatementUpdate")
@@ -262,7 +264,7 @@ class _Calls(flight.FlightServerBase):  # type: ignore[misc]
         if isinstance(plan, Nothing):
             return NO_COLUMNS.empty_table()
         found = self.asking.wait(context, answering.result(plan, values, reads_only=False))
-        return found.table if isinstance(found, Rows) else _notices(found)
+        return _with_warnings(found) if isinstance(found, Rows) else _notices(found)
 
     def _carried(self, context: Any, answering: Answering, plan: Plan, values: tuple[Value, ...]) -> int:
         """How many rows a statement wrote; those that it gave, of one that gives rows."""
@@ -322,6 +324,14 @@ def _notices(done: Done) -> pa.Table:
         return NO_COLUMNS.empty_table()
     messages, hints = zip(*done.notices, strict=True)
     return pa.table({"message": pa.array(messages, pa.string()), "hint": pa.array(hints, pa.string())})
+
+
+def _with_warnings(found: Rows) -> pa.Table:
+    """Rows, whose schema says what they lack, where that is anything."""
+    if not found.warnings:
+        return found.table
+    told = found.table.schema.metadata or {}
+    return found.table.replace_schema_metadata(told | {METADATA_WARNINGS: orjson.dumps(found.warnings)})
 
 
 def _batches(table: pa.Table) -> Iterator[pa.RecordBatch]:

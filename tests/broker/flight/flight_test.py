@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import time
 from collections.abc import Iterator
@@ -150,6 +151,21 @@ def test_changes_are_followed_for_as_long_as_they_are_read(
     before = calls(door)
     reader.cancel()
     wait_until(lambda: calls(door) < before, 30, "the call has ended")
+
+
+def test_rows_above_now_are_told(
+    door: Door, client: flight.FlightClient, adbc: dbapi.Connection, name: str
+) -> None:
+    door.broker.admin.ensure_source_topic(name)
+    door.broker.send(name, [{"k": k, "ts": f"2026-01-31T09:15:0{k}Z"} for k in range(3)])
+    fetched(
+        adbc,
+        f"CREATE STREAM {name} (k BIGINT, ts TIMESTAMP) WITH (topic = '{name}', timestamp = 'ts', "
+        "lateness = '5 seconds', idle_timeout = '1 hour')",
+    )
+    told = [f"incomplete: {name} is catching up: all 3 records read, 3 rows wait for NOW"]
+    assert json.loads(asked(client, f"SELECT * FROM {name}").schema.metadata[b"tureen.warnings"]) == told
+    assert not asked(client, "SELECT 1 AS one").schema.metadata
 
 
 def calls(door: Door) -> int:
