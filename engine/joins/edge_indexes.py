@@ -25,6 +25,13 @@ class EdgeIndexes:
             )
             for edge in shape.edges
         )
+        self._at = [list(dict.fromkeys(self._of(place))) for place in range(len(shape.inputs))]
+        """The indexes that lie at each input."""
+
+    def _of(self, place: int) -> Iterator[KeyIndex]:
+        for edge, pair in zip(self._edges, self._pairs, strict=True):
+            if place in (edge.left, edge.right):
+                yield pair[place == edge.right]
 
     def __iter__(self) -> Iterator[KeyIndex]:
         """Each once for each edge that uses it."""
@@ -42,17 +49,8 @@ class EdgeIndexes:
         """Rows of each input from its start on and below ``end`` are in, as far as somebody wants them."""
         for place, (rows, start, stop) in enumerate(zip(inputs, starts, end.tolist(), strict=True)):
             wanted = lineage.wanted_of(place, start, stop)
-            for index in self._of(place):
+            for index in self._at[place]:
                 index.take_in(rows, start, wanted, stop)
-
-    def _of(self, place: int) -> Iterator[KeyIndex]:
-        """Those that lie at an input, each once."""
-        found = [
-            pair[place == edge.right]
-            for edge, pair in zip(self._edges, self._pairs, strict=True)
-            if place in (edge.left, edge.right)
-        ]
-        yield from {id(index): index for index in found}.values()
 
     def end_of(self, number: int, place: int) -> Ends:
         """The arrays of the end of an edge that lies at this input."""
@@ -77,6 +75,6 @@ class EdgeIndexes:
         """Rows that somebody wants are in."""
         for place, (rows, stop) in enumerate(zip(inputs, end.tolist(), strict=True)):
             wanted = lineage.wanted_of(place, rows.base, max(rows.base, stop))
-            for index in self._of(place):
+            for index in self._at[place]:
                 inside = index.is_in(rows.base, max(rows.base, stop))
                 assert inside.all() if wanted is None else inside[wanted].all()

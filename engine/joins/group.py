@@ -244,11 +244,17 @@ class JoinGroup:
         in it.
         """
         new = self._end - seen
-        if not new.any():
+        bounds_of = zip(seen.tolist(), self._end.tolist(), strict=True)
+        drivers = [
+            driver
+            for driver, (start, stop) in enumerate(bounds_of)
+            if start < stop and self._lineage.wants_some(driver, start, stop)
+        ]
+        if not drivers:
             return True
         low = self._low(inputs, needed, floor, seen)
         bounds = NewRowBounds(seen, np.cumsum(new) - new, low, np.zeros((len(new) - 1, 3), np.int64))
-        for driver in np.flatnonzero(new).tolist():
+        for driver in drivers:
             upper = np.where(np.arange(len(new)) < driver, self._end, seen)
             upper[driver] = self._end[driver]
             if not self._drive(bounds, driver, self._orders.choose(driver), int(seen[driver]), floor, upper):

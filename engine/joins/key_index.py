@@ -25,12 +25,13 @@ from engine.joins.key_codes import NO_NULL, KeyCodes, NumberedKeys, kind_of
 from engine.kernels import key_table
 from engine.language.render import render_expression
 from engine.model.attributes import Attribute
-from engine.model.batch import Batch, BoolArray, Int64Array
+from engine.model.batch import BoolArray, Int64Array
 from engine.model.capacities import USUAL, Capacities
 from engine.model.expressions import Expression
 from engine.model.source import SourceName
 from engine.operators.relation import Relation
 from engine.stems.rows import Rows
+from engine.stems.segment import SegmentView
 
 Int32Array = npt.NDArray[np.int32]
 
@@ -118,14 +119,15 @@ class KeyIndex:
         self._take_in_old(rows, max(start, self.base), wanted, min(end, self.end), start)
         while self.end < min(start, end):
             self._pass_over(min(start, end) - self.end)
-        for ordinal, batch in rows.slices(self.end, end):
+        for part, low, high in rows.ranges(self.end, end):
+            ordinal = part.first + low
             if wanted is None:
-                columns, _ = Relation(batch.columns, len(batch)).values_of(self.expressions)
-                self._put(ordinal, self.codes.number(columns))
+                columns = [column.whole(part.n).slice(low, high) for column in part.columns]
+                keys, _ = Relation(columns, high - low).values_of(self.expressions)
+                self._put(ordinal, self.codes.number(keys))
                 continue
-            self._pass_over(len(batch))
-            mine = np.flatnonzero(wanted[ordinal - start : ordinal - start + len(batch)])
-            self._put_some(batch, ordinal, mine)
+            self._pass_over(high - low)
+            self._put_some(part, low + np.flatnonzero(wanted[ordinal - start : ordinal - start + high - low]))
 
     def _pass_over(self, n: int) -> None:
         """The next n rows are absent."""
@@ -144,16 +146,15 @@ class KeyIndex:
             return
         for part, low, high in rows.ranges(first, stop):
             ordinal = part.first + low
-            mine = np.flatnonzero(absent[ordinal - first : ordinal - first + high - low])
-            if len(mine):
-                self._put_some(part.values(rows.schema), part.first, low + mine)
+            self._put_some(part, low + np.flatnonzero(absent[ordinal - first : ordinal - first + high - low]))
 
-    def _put_some(self, batch: Batch, first: int, places: Int64Array) -> None:
-        """These rows of a batch, which are absent. first: the ordinal of the batch's."""
+    def _put_some(self, part: SegmentView, places: Int64Array) -> None:
+        """These rows of a segment, which are absent."""
         if not len(places):
             return
-        columns, _ = Relation(batch.columns, len(batch)).take(places).values_of(self.expressions)
-        self._insert(self.codes.number(columns), first + places)
+        rows = Relation([column.whole(part.n) for column in part.columns], part.n).take(places)
+        keys, _ = rows.values_of(self.expressions)
+        self._insert(self.codes.number(keys), part.first + places)
 
     def _insert(self, coming: NumberedKeys, ordinals: Int64Array) -> None:
         place, steps = 0, STEPS_A_ROW * len(ordinals)

@@ -62,18 +62,25 @@ class RowMarks:
 
     def append(self, marks: Words, base: int) -> None:
         """Those of the next rows; rows below base are gone."""
+        self._room(len(marks), base)[:] = marks
+        self.bits |= int(np.bitwise_or.reduce(marks, initial=np.uint64(0)))
+        self.narrow_end = self.end
+
+    def append_every(self, n: int, base: int) -> None:
+        """As :meth:`append`, n rows with every bit."""
+        self._room(n, base)[:] = EVERY
+        self.bits = join_lineage.EVERY
+
+    def _room(self, n: int, base: int) -> Words:
+        """Where the next n marks are."""
         self.base = max(self.base, base)
-        n = len(marks)
         if self.end + n - self.first > len(self._marks):
             alive = self.alive()
             more = max(self._capacities.first(ROWS_MIN), 2 * (len(alive) + n)) - len(alive)
             self._marks = np.concatenate([alive, np.empty(more, np.uint64)])
             self.first = self.base
-        self._marks[self.end - self.first : self.end - self.first + n] = marks
         self.end += n
-        self.bits |= int(np.bitwise_or.reduce(marks, initial=np.uint64(0)))
-        if not (marks == EVERY).all():
-            self.narrow_end = self.end
+        return self._marks[self.end - n - self.first : self.end - self.first]
 
     def alive(self) -> Words:
         """The marks of the rows that are there."""
@@ -196,7 +203,7 @@ class JoinLineage:
             self._rows = [RowMarks(int(base), self._capacities) for base in bases]
             if not begins:  # what is there was wanted by a query that went
                 for marks, base, stop in zip(self._rows, bases.tolist(), known.tolist(), strict=True):
-                    marks.append(np.full(stop - base, EVERY), base)
+                    marks.append_every(stop - base, base)
         elif pending:
             added = self._add(inputs, pending, bases, known)
         self._append(inputs, known, end)
@@ -212,13 +219,19 @@ class JoinLineage:
         assert self._rows is not None
         for place, (marks, rows) in enumerate(zip(self._rows, inputs, strict=True)):
             start, stop = int(known[place]), int(end[place])
-            marks_of = partial(self._marks_of, self.queries.inputs[place], place, rows)
-            pays = self._samples.pays(place, start, stop, marks_of)
-            coming = marks_of(start, stop) if pays else np.full(stop - start, EVERY)
             if marks.end < start:  # all that was marked is gone
                 marks = self._rows[place] = RowMarks(start, self._capacities)
-            marks.append(coming, rows.base)
-            self.wanted += int(np.count_nonzero(coming))
+            if start == stop:
+                continue
+            marks_of = partial(self._marks_of, self.queries.inputs[place], place, rows)
+            coming = marks_of(start, stop) if self._samples.pays(place, start, stop, marks_of) else None
+            wanted = 0 if coming is None else int(np.count_nonzero(coming))
+            if coming is not None and self._samples.paid(place, coming, wanted):
+                marks.append(coming, rows.base)
+                self.wanted += wanted
+            else:
+                marks.append_every(stop - start, rows.base)
+                self.wanted += stop - start
 
     def _add(
         self, inputs: Sequence[Rows], pending: set[Wants], bases: Int64Array, known: Int64Array
@@ -271,10 +284,14 @@ class JoinLineage:
 
     def wanted_of(self, place: int, start: int, stop: int) -> BoolArray | None:
         """bool[stop - start]: which of an input's rows somebody wants; None: all."""
-        if self._rows is None:
+        if self._rows is None or start >= min(stop, self._rows[place].narrow_end):
             return None
         wanted: BoolArray = self._rows[place].view().of(start, stop) != 0
         return None if wanted.all() else wanted
+
+    def wants_some(self, place: int, start: int, stop: int) -> bool:
+        """Whether somebody wants some of an input's rows."""
+        return self._rows is None or bool(self._rows[place].view().of(start, stop).any())
 
     def is_narrow(self, floor: Int64Array) -> bool:
         """Whether some combination of rows from ``floor`` on may be wanted by nobody."""

@@ -37,6 +37,8 @@ class InputMarks:
     by_slot: Words = field(default_factory=lambda: np.zeros(0, np.uint64))
     # The bits that every row has.
     of_all_rows: int = 0
+    # The slots whose rows somebody wants, ascending; None: they are others by now.
+    _slots: Int64Array | None = None
 
     def add(self, slot: int | None, bit: int) -> None:
         """Another one of a bit wants these rows."""
@@ -44,6 +46,7 @@ class InputMarks:
             self.all_rows[bit] += 1
             self.of_all_rows |= 1 << bit
             return
+        self._slots = None
         self.users[slot, bit] += 1
         if slot >= len(self.by_slot):
             more = np.zeros(max(slot + 1, 2 * len(self.by_slot)) - len(self.by_slot), np.uint64)
@@ -57,6 +60,7 @@ class InputMarks:
             if not self.all_rows[bit]:
                 self.of_all_rows &= ~(1 << bit)
             return
+        self._slots = None
         self.users[slot, bit] -= 1
         if not self.users[slot, bit]:
             del self.users[slot, bit]
@@ -64,7 +68,9 @@ class InputMarks:
 
     def slots(self) -> Int64Array:
         """Whose rows somebody wants, ascending."""
-        return np.flatnonzero(self.by_slot)
+        if self._slots is None:
+            self._slots = np.flatnonzero(self.by_slot)
+        return self._slots
 
 
 class QueryMarks:

@@ -28,11 +28,9 @@ class WantedParts:
         self._others = others
         self._driving = now[driver] if added is None else added.came[driver]
         self._came = -1 if added is None else driver
-        held = [(marks, marks, marks) for marks in now]
-        if added is not None:
-            held = list(zip(now, added.before, added.came, strict=True))
-        self._held = held  # the kernel has addresses: they are kept alive
-        self._marks: Int64Array = np.array([_addresses(*each) for each in held], np.int64)
+        before, came = (now, now) if added is None else (added.before, added.came)
+        self._held = now, before, came  # the kernel has addresses: they are kept alive
+        self._marks: Int64Array = np.array(list(map(_addresses, now, before, came)), np.int64)
 
     def keep(self, parts: Int32Array, begin: int, count: int, origin: Int64Array) -> int:
         """As :func:`engine.kernels.join_lineage.keep_wanted`."""
@@ -55,10 +53,12 @@ class WantedParts:
         return narrowed
 
 
-def _addresses(now: MarksView, before: MarksView, came: MarksView) -> tuple[int, ...]:
+def _addresses(now: MarksView, before: MarksView, came: MarksView) -> tuple[int, int, int, int]:
     """A line of marks, as :mod:`engine.kernels.join_lineage` has them: all from one ordinal on."""
-    first = came.first
-    return (*(_address(marks, first) for marks in (now, before, came)), first)
+    first, last = came.first, _address(now, came.first)
+    if now is came:
+        return last, last, last, first
+    return last, _address(before, first), _address(came, first), first
 
 
 def _address(marks: MarksView, first: int) -> int:
