@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from dataclasses import replace
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -74,6 +75,11 @@ class Over(Readers):
         super().__init__(below)
         self._columns = columns
         self.below: Int32Array = np.unique(below)
+        self._alone: Int32Array | None = None
+        """By column below the one that is over it, where that is one each, of 0, 1, 2, ..."""
+        if len(below) and len(self.below) == len(below) == int(below.max()) + 1:
+            self._alone = np.empty(len(below), np.int32)
+            self._alone[below] = columns
 
     def read(self, owners: Int32Array) -> tuple[Int64Array, Int32Array]:
         """(pair, column) of each column over that of a pair, pairs ascending. owners: int32[pairs]."""
@@ -83,5 +89,7 @@ class Over(Readers):
     def spread(self, delta: Delta) -> Delta:
         """Passes the rows of a delta on to the columns that are over theirs."""
         delta = delta.apart()
+        if self._alone is not None and int(delta.owners.max(initial=0)) < len(self._alone):
+            return replace(delta, owners=self._alone[delta.owners])
         pairs, columns = self.read(delta.owners)
         return Delta(delta.temporal, np.searchsorted(pairs, delta.starts), columns, delta.ids)

@@ -298,23 +298,24 @@ class ChangeSink(Sink):
         if forgets:
             order = np.lexsort((weights, at, readers))
             at, rows, weights = at[order], rows[order], weights[order]
-        columns = [column.take(rows) for column in temporal.relation.columns]
+        of_rows = temporal.relation.columns
         if self._top.telling is None or forgets:
-            left = _uncancelled(columns, readers, at, weights)
+            left = _uncancelled(of_rows, rows, readers, at, weights)
         else:
             left = np.ones(len(rows), np.bool_)
         if self._operator != "changes":
             left &= weights == (1 if self._operator == "istream" else -1)
         if not left.all():
-            readers, at, weights = readers[left], at[left], weights[left]
-            columns = [column.take(np.flatnonzero(left)) for column in columns]
+            readers, at, rows, weights = readers[left], at[left], rows[left], weights[left]
         if not len(readers):
             return None
+        columns = [column.take(rows) for column in of_rows]
         copies = None
         if self._copies is not None:
             copies = self._copies.number(columns, reading.query_ids, readers, weights)
-        starts = np.flatnonzero(np.diff(readers, prepend=-1, append=len(reading.query_ids)))
-        whose = readers[starts[:-1]]
+        told = np.bincount(readers, minlength=len(reading.query_ids))
+        whose = np.flatnonzero(told).astype(np.int32)
+        starts = np.concatenate([[0], np.cumsum(told[whose])])
         return Changes(
             reading.names(whose),
             starts,
@@ -408,9 +409,11 @@ class _Found:
 
 
 def _uncancelled(
-    columns: Sequence[Column], readers: Int32Array, at: Int64Array, weights: Weights
+    of_rows: Sequence[Column], rows: Int64Array, readers: Int32Array, at: Int64Array, weights: Weights
 ) -> BoolArray:
-    """bool[n]: which changes are left. They stand by query, instant and weight. columns: of their rows."""
+    """bool[n]: which changes are left. They stand by query, instant and weight. of_rows: columns; rows: the
+    row of each change.
+    """
     n = len(weights)
     kept = np.ones(n, np.bool_)
     if n < 2 or weights.min() == weights.max():
@@ -422,11 +425,10 @@ def _uncancelled(
     places, groups = places[:count], groups[:count]
     if widest == 2:  # one row gives way to another
         came = places[1::2]
-        equal = _equal(columns, came - 1, came)
+        equal = _equal(of_rows, rows[came - 1], rows[came])
         kept[came[equal]] = kept[came[equal] - 1] = False
         return kept
-    if count < n:
-        columns, weights = [column.take(places) for column in columns], weights[places]
+    columns, weights = [column.take(rows[places]) for column in of_rows], weights[places]
     may = np.flatnonzero(_may_cancel(columns, weights, groups))
     codes = lambda some: codes_of([column.take(may[some]) for column in columns], len(some))  # noqa: E731
     kept[places[may]] = False
